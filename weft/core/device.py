@@ -1,0 +1,68 @@
+"""A device: a type and an index, printed as OneFlow prints it (`cpu:0`)."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any
+
+import torch
+
+from weft.core.errors import DeviceError
+
+
+class Device:
+    """`flow.device("cuda:1")` or `flow.device("cuda", 1)`. Equal means identical."""
+
+    type: str
+    index: int
+    torch: torch.device
+
+    def __new__(cls, type: Any = "cpu", index: int | None = None) -> Device:
+        if isinstance(type, Device):
+            return type
+        return _make(str(type), index)
+
+    def __reduce__(self) -> tuple[object, tuple[str, int]]:
+        return Device, (self.type, self.index)
+
+    def __repr__(self) -> str:
+        return f"device(type='{self.type}', index={self.index})"
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.index}"
+
+    def check(self) -> Device:
+        """Refuse a device that this machine doesn't have."""
+        if self.type == "cuda" and self.index >= torch.cuda.device_count():
+            have = torch.cuda.device_count()
+            raise DeviceError(
+                f"{self} was asked for, but torch sees {have or 'no'} CUDA device{'s' * (have != 1)} here; "
+                + (f"use cuda:0 to cuda:{have - 1}, or 'cpu'" if have else "use device='cpu'")
+            )
+        return self
+
+
+@functools.cache
+def _make(text: str, index: int | None) -> Device:
+    kind, colon, number = text.partition(":")
+    if kind not in ("cpu", "cuda", "meta") or (colon and not number.isdigit()) or (colon and index is not None):
+        raise DeviceError(f"{text!r} is no device; write 'cpu', 'cuda' or 'cuda:1'")
+    place = int(number) if colon else index or 0
+    if colon or index:
+        return _one(kind, place)
+    return _one(kind, torch.cuda.current_device() if kind == "cuda" and torch.cuda.is_initialized() else 0)
+
+
+@functools.cache
+def _one(kind: str, index: int) -> Device:
+    self = object.__new__(Device)
+    self.type, self.index = kind, index
+    self.torch = torch.device(kind, index) if kind == "cuda" else torch.device(kind)
+    return self
+
+
+device = Device
+
+
+def of_torch(value: torch.device) -> Device:
+    return _one(value.type, value.index or 0)

@@ -1,0 +1,86 @@
+"""The dtypes, as values with OneFlow's names; each knows torch's twin."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from weft.core.errors import DtypeError
+
+_by_torch: dict[torch.dtype, DType] = {}
+
+
+class DType:
+    """`flow.float32` and its kin. Equal means identical."""
+
+    __slots__ = ("name", "torch", "is_floating_point", "is_complex", "itemsize")
+
+    def __init__(self, name: str, torch_dtype: torch.dtype) -> None:
+        self.name, self.torch = name, torch_dtype
+        self.is_floating_point, self.is_complex = torch_dtype.is_floating_point, torch_dtype.is_complex
+        self.itemsize = torch_dtype.itemsize
+        _by_torch[torch_dtype] = self
+
+    def __repr__(self) -> str:
+        return f"weft.{self.name}"
+
+    def __str__(self) -> str:
+        return f"weft.{self.name}"
+
+    def __reduce__(self) -> tuple[object, tuple[str]]:
+        return named, (self.name,)
+
+    @property
+    def differentiable(self) -> bool:
+        return self.is_floating_point or self.is_complex
+
+
+float32 = DType("float32", torch.float32)
+float64 = DType("float64", torch.float64)
+float16 = DType("float16", torch.float16)
+bfloat16 = DType("bfloat16", torch.bfloat16)
+int8 = DType("int8", torch.int8)
+int16 = DType("int16", torch.int16)
+int32 = DType("int32", torch.int32)
+int64 = DType("int64", torch.int64)
+uint8 = DType("uint8", torch.uint8)
+bool_ = DType("bool", torch.bool)
+complex64 = DType("complex64", torch.complex64)
+complex128 = DType("complex128", torch.complex128)
+every = tuple(_by_torch.values())
+_by_name = {d.name: d for d in every} | {
+    "float": float32, "double": float64, "half": float16, "char": int8, "short": int16, "int": int32, "long": int64,
+}  # fmt: skip
+_by_python = {float: float32, int: int64, bool: bool_, complex: complex64}
+
+
+def of_torch(dtype: torch.dtype) -> DType:
+    found = _by_torch.get(dtype)
+    if found is None:
+        raise DtypeError(f"Weft has no twin of {dtype}; it has {', '.join(d.name for d in every)}")
+    return found
+
+
+def named(name: str) -> DType:
+    found = _by_name.get(name)
+    if found is None:
+        raise DtypeError(f"no dtype is called {name!r}; there are {', '.join(d.name for d in every)}")
+    return found
+
+
+def of(value: Any) -> DType:
+    """A DType from whatever a user may write for one: ours, torch's, numpy's, Python's, a name."""
+    if isinstance(value, DType):
+        return value
+    if isinstance(value, torch.dtype):
+        return of_torch(value)
+    if isinstance(value, str):
+        return named(value.removeprefix("weft."))
+    if value in _by_python:
+        return _by_python[value]
+    try:
+        return named(np.dtype(value).name)
+    except TypeError:
+        raise DtypeError(f"{value!r} is no dtype; write flow.float32, say") from None

@@ -1,0 +1,67 @@
+"""Every error Weft raises on purpose: one family, named after what the user can do about it."""
+
+from __future__ import annotations
+
+
+class WeftError(Exception):
+    """The root of every exception that Weft raises on purpose."""
+
+
+class ArgumentError(WeftError, TypeError):
+    """A call's arguments fit none of the declared signatures."""
+
+
+class ShapeError(WeftError, RuntimeError, ValueError):
+    """Shapes that can't work together, or a shape that the data doesn't have."""
+
+
+class DtypeError(WeftError, TypeError, RuntimeError):
+    """A dtype that the op can't take, or that can't have a gradient."""
+
+
+class DeviceError(WeftError, RuntimeError):
+    """Operands on different devices, or a device that this machine doesn't have."""
+
+
+class IndexingError(WeftError, IndexError, RuntimeError):
+    """A dimension, an index or a label out of range."""
+
+
+class SbpError(WeftError, RuntimeError, ValueError):
+    """An sbp that doesn't fit its tensor or its placement."""
+
+
+class PlacementError(WeftError, RuntimeError, ValueError):
+    """A placement that names ranks outside the world, or operands in different worlds."""
+
+
+class AutogradError(WeftError, RuntimeError):
+    """A gradient that was asked for can't be computed."""
+
+
+class TraceError(WeftError, RuntimeError):
+    """The program can't be traced into a graph."""
+
+
+class CompileError(WeftError, RuntimeError):
+    """A Job or a Plan is not well formed."""
+
+
+class GraphError(WeftError, RuntimeError):
+    """A graph was called with something else than what it was compiled for, or can't run."""
+
+
+class RankError(WeftError, RuntimeError):
+    """Another rank raised, died or diverged."""
+
+
+class DeadlineError(RankError, TimeoutError):
+    """A wait took longer than its deadline."""
+
+
+class OpError(WeftError, RuntimeError):
+    """A kernel refused its operands."""
+
+
+class CheckpointError(WeftError, RuntimeError, ValueError):
+    """A file is not what it says, or doesn't fit what it is loaded into."""

@@ -1,0 +1,131 @@
+"""Where a global tensor lies: a device type and an n-d grid of ranks. Interned, like sbp."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+
+from weft.core.errors import PlacementError
+from weft.core.rank import current
+
+_interned: dict[tuple[str, tuple[int, ...], tuple[int, ...]], Placement] = {}
+
+
+class Placement:
+    """`placement(type, ranks)`: ranks is a list, or a nested list for a grid of several axes.
+
+    >>> placement("cpu", [[0, 1], [2, 3]]).shape
+    (2, 2)
+    """
+
+    type: str
+    shape: tuple[int, ...]
+    members: tuple[int, ...]
+    _index: dict[int, int]
+
+    def __new__(cls, type: str, ranks: Any) -> Placement:
+        if type not in ("cpu", "cuda"):
+            raise PlacementError(f"a placement's type is 'cpu' or 'cuda'; got {type!r}")
+        if isinstance(ranks, dict):  # OneFlow's old spelling: {machine: [local ranks]}
+            ranks = list(itertools.chain.from_iterable(ranks.values()))
+        if isinstance(ranks, int):
+            ranks = [ranks]
+        try:
+            grid = np.asarray(ranks)
+        except ValueError:
+            raise PlacementError(f"the ranks must form a grid: every row as long as the next; got {ranks!r}") from None
+        if grid.size == 0 or grid.dtype.kind not in "iu":
+            raise PlacementError(f"ranks are a non-empty (nested) list of ints; got {ranks!r}")
+        members = tuple(int(r) for r in grid.ravel())
+        if len(set(members)) != len(members) or min(members) < 0:
+            raise PlacementError(f"every rank stands once in a placement and none is negative; got {ranks!r}")
+        key = (type, tuple(grid.shape), members)
+        self = _interned.get(key)
+        if self is None:
+            self = super().__new__(cls)
+            self.type, self.shape, self.members = key
+            self._index = {r: i for i, r in enumerate(members)}
+            self = _interned.setdefault(key, self)
+        return self
+
+    @staticmethod
+    def all(type: str) -> Placement:
+        """Every rank of the world, in one axis."""
+        return Placement(type, list(range(current().world_size)))
+
+    @property
+    def ranks(self) -> np.ndarray:
+        return np.array(self.members).reshape(self.shape)
+
+    @property
+    def hierarchy(self) -> tuple[int, ...]:
+        return self.shape
+
+    @property
+    def ndim(self) -> int:
+        return len(self.shape)
+
+    @property
+    def size(self) -> int:
+        return len(self.members)
+
+    def __contains__(self, rank: int) -> bool:
+        return rank in self._index
+
+    def coordinate(self, rank: int) -> tuple[int, ...] | None:
+        """Where on the grid a rank stands; None outside."""
+        index = self._index.get(rank)
+        if index is None:
+            return None
+        place = []
+        for n in reversed(self.shape):
+            index, c = divmod(index, n)
+            place.append(c)
+        return tuple(reversed(place))
+
+    def at(self, coordinate: tuple[int, ...]) -> int:
+        index = 0
+        for n, c in zip(self.shape, coordinate, strict=True):
+            index = index * n + c
+        return self.members[index]
+
+    def coordinates(self) -> Iterator[tuple[int, ...]]:
+        return itertools.product(*map(range, self.shape))
+
+    def group(self, rank: int, axis: int) -> tuple[int, ...]:
+        """The ranks that differ from `rank` along one axis only, in order: the members of its collectives."""
+        place = self.coordinate(rank)
+        assert place is not None, f"rank {rank} is outside {self}"
+        return tuple(self.at((*place[:axis], i, *place[axis + 1 :])) for i in range(self.shape[axis]))
+
+    def check(self, world_size: int) -> Placement:
+        """Refuse ranks that the world doesn't have."""
+        worst = max(self.members)
+        if worst >= world_size:
+            raise PlacementError(
+                f"{self!r} names rank {worst}, but this world has ranks 0 to {world_size - 1}; "
+                f"launch with at least {worst + 1} ranks (python -m weft.launch --nproc_per_node {worst + 1} ...)"
+            )
+        return self
+
+    def __reduce__(self) -> tuple[object, tuple[str, list[Any]]]:
+        return Placement, (self.type, self.ranks.tolist())
+
+    def __repr__(self) -> str:
+        return f'weft.placement(type="{self.type}", ranks={self.ranks.tolist()})'
+
+    def __str__(self) -> str:
+        return f"{self.type}:{self.ranks.tolist()}".replace(" ", "")
+
+
+placement = Placement
+
+
+def parse(text: str) -> Placement:
+    """The inverse of str(): cpu:[[0,1],[2,3]]."""
+    kind, _, ranks = text.partition(":")
+    return Placement(kind, json.loads(ranks))

@@ -1,0 +1,97 @@
+"""A rank is a value. Code reaches the one it runs as through its thread: `current()`.
+
+Several ranks can live in one process, each as threads that `enter` it (tests, notebooks, debugging). A thread that
+entered none belongs to the process's own rank, which is read from torchrun's variables when it is first asked for.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import os
+import threading
+from collections.abc import Iterator
+from typing import Any, Protocol
+
+from weft.core.errors import RankError
+
+
+class Resource(Protocol):
+    """Something a rank owns and closes when it ends: its transport, its virtual machine, its sessions."""
+
+    def close(self) -> None: ...
+
+
+class Rank:
+    """One participant of the world, and what it owns.
+
+    `resources` holds what the upper layers keep per rank, by name, in the order of their making; `close` ends them in
+    the reverse order.
+    """
+
+    def __init__(
+        self, index: int = 0, world_size: int = 1, *, local_index: int = 0, local_size: int = 1, host: str = "localhost"
+    ) -> None:
+        if not 0 <= index < world_size:
+            raise RankError(f"rank {index} is outside a world of {world_size}: ranks go from 0 to {world_size - 1}")
+        self.index, self.world_size = index, world_size
+        self.local_index, self.local_size, self.host = local_index, local_size, host
+        self.resources: dict[str, Any] = {}
+        self._lock = threading.RLock()
+
+    def resource(self, name: str, make: Any) -> Any:
+        """What this rank owns under `name`; `make(self)` makes it at first use."""
+        found = self.resources.get(name)
+        if found is None:
+            with self._lock:
+                found = self.resources.get(name)
+                if found is None:
+                    found = make(self)
+                    self.resources[name] = found
+        return found
+
+    def close(self) -> None:
+        with self._lock:
+            while self.resources:
+                _, owned = self.resources.popitem()
+                close = getattr(owned, "close", None)
+                if close is not None:
+                    close()
+
+    def __repr__(self) -> str:
+        return f"<rank {self.index} of {self.world_size}>"
+
+
+class _Here(threading.local):
+    rank: Rank | None = None
+
+
+_here = _Here()
+
+
+def current() -> Rank:
+    """The rank of the running thread."""
+    return _here.rank or of_process()
+
+
+@contextlib.contextmanager
+def enter(rank: Rank) -> Iterator[Rank]:
+    """Run as this rank in this thread."""
+    before, _here.rank = _here.rank, rank
+    try:
+        yield rank
+    finally:
+        _here.rank = before
+
+
+@functools.cache
+def of_process() -> Rank:
+    """The rank that torchrun's variables describe; without them, the only one of its world."""
+    variables = os.environ
+    try:
+        index, size = int(variables.get("RANK", 0)), int(variables.get("WORLD_SIZE", 1))
+        local, local_size = int(variables.get("LOCAL_RANK", index)), int(variables.get("LOCAL_WORLD_SIZE", size))
+    except ValueError:
+        given = {k: variables[k] for k in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE") if k in variables}
+        raise RankError(f"the launcher's variables must be numbers, like RANK=0 WORLD_SIZE=2; got {given}") from None
+    return Rank(index, size, local_index=local, local_size=local_size)
