@@ -1,0 +1,3 @@
+"""Readable recipes over the public API: sbp per parameter, pipeline stages, data parallelism. They decide where data
+lies; the layers below move it.
+"""

@@ -1,0 +1,3 @@
+"""Oracles and tools for tests: comparison with torch, layouts by brute force, programs that run on several ranks at
+once.
+"""
