@@ -1,0 +1,21 @@
+"""The examples in docstrings do what they say."""
+
+from __future__ import annotations
+
+import doctest
+import importlib
+import pkgutil
+
+import pytest
+
+import weft
+
+MODULES = ["weft", *(m.name for m in pkgutil.walk_packages(weft.__path__, "weft.") if not m.name.endswith("__main__"))]
+OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_doctests_of(name: str) -> None:
+    module = importlib.import_module(name)
+    failed, _ = doctest.testmod(module, extraglobs={"flow": weft}, optionflags=OPTIONS)
+    assert not failed, "the differences are printed above"
