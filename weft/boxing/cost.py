@@ -1,0 +1,155 @@
+"""What a step costs: the bytes that its busiest rank sends or receives, over the speed of its links, and its latency."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import NamedTuple
+
+from weft.boxing.links import DEVICE, MEMORY, Link, Links
+from weft.boxing.overlap import Side
+from weft.boxing.steps import (
+    AllGather,
+    AllReduce,
+    AllToAll,
+    AxisStep,
+    Copy,
+    Exchange,
+    ReduceScatter,
+    Relabel,
+    Slice,
+    SplitToPartial,
+    State,
+    Step,
+    ToPartial,
+)
+from weft.core import shard
+from weft.core.sbp import NdSbp
+
+SAMPLES = 8  # receiving ranks looked at, to know what an exchange moves between any number of them
+
+
+class Cost(NamedTuple):
+    moved: float  # bytes between ranks
+    seconds: float
+
+
+FREE = Cost(0.0, 0.0)
+
+
+class Costs:
+    """The costs of steps of one tensor; remembers what several steps ask for."""
+
+    def __init__(self, shape: tuple[int, ...], itemsize: int, links: Links) -> None:
+        self.shape, self.itemsize, self.links = shape, itemsize, links
+        self._bytes: dict[tuple[tuple[int, ...], NdSbp], int] = {}
+        self._sides: dict[State, Side] = {}
+
+    def shard_bytes(self, state: State) -> int:
+        """Of the largest shard."""
+        key = state.placement.shape, state.nd_sbp
+        found = self._bytes.get(key)
+        if found is None:
+            sizes = list(self.shape)
+            for n, s in zip(*key, strict=True):
+                if s.is_split:
+                    sizes[s.dim] = -(-sizes[s.dim] // n)
+            found = self._bytes[key] = math.prod(sizes) * self.itemsize
+        return found
+
+    def of(self, step: Step, before: State, after: State) -> Cost:
+        return _RULES[type(step)](self, step, before, after)
+
+    def side(self, state: State) -> Side:
+        found = self._sides.get(state)
+        if found is None:
+            found = self._sides[state] = Side(self.shape, state)
+        return found
+
+
+def _nothing(costs: Costs, step: Step, before: State, after: State) -> Cost:
+    return FREE
+
+
+def _written(costs: Costs, step: Step, before: State, after: State) -> Cost:
+    return Cost(0.0, _time(MEMORY[after.placement.type], costs.shard_bytes(after)))
+
+
+def _to_device(costs: Costs, step: Step, before: State, after: State) -> Cost:
+    return Cost(0.0, _time(DEVICE, costs.shard_bytes(before)))
+
+
+def _collective(turns: int, whole: Callable[[int, int], int]) -> Callable[[Costs, Step, State, State], Cost]:
+    """A ring's cost: all but an n-th of the whole, `turns` times. Across hosts in two levels, as `two_level` does it."""
+
+    def rule(costs: Costs, step: Step, before: State, after: State) -> Cost:
+        assert isinstance(step, AxisStep)
+        place = before.placement
+        n, size = place.shape[step.axis], whole(costs.shard_bytes(before), costs.shard_bytes(after))
+        if n == 1:
+            return FREE
+        inside, between = costs.links.inside[place.type], costs.links.between[place.type]
+        hosts = costs.links.of_axis(place, step.axis)
+        moved = turns * size * (n - 1) / n
+        if hosts.count == 1:
+            return Cost(moved, _time(inside, moved, turns, n))
+        if hosts.members < 2 or isinstance(step, AllToAll):
+            return Cost(moved, _time(between, moved, turns, n))
+        within = turns * size * (hosts.members - 1) / hosts.members
+        across = turns * size / hosts.members * (hosts.count - 1) / hosts.count
+        seconds = _time(inside, within, turns, hosts.members) + _time(between, across, turns, hosts.count)
+        return Cost(moved, seconds)
+
+    return rule
+
+
+def _exchange(costs: Costs, step: Step, before: State, after: State) -> Cost:
+    src, dst = costs.side(before), costs.side(after)
+    contributions = math.prod(src.partial_sizes)
+    count = after.placement.size
+    sampled = range(count) if count <= SAMPLES else [i * (count - 1) // (SAMPLES - 1) for i in range(SAMPLES)]
+    most = total = 0
+    for index in sampled:
+        rank = after.placement.members[index]
+        place = after.placement.coordinate(rank)
+        assert place is not None
+        if not dst.receives(place):
+            continue
+        box = dst.box(place)
+        incoming = shard.volume(box) * contributions
+        own = before.placement.coordinate(rank)
+        if own is not None:
+            kept = shard.intersect(box, src.box(own))
+            incoming -= shard.volume(kept) if kept is not None else 0
+        most = max(most, incoming)
+        total += incoming
+    if total == 0:
+        return _written(costs, step, before, after)
+    # each replica of the source serves its share of the replicas, or of the receivers, of the target
+    outgoing = min(
+        costs.shard_bytes(before) * -(-dst.replicas // src.replicas),
+        costs.shard_bytes(after) * -(-dst.full // src.replicas),
+        total * costs.itemsize * count / len(sampled),
+    )
+    moved = max(most * costs.itemsize, outgoing)
+    peers = contributions * max(-(-dst.full // max(src.full // src.replicas, 1)), 1)
+    # messages between pairs are posted one by one, where a collective of the same size is one call
+    return Cost(moved, _time(costs.links.of_exchange(before.placement, after.placement), moved, 2, peers + 1))
+
+
+def _time(link: Link, size: float, turns: int = 1, ranks: int = 2) -> float:
+    return size / link.speed + turns * link.latency * math.log2(ranks)
+
+
+_RULES: dict[type[Step], Callable[[Costs, Step, State, State], Cost]] = {
+    AllReduce: _collective(2, lambda before, after: before),
+    ReduceScatter: _collective(1, lambda before, after: before),
+    AllGather: _collective(1, lambda before, after: after),
+    AllToAll: _collective(1, max),
+    Slice: _written,
+    ToPartial: _written,
+    SplitToPartial: _written,
+    Exchange: _exchange,
+    Relabel: _nothing,
+    Copy: _to_device,
+}

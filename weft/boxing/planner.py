@@ -1,0 +1,177 @@
+"""Which route: Dijkstra's search over the sbp of both placements, for the least time.
+
+The states are small in number: on each axis only the sbp that the two ends name, broadcast, and splits of the dimensions
+that the ends split or of the longest one. Every rank searches alone and must find the same route, so nothing here depends
+on the order of a set or on the rank.
+"""
+
+from __future__ import annotations
+
+import functools
+import heapq
+import itertools
+from collections.abc import Iterator
+
+from weft.boxing.cost import FREE, Cost, Costs
+from weft.boxing.links import ONE_HOST, Links
+from weft.boxing.route import Route
+from weft.boxing.steps import (
+    AllGather,
+    AllReduce,
+    AllToAll,
+    AxisStep,
+    Copy,
+    Exchange,
+    ReduceScatter,
+    Relabel,
+    Slice,
+    SplitToPartial,
+    State,
+    Step,
+    ToPartial,
+    blocked,
+    canonical,
+)
+from weft.core import sbp as sbps
+from weft.core.dtype import DType
+from weft.core.placement import Placement
+from weft.core.sbp import NdSbp, Sbp
+from weft.core.spec import Spec
+
+
+def route(
+    shape: tuple[int, ...], dtype: DType, src_placement: Placement, src_nd_sbp: NdSbp,
+    dst_placement: Placement, dst_nd_sbp: NdSbp, links: Links = ONE_HOST,
+) -> Route:  # fmt: skip
+    """The cheapest route found; remembered."""
+    return _planned(shape, dtype, State(src_placement, src_nd_sbp), State(dst_placement, dst_nd_sbp), links)[0]
+
+
+def cost(
+    shape: tuple[int, ...], dtype: DType, src_placement: Placement, src_nd_sbp: NdSbp,
+    dst_placement: Placement, dst_nd_sbp: NdSbp, links: Links = ONE_HOST,
+) -> float:  # fmt: skip
+    """The seconds that the cheapest route should take; 0 where nothing needs to be done."""
+    if src_nd_sbp == dst_nd_sbp and src_placement is dst_placement:
+        return 0.0
+    return _planned(shape, dtype, State(src_placement, src_nd_sbp), State(dst_placement, dst_nd_sbp), links)[1].seconds
+
+
+def cost_of(found: Route, links: Links = ONE_HOST) -> Cost:
+    """The bytes that the busiest rank moves in each step, and the seconds, summed."""
+    costs = Costs(found.shape, found.dtype.itemsize, links)
+    states = list(found.states())
+    each = [costs.of(step, a, b) for step, a, b in zip(found.steps, states, states[1:], strict=False)]
+    return Cost(sum(c.moved for c in each), sum(c.seconds for c in each))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _planned(shape: tuple[int, ...], dtype: DType, src: State, dst: State, links: Links) -> tuple[Route, Cost]:
+    for state in (src, dst):
+        sbps.nd(state.nd_sbp, state.placement.ndim, len(shape))
+    ends = Spec(shape, dtype, *src), Spec(shape, dtype, *dst)
+    kind = dst.placement.type
+    if src.placement.type == kind:
+        found = Route(*ends, _search(shape, dtype.itemsize, src, dst, links))
+        return found, cost_of(found, links)
+    early = State(Placement(kind, src.placement.ranks), src.nd_sbp)
+    late = State(Placement(src.placement.type, dst.placement.ranks), dst.nd_sbp)
+    both = (
+        Route(*ends, (Copy(kind), *_search(shape, dtype.itemsize, early, dst, links))),
+        Route(*ends, (*_search(shape, dtype.itemsize, src, late, links), Copy(kind))),
+    )
+    return min(((r, cost_of(r, links)) for r in both), key=lambda pair: pair[1].seconds)
+
+
+def _search(shape: tuple[int, ...], itemsize: int, src: State, dst: State, links: Links) -> tuple[Step, ...]:
+    costs, moves = Costs(shape, itemsize, links), _Moves(shape, src, dst)
+    best: dict[State, float] = {src: 0.0}
+    came: dict[State, tuple[State, Step]] = {}
+    done: set[State] = set()
+    order = itertools.count()  # ties go to what was found first, on every rank alike
+    heap: list[tuple[float, int, State]] = [(0.0, next(order), src)]
+    while heap:
+        seconds, _, state = heapq.heappop(heap)
+        if state == dst:
+            break
+        if state in done:
+            continue
+        done.add(state)
+        for step, after in moves.of(state):
+            total = seconds + (FREE if isinstance(step, Relabel) else costs.of(step, state, after)).seconds
+            if total < best.get(after, float("inf")) and total < best.get(dst, float("inf")):
+                best[after], came[after] = total, (state, step)
+                heapq.heappush(heap, (total, next(order), after))
+    steps: list[Step] = []
+    while state != src:
+        state, step = came[state]
+        steps.append(step)
+    return tuple(reversed(steps))
+
+
+class _Moves:
+    """The steps worth trying from a state."""
+
+    def __init__(self, shape: tuple[int, ...], src: State, dst: State) -> None:
+        self.shape, self.src, self.dst = shape, src, dst
+        ends = (*src.nd_sbp, *dst.nd_sbp)
+        longest = {max(range(len(shape)), key=lambda d: shape[d])} if shape else set()
+        self.dims = sorted({s.dim for s in ends if s.is_split} | longest)
+        self.targets = sorted({s.reduce for s in dst.nd_sbp if s.is_partial})
+        self.same = src.placement is dst.placement
+        # what is sent may be reduced first; what arrives may be a slice of what is wanted
+        self.gates_out = set(self._gates(src, "P", (sbps.broadcast,)))
+        self.gates_in = [dst] if self.same else list(self._gates(dst, "BP", ()))
+        self.names: dict[tuple[object, ...], list[State]] = {}
+        if src.placement.members == dst.placement.members:
+            others = [src, dst] if self.same else [*self._every(dst.placement), dst]
+            for state in dict.fromkeys(others):
+                self.names.setdefault(canonical(shape, state), []).append(state)
+
+    def _gates(self, state: State, kinds: str, others: tuple[Sbp, ...]) -> Iterator[State]:
+        choices = [
+            (s, *others, *map(sbps.split, self.dims)) if s.kind in kinds and n > 1 else (s,)
+            for n, s in zip(state.placement.shape, state.nd_sbp, strict=True)
+        ]
+        return (State(state.placement, nd_sbp) for nd_sbp in itertools.product(*choices))
+
+    def _every(self, placement: Placement) -> Iterator[State]:
+        partials = dict.fromkeys(s for s in (*self.src.nd_sbp, *self.dst.nd_sbp) if s.is_partial)
+        kinds = (sbps.broadcast, *map(sbps.split, self.dims), *partials)
+        return (State(placement, nd_sbp) for nd_sbp in itertools.product(kinds, repeat=placement.ndim))
+
+    def of(self, state: State) -> Iterator[tuple[Step, State]]:
+        placement, nd_sbp = state
+        if self.names:
+            for other in self.names.get(canonical(self.shape, state), ()):
+                if other != state:
+                    yield Relabel(state, other), other
+        for axis, s in enumerate(nd_sbp):
+            if placement.shape[axis] == 1:
+                continue  # a relabel does it
+            for step in self._on(axis, s):
+                old, new = step.change()
+                if not blocked(state, axis, old, new):
+                    yield step, State(placement, (*nd_sbp[:axis], new, *nd_sbp[axis + 1 :]))
+        if placement is self.src.placement and state in self.gates_out:
+            for other in self.gates_in:
+                if other != state:
+                    yield Exchange(state, other), other
+
+    def _on(self, axis: int, s: Sbp) -> Iterator[AxisStep]:
+        if s.is_partial:
+            yield AllReduce(axis, s.reduce)
+            for dim in self.dims:
+                yield ReduceScatter(axis, dim, s.reduce)
+        elif s.is_split:
+            yield AllGather(axis, s.dim)
+            for dim in self.dims:
+                if dim != s.dim:
+                    yield AllToAll(axis, s.dim, dim)
+            for reduce in self.targets:
+                yield SplitToPartial(axis, s.dim, reduce)
+        else:
+            for dim in self.dims:
+                yield Slice(axis, dim)
+            for reduce in self.targets:
+                yield ToPartial(axis, reduce)

@@ -1,0 +1,283 @@
+"""What a route is made of. Each step is a value: it says which state it may start from and which state it gives.
+
+A state is (placement, nd_sbp). Two laws make the steps of one axis legal, both because inner axes lie within outer ones:
+
+- axes that split the same dimension nest, first axis outermost, so an axis may start or stop splitting a dimension only
+  while no later axis splits it;
+- partials nest too: (P, P(max)) is a sum of maxima, so a partial is reduced only when no later axis holds another kind.
+"""
+
+from __future__ import annotations
+
+import abc
+import dataclasses
+import re
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar, NamedTuple
+
+from weft.core import placement as placements
+from weft.core import sbp as sbps
+from weft.core.errors import SbpError
+from weft.core.placement import Placement
+from weft.core.sbp import NdSbp, Sbp
+
+
+class State(NamedTuple):
+    """Where and how a tensor lies at one moment of a route."""
+
+    placement: Placement
+    nd_sbp: NdSbp
+
+    def __str__(self) -> str:
+        return f"{self.placement} {sbps.show(self.nd_sbp)}"
+
+    @staticmethod
+    def parse(text: str) -> State:
+        """The inverse of str(): cpu:[0,1] (S(0))."""
+        place, _, how = text.partition(" ")
+        if not (how.startswith("(") and how.endswith(")")):
+            raise SbpError(f"{text!r} is no state; write one like 'cpu:[0,1] (S(0))'")
+        names = how[1:-1].split(", ") if how != "()" else []
+        return State(placements.parse(place), tuple(map(sbps.parse, names)))
+
+
+@dataclass(frozen=True)
+class Step(abc.ABC):
+    """One move. `after` gives the state it leads to, or refuses."""
+
+    name: ClassVar[str]
+    local: ClassVar[bool] = False  # nothing travels between ranks
+
+    @abc.abstractmethod
+    def after(self, shape: Sequence[int], state: State) -> State: ...
+
+    def __str__(self) -> str:
+        inside = ", ".join(f"{f.name}={getattr(self, f.name)}" for f in dataclasses.fields(self))
+        return f"{self.name}({inside})"
+
+
+@dataclass(frozen=True)
+class AxisStep(Step):
+    """A step that changes the sbp of one axis, by a collective of each group of ranks along it or on each rank alone."""
+
+    axis: int
+
+    @abc.abstractmethod
+    def change(self) -> tuple[Sbp, Sbp]:
+        """The axis's sbp before and after."""
+
+    def after(self, shape: Sequence[int], state: State) -> State:
+        placement, nd_sbp = state
+        old, new = self.change()
+        if not 0 <= self.axis < len(nd_sbp):
+            raise SbpError(f"{self}: {state} has axes 0 to {len(nd_sbp) - 1} only")
+        if nd_sbp[self.axis] is not old:
+            raise SbpError(f"{self} starts from {old} on axis {self.axis}, but the tensor lies as {state}")
+        if new.dim >= len(shape):
+            raise SbpError(f"{self} splits dimension {new.dim}, but the tensor has {len(shape)}")
+        reason = blocked(state, self.axis, old, new)
+        if reason:
+            raise SbpError(f"{self} can't start from {state}: {reason}; change that axis first")
+        return State(placement, (*nd_sbp[: self.axis], new, *nd_sbp[self.axis + 1 :]))
+
+
+def blocked(state: State, axis: int, old: Sbp, new: Sbp) -> str:
+    """Why an axis may not change from old to new now; empty if it may."""
+    partial = old if old.is_partial else new if new.is_partial and old.is_split else None
+    for inner in range(axis + 1, len(state.nd_sbp)):
+        s = state.nd_sbp[inner]
+        if s.is_broadcast or state.placement.shape[inner] == 1:
+            continue
+        if s.is_split and (s is old or s is new):
+            return f"axis {inner} splits dimension {s.dim} within axis {axis}'s slices"
+        if s.is_partial and partial is not None and s is not partial:
+            return f"axis {inner} is {s} within axis {axis}'s {partial}"
+    return ""
+
+
+@dataclass(frozen=True)
+class AllReduce(AxisStep):
+    """P -> B."""
+
+    name = "all_reduce"
+    reduce: str
+
+    def change(self) -> tuple[Sbp, Sbp]:
+        return _partial(self.reduce), sbps.broadcast
+
+
+@dataclass(frozen=True)
+class ReduceScatter(AxisStep):
+    """P -> S."""
+
+    name = "reduce_scatter"
+    dim: int
+    reduce: str
+
+    def change(self) -> tuple[Sbp, Sbp]:
+        return _partial(self.reduce), sbps.split(self.dim)
+
+
+@dataclass(frozen=True)
+class AllGather(AxisStep):
+    """S -> B."""
+
+    name = "all_gather"
+    dim: int
+
+    def change(self) -> tuple[Sbp, Sbp]:
+        return sbps.split(self.dim), sbps.broadcast
+
+
+@dataclass(frozen=True)
+class AllToAll(AxisStep):
+    """S of one dimension -> S of another."""
+
+    name = "all_to_all"
+    from_dim: int
+    to_dim: int
+
+    def change(self) -> tuple[Sbp, Sbp]:
+        if self.from_dim == self.to_dim:
+            raise SbpError(f"{self} changes nothing: its dimensions are the same")
+        return sbps.split(self.from_dim), sbps.split(self.to_dim)
+
+
+@dataclass(frozen=True)
+class Slice(AxisStep):
+    """B -> S: each rank keeps its slice."""
+
+    name = "slice"
+    local = True
+    dim: int
+
+    def change(self) -> tuple[Sbp, Sbp]:
+        return sbps.broadcast, sbps.split(self.dim)
+
+
+@dataclass(frozen=True)
+class ToPartial(AxisStep):
+    """B -> P: for a sum the first rank of the axis keeps its data and the others hold zeros; for max and min all keep."""
+
+    name = "to_partial"
+    local = True
+    reduce: str
+
+    def change(self) -> tuple[Sbp, Sbp]:
+        return sbps.broadcast, _partial(self.reduce)
+
+
+@dataclass(frozen=True)
+class SplitToPartial(AxisStep):
+    """S -> P: each rank holds its slice in its place and the neutral element elsewhere."""
+
+    name = "split_to_partial"
+    local = True
+    dim: int
+    reduce: str
+
+    def change(self) -> tuple[Sbp, Sbp]:
+        return sbps.split(self.dim), _partial(self.reduce)
+
+
+@dataclass(frozen=True)
+class Exchange(Step):
+    """Anything -> anything: every rank sends what others need of its shard. Partial contributions are reduced where they
+    arrive; of a partial target the first coordinate gets the data, the others hold the neutral element."""
+
+    name = "exchange"
+    src: State
+    dst: State
+
+    def after(self, shape: Sequence[int], state: State) -> State:
+        _starts_from(self, self.src, state)
+        if self.src.placement.type != self.dst.placement.type:
+            raise SbpError(f"{self} would cross device types; copy to {self.dst.placement.type} before or after it")
+        sbps.nd(self.dst.nd_sbp, self.dst.placement.ndim, len(shape))
+        return self.dst
+
+
+@dataclass(frozen=True)
+class Relabel(Step):
+    """Another name of the same layout: other axes of the same ranks, or another sbp on axes of one rank."""
+
+    name = "relabel"
+    local = True
+    src: State
+    dst: State
+
+    def after(self, shape: Sequence[int], state: State) -> State:
+        _starts_from(self, self.src, state)
+        sbps.nd(self.dst.nd_sbp, self.dst.placement.ndim, len(shape))
+        if canonical(shape, self.src) != canonical(shape, self.dst):
+            raise SbpError(f"{self} changes more than names: some rank would hold something else; use an exchange")
+        return self.dst
+
+
+@dataclass(frozen=True)
+class Copy(Step):
+    """The same ranks and sbp on another type of device."""
+
+    name = "copy"
+    local = True
+    type: str
+
+    def after(self, shape: Sequence[int], state: State) -> State:
+        return State(Placement(self.type, state.placement.ranks), state.nd_sbp)
+
+
+def _partial(reduce: str) -> Sbp:
+    if reduce not in sbps.partials:
+        raise SbpError(f"{reduce!r} is no reduction of a partial; there are {', '.join(sbps.partials)}")
+    return sbps.partials[reduce]
+
+
+def _starts_from(step: Step, expected: State, state: State) -> None:
+    if expected != state:
+        raise SbpError(f"{step} starts from {expected}, but the tensor lies as {state}")
+
+
+def canonical(shape: Sequence[int], state: State) -> tuple[object, ...]:
+    """Equal for states that differ in names only: axes of one rank left out, neighbouring axes of one sbp made one."""
+    parts: dict[int, int] = {}
+    for n, s in zip(state.placement.shape, state.nd_sbp, strict=True):
+        parts[s.dim] = parts.get(s.dim, 1) * n
+    grid: list[int] = []
+    how: list[Sbp] = []
+    for n, s in zip(state.placement.shape, state.nd_sbp, strict=True):
+        if n == 1:
+            continue
+        even = not s.is_split or shape[s.dim] % parts[s.dim] == 0  # nested slices are those of one axis only if even
+        if how and how[-1] is s and even:
+            grid[-1] *= n
+        else:
+            grid.append(n)
+            how.append(s)
+    return state.placement.type, state.placement.members, tuple(grid), tuple(how)
+
+
+_KINDS: dict[str, type[Step]] = {
+    kind.name: kind
+    for kind in (
+        AllReduce, ReduceScatter, AllGather, AllToAll, Slice, ToPartial, SplitToPartial, Exchange, Relabel, Copy,
+    )
+}  # fmt: skip
+_READ = {"int": int, "str": str, "State": State.parse}
+
+
+def parse(text: str) -> Step:
+    """The inverse of str(): all_gather(axis=0, dim=1)."""
+    found = re.fullmatch(r"(\w+)\((.*)\)", text)
+    kind = _KINDS.get(found[1]) if found else None
+    if found is None or kind is None:
+        raise SbpError(f"{text!r} is no step of a route; there are {', '.join(_KINDS)}")
+    words = re.split(r"(?:^|, )(\w+)=", found[2])[1:]
+    given = dict(zip(words[::2], words[1::2], strict=True))
+    fields = {f.name: _READ[str(f.type)] for f in dataclasses.fields(kind)}
+    if list(given) != list(fields):
+        raise SbpError(f"{text!r}: {kind.name} takes {', '.join(fields)}")
+    try:
+        return kind(**{name: read(given[name]) for name, read in fields.items()})
+    except ValueError:
+        raise SbpError(f"{text!r}: the axis and the dimensions are numbers") from None

@@ -1,0 +1,104 @@
+"""Collectives of a group that spans hosts: the slow links between hosts carry each byte once per host, not once per rank.
+
+Each function is a generator of calls (see `execute`), over the same members and with the same result as the flat one.
+Reductions go inside the host first, then between hosts; a gather mirrors them, so that it too sends least between hosts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Generator, Hashable, Sequence
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import torch
+
+from weft.core import shard
+
+
+class Call(NamedTuple):
+    """One request to a transport: a collective of a group, or an exchange (no group)."""
+
+    method: str
+    ranks: tuple[int, ...]
+    args: tuple[Any, ...]
+
+
+Calls = Generator[Call, None, torch.Tensor]
+
+
+@dataclass(frozen=True)
+class Levels:
+    """A group as hosts times members: `hosts[h][i]` is the place in the group of host h's i-th member."""
+
+    ranks: tuple[int, ...]
+    hosts: tuple[tuple[int, ...], ...]
+
+    @property
+    def members(self) -> int:
+        return len(self.hosts[0])
+
+    def place(self, rank: int) -> tuple[int, int]:
+        """The host of a rank and its place there."""
+        index = self.ranks.index(rank)
+        return next((h, host.index(index)) for h, host in enumerate(self.hosts) if index in host)
+
+    def inside(self, rank: int) -> tuple[int, ...]:
+        h, _ = self.place(rank)
+        return tuple(self.ranks[i] for i in self.hosts[h])
+
+    def between(self, rank: int) -> tuple[int, ...]:
+        _, i = self.place(rank)
+        return tuple(self.ranks[host[i]] for host in self.hosts)
+
+
+def two_level(ranks: Sequence[int], hosts: Callable[[int], Hashable] | None) -> Levels | None:
+    """How to do a group's collective on two levels; None where one level is right: a single host, one rank per host, or
+    hosts with different numbers of the group's ranks."""
+    if hosts is None:
+        return None
+    by_host: dict[Hashable, list[int]] = {}
+    for index, rank in enumerate(ranks):
+        by_host.setdefault(hosts(rank), []).append(index)
+    each = {len(members) for members in by_host.values()}
+    if len(by_host) == 1 or len(each) > 1 or each == {1}:
+        return None
+    return Levels(tuple(ranks), tuple(map(tuple, by_host.values())))
+
+
+def all_reduce(levels: Levels, rank: int, t: torch.Tensor, reduce: str) -> Generator[Call, None, None]:
+    """In place: each member reduces a part inside, then with its peers between hosts, then all share."""
+    inside, between = levels.inside(rank), levels.between(rank)
+    _, i = levels.place(rank)
+    parts = list(t.view(-1).split(list(shard.sizes(t.numel(), levels.members))))
+    own = torch.empty_like(parts[i])
+    yield Call("reduce_scatter", inside, (own, parts, reduce))
+    yield Call("all_reduce", between, (own, reduce))
+    yield Call("all_gather", inside, (parts, own))
+
+
+def reduce_scatter(
+    levels: Levels, rank: int, out: torch.Tensor, parts: Sequence[torch.Tensor], reduce: str
+) -> Generator[Call, None, None]:
+    """Each member reduces inside what belongs to its peers of all hosts, then these reduce between hosts."""
+    _, i = levels.place(rank)
+    packs = [torch.cat([parts[host[k]].reshape(-1) for host in levels.hosts]) for k in range(levels.members)]
+    own = torch.empty_like(packs[i])
+    yield Call("reduce_scatter", levels.inside(rank), (own, packs, reduce))
+    pieces = own.split([parts[host[i]].numel() for host in levels.hosts])
+    flat = torch.empty_like(out).view(-1)
+    yield Call("reduce_scatter", levels.between(rank), (flat, list(pieces), reduce))
+    out.copy_(flat.view(out.shape))
+
+
+def all_gather(
+    levels: Levels, rank: int, outs: Sequence[torch.Tensor], t: torch.Tensor
+) -> Generator[Call, None, None]:
+    """Peers of all hosts gather theirs between hosts, then members share what each gathered."""
+    _, i = levels.place(rank)
+    sizes = [[outs[host[k]].numel() for host in levels.hosts] for k in range(levels.members)]
+    packs = [t.new_empty(sum(per_host)) for per_host in sizes]
+    yield Call("all_gather", levels.between(rank), (list(packs[i].split(sizes[i])), t.reshape(-1)))
+    yield Call("all_gather", levels.inside(rank), (packs, packs[i].clone()))
+    for pack, per_host, k in zip(packs, sizes, range(levels.members), strict=True):
+        for piece, host in zip(pack.split(per_host), levels.hosts, strict=True):
+            outs[host[k]].copy_(piece.view(outs[host[k]].shape))
