@@ -1,3 +1,7 @@
-"""The graph road's engine: actors that exchange registers and acknowledgements, the bus between them and the threads
-that drive them. A plan comes in once; then every launch flows through its registers.
-"""
+"""Plans at run time: the actor, the bus that carries its messages, and the executor that gives it threads."""
+
+from weft.runtime.actor import Actor, Turn
+from weft.runtime.executor import Executor, Ticket
+from weft.runtime.message import Message
+
+__all__ = ["Actor", "Executor", "Message", "Ticket", "Turn"]

@@ -1,0 +1,107 @@
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from weft.core.errors import CompileError
+from weft.plan import plan as plans
+from weft.plan.ids import encode
+from weft.plan.plan import Plan, Port, Register, Stream, Task, parse
+
+TEXT = """\
+plan train, rank 0 of 2, hash 5d41402a
+stream 0 compute, caller
+stream 1 loader, worker
+
+register 0 batch: int64[8, 33], 2 copies, batch@0.cpu.0.1.0 -> forward@0.cpu.0.0.1
+register 1 sent: float32[], 1 copy, forward@0.cpu.0.0.1 -> @1.cpu.0.0.0, @1.cpu.0.0.1
+register 2 tick: order, 3 copies, 1 full, forward@0.cpu.0.0.1 -> nobody
+
+source batch@0.cpu.0.1.0, ahead
+    writes batch%0
+compute forward@0.cpu.0.0.1, 4 acts
+    reads batch%0 over 4
+    writes sent%1, tick%2 over 2
+    | def forward(batch, sent):
+
+    |     torch.sum(batch, out=sent)
+"""
+TEXT = TEXT.replace("\n\n    |  ", "\n    |\n    |  ")
+
+SAMPLE = Plan(
+    "train", 0, 2,
+    (Stream(0, "compute"), Stream(1, "loader", "worker")),
+    (
+        Task(encode(0, "cpu", 0, 1, 0), "batch", "source", produces=(Port(0),), ahead=True),
+        Task(
+            encode(0, "cpu", 0, 0, 1), "forward", "compute", (Port(0, 4),), (Port(1), Port(2, 2)), 4,
+            text="def forward(batch, sent):\n\n    torch.sum(batch, out=sent)",
+        ),
+    ),
+    (
+        Register(0, "batch", encode(0, "cpu", 0, 1, 0), (encode(0, "cpu", 0, 0, 1),), 2, (8, 33), "int64"),
+        Register(
+            1, "sent", encode(0, "cpu", 0, 0, 1), (encode(1, "cpu", 0, 0, 0), encode(1, "cpu", 0, 0, 1)), dtype="float32"
+        ),
+        Register(2, "tick", encode(0, "cpu", 0, 0, 1), copies=3, full=1),
+    ),
+    "5d41402a",
+)  # fmt: skip
+
+
+def test_it_reads_like_this() -> None:
+    assert str(SAMPLE) == TEXT
+    assert parse(TEXT) == SAMPLE
+
+
+def test_bytes_are_those_of_one_copy() -> None:
+    assert [r.bytes for r in SAMPLE.registers] == [8 * 33 * 8, 4, 0]
+
+
+names = st.text(st.characters(codec="utf-8"), max_size=8)
+addresses = st.builds(
+    encode, st.integers(0, 9), st.just("cpu"), st.integers(0, 3), st.integers(0, 5), st.integers(0, 99)
+)
+ports = st.lists(st.builds(Port, st.integers(0, 5), st.integers(1, 4)), max_size=3).map(tuple)
+registers = st.builds(
+    Register, st.integers(0, 5), names, addresses, st.lists(addresses, max_size=3).map(tuple), st.integers(1, 4),
+    st.lists(st.integers(0, 9), max_size=3).map(tuple), st.just("float32"), st.integers(0, 2),
+) | st.builds(Register, st.integers(0, 5), names, addresses)  # fmt: skip
+tasks = st.builds(
+    Task,
+    addresses,
+    names,
+    st.sampled_from(["compute", "copy", "sink"]),
+    ports,
+    ports,
+    st.integers(1, 4),
+    st.booleans(),
+    names,
+)
+some_plans = st.builds(
+    Plan, names, st.integers(0, 9), st.integers(1, 9),
+    st.lists(st.builds(Stream, st.integers(0, 9), names, st.sampled_from(["caller", "worker"])), max_size=2).map(tuple),
+    st.lists(tasks, max_size=3, unique_by=lambda t: t.id).map(tuple),
+    st.lists(registers, max_size=3, unique_by=lambda r: r.id).map(tuple), names,
+)  # fmt: skip
+
+
+@given(some_plans)
+def test_any_plan_survives_its_print(plan: Plan) -> None:
+    assert parse(str(plan)) == plan
+
+
+@pytest.mark.parametrize(
+    "before, after, says",
+    [
+        ("plan train", "plum train", "line 1"),
+        ("caller", "nobody", "line 2"),
+        ("batch%0 over", "bitch%0 over", "must agree"),
+        ("0 over 4", "0 under 4", "can't read"),
+        ("-> forward@0", "-> backward@0", "must agree"),
+    ],
+)
+def test_a_wrong_line_is_named(before: str, after: str, says: str) -> None:
+    with pytest.raises(CompileError, match=says):
+        plans.parse(TEXT.replace(before, after))

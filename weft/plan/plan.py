@@ -1,0 +1,235 @@
+"""What one rank runs: tasks, the registers between them, and the streams they run on. It prints, and reads its print.
+
+plan train, rank 0 of 2, hash 5d41402a
+stream 0 compute, caller
+stream 1 loader, worker
+
+register 0 batch: int64[8, 33], 2 copies, batch@0.cpu.0.1.0 -> forward@0.cpu.0.0.1
+register 1 sent: float32[2, 64], 1 copy, forward@0.cpu.0.0.1 -> @1.cpu.0.0.0
+
+source batch@0.cpu.0.1.0, ahead
+    writes batch%0
+compute forward@0.cpu.0.0.1, 4 acts
+    reads batch%0 over 4
+    writes sent%1
+    | def forward(batch, sent): ...
+"""
+
+from __future__ import annotations
+
+import json
+import re
+from math import prod
+from typing import Final, Literal, get_args
+
+import msgspec
+
+from weft.core import dtype as dtypes
+from weft.core.errors import CompileError
+from weft.plan.ids import decode, parse_id, rank_of, stream_of
+
+Kind = Literal["compute", "copy", "collective", "source", "sink", "callback"]
+Policy = Literal["caller", "worker"]
+
+
+class Port(msgspec.Struct, frozen=True):
+    """A task's end of a register. Consumed: held for `period` acts, then acknowledged. Produced: written over them."""
+
+    register: int
+    period: int = 1
+
+
+class Register(msgspec.Struct, frozen=True):
+    """`copies` blocks of memory used in turn: one task writes them, the consumers read. The copies are the only
+    flow control. `full` of them are readable from the start. Without a dtype it carries no data, only order."""
+
+    id: int
+    name: str
+    producer: int
+    consumers: tuple[int, ...] = ()
+    copies: int = 1
+    shape: tuple[int, ...] = ()
+    dtype: str = ""
+    full: int = 0
+
+    @property
+    def bytes(self) -> int:
+        """Of one copy."""
+        return prod(self.shape) * dtypes.named(self.dtype).itemsize if self.dtype else 0
+
+
+class Task(msgspec.Struct, frozen=True):
+    """What becomes an actor. It acts `acts` times per launch; one that consumes nothing waits for the launch, unless
+    it runs `ahead` of the launches, as far as its registers' copies let it."""
+
+    id: int
+    name: str
+    kind: Kind
+    consumes: tuple[Port, ...] = ()
+    produces: tuple[Port, ...] = ()
+    acts: int = 1
+    ahead: bool = False
+    text: str = ""
+
+    @property
+    def stream(self) -> int:
+        return stream_of(self.id)
+
+    @property
+    def rank(self) -> int:
+        return rank_of(self.id)
+
+
+class Stream(msgspec.Struct, frozen=True):
+    """Its tasks act one at a time: `caller` on the thread that waits for a result, `worker` on a thread of its own."""
+
+    index: int
+    name: str
+    policy: Policy = "caller"
+
+
+class Plan(msgspec.Struct, frozen=True):
+    """One rank's part. `hash` is that of what all ranks share; the ranks compare it before the first launch."""
+
+    name: str
+    rank: int = 0
+    world_size: int = 1
+    streams: tuple[Stream, ...] = (Stream(0, "compute"),)
+    tasks: tuple[Task, ...] = ()
+    registers: tuple[Register, ...] = ()
+    hash: str = ""
+
+    def task(self, id: int) -> Task:
+        return next(t for t in self.tasks if t.id == id)
+
+    def register(self, id: int) -> Register:
+        return next(r for r in self.registers if r.id == id)
+
+    def __str__(self) -> str:
+        tasks = {t.id: t.name for t in self.tasks}
+        registers = {r.id: r.name for r in self.registers}
+        head = f"plan {_quote(self.name)}, rank {self.rank} of {self.world_size}"
+        lines = [head + (f", hash {_quote(self.hash)}" if self.hash else "")]
+        lines += [f"stream {s.index} {_quote(s.name)}, {s.policy}" for s in self.streams]
+        lines += [""] * bool(self.registers)
+        lines += [_show_register(r, tasks) for r in self.registers]
+        lines += [""] * bool(self.tasks)
+        for t in self.tasks:
+            lines += _show_task(t, registers)
+        return "\n".join(lines) + "\n"
+
+
+_BARE: Final = r"[A-Za-z0-9_][A-Za-z0-9_./\-]*"
+_NAME: Final = rf'(?:{_BARE}|"(?:[^"\\]|\\.)*")'
+_ADDRESS: Final = r"@[\w.]+"
+
+
+def _quote(name: str) -> str:
+    return name if re.fullmatch(_BARE, name) else json.dumps(name)
+
+
+def _unquote(text: str) -> str:
+    return json.loads(text) if text.startswith('"') else text
+
+
+def _show_register(r: Register, tasks: dict[int, str]) -> str:
+    def at(id: int) -> str:
+        return (_quote(tasks[id]) if id in tasks else "") + f"@{decode(id)}"
+
+    content = f"{r.dtype}[{', '.join(map(str, r.shape))}]" if r.dtype else "order"
+    copies = f"{r.copies} {'copy' if r.copies == 1 else 'copies'}" + (f", {r.full} full" if r.full else "")
+    consumers = ", ".join(map(at, r.consumers)) or "nobody"
+    return f"register {r.id} {_quote(r.name)}: {content}, {copies}, {at(r.producer)} -> {consumers}"
+
+
+def _show_task(t: Task, registers: dict[int, str]) -> list[str]:
+    def at(port: Port) -> str:
+        name = _quote(registers[port.register]) if port.register in registers else ""
+        return f"{name}%{port.register}" + (f" over {port.period}" if port.period != 1 else "")
+
+    head = f"{t.kind} {_quote(t.name)}@{decode(t.id)}"
+    lines = [head + (f", {t.acts} acts" if t.acts != 1 else "") + (", ahead" if t.ahead else "")]
+    if t.consumes:
+        lines.append("    reads " + ", ".join(map(at, t.consumes)))
+    if t.produces:
+        lines.append("    writes " + ", ".join(map(at, t.produces)))
+    if t.text:
+        lines += [f"    | {line}".rstrip(" ") if not line else f"    | {line}" for line in t.text.split("\n")]
+    return lines
+
+
+_PLAN: Final = re.compile(rf"plan ({_NAME}), rank (\d+) of (\d+)(?:, hash ({_NAME}))?")
+_STREAM: Final = re.compile(rf"stream (\d+) ({_NAME}), ({'|'.join(get_args(Policy))})")
+_REGISTER: Final = re.compile(
+    rf"register (\d+) ({_NAME}): (?:order|(\w+)\[([\d, ]*)\]), (\d+) cop(?:y|ies)(?:, (\d+) full)?, "
+    rf"({_NAME})?({_ADDRESS}) -> (.+)"
+)
+_TASK: Final = re.compile(rf"({'|'.join(get_args(Kind))}) ({_NAME})({_ADDRESS})(?:, (\d+) acts)?(, ahead)?")
+_REFERENCE: Final = re.compile(rf"({_NAME})?({_ADDRESS})(?:, |$)")
+_PORT: Final = re.compile(rf"({_NAME})?%(\d+)(?: over (\d+))?(?:, |$)")
+
+
+def parse(text: str) -> Plan:
+    """The inverse of str(plan)."""
+    lines = text.split("\n")
+    head = _PLAN.fullmatch(lines[0])
+    if head is None:
+        raise CompileError(f"line 1: a plan begins like `plan train, rank 0 of 2`; this is {lines[0]!r}")
+    streams: list[Stream] = []
+    registers: list[Register] = []
+    tasks: list[Task] = []
+    bodies: list[list[str]] = []
+    mentioned: list[tuple[int, str, int]] = []  # line, name, id: checked at the end, when all names are known
+
+    def ports(number: int, line: str) -> tuple[Port, ...]:
+        found = _split(_PORT, number, line)
+        mentioned.extend((number, _unquote(m[1]), ~int(m[2])) for m in found if m[1])
+        return tuple(Port(int(m[2]), int(m[3] or 1)) for m in found)
+
+    for number, line in enumerate(lines[1:], 2):
+        if not line:
+            continue
+        if m := _STREAM.fullmatch(line):
+            streams.append(Stream(int(m[1]), _unquote(m[2]), m[3]))  # type: ignore[arg-type]
+        elif m := _REGISTER.fullmatch(line):
+            ends = _split(_REFERENCE, number, m[9]) if m[9] != "nobody" else []
+            mentioned += [(number, _unquote(e[1]), parse_id(e[2][1:])) for e in ends if e[1]]
+            if m[7]:
+                mentioned.append((number, _unquote(m[7]), parse_id(m[8][1:])))
+            shape = tuple(int(n) for n in m[4].split(", ")) if m[4] else ()
+            consumers = tuple(parse_id(e[2][1:]) for e in ends)
+            producer = parse_id(m[8][1:])
+            registers.append(
+                Register(int(m[1]), _unquote(m[2]), producer, consumers, int(m[5]), shape, m[3] or "", int(m[6] or 0))
+            )
+        elif m := _TASK.fullmatch(line):
+            acts, ahead = int(m[4] or 1), bool(m[5])
+            tasks.append(Task(parse_id(m[3][1:]), _unquote(m[2]), m[1], acts=acts, ahead=ahead))  # type: ignore[arg-type]
+            bodies.append([])
+        elif tasks and line.startswith("    reads "):
+            tasks[-1] = msgspec.structs.replace(tasks[-1], consumes=ports(number, line[10:]))
+        elif tasks and line.startswith("    writes "):
+            tasks[-1] = msgspec.structs.replace(tasks[-1], produces=ports(number, line[11:]))
+        elif tasks and line.startswith("    |"):
+            bodies[-1].append(line[6:])
+        else:
+            raise CompileError(f"line {number}: neither a stream, a register, a task nor a part of a task: {line!r}")
+    names = {t.id: t.name for t in tasks} | {~r.id: r.name for r in registers}
+    for number, name, id in mentioned:
+        if id in names and names[id] != name:
+            what = f"@{decode(id)}" if id >= 0 else f"%{~id}"
+            raise CompileError(f"line {number}: {what} is called {names[id]!r}, not {name!r}; names and ids must agree")
+    tasks = [msgspec.structs.replace(t, text="\n".join(body)) for t, body in zip(tasks, bodies, strict=True)]
+    name, hash = _unquote(head[1]), _unquote(head[4] or "")
+    return Plan(name, int(head[2]), int(head[3]), tuple(streams), tuple(tasks), tuple(registers), hash)
+
+
+def _split(item: re.Pattern[str], number: int, line: str) -> list[re.Match[str]]:
+    found, at = [], 0
+    while at < len(line):
+        m = item.match(line, at)
+        if m is None:
+            raise CompileError(f"line {number}: can't read {line[at:]!r}")
+        found.append(m)
+        at = m.end()
+    return found

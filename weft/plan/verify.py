@@ -1,0 +1,225 @@
+"""Can a plan run? Every register is written once, rates agree, and every cycle holds a token.
+
+Tasks and registers are a marked graph. Per act of a launch there are two kinds of precedence: data (an act reads what
+another act wrote) and credit (an act writes into a copy that another act has let go of). Registers' `full` copies and
+free copies are the tokens: a precedence that they satisfy reaches into an earlier launch. What is left within one
+launch must have no cycle, else no order of acts exists, whatever the threads do. With periods above one this unrolled
+form is exact where counting the tokens of cycles of tasks is not.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from itertools import pairwise
+from typing import NamedTuple
+
+import rustworkx
+
+from weft.core.errors import CompileError
+from weft.plan.ids import decode
+from weft.plan.plan import Plan, Port, Register, Stream, Task
+
+
+class Act(NamedTuple):
+    """The number-th act of a task within a launch."""
+
+    task: int
+    number: int
+
+
+class Precedence(NamedTuple):
+    """`after` can't begin before `before` has finished."""
+
+    before: Act
+    after: Act
+    register: Register | None  # None: a task's own acts, one after the other
+    credit: bool
+
+
+def verify(plans: Plan | Iterable[Plan]) -> None:
+    """Raise CompileError unless the plan, or the plans of all ranks together, can run to the end."""
+    given = (plans,) if isinstance(plans, Plan) else tuple(plans)
+    for plan in given:
+        _check_names(plan)
+    tasks, registers = _joined(given)
+    _check_ends(tasks, registers, {p.rank for p in given})
+    _check_rates(tasks, registers)
+    _check_cycles(tasks, registers)
+
+
+def precedences(tasks: dict[int, Task], registers: dict[int, Register]) -> Iterator[Precedence]:
+    """What must come before what within one launch; whatever the tokens satisfy is left out."""
+    for t in tasks.values():
+        for k in range(1, t.acts):
+            yield Precedence(Act(t.id, k - 1), Act(t.id, k), None, False)
+        for port in t.consumes:
+            r = registers[port.register]
+            if (producer := tasks.get(r.producer)) is None:
+                continue
+            period = _port(producer.produces, r).period
+            for k in range(0, t.acts, port.period):
+                written = (k // port.period - r.full + 1) * period - 1
+                if written >= 0:
+                    yield Precedence(Act(producer.id, written), Act(t.id, k), r, False)
+        for port in t.produces:
+            r = registers[port.register]
+            for consumer in (tasks[c] for c in r.consumers if c in tasks):
+                period = _port(consumer.consumes, r).period
+                for k in range(0, t.acts, port.period):
+                    released = (k // port.period + r.full - r.copies + 1) * period - 1
+                    if released >= 0:
+                        yield Precedence(Act(consumer.id, released), Act(t.id, k), r, True)
+
+
+def _name(tasks: dict[int, Task], id: int) -> str:
+    return tasks[id].name if id in tasks else f"@{decode(id)}"
+
+
+def _port(ports: tuple[Port, ...], r: Register) -> Port:
+    return next(p for p in ports if p.register == r.id)
+
+
+def _check_names(plan: Plan) -> None:
+    where = f"plan {plan.name!r}, rank {plan.rank}"
+    for what, values in (
+        ("task id", [t.id for t in plan.tasks]),
+        ("task name", [t.name for t in plan.tasks]),
+        ("register id", [r.id for r in plan.registers]),
+        ("register name", [r.name for r in plan.registers]),
+        ("stream", [s.index for s in plan.streams]),
+    ):
+        if twice := [v for v, count in Counter(values).items() if count > 1]:
+            shown = decode(twice[0]) if what == "task id" else repr(twice[0])  # type: ignore[arg-type]
+            raise CompileError(f"{where}: {what} {shown} is given twice; a plan needs one each")
+    streams: dict[int, Stream] = {s.index: s for s in plan.streams}
+    for t in plan.tasks:
+        at = decode(t.id)
+        if at.rank != plan.rank:
+            raise CompileError(f"{where}: task {t.name} carries the id {at} of rank {at.rank}, not this one")
+        if at.stream not in streams:
+            raise CompileError(f"{where}: task {t.name} is on stream {at.stream}; there are {list(streams)}")
+        if t.acts < 1:
+            raise CompileError(f"{where}: task {t.name} acts {t.acts} times per launch; leave it out instead")
+        if t.ahead and (t.consumes or t.kind != "source"):
+            raise CompileError(f"{where}: task {t.name} runs ahead: only a source without inputs can")
+
+
+def _joined(plans: tuple[Plan, ...]) -> tuple[dict[int, Task], dict[int, Register]]:
+    tasks: dict[int, Task] = {}
+    registers: dict[int, Register] = {}
+    for plan in plans:
+        for t in plan.tasks:
+            if t.id in tasks:
+                raise CompileError(f"two plans of rank {plan.rank} are given; verify takes one plan per rank")
+            tasks[t.id] = t
+        for r in plan.registers:
+            known = registers.setdefault(r.id, r)
+            if known != r:
+                raise CompileError(
+                    f"register {r.id} is described twice and differently: {known} and, on rank {plan.rank}, {r}; "
+                    "both ends of a register must come from one description"
+                )
+    return tasks, registers
+
+
+def _check_ends(tasks: dict[int, Task], registers: dict[int, Register], ranks: set[int]) -> None:
+    consumers: dict[int, set[int]] = {id: set() for id in registers}
+    producers: dict[int, list[Task]] = {id: [] for id in registers}
+    for t in tasks.values():
+        for verb, ports in (("reads", t.consumes), ("writes", t.produces)):
+            ids = [p.register for p in ports]
+            for p in ports:
+                if p.register not in registers:
+                    raise CompileError(f"task {t.name} {verb} register {p.register}, which the plan doesn't describe")
+                if p.period < 1:
+                    raise CompileError(f"task {t.name} {verb} {registers[p.register].name} over {p.period} acts")
+                if ids.count(p.register) > 1:
+                    raise CompileError(f"task {t.name} {verb} {registers[p.register].name} twice; one port is enough")
+        for p in t.consumes:
+            consumers[p.register].add(t.id)
+        for p in t.produces:
+            producers[p.register].append(t)
+    for r in registers.values():
+        if r.copies < 1 or not 0 <= r.full <= r.copies:
+            raise CompileError(f"register {r.name} has {r.copies} copies, {r.full} of them full: impossible")
+        written = [t.name for t in producers[r.id]]
+        local = decode(r.producer).rank in ranks
+        if len(written) > 1 or (local and [t.id for t in producers[r.id]] != [r.producer]) or (written and not local):
+            raise CompileError(
+                f"register {r.name} names {_name(tasks, r.producer)} as its producer, and is written by "
+                f"{', '.join(written) or 'nobody'}; every register is written by exactly one task, the one it names"
+            )
+        named = {c for c in r.consumers if decode(c).rank in ranks}
+        if named != consumers[r.id] or len(set(r.consumers)) != len(r.consumers):
+            readers = ", ".join(_name(tasks, c) for c in sorted(consumers[r.id]))
+            raise CompileError(
+                f"register {r.name} names as consumers [{', '.join(_name(tasks, c) for c in r.consumers)}]; it "
+                f"is read by [{readers}]; the two must be the same"
+            )
+        at = {decode(c).rank for c in r.consumers}
+        if len(at) > 1:
+            raise CompileError(f"register {r.name} is read on ranks {sorted(at)}; make one register per consumer rank")
+        if r.full and at - {decode(r.producer).rank}:
+            raise CompileError(f"register {r.name} crosses ranks and is full at the start; only one rank's own can be")
+
+
+def _check_rates(tasks: dict[int, Task], registers: dict[int, Register]) -> None:
+    for r in registers.values():
+        items: dict[str, tuple[int, str]] = {}
+        ends = [(tasks.get(r.producer), "writes"), *((tasks.get(c), "reads") for c in r.consumers)]
+        for t, verb in ends:
+            if t is None:
+                continue
+            period = _port(t.produces if verb == "writes" else t.consumes, r).period
+            said = f"{t.name} acts {t.acts} times a launch and {verb} {r.name} over {period} acts"
+            if t.acts % period:
+                raise CompileError(f"{said}: the acts must be a multiple of the period")
+            items[said] = (t.acts // period, t.name)
+        if len({n for n, _ in items.values()}) > 1:
+            counts = "; ".join(f"{said}: {n} a launch" for said, (n, _) in items.items())
+            raise CompileError(f"as much must be read as is written, or it piles up from launch to launch. {counts}")
+
+
+def _check_cycles(tasks: dict[int, Task], registers: dict[int, Register]) -> None:
+    graph: rustworkx.PyDiGraph[Act, Precedence] = rustworkx.PyDiGraph()
+    node = {a: graph.add_node(a) for t in tasks.values() for a in (Act(t.id, k) for k in range(t.acts))}
+    graph.add_edges_from([(node[p.before], node[p.after], p) for p in precedences(tasks, registers)])
+    if rustworkx.is_directed_acyclic_graph(graph):
+        return
+    cycle = min(_cycles(graph), key=len)
+    lines, quotas = [], []
+    for p in cycle:
+        after, before = tasks[p.after.task].name, tasks[p.before.task].name
+        if p.register is None:
+            lines.append(f"{after} does act {p.after.number} after act {p.before.number}")
+        elif p.credit:
+            lines.append(f"{after} (act {p.after.number}) waits for a free copy of {p.register.name}, held by {before}")
+            quotas.append(p.register)
+        else:
+            lines.append(f"{after} (act {p.after.number}) waits for {p.register.name} from {before}")
+    tight = [f"{r.name} (now {r.copies})" for r in dict.fromkeys(quotas)]
+    cure = (
+        f"Give a register on it more copies: {' or '.join(tight)}"
+        if tight
+        else "More copies can't help: no data comes first. Start with a full register on it, or cut it"
+    )
+    story = "\n  ".join(lines)
+    raise CompileError(f"the plan would stand still: this cycle holds no token.\n  {story}\n{cure}.")
+
+
+def _cycles(graph: rustworkx.PyDiGraph[Act, Precedence]) -> Iterator[list[Precedence]]:
+    """A shortest cycle through some node of each knot of the graph, last act first."""
+    for knot in rustworkx.strongly_connected_components(graph):
+        if len(knot) == 1 and not graph.has_edge(knot[0], knot[0]):
+            continue
+        inside = graph.subgraph(knot, preserve_attrs=True)
+        best: list[Precedence] | None = None
+        for source, target, last in inside.weighted_edge_list()[:64]:  # any of them tells the story; a short one better
+            paths = rustworkx.dijkstra_shortest_paths(inside, target, source, default_weight=1.0)
+            way = [target] if source == target else list(paths[source])
+            path = [inside.get_edge_data(a, b) for a, b in pairwise(way)] + [last]
+            if best is None or len(path) < len(best):
+                best = path
+        assert best is not None
+        yield best[::-1]
