@@ -1,3 +1,10 @@
 """The eager road's engine: instructions with const, mut and mut2 operands, the dependencies between their blobs, and
 the streams that run them. A call comes in as an instruction, runs inline where it can, and leaves its blobs written.
 """
+
+from weft.vm.dependency import writable
+from weft.vm.instruction import Instruction
+from weft.vm.machine import VirtualMachine, vm_of
+from weft.vm.trace import Trace, merge, parse, trace, write
+
+__all__ = ["Instruction", "Trace", "VirtualMachine", "merge", "parse", "trace", "vm_of", "writable", "write"]

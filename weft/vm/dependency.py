@@ -1,0 +1,229 @@
+"""Who must wait for whom: a pure data structure over the operands of instructions. No threads, no I/O, no locks.
+
+A blob's access record holds its pending writers and the pending readers since. From it alone come the three edges: a
+reader waits for the writers, a writer for the writers and the readers. Whoever shares a `Dependencies` between threads
+holds one lock around each call.
+"""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+
+import torch
+
+from weft.tensor.blob import Blob
+from weft.vm.instruction import Instruction
+
+
+class Access:
+    """What is pending on one piece of memory.
+
+    There is more than one writer only where the writers keep their own order (one lane).
+    """
+
+    __slots__ = ("writers", "readers", "failed", "blobs", "crowded")
+
+    def __init__(self, writers: tuple[Instruction, ...] = (), readers: tuple[Instruction, ...] = ()) -> None:
+        self.writers, self.readers = writers, readers
+        self.failed: Instruction | None = None  # the failure that left the memory without a value
+        self.blobs: list[weakref.ref[Blob]] | None = None  # all that share the memory; None: only where this was found
+        self.crowded = 16
+
+
+def alias(base: Blob, data: torch.Tensor | None) -> Blob:
+    """A blob over memory of `base`'s, such as a view: whoever writes one of them writes all of them."""
+    access = base.access
+    if access is None:
+        access = base.access = Access()
+    blobs = access.blobs
+    if blobs is None:
+        blobs = access.blobs = [weakref.ref(base)]
+    view = Blob(data)
+    view.access = access
+    if access.writers or access.failed is not None:
+        view.now = None
+    blobs.append(weakref.ref(view))
+    if len(blobs) > access.crowded:  # a parameter gets a new view at every step: forget the dead ones now and then
+        blobs[:] = [ref for ref in blobs if ref() is not None]
+        access.crowded = 16 + 2 * len(blobs)
+    return view
+
+
+def writable(blob: Blob) -> bool:
+    """Whether the memory may be written right now: nothing pending writes or reads it. `now` says only the first."""
+    access = blob.access
+    return access is None or not (access.writers or access.readers or access.failed is not None)
+
+
+def failure(instruction: Instruction) -> Instruction | None:
+    """The failed instruction that takes this one's operands away. What replaces a value doesn't need the old one."""
+    needed = instruction.const if instruction.kind == "write" else itertools.chain(instruction.const, instruction.mut)
+    for blob in needed:
+        access = blob.access
+        if access is not None and access.failed is not None:
+            return access.failed
+    return None
+
+
+def heal(blob: Blob) -> None:
+    """The memory is about to get a new value: forget that it lost its old one."""
+    access = blob.access
+    if access is not None:
+        access.failed = None
+        _settle(blob, access)
+
+
+class Dependencies:
+    """The pending instructions of one rank."""
+
+    def __init__(self) -> None:
+        self.pending: dict[Instruction, None] = {}  # in the order of the program
+        self._barrier: Instruction | None = None
+
+    def enter(self, instruction: Instruction) -> bool:
+        """Register it if it may run at once and its operands have their values; whether it did."""
+        if self._barrier is not None or (instruction.kind == "barrier" and self.pending):
+            return False
+        for blob in instruction.const:
+            access = blob.access
+            if access is not None and (access.writers or access.failed is not None):
+                return False
+        for blob in instruction.mut:
+            access = blob.access
+            if access is not None and (access.writers or access.readers or access.failed is not None):
+                return False
+        for blob in instruction.mut2:
+            access = blob.access
+            if access is not None and (access.writers or access.readers):
+                return False
+        self.register(instruction)
+        return True
+
+    def conflicts(self, instruction: Instruction) -> set[Instruction]:
+        """The pending instructions that must be done before this one may run."""
+        if instruction.kind == "barrier":
+            return set(self.pending)
+        lane = instruction.lane
+        found: set[Instruction] = set()
+        if self._barrier is not None:
+            found.add(self._barrier)
+        for blob in instruction.const:
+            access = blob.access
+            if access is not None and access.writers:
+                found.update(w for w in access.writers if lane is None or w.lane != lane)
+        for blobs in (instruction.mut, instruction.mut2):
+            for blob in blobs:
+                access = blob.access
+                if access is not None and (access.writers or access.readers):
+                    found.update(i for i in access.writers + access.readers if lane is None or i.lane != lane)
+        return found
+
+    def register(self, instruction: Instruction) -> None:
+        """Make everything that comes later wait for it where it must."""
+        self.pending[instruction] = None
+        if instruction.kind == "barrier":
+            self._barrier = instruction
+        for blob in instruction.const:
+            access = blob.access
+            if access is None:
+                blob.access = Access((), (instruction,))
+            elif instruction not in access.readers:
+                access.readers += (instruction,)
+        for blob in instruction.mut:
+            _write(blob, instruction)
+        for blob in instruction.mut2:
+            _write(blob, instruction)
+
+    def submit(self, instruction: Instruction) -> set[Instruction]:
+        """Take it in; what it must wait for."""
+        unmet = self.conflicts(instruction)
+        self.register(instruction)
+        if unmet:
+            for other in unmet:
+                other.dependants += (instruction,)
+            instruction.unmet = unmet
+        return unmet
+
+    def done(self, instruction: Instruction, failed: Instruction | None = None) -> list[Instruction]:
+        """It has run, or won't because of `failed`; those that waited for nothing else."""
+        del self.pending[instruction]
+        if self._barrier is instruction:
+            self._barrier = None
+        for blob in instruction.const:
+            access = blob.access
+            if access is not None:
+                readers = access.readers
+                alone = len(readers) == 1 and readers[0] is instruction
+                access.readers = () if alone else _without(readers, instruction)
+                if not access.readers and access.blobs is None and not access.writers and access.failed is None:
+                    blob.access = None
+        for blob in instruction.mut:
+            _written(blob, instruction, failed, heals=instruction.kind == "write")
+        for blob in instruction.mut2:
+            _written(blob, instruction, failed, heals=True)
+        if not instruction.dependants:
+            return []
+        ready: list[Instruction] = []
+        for other in instruction.dependants:
+            assert isinstance(other.unmet, set)
+            other.unmet.discard(instruction)
+            if not other.unmet:
+                ready.append(other)
+        instruction.dependants = ()
+        return ready
+
+
+def _write(blob: Blob, instruction: Instruction) -> None:
+    access = blob.access
+    if access is None:
+        blob.access, blob.now = Access((instruction,)), None
+        return
+    lane = instruction.lane
+    # It waits for all others itself, so whoever waits for it waits for them; its own lane it doesn't wait for.
+    if lane is None:
+        access.writers, access.readers = (instruction,), ()
+    else:
+        access.writers = (*(w for w in access.writers if w.lane == lane and w is not instruction), instruction)
+        access.readers = tuple(r for r in access.readers if r.lane == lane)
+    if access.blobs is None:
+        blob.now = None
+    else:
+        _each(access, ready=False)
+
+
+def _without(held: tuple[Instruction, ...], instruction: Instruction) -> tuple[Instruction, ...]:
+    return tuple(i for i in held if i is not instruction)
+
+
+def _each(access: Access, ready: bool) -> None:
+    assert access.blobs is not None
+    for ref in access.blobs:
+        blob = ref()
+        if blob is not None:
+            blob.now = blob.data if ready else None
+
+
+def _written(blob: Blob, instruction: Instruction, failed: Instruction | None, heals: bool) -> None:
+    access = blob.access
+    if access is None:
+        return
+    writers = access.writers
+    access.writers = () if len(writers) == 1 and writers[0] is instruction else _without(writers, instruction)
+    if failed is not None:
+        access.failed = failed
+    elif heals:
+        access.failed = None
+    _settle(blob, access)
+
+
+def _settle(blob: Blob, access: Access) -> None:
+    """After a writer: the value is there once nothing pending writes it. A record that says nothing is dropped."""
+    if access.writers or access.failed is not None:
+        return
+    if access.blobs is not None:
+        _each(access, ready=True)
+        return
+    blob.now = blob.data
+    if not access.readers:
+        blob.access = None

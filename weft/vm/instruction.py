@@ -1,0 +1,135 @@
+"""An instruction: one piece of work on a stream, and the blobs it touches."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import os
+import sys
+import threading
+from collections.abc import Callable, Sequence
+from types import CodeType, TracebackType
+from typing import TYPE_CHECKING, Literal, NamedTuple
+
+from weft.tensor.blob import Blob
+
+if TYPE_CHECKING:
+    from weft.vm.machine import VirtualMachine
+    from weft.vm.stream import Stream
+
+Kind = Literal[
+    "op", "read", "write", "release", "copy", "collective", "file", "launch", "barrier"
+]  # a `write` replaces the whole value through a callback; a `barrier` keeps everything before it before it
+
+State = Literal[
+    "new",  # not submitted yet
+    "queued",  # on its stream, behind others or waiting for its operands
+    "running",  # a thread is inside its action
+    "started",  # its action was called; someone else will call `finish`
+    "done",
+    "failed",
+]
+
+# What counts as Weft itself when the line of the user's code is looked for; generated sources are named "<weft ...>".
+_INSIDE = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<weft")
+_NONE: frozenset[Instruction] = frozenset()
+
+
+class Line(NamedTuple):
+    """A line of a program."""
+
+    file: str
+    number: int
+    function: str
+
+    def __str__(self) -> str:
+        source = linecache.getline(self.file, self.number).strip()
+        return f"{self.file}:{self.number}, in {self.function}" + (f": {source}" if source else "")
+
+
+class Instruction:
+    """`const` are the blobs it reads, `mut` those it writes; for `mut2` the shape is known only afterwards.
+
+    `action` does the work. It reads and writes `blob.data`; for `mut2` it sets it.
+    """
+
+    __slots__ = (
+        "kind", "action", "const", "mut", "mut2", "name", "_code", "_offset", "state", "thread", "machine", "stream",
+        "serial", "lane", "unmet", "dependants", "event", "drive", "driving", "error", "traceback", "root", "queued_ns",
+        "started_ns", "waited", "__weakref__",
+    )  # fmt: skip
+
+    def __init__(
+        self,
+        kind: Kind,
+        action: Callable[[], object] | None = None,
+        const: Sequence[Blob] = (),
+        mut: Sequence[Blob] = (),
+        mut2: Sequence[Blob] = (),
+        name: str = "",
+    ) -> None:
+        self.kind: Kind = kind
+        self.action = action
+        self.const, self.mut, self.mut2 = const, mut, mut2
+        self.name = name or kind
+        self.state: State = "new"
+        self.thread = 0  # the one that is inside the action
+        self.machine: VirtualMachine | None = None
+        self.stream: Stream | None = None
+        self.serial = 0  # counts the instructions of a machine in the order of the program
+        self.lane: str | None = None  # instructions of one lane keep their order by themselves, without edges
+        self.unmet: set[Instruction] | frozenset[Instruction] = _NONE
+        self.dependants: tuple[Instruction, ...] = ()
+        self.event: threading.Event | None = None  # made by the first thread that waits
+        self.drive: Callable[[float], None] | None = None
+        self.driving = False
+        self.error: BaseException | None = None
+        self.traceback: TracebackType | None = None
+        self.root: Instruction | None = None  # the failure that its own comes from: an earlier one's, or itself
+        self.queued_ns = self.started_ns = 0  # only while tracing
+        self.waited: tuple[int, ...] = ()  # likewise: the serials of what it had to wait for
+        self._code: CodeType | None = None
+
+    def remember_line(self) -> None:
+        """Note the line of user code that issues it. Inline ones need it only while tracing: they raise right there.
+
+        Only the code object and the offset: a frame would keep the user's variables alive, a text costs too much.
+        """
+        frame = sys._getframe(1)
+        while frame is not None and frame.f_code.co_filename.startswith(_INSIDE):
+            frame = frame.f_back
+        if frame is not None:
+            self._code, self._offset = frame.f_code, frame.f_lasti
+
+    @property
+    def line(self) -> Line | None:
+        """The line of user code that issued it; None if that isn't known, as in Weft's own threads."""
+        code = self._code
+        if code is None or code.co_filename == threading.__file__:
+            return None
+        (position,) = itertools.islice(code.co_positions(), self._offset // 2, self._offset // 2 + 1)
+        return Line(code.co_filename, position[0] or code.co_firstlineno, code.co_qualname)
+
+    @property
+    def finished(self) -> bool:
+        return self.state == "done" or self.state == "failed"
+
+    def finish(self, error: BaseException | None = None) -> None:
+        """Say that work which was started elsewhere has ended. Only the first call counts."""
+        assert self.machine is not None and self.state not in ("new", "queued"), "only what was started can end"
+        self.machine.complete(self, error)
+
+    def wait(self, deadline: float | None = None) -> None:
+        """Wait until it is done; raise what made it fail."""
+        assert self.machine is not None, "an instruction is waited for on the machine it was submitted to"
+        self.machine.wait(self, deadline)
+
+    def story(self) -> str:
+        """What it is, where it stands and who issued it, for errors."""
+        where = f" on stream {self.stream.name!r}" if self.stream is not None else ""
+        kind = f" ({self.kind})" if self.kind != self.name else ""
+        line = self.line
+        return f"{self.name!r}{kind}{where}, {self.state}" + (f", issued at {line}" if line is not None else "")
+
+    def __repr__(self) -> str:
+        return f"<instruction {self.serial} {self.story()}>"

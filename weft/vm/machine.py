@@ -1,0 +1,405 @@
+"""The virtual machine of a rank: takes instructions in program order, runs each as soon as its operands allow.
+
+The dependency structure decides; this file holds the lock around it, hands instructions to their streams, lets callers
+wait, and brings errors to where they are needed.
+"""
+
+from __future__ import annotations
+
+import atexit
+import os
+import sys
+import threading
+import time
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, NoReturn, Protocol
+
+import torch
+
+from weft.core.errors import DeadlineError, OpError, RankError
+from weft.core.rank import Rank, current
+from weft.tensor.blob import Blob
+from weft.vm import dependency
+from weft.vm.dependency import Dependencies
+from weft.vm.instruction import Instruction, Kind
+from weft.vm.stream import POLICIES, STREAMS, Policy, Stream
+from weft.vm.waiting import hold_back, pulse, wait_each, wait_for
+
+GRACE = 2.0  # seconds that pending work gets when the rank ends because something failed
+MAX_PENDING = 1024
+
+
+class Recorder(Protocol):
+    """Something that wants to hear of every instruction that ends (`vm/trace.py`)."""
+
+    def record(self, instruction: Instruction) -> None: ...
+
+
+class VirtualMachine:
+    """`deadline` bounds every wait, in seconds. `max_pending` bounds how far a program may run ahead of its workers."""
+
+    def __init__(self, rank: Rank, *, deadline: float | None = None, max_pending: int = MAX_PENDING) -> None:
+        self.rank = rank
+        self.deadline = float(os.environ.get("WEFT_DEADLINE", 300)) if deadline is None else deadline
+        self.max_pending = max_pending
+        self.lock = threading.Lock()
+        self.recorders: tuple[Recorder, ...] = ()  # empty while nobody traces
+        self.on_tracing_changed: list[Callable[[bool], object]] = []  # told when tracing starts and ends on this rank
+        self._dependencies = Dependencies()
+        self._streams: dict[str, Stream] = {}
+        self._serial = 0
+        self.driven = 0  # pending instructions that a waiting caller may have to drive
+        self._failures: list[Instruction] = []  # not raised to anyone yet
+        self.waits = self._failed = self._completed = self._peak = 0
+        self._cancelled: BaseException | None = None
+        self._closed = False
+        self._refuses = False  # closed or cancelled
+        self._process = os.getpid()
+
+    # Submitting
+
+    def stream(self, name: str, policy: Policy | None = None) -> Stream:
+        """The stream of that name, made at first use."""
+        found = self._streams.get(name)
+        if found is not None and (policy is None or policy == found.policy):
+            return found
+        if found is not None:
+            raise OpError(f"stream {name!r} is {found.policy}: it can't become {policy}. Use another name")
+        policy = policy or POLICIES.get(name.partition(":")[0])
+        if policy is None:
+            known = ", ".join(POLICIES)
+            raise OpError(f"no policy is known for stream {name!r}: give one of {', '.join(STREAMS)}, or use {known}")
+        with self.lock:
+            return self._streams.setdefault(name, STREAMS[policy](name, self))
+
+    def submit(
+        self,
+        kind: Kind,
+        stream: str | Stream,
+        action: Callable[[], object],
+        const: Sequence[Blob] = (),
+        mut: Sequence[Blob] = (),
+        mut2: Sequence[Blob] = (),
+        *,
+        name: str = "",
+        drive: Callable[[float], None] | None = None,
+    ) -> Instruction:
+        """Issue an instruction.
+
+        `drive(seconds)` is called by a thread that waits for a started instruction: it does the work there, and returns
+        once that has ended, or when others will end it, or after `seconds`.
+        """
+        if isinstance(stream, str):
+            stream = self._streams.get(stream) or self.stream(stream)
+        instruction = Instruction(kind, action, const, mut, mut2, name)
+        instruction.machine, instruction.stream = self, stream
+        if self.recorders:
+            instruction.queued_ns = time.perf_counter_ns()
+            instruction.remember_line()
+        if stream.policy == "inline":
+            self._run_inline(instruction, stream)
+            return instruction
+        instruction.drive, instruction.lane = drive, stream.lane
+        instruction.remember_line()
+        hold_back(self, self._dependencies.pending)
+        with self.lock:
+            if self._refuses:
+                self._refuse()
+            if self._process != os.getpid():
+                raise RankError(
+                    f"{instruction.story()}: this process was forked from rank {self.rank.index}, whose threads it "
+                    "doesn't have. Start processes with multiprocessing.get_context('spawn')"
+                )
+            instruction.serial = self._serial = self._serial + 1
+            instruction.state = "queued"
+            unmet = self._dependencies.submit(instruction)
+            if instruction.queued_ns:
+                instruction.waited = tuple(sorted(i.serial for i in unmet))
+            self._peak = max(self._peak, len(self._dependencies.pending))
+            self.driven += drive is not None
+            stream.issued += 1
+            stream.enqueue(instruction)
+        stream.pump()
+        return instruction
+
+    def alias(self, base: Blob, data: torch.Tensor | None) -> Blob:
+        """A blob over memory of `base`'s, such as a view."""
+        with self.lock:
+            return dependency.alias(base, data)
+
+    def _run_inline(self, instruction: Instruction, stream: Stream) -> None:
+        dependencies = self._dependencies
+        while True:
+            with self.lock:
+                if self._refuses:
+                    self._refuse()
+                if dependencies.enter(instruction):
+                    instruction.serial = self._serial = self._serial + 1
+                    instruction.state, instruction.thread = "running", threading.get_ident()
+                    stream.issued += 1
+                    break
+                unmet, root = dependencies.conflicts(instruction), dependency.failure(instruction)
+                self.waits += 1
+            if instruction.queued_ns:
+                instruction.waited += tuple(sorted(i.serial for i in unmet))
+            wait_each(self, unmet, time.monotonic() + self.deadline)
+            if not unmet and root is not None:
+                self._raise(root)
+        if instruction.queued_ns:
+            instruction.started_ns = time.perf_counter_ns()
+        try:
+            instruction.action()  # pyright: ignore[reportOptionalCall]
+            if instruction.mut2:
+                _check_made(instruction)
+        except BaseException as error:
+            # It is raised here and now; what it was to write keeps the value that it has.
+            instruction.error, instruction.traceback = error, error.__traceback__
+            self._leave(instruction, None)
+            raise
+        self._leave(instruction, None)
+
+    # Running: called by the streams
+
+    def run(self, instruction: Instruction) -> None:
+        """Do it, in the calling thread."""
+        if not self._begin(instruction):
+            return
+        try:
+            assert instruction.action is not None
+            instruction.action()
+            _check_made(instruction)
+        except BaseException as error:
+            self.complete(instruction, error)
+        else:
+            self.complete(instruction)
+
+    def start(self, instruction: Instruction) -> None:
+        """Call its action; someone else will finish it."""
+        if not self._begin(instruction):
+            return
+        try:
+            assert instruction.action is not None
+            instruction.action()
+        except BaseException as error:
+            self.complete(instruction, error)
+            if not isinstance(error, Exception):
+                raise  # Ctrl-C, in the thread of whoever happened to start it
+        with self.lock:
+            instruction.thread = 0
+            if not instruction.finished:
+                instruction.state = "started"
+                pulse(instruction)
+
+    def _begin(self, instruction: Instruction) -> bool:
+        with self.lock:
+            root, cancelled = dependency.failure(instruction), self._cancelled
+            if root is None and cancelled is None:
+                instruction.state, instruction.thread = "running", threading.get_ident()
+        if instruction.queued_ns:
+            instruction.started_ns = time.perf_counter_ns()
+        if root is not None:
+            self._leave(instruction, root)
+        elif cancelled is not None:
+            self.complete(instruction, cancelled)
+        return root is None and cancelled is None
+
+    def complete(self, instruction: Instruction, error: BaseException | None = None) -> None:
+        """It has ended. What it wrote is ready, or lost if there is an error."""
+        if error is None:
+            self._leave(instruction, None)
+            return
+        if error is not self._cancelled:
+            note = f"in {instruction.story()}"
+            if note not in getattr(error, "__notes__", ()):
+                error.add_note(note)
+        self._leave(instruction, instruction, error)
+
+    def _leave(self, instruction: Instruction, root: Instruction | None, error: BaseException | None = None) -> None:
+        with self.lock:
+            if instruction.state == "done" or instruction.state == "failed":
+                return
+            if error is not None:
+                instruction.error, instruction.traceback = error, error.__traceback__
+                self._failures.append(instruction)
+            if root is not None or instruction.error is not None:
+                instruction.state, instruction.root = "failed", root
+                self._failed += 1
+            else:
+                instruction.state = "done"
+            self._completed += 1
+            if instruction.drive is not None:
+                self.driven -= 1
+                instruction.drive = None
+            ready = self._dependencies.done(instruction, root)
+            stream = instruction.stream
+            assert stream is not None
+            stream.left(instruction)
+            if instruction.queued_ns:
+                for recorder in self.recorders:
+                    recorder.record(instruction)
+            # Whoever keeps the instruction shall not keep the tensors.
+            instruction.const = instruction.mut = instruction.mut2 = ()
+            instruction.action = None
+            instruction.thread = 0
+            if instruction.event is not None:
+                pulse(instruction)
+            if not ready:
+                return
+            streams = {i.stream for i in ready if i.stream is not None}
+            for woken in streams:
+                woken.wake()
+        for woken in streams:
+            woken.pump()
+
+    # Waiting
+
+    def wait(self, instruction: Instruction, deadline: float | None = None) -> None:
+        """Wait until it is done; raise what made it fail."""
+        wait_for(self, instruction, self._limit(deadline))
+        if instruction.state == "failed":
+            self._raise(instruction.root or instruction)
+
+    def wait_read(self, blob: Blob, deadline: float | None = None) -> torch.Tensor:
+        """The value of a blob, once nothing pending writes it."""
+        now = blob.now
+        return now if now is not None else self._wait_blob(blob, False, False, deadline)
+
+    def wait_write(self, blob: Blob, deadline: float | None = None, *, afresh: bool = False) -> torch.Tensor:
+        """The memory of a blob, once nothing pending reads or writes it.
+
+        `afresh`: its value will be replaced, so it doesn't matter if a failed instruction was to make it.
+        """
+        return self._wait_blob(blob, True, afresh, deadline)
+
+    def sync(self, deadline: float | None = None) -> None:
+        """Wait for everything that is pending; raise the first failure that nobody has seen yet."""
+        self.drain(deadline)
+        with self.lock:
+            failures, self._failures = self._failures, []
+        if failures:
+            self._raise(failures[0])
+
+    def drain(self, deadline: float | None = None) -> None:
+        """Wait for everything that is pending, whether it ends well or not."""
+        limit, here = self._limit(deadline), threading.get_ident()
+        with self.lock:
+            pending = [i for i in self._dependencies.pending if i.thread != here]
+        for instruction in pending:
+            wait_for(self, instruction, limit)
+
+    def _wait_blob(self, blob: Blob, write: bool, afresh: bool, deadline: float | None) -> torch.Tensor:
+        limit = self._limit(deadline)
+        while True:
+            with self.lock:
+                access, data = blob.access, blob.data
+                if access is None:
+                    break
+                unmet = access.writers + access.readers if write else access.writers
+                root = access.failed
+                if not unmet:
+                    if root is None:
+                        break
+                    if afresh:
+                        dependency.heal(blob)
+                        break
+            if unmet:
+                wait_each(self, unmet, limit)
+            elif root is not None:
+                self._raise(root)
+        assert data is not None, "nothing pending writes this blob, yet it has no memory"
+        return data
+
+    # Inside
+
+    def _limit(self, deadline: float | None) -> float:
+        return time.monotonic() + (self.deadline if deadline is None else deadline)
+
+    def _raise(self, root: Instruction) -> NoReturn:
+        with self.lock:
+            if root in self._failures:
+                self._failures.remove(root)
+        assert root.error is not None
+        raise root.error.with_traceback(root.traceback)  # it may be raised more than once, and each time adds to it
+
+    # Ending
+
+    def cancel(self, error: BaseException) -> None:
+        """Run nothing more: whatever is queued or started elsewhere fails with `error`. What runs, runs on."""
+        with self.lock:
+            self._cancelled, self._refuses = error, True
+            started = [i for i in self._dependencies.pending if i.state == "started"]
+        for instruction in started:
+            self.complete(instruction, error)
+
+    def close(self, deadline: float | None = None) -> None:
+        """Let pending work end, or cancel it at the deadline; end the threads."""
+        with self.lock:
+            if self._closed or self._process != os.getpid():
+                return
+            self._closed = self._refuses = True
+        if deadline is None:
+            deadline = min(self.deadline, GRACE) if self._failed or self._cancelled is not None else self.deadline
+        atexit.unregister(self._at_exit)
+        try:
+            self.drain(deadline)
+        except DeadlineError as late:
+            self.cancel(RankError(f"rank {self.rank.index} was closed before its work had ended. {late}"))
+        stuck = [s.name for s in self._streams.values() if not s.close(GRACE)]
+        lost = [i for i in self._failures if i.error is not self._cancelled]
+        if stuck:
+            names = ", ".join(stuck)
+            warnings.warn(f"rank {self.rank.index} leaves work behind that doesn't end, on {names}", stacklevel=2)
+        for failed in lost[:1]:
+            warnings.warn(
+                f"rank {self.rank.index} ends with {len(lost)} failed instructions that nobody asked for, first "
+                f"{failed.story()}: {failed.error!r}. Call sync() to have such errors raised",
+                stacklevel=2,
+            )
+
+    def _at_exit(self) -> None:
+        self.close(GRACE if hasattr(sys, "last_value") else None)
+
+    def _refuse(self) -> NoReturn:
+        if self._cancelled is not None:
+            raise RankError(f"rank {self.rank.index} runs nothing more: {self._cancelled}") from self._cancelled
+        raise RankError(f"the virtual machine of rank {self.rank.index} is closed: it takes no more instructions")
+
+    # Looking
+
+    def statistics(self) -> dict[str, Any]:
+        """Counts so far, and what is pending now."""
+        with self.lock:
+            return {
+                "issued": sum(s.issued for s in self._streams.values()),
+                "completed": self._completed,
+                "failed": self._failed,
+                "pending": len(self._dependencies.pending),
+                "peak_pending": self._peak,
+                "waits": self.waits,  # how often a caller had to wait before it could issue
+                "streams": {
+                    s.name: {"policy": s.policy, "issued": s.issued, "queued": len(s.queue)}
+                    for s in self._streams.values()
+                },
+            }
+
+    def pending(self) -> list[str]:
+        """The story of everything that is pending, oldest first: for reports of a stuck run."""
+        with self.lock:
+            return [i.story() for i in self._dependencies.pending]
+
+
+def vm_of(rank: Rank | None = None) -> VirtualMachine:
+    """The virtual machine of a rank, by default of the running thread's."""
+    return (rank or current()).resource("vm", _make)
+
+
+def _make(rank: Rank) -> VirtualMachine:
+    machine = VirtualMachine(rank)
+    atexit.register(machine._at_exit)  # daemon threads would be cut off in the middle of their work
+    return machine
+
+
+def _check_made(instruction: Instruction) -> None:
+    for blob in instruction.mut2:
+        assert blob.data is not None, f"{instruction.name!r} was to make the memory of its mut2 operands, and didn't"

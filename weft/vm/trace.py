@@ -1,0 +1,185 @@
+"""What ran where, when, and what waited for what: recorded per rank, merged on one clock.
+
+    with flow.vm.trace() as t:
+        ...
+    print(t.table())
+"""
+
+from __future__ import annotations
+
+import contextlib
+import json
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, NamedTuple
+
+from weft.core.rank import Rank
+from weft.vm.instruction import Instruction
+from weft.vm.machine import Recorder, VirtualMachine, vm_of
+
+
+_COLUMNS = ("start us", "waited", "ran", "instruction", "kind", "stream", "thread", "after")
+
+
+class Event(NamedTuple):
+    """One instruction's life. Times are nanoseconds since 1970; operands are the identities of their blobs."""
+
+    serial: int
+    name: str
+    kind: str
+    stream: str
+    policy: str
+    thread: str
+    queued: int
+    start: int
+    end: int
+    waited_for: tuple[int, ...]  # serials
+    reads: tuple[int, ...]
+    writes: tuple[int, ...]
+    failed: bool
+
+
+class Trace:
+    """The events of one rank, in the order of their ends."""
+
+    def __init__(self, rank: int, events: Sequence[Event] = ()) -> None:
+        self.rank = rank
+        self.events = list(events)
+        # Durations want the steady clock, ranks of several processes share only the other one.
+        self._anchor = time.time_ns() - time.perf_counter_ns()
+
+    def record(self, instruction: Instruction) -> None:
+        stream, anchor, end = instruction.stream, self._anchor, time.perf_counter_ns()
+        assert stream is not None
+        # An external instruction is ended by whoever saw that it has ended, which says nothing about where it ran.
+        thread = "" if stream.policy == "external" else threading.current_thread().name
+        self.events.append(
+            Event(
+                instruction.serial,
+                instruction.name,
+                instruction.kind,
+                stream.name,
+                stream.policy,
+                thread,
+                instruction.queued_ns + anchor,
+                (instruction.started_ns or end) + anchor,
+                end + anchor,
+                instruction.waited,
+                tuple(id(blob) for blob in instruction.const),
+                tuple(id(blob) for blob in (*instruction.mut, *instruction.mut2)),
+                instruction.state == "failed",
+            )
+        )
+
+    def table(self) -> str:
+        """Events by start: microseconds since the first was queued, how long it waited, how long it ran."""
+        if not self.events:
+            return "no instructions"
+        names = {e.serial: f"{e.name}#{e.serial}" for e in self.events}
+        zero = min(e.queued for e in self.events)
+        rows: list[tuple[str, ...]] = [_COLUMNS]
+        for e in sorted(self.events, key=lambda e: (e.start, e.serial)):
+            times = (f"{t / 1000:.1f}" for t in (e.start - zero, e.start - e.queued, e.end - e.start))
+            after = ", ".join(names.get(serial, f"#{serial}") for serial in e.waited_for)
+            name = names[e.serial] + (" failed" if e.failed else "")
+            rows.append((*times, name, e.kind, e.stream, e.thread, after))
+        widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
+        lines = (
+            [cell.rjust(w) if i < 3 else cell.ljust(w) for i, (cell, w) in enumerate(zip(row, widths, strict=True))]
+            for row in rows
+        )
+        return "\n".join("  ".join(line).rstrip() for line in lines)
+
+    def chrome(self) -> list[dict[str, Any]]:
+        """Events for chrome://tracing and Perfetto: a process per rank, a row per stream and thread."""
+        pid = self.rank
+        out: list[dict[str, Any]] = [{"ph": "M", "name": "process_name", "pid": pid, "args": {"name": f"rank {pid}"}}]
+        rows: dict[tuple[str, str], int] = {}
+        by_serial = {e.serial: e for e in self.events}
+        for e in sorted(self.events, key=lambda e: (e.start, e.serial)):
+            tid = _row(rows, e)
+            about = {"pid": pid, "tid": tid, "cat": e.kind}
+            arguments = {
+                "serial": e.serial,
+                "queued_us": (e.start - e.queued) / 1000,
+                "waited_for": [by_serial[s].name if s in by_serial else f"#{s}" for s in e.waited_for],
+                "reads": [hex(i) for i in e.reads],
+                "writes": [hex(i) for i in e.writes],
+                "failed": e.failed,
+            }
+            if e.policy == "external":  # several may be under way on one stream, so they don't nest
+                span = {"name": e.name, "id": f"{pid}.{e.serial}", **about}
+                out.append({"ph": "b", "ts": e.start / 1000, "args": arguments, **span})
+                out.append({"ph": "e", "ts": e.end / 1000, **span})
+            else:
+                when = {"ts": e.start / 1000, "dur": (e.end - e.start) / 1000}
+                out.append({"ph": "X", "name": e.name, "args": arguments, **when, **about})
+            for serial in e.waited_for:
+                before = by_serial.get(serial)
+                if before is not None:
+                    arrow = {"name": "waits for", "cat": "dependency", "id": f"{pid}.{serial}.{e.serial}", "pid": pid}
+                    out.append({"ph": "s", "ts": before.end / 1000, "tid": _row(rows, before), **arrow})
+                    out.append({"ph": "f", "bp": "e", "ts": e.start / 1000, "tid": tid, **arrow})
+        for (stream, thread), tid in rows.items():
+            name = f"{stream} ({thread})" if thread else stream
+            out.append({"ph": "M", "name": "thread_name", "pid": pid, "tid": tid, "args": {"name": name}})
+        return out
+
+    def text(self) -> str:
+        """As text that `parse` reads: for traces of other processes."""
+        return json.dumps({"rank": self.rank, "events": self.events})
+
+
+def parse(text: str) -> Trace:
+    """A trace from its text."""
+    read = json.loads(text)
+    return Trace(read["rank"], [Event(*map(_cell, row)) for row in read["events"]])
+
+
+@contextlib.contextmanager
+def trace(rank: Rank | None = None) -> Iterator[Trace]:
+    """Record what this rank's machine does inside the block, to the end of everything issued there."""
+    machine = vm_of(rank)
+    recorded = Trace(machine.rank.index)
+    _listen(machine, lambda recorders: (*recorders, recorded))
+    try:
+        yield recorded
+        machine.drain()
+    finally:
+        _listen(machine, lambda recorders: tuple(r for r in recorders if r is not recorded))
+
+
+def merge(traces: Sequence[Trace]) -> list[dict[str, Any]]:
+    """The Chrome events of several ranks on one clock that starts at the first of them."""
+    events = [event for t in traces for event in t.chrome()]
+    zero = min((event["ts"] for event in events if "ts" in event), default=0.0)
+    for event in events:
+        if "ts" in event:
+            event["ts"] = round(event["ts"] - zero, 3)
+    return sorted(events, key=lambda event: event.get("ts", -1.0))
+
+
+def write(path: str | os.PathLike[str], traces: Sequence[Trace]) -> None:
+    """Write ranks' traces to one file for chrome://tracing or ui.perfetto.dev."""
+    with open(path, "w", encoding="utf-8") as file:
+        json.dump({"traceEvents": merge(traces), "displayTimeUnit": "ns"}, file)
+
+
+def _listen(machine: VirtualMachine, change: Callable[[tuple[Recorder, ...]], tuple[Recorder, ...]]) -> None:
+    """Change who hears of instructions; the fast paths that bypass the machine learn when that begins and ends."""
+    with machine.lock:
+        before, machine.recorders = bool(machine.recorders), change(machine.recorders)
+        after = bool(machine.recorders)
+    if before != after:
+        for changed in tuple(machine.on_tracing_changed):
+            changed(after)
+
+
+def _cell(value: Any) -> Any:
+    return tuple(value) if isinstance(value, list) else value
+
+
+def _row(rows: dict[tuple[str, str], int], event: Event) -> int:
+    return rows.setdefault((event.stream, event.thread), len(rows))
