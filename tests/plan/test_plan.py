@@ -42,7 +42,8 @@ SAMPLE = Plan(
     (
         Register(0, "batch", encode(0, "cpu", 0, 1, 0), (encode(0, "cpu", 0, 0, 1),), 2, (8, 33), "int64"),
         Register(
-            1, "sent", encode(0, "cpu", 0, 0, 1), (encode(1, "cpu", 0, 0, 0), encode(1, "cpu", 0, 0, 1)), dtype="float32"
+            1, "sent", encode(0, "cpu", 0, 0, 1), (encode(1, "cpu", 0, 0, 0), encode(1, "cpu", 0, 0, 1)),
+            dtype="float32",
         ),
         Register(2, "tick", encode(0, "cpu", 0, 0, 1), copies=3, full=1),
     ),

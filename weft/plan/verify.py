@@ -45,6 +45,7 @@ def verify(plans: Plan | Iterable[Plan]) -> None:
     tasks, registers = _joined(given)
     _check_ends(tasks, registers, {p.rank for p in given})
     _check_rates(tasks, registers)
+    _check_launched(tasks, registers)
     _check_cycles(tasks, registers)
 
 
@@ -179,6 +180,19 @@ def _check_rates(tasks: dict[int, Task], registers: dict[int, Register]) -> None
         if len({n for n, _ in items.values()}) > 1:
             counts = "; ".join(f"{said}: {n} a launch" for said, (n, _) in items.items())
             raise CompileError(f"as much must be read as is written, or it piles up from launch to launch. {counts}")
+
+
+def _check_launched(tasks: dict[int, Task], registers: dict[int, Register]) -> None:
+    """What only sources that run ahead set going must be held back by the copies of something launched."""
+    neighbours = [{r.producer, *r.consumers} for r in registers.values()]
+    held = {t.id for t in tasks.values() if not t.consumes and not t.ahead}
+    held |= {id for ends in neighbours for id in ends if id not in tasks}  # another rank's: that rank's own matter
+    before = -1
+    while before < len(held):
+        before = len(held)
+        held = held.union(*(ends for ends in neighbours if ends & held))
+    if free := [t.name for t in tasks.values() if t.id not in held]:
+        raise CompileError(f"nothing holds {', '.join(free)} back: without a launched source they would act for ever")
 
 
 def _check_cycles(tasks: dict[int, Task], registers: dict[int, Register]) -> None:

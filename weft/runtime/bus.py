@@ -1,0 +1,181 @@
+"""Who gets a message: an actor of the same thread, of another thread of this rank, or of another rank."""
+
+from __future__ import annotations
+
+import threading
+from collections import deque
+from collections.abc import Iterable, Mapping
+from typing import Protocol
+
+from weft.core.errors import GraphError
+from weft.plan.ids import rank_of
+from weft.plan.plan import Plan, Register
+from weft.runtime.message import END, FREE, READABLE, Message
+
+
+class Channel(Protocol):
+    """What the bus needs of a transport's channel: two counters that only grow, one written by each end."""
+
+    def post(self) -> None: ...
+    def arrived(self) -> int: ...
+    def acknowledge(self) -> None: ...
+    def acknowledged(self) -> int: ...
+
+
+class Mailbox:
+    """Messages to the actors of one thread. That thread appends to `messages` itself; others `put`, which wakes it."""
+
+    __slots__ = ("messages", "asleep", "_bell")
+
+    def __init__(self) -> None:
+        self.messages: deque[Message] = deque()
+        self.asleep = False
+        self._bell = threading.Lock()
+        self._bell.acquire()
+
+    def put(self, message: Message) -> None:
+        self.messages.append(message)
+        if self.asleep:
+            self.ring()
+
+    def ring(self) -> None:
+        self.asleep = False
+        try:
+            self._bell.release()
+        except RuntimeError:  # two rang at once; one wake is enough
+            pass
+
+    def wait(self, timeout: float) -> None:
+        """Sleep until somebody puts or rings, or a while has passed. It may return early."""
+        self.asleep = True
+        if not self.messages:
+            self._bell.acquire(timeout=timeout)
+        self.asleep = False
+
+
+class Outgoing:
+    """The producer's end of a register that another rank reads: to the actor, the channel is its consumers."""
+
+    __slots__ = ("register", "channel", "items", "freed", "_said", "_posted", "_free")
+
+    def __init__(self, register: Register, channel: Channel, items: int) -> None:
+        self.register, self.channel = register, channel
+        self.items = items  # per launch
+        self.freed = 0
+        self._said = self._posted = 0
+        back = Message(FREE, register.producer, register.id, 0)
+        self._free = [[back._replace(slot=s)] * len(register.consumers) for s in range(register.copies)]
+
+    def readable(self) -> None:
+        """The actor told one more consumer; when it has told all of them, the copy goes out."""
+        self._said += 1
+        if self._said == len(self.register.consumers):
+            self._said = 0
+            self._posted += 1
+            self.channel.post()
+
+    def poll(self, box: Mailbox) -> bool:
+        return self._free_up_to(self.channel.acknowledged(), box)
+
+    def forgive(self, launches: int, box: Mailbox) -> None:
+        """The last launch is over: what was sent beyond it nobody will read."""
+        if self.freed >= launches * self.items:
+            self._free_up_to(self._posted, box)
+
+    def _free_up_to(self, count: int, box: Mailbox) -> bool:
+        if count <= self.freed:
+            return False
+        for i in range(self.freed, count):
+            for message in self._free[i % self.register.copies]:
+                box.put(message)
+        self.freed = count
+        return True
+
+
+class Incoming:
+    """The consumers' end of a register that another rank writes: to the actors, the channel is its producer."""
+
+    __slots__ = ("register", "channel", "_taken", "_head", "_left", "_readable", "_lock")
+
+    def __init__(self, register: Register, channel: Channel) -> None:
+        self.register, self.channel = register, channel
+        self._taken = self._head = 0
+        self._left = [0] * register.copies
+        self._readable = [
+            [Message(READABLE, c, register.id, s) for c in register.consumers] for s in range(register.copies)
+        ]
+        self._lock = threading.Lock()  # the consumers may be on several threads
+
+    def free(self, slot: int) -> None:
+        """A consumer has let go of a copy; channels acknowledge in order."""
+        with self._lock:
+            self._left[slot] -= 1
+            while self._head < self._taken and not self._left[self._head % self.register.copies]:
+                self._head += 1
+                self.channel.acknowledge()
+
+    def poll(self, boxes: Mapping[int, Mailbox]) -> bool:
+        arrived = self.channel.arrived()
+        if arrived == self._taken:
+            return False
+        while self._taken < arrived:
+            slot = self._taken % self.register.copies
+            with self._lock:
+                self._left[slot] = len(self.register.consumers)
+                self._taken += 1
+            for message in self._readable[slot]:
+                boxes[message.to].put(message)
+        return True
+
+
+class Bus:
+    """Routes by actor id. `boxes` says on which thread's mailbox each actor of this rank is."""
+
+    def __init__(self, plan: Plan, boxes: Mapping[int, Mailbox], channels: Mapping[int, Channel]) -> None:
+        self.boxes = boxes
+        self.outgoing: dict[int, Outgoing] = {}
+        self.incoming: dict[int, Incoming] = {}
+        for r in plan.registers:
+            read_at = {rank_of(c) for c in r.consumers}
+            if rank_of(r.producer) == plan.rank and read_at <= {plan.rank}:
+                continue
+            channel = channels.get(r.id)
+            if channel is None:
+                raise GraphError(f"register {r.name} crosses ranks and has no channel; give channels[{r.id}]")
+            if rank_of(r.producer) == plan.rank:
+                task = plan.task(r.producer)
+                period = next(p.period for p in task.produces if p.register == r.id)
+                self.outgoing[r.id] = Outgoing(r, channel, task.acts // period)
+            else:
+                self.incoming[r.id] = Incoming(r, channel)
+        self.remote = bool(self.outgoing or self.incoming)
+
+    def send(self, messages: Iterable[Message], here: Mailbox) -> None:
+        """Send from the thread that owns the mailbox `here`."""
+        boxes = self.boxes
+        for message in messages:
+            box = boxes.get(message.to)
+            if box is here:
+                here.messages.append(message)
+            elif box is not None:
+                box.put(message)
+            elif message.kind == READABLE:
+                self.outgoing[message.register].readable()
+            elif message.kind == FREE:
+                self.incoming[message.register].free(message.slot)
+            # the end needs no way to another rank: each knows how much was launched, and ends by itself
+
+    def poll(self) -> bool:
+        """Look at the channels; put what they tell into the mailboxes. True if there was anything."""
+        told = False
+        for o in self.outgoing.values():
+            told |= o.poll(self.boxes[o.register.producer])
+        for i in self.incoming.values():
+            told |= i.poll(self.boxes)
+        return told
+
+    def end(self) -> None:
+        """Nothing more will come from other ranks."""
+        for i in self.incoming.values():
+            for c in i.register.consumers:
+                self.boxes[c].put(Message(END, c, i.register.id, 0))

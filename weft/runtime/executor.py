@@ -1,0 +1,387 @@
+"""Gives a plan's actors threads: worker streams one each, and one drive for all others, run by whoever waits.
+
+The caller that waits for a launch drives the actors itself: a hand-over to another thread would cost more than a small
+step. When launches are in flight and nobody drives, a background thread takes over within a few milliseconds. The
+drive also looks at the channels to other ranks. Only one thread holds the drive at a time.
+"""
+
+from __future__ import annotations
+
+import os
+import threading
+import time
+from collections.abc import Callable, Mapping
+from typing import Final
+
+from weft.core import rank as ranks
+from weft.core.errors import DeadlineError, GraphError
+from weft.plan.ids import decode
+from weft.plan.plan import Plan, Task
+from weft.runtime.actor import ACTING, DONE, DRAINING, Actor, Turn
+from weft.runtime.bus import Bus, Channel, Mailbox
+from weft.runtime.message import END, FOREVER, LAUNCH, NONE, Message
+
+SPINS: Final = 100  # looks at the channels before sleeping, with the processor given away in between
+NAP: Final = 0.001  # the background thread looks this often while launches are in flight
+NAPS: Final = 32  # and goes to sleep after so many without any
+
+Trace = Callable[[Task, int, int, int], None]  # task, act, start and end by time.perf_counter_ns
+
+
+class _Station:
+    """An actor in its place: what it does, where its messages go, and whether a launch is over when it is."""
+
+    __slots__ = ("actor", "act", "box", "local", "last", "launches", "seen", "since")
+
+    def __init__(self, actor: Actor, act: Callable[[Turn], None], box: Mailbox) -> None:
+        self.actor, self.act, self.box = actor, act, box
+        self.local = False  # all it talks to is on its own thread
+        self.last = False  # nothing of this rank comes after it in a launch
+        self.launches = 0
+        self.seen, self.since = -1, 0.0
+
+
+class Ticket:
+    """One call of `launch`."""
+
+    __slots__ = ("_executor", "until")
+
+    def __init__(self, executor: Executor, until: int) -> None:
+        self._executor, self.until = executor, until
+
+    @property
+    def done(self) -> bool:
+        """Finished, or failed."""
+        return self._executor.finished >= self.until or self._executor.error is not None
+
+    def wait(self, deadline: float | None = None) -> None:
+        """Until every act of the launch is over on this rank; meanwhile this thread may drive the actors."""
+        if self._executor.finished < self.until:
+            self._executor.wait(self.until, deadline)
+
+
+class Executor:
+    """Runs one rank's plan. `acts` says what each task does; `channels` lead to other ranks, by register id.
+
+    `watch` is called now and then while waiting, and may raise: the place to ask whether the peers are alive.
+    """
+
+    def __init__(
+        self, plan: Plan, acts: Mapping[int, Callable[[Turn], None]], channels: Mapping[int, Channel] | None = None,
+        *, deadline: float = 300.0, watch: Callable[[], None] | None = None,
+    ) -> None:  # fmt: skip
+        self.plan, self.deadline, self.watch = plan, deadline, watch
+        self.trace: Trace | None = None
+        self.error: BaseException | None = None
+        self.launched = self.finished = 0
+        self._closing = self._closed = False
+        self._guard = threading.Lock()  # of launched, finished, waiters, error
+        self._drive_lock = threading.Lock()
+        self._driver = self._waiters = 0
+        self._alarm = threading.Event()
+        self._sleeping = False
+
+        if missing := [t.name for t in plan.tasks if t.id not in acts]:
+            raise GraphError(f"plan {plan.name!r} has tasks without an act: {', '.join(missing)}; give acts[task.id]")
+        self._main = Mailbox()
+        workers = {s.index: Mailbox() for s in plan.streams if s.policy == "worker"}
+        registers = {r.id: r for r in plan.registers}
+        self._boxes = {t.id: workers.get(t.stream, self._main) for t in plan.tasks}
+        self._stations = {t.id: _Station(Actor(t, registers), acts[t.id], self._boxes[t.id]) for t in plan.tasks}
+        self._bus = Bus(plan, self._boxes, channels or {})
+        self._place(plan)
+        self._sources = [t for t in plan.tasks if not t.consumes]
+        self._launch = [(self._boxes[t.id], Message(LAUNCH, t.id, NONE, t.acts)) for t in self._sources if not t.ahead]
+
+        self._rank = ranks.current()
+        self._threads = [
+            threading.Thread(
+                target=self._work, args=(workers[s.index],), name=f"weft-{plan.name}-{s.name}", daemon=True
+            )
+            for s in plan.streams
+            if s.policy == "worker"
+        ]
+        self._threads.append(
+            threading.Thread(target=self._background, name=f"weft-{plan.name}-background", daemon=True)
+        )
+        for t in self._sources:
+            if t.ahead:
+                self._boxes[t.id].put(Message(LAUNCH, t.id, NONE, FOREVER))
+        for thread in self._threads:
+            thread.start()
+
+    def _place(self, plan: Plan) -> None:
+        for r in plan.registers:
+            followed = [c for c in r.consumers if c in self._boxes] if not r.full else []
+            if r.producer in self._stations and followed:
+                self._stations[r.producer].last = True  # for now: somebody follows
+        followed_by = {id for id, s in self._stations.items() if s.last}
+        last = [s for id, s in self._stations.items() if id not in followed_by] or list(self._stations.values())
+        for s in self._stations.values():
+            s.last = s in last
+            ends = {e for p in (*s.actor.task.consumes, *s.actor.task.produces) for e in self._ends(p.register)}
+            s.local = all(self._boxes.get(e) is s.box for e in ends)
+        self._last = last
+
+    def _ends(self, register: int) -> tuple[int, ...]:
+        r = self.plan.register(register)
+        return (r.producer, *r.consumers)
+
+    # --- launching and waiting ---
+
+    def launch(self, n: int = 1) -> Ticket:
+        """Let every source act for n launches more. Returns at once."""
+        if n < 1:
+            raise GraphError(f"launch({n}): at least 1")
+        if self.error is not None or self._closing:
+            raise GraphError(f"plan {self.plan.name!r} {self._why_not()}") from self.error
+        with self._guard:
+            self.launched = until = self.launched + n
+            if not self._last:
+                self.finished = until
+            for box, message in self._launch:
+                box.put(message if n == 1 else message._replace(slot=message.slot * n))
+        if self._sleeping:
+            self._alarm.set()
+        return Ticket(self, until)
+
+    def _why_not(self) -> str:
+        if self.error is not None:
+            return f"is broken since an earlier launch failed: {self.error!r}; make a new executor"
+        return "is closed"
+
+    def wait(self, until: int, deadline: float | None = None) -> None:
+        """Until so many launches have finished."""
+        lock = self._drive_lock
+        if lock.acquire(False):
+            try:
+                self._drive(until)
+            finally:
+                self._driver = 0
+                lock.release()
+            if self.finished >= until:
+                return
+        self._wait_on(lambda: self.finished >= until, until, self.deadline if deadline is None else deadline)
+
+    def _wait_on(self, over: Callable[[], bool], until: int, deadline: float) -> None:
+        """The slow part of waiting: drive when nobody else does, look at the channels, sleep, watch the clock."""
+        if self._driver == threading.get_ident():
+            raise GraphError(
+                f"plan {self.plan.name!r}: an act waits for a launch of its own plan, which waits for the act"
+            )
+        start = watched = time.monotonic()
+        spins = 0
+        with self._guard:
+            self._waiters += 1
+        try:
+            while not over():
+                if self.error is not None:
+                    raise self.error
+                if self._closed:
+                    raise GraphError(f"plan {self.plan.name!r} was closed while this launch was in flight")
+                if self._drive_lock.acquire(timeout=NAP):
+                    try:
+                        moved = self._drive(until)
+                        if not moved and not over() and self.error is None:
+                            spins += 1
+                            self._idle(spins)
+                        elif moved:
+                            spins = 0
+                    finally:
+                        self._driver = 0
+                        self._drive_lock.release()
+                now = time.monotonic()
+                if now - watched > 0.05:
+                    watched = now
+                    self._note(now)
+                    if self.watch is not None:
+                        self._guarded(self.watch)
+                if now - start > deadline:
+                    raise DeadlineError(
+                        f"plan {self.plan.name!r}, rank {self.plan.rank}: launch {until} of {self.launched} has not "
+                        f"finished after {deadline:g} s.\n{self.report()}"
+                    )
+        finally:
+            with self._guard:
+                self._waiters -= 1
+
+    def _idle(self, spins: int) -> None:
+        """Nothing to do right now. Another rank may answer within microseconds, a thread of this one rings."""
+        if self._bus.remote:
+            if spins < SPINS:
+                os.sched_yield()
+            else:
+                self._main.wait(min(0.00005 * (spins - SPINS + 1), NAP))
+        else:
+            self._main.wait(0.02)
+
+    # --- driving ---
+
+    def _drive(self, until: int, yielding: bool = False) -> bool:
+        """Do all there is to do, up to the end of launch `until`. The caller holds the drive lock."""
+        self._driver = threading.get_ident()
+        moved = False
+        while True:
+            if self._bus.remote:
+                self._bus.poll()
+            if not self._main.messages:
+                return moved
+            moved = True
+            if not self._run(self._main, until, yielding):
+                return True
+
+    def _run(self, box: Mailbox, until: int, yielding: bool = False) -> bool:
+        """Deliver the mailbox's messages and let the actors act. False if it stopped before the mailbox was empty."""
+        messages, stations, send = box.messages, self._stations, self._bus.send
+        trace, actor = self.trace, None
+        try:
+            while messages:
+                if self.finished >= until or self.error is not None or (yielding and self._waiters):
+                    return False
+                message = messages.popleft()
+                station = stations[message[1]]
+                actor = station.actor
+                said = actor.on_message(message)
+                if said:
+                    send(said, box)
+                while not actor.blocked:
+                    turn = actor.begin()
+                    if trace is None:
+                        station.act(turn)
+                    else:
+                        start = time.perf_counter_ns()
+                        station.act(turn)
+                        trace(actor.task, turn.act, start, time.perf_counter_ns())
+                    said = actor.finish()
+                    if station.local:
+                        messages.extend(said)
+                    else:
+                        send(said, box)
+                    if station.last:
+                        self._count(station)
+        except BaseException as error:
+            if actor is not None:
+                error.add_note(f"in actor {actor.task.name!r} of plan {self.plan.name!r}, act {actor.acts}")
+            self.fail(error)
+            return False
+        return True
+
+    def _count(self, station: _Station) -> None:
+        if station.actor.acts % station.actor.task.acts:
+            return
+        with self._guard:
+            station.launches += 1
+            self.finished = min([s.launches for s in self._last]) if len(self._last) > 1 else station.launches
+        if self._main.asleep:
+            self._main.ring()
+
+    def _work(self, box: Mailbox) -> None:
+        """The life of a worker stream's thread."""
+        with ranks.enter(self._rank):
+            while not self._closed and self.error is None:
+                self._run(box, FOREVER)
+                box.wait(1.0)
+
+    def _background(self) -> None:
+        """Drive whatever nobody else drives. Where callers wait, this thread costs a look per nap."""
+        with ranks.enter(self._rank):
+            seen = quiet = 0
+            while not self._closed and self.error is None:
+                if self.finished >= self.launched:
+                    quiet += 1
+                    if quiet > NAPS:
+                        self._sleeping = True
+                        if self.finished >= self.launched and not self._closed:
+                            self._alarm.wait(1.0)
+                        self._sleeping = False
+                        self._alarm.clear()
+                        continue
+                else:
+                    quiet = 0
+                late, seen = seen > self.finished, self.launched  # only what was in flight a nap ago
+                if late and not self._waiters and self._drive_lock.acquire(False):
+                    try:
+                        self._drive(FOREVER, yielding=True)
+                    finally:
+                        self._driver = 0
+                        self._drive_lock.release()
+                time.sleep(NAP)
+
+    # --- failing and ending ---
+
+    def fail(self, error: BaseException) -> None:
+        """Break off: every wait raises this, nothing more is run. Safe from any thread."""
+        with self._guard:
+            if self.error is None:
+                self.error = error
+        self._wake()
+
+    def _guarded(self, call: Callable[[], None]) -> None:
+        try:
+            call()
+        except BaseException as error:
+            self.fail(error)
+            raise
+
+    def _wake(self) -> None:
+        self._alarm.set()
+        for box in {id(b): b for b in (self._main, *self._boxes.values())}.values():
+            box.ring()
+
+    def close(self, deadline: float | None = None) -> None:
+        """Finish what was launched, tell all actors that nothing more comes, wait until they are done."""
+        with self._guard:
+            if self._closing:
+                return
+            self._closing = True
+        limit = self.deadline if deadline is None else deadline
+        patience = 1.0  # with threads that may be stuck in an act
+        try:
+            if self.error is None:
+                self._wait_on(lambda: self.finished >= self.launched, self.launched, limit)
+                for t in self._sources:
+                    self._boxes[t.id].put(Message(END, t.id, NONE, 0))
+                self._bus.end()
+                self._wait_on(self._drained, FOREVER, limit)
+                patience = limit
+        finally:
+            self._closed = True
+            self._wake()
+            for thread in self._threads:
+                if thread is not threading.current_thread():
+                    thread.join(patience)
+
+    def _drained(self) -> bool:
+        for o in self._bus.outgoing.values():
+            o.forgive(self.launched, self._boxes[o.register.producer])
+        return all(s.actor.state is DONE for s in self._stations.values())
+
+    # --- telling ---
+
+    def _note(self, now: float) -> None:
+        """Remember since when nothing has changed; only waiting pays for it."""
+        for s in self._stations.values():
+            if s.seen != s.actor.acts:
+                s.seen, s.since = s.actor.acts, now
+
+    def report(self) -> str:
+        """Who waits for which register of whom, and since when."""
+        now = time.monotonic()
+        self._note(now)
+        names = {t.id: t.name for t in self.plan.tasks}
+        lines = [f"{self.finished} of {self.launched} launches have finished; since they last acted:"]
+        for s in self._stations.values():
+            task = s.actor.task
+            head = f"  {task.name} ({s.actor.acts} acts, {now - s.since:.1f} s)"
+            if s.actor.state in (ACTING, DRAINING, DONE):
+                lines.append(f"{head} is {s.actor.state}")
+                continue
+            for r, what in s.actor.waits_for():
+                if what == "data":
+                    lines.append(f"{head} waits for {r.name} from {names.get(r.producer) or f'@{decode(r.producer)}'}")
+                else:
+                    readers = ", ".join(names.get(c) or f"@{decode(c)}" for c in r.consumers)
+                    lines.append(f"{head} waits for a free copy of {r.name}, read by {readers}")
+            if not s.actor.waits_for():
+                lines.append(f"{head} waits for {'a launch' if not task.consumes else 'its thread'}")
+        return "\n".join(lines)
