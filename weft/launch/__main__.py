@@ -1,0 +1,155 @@
+"""`python -m weft.launch --nproc_per_node K program.py arguments`: start a program's ranks and watch them."""
+
+from __future__ import annotations
+
+import argparse
+import contextlib
+import importlib.util
+import os
+import signal
+import sys
+import types
+from collections.abc import Sequence
+from pathlib import Path
+from typing import NoReturn
+
+from weft.core.errors import ArgumentError, RankError
+from weft.launch.processes import GRACE, Processes, redirected, said, variables_of
+from weft.launch.threads import spawn_threads
+from weft.transport import BACKENDS
+from weft.transport.rendezvous import is_loopback, serve
+
+
+def parser() -> argparse.ArgumentParser:
+    it = argparse.ArgumentParser(
+        prog="python -m weft.launch",
+        description="Start a program's ranks on this host; when one fails, end the others.",
+    )
+    it.add_argument("--nproc_per_node", type=int, default=1, metavar="K", help="ranks on this host")
+    it.add_argument("--nnodes", type=int, default=1, metavar="N", help="hosts")
+    it.add_argument("--node_rank", type=int, default=0, metavar="R", help="which of the hosts this is")
+    it.add_argument("--master_addr", default="127.0.0.1", metavar="A", help="host 0, where the ranks meet")
+    it.add_argument("--master_port", type=int, default=0, metavar="P", help="0: any free one, on one host")
+    it.add_argument("-m", "--module", action="store_true", help="the program is a module's name, as in python -m")
+    it.add_argument("--no_python", action="store_true", help="the program is run as it is, not by Python")
+    it.add_argument("--redirect_stdout_and_stderr", action="store_true", help="into files below --logdir")
+    it.add_argument("--logdir", default="log", metavar="D")
+    it.add_argument("--transport", choices=("auto", *BACKENDS), help="how ranks reach each other")
+    it.add_argument("--threads", action="store_true", help="the ranks are threads of one process")
+    it.add_argument("program")
+    it.add_argument("arguments", nargs=argparse.REMAINDER)
+    return it
+
+
+def main(argv: Sequence[str] | None = None) -> int:
+    given = parser().parse_args(argv)
+    if given.nproc_per_node < 1 or not 0 <= given.node_rank < given.nnodes:
+        raise ArgumentError(
+            "--nproc_per_node is 1 or more, and --node_rank from 0 to --nnodes - 1; got "
+            f"--nproc_per_node {given.nproc_per_node} --nnodes {given.nnodes} --node_rank {given.node_rank}"
+        )
+    if given.threads:
+        return run_threads(given)
+    return run_processes(given)
+
+
+def run_processes(given: argparse.Namespace) -> int:
+    if given.nnodes > 1 and not given.master_port:
+        raise ArgumentError("several hosts meet at a port that all know: give each --master_port 29500, say")
+    command = [] if given.no_python else [sys.executable, *(["-m"] if given.module else [])]
+    command += [given.program, *given.arguments]
+    host, port, store = given.master_addr, given.master_port, None
+    if given.node_rank == 0:  # this launcher serves the store, so no rank has to outlive the others
+        one_host = given.nnodes == 1 and is_loopback(host)
+        store = serve(host, port, one_host, 300)
+        port = store.port
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
+    n = given.nproc_per_node
+    told = [
+        variables_of(i, n, given.node_rank, given.nnodes, host=host, port=port, transport=given.transport)
+        for i in range(n)
+    ]
+    with contextlib.ExitStack() as files:
+        folder = given.logdir if given.redirect_stdout_and_stderr else None
+        processes = Processes(command, told, [redirected(folder, i, files) for i in range(n)])
+        try:
+            failed = next((e for e in processes.wait() if e[1]), None)
+        except (KeyboardInterrupt, SystemExit) as stop:
+            processes.signal(signal.SIGINT)
+            processes.end(GRACE / 2)
+            print("weft.launch: interrupted; every rank was ended", file=sys.stderr, flush=True)
+            return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
+        except BaseException:
+            processes.end(0)
+            raise
+        processes.end()
+    del store
+    if failed is None:
+        return 0
+    where = f"; its output is in {given.logdir}/" if folder else ""
+    print(f"weft.launch: {said(*failed)}; every other rank was ended{where}", file=sys.stderr, flush=True)
+    return failed[1] if failed[1] > 0 else 128 - failed[1]
+
+
+def _stop(number: int, _: object) -> NoReturn:
+    sys.exit(128 + number)
+
+
+def run_threads(given: argparse.Namespace) -> int:
+    if given.nnodes > 1 or given.no_python or given.redirect_stdout_and_stderr:
+        raise ArgumentError("--threads runs a Python program's ranks in this one process; it takes -m and nothing more")
+    code, place, package = _code(given.program, given.module)
+    sys.argv = [place, *given.arguments]
+    # Each rank has its own `__main__`; pickles and the like, which look for the one and only, find rank 0's.
+    mains = [_main_module(place, package) for _ in range(given.nproc_per_node)]
+    sys.modules["__main__"] = mains[0]
+    free = iter(mains)
+
+    def run() -> None:
+        with contextlib.suppress(_Done):
+            try:
+                exec(code, next(free).__dict__)
+            except SystemExit as end:
+                if end.code not in (None, 0):
+                    raise RankError(f"the program ended with {end.code!r}") from end
+                raise _Done from None
+
+    try:
+        spawn_threads(given.nproc_per_node, run)
+    except KeyboardInterrupt:
+        print("weft.launch: interrupted; every rank was ended", file=sys.stderr, flush=True)
+        sys.stdout.flush()
+        os._exit(130)  # a rank may be deep in a kernel; its thread ends with the process
+    return 0
+
+
+class _Done(Exception):
+    """A rank called sys.exit() and all is well."""
+
+
+def _main_module(place: str, package: str | None) -> types.ModuleType:
+    module = types.ModuleType("__main__")
+    module.__dict__.update(__file__=place, __builtins__=__builtins__, __package__=package)
+    return module
+
+
+def _code(program: str, as_module: bool) -> tuple[types.CodeType, str, str | None]:
+    """A program's code, where it is, and its package; `sys.path` then begins as Python would have it."""
+    if not as_module:
+        path = Path(program)
+        if not path.is_file():
+            raise ArgumentError(f"there is no program {program!r}; for a module's name, give -m")
+        sys.path[0] = str(path.resolve().parent)
+        return compile(path.read_bytes(), str(path), "exec"), str(path), None
+    found = importlib.util.find_spec(program)
+    if found is not None and found.submodule_search_locations is not None:
+        found = importlib.util.find_spec(f"{program}.__main__")
+    if found is None or found.origin is None:
+        raise ArgumentError(f"there is no module {program!r} to run; is it on the path?")
+    code = compile(Path(found.origin).read_bytes(), found.origin, "exec")
+    return code, found.origin, found.parent
+
+
+if __name__ == "__main__":
+    sys.exit(main())

@@ -1,0 +1,194 @@
+"""Ranks as processes of this host, watched: when one fails, the others are ended and the failure is told."""
+
+from __future__ import annotations
+
+import contextlib
+import ctypes
+import os
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import IO
+
+from weft.core.errors import ArgumentError, DeadlineError, RankError
+from weft.transport.rendezvous import serve
+
+GRACE = 5.0  # seconds for the others to notice a failure by themselves, and again to obey SIGTERM
+LOOK = 0.02  # seconds between looks at the processes
+
+_prctl = ctypes.CDLL(None).prctl if sys.platform == "linux" else None
+
+
+@dataclass(frozen=True)
+class Ended:
+    """How a rank's process ended: negative codes are signals, as in subprocess."""
+
+    rank: int
+    code: int
+    out: str
+    err: str
+
+
+class Processes:
+    """The running processes of this host's ranks."""
+
+    def __init__(
+        self,
+        command: Sequence[str],
+        variables: Sequence[Mapping[str, str]],
+        outputs: Sequence[tuple[IO[bytes] | int | None, IO[bytes] | int | None]],
+    ) -> None:
+        self.started: list[tuple[int, subprocess.Popen[bytes]]] = []
+        try:
+            for own, (out, err) in zip(variables, outputs, strict=True):
+                # A session of its own, so that what a rank starts can be ended with it.
+                process = subprocess.Popen(
+                    command,
+                    env={**os.environ, **own},
+                    stdout=out,
+                    stderr=err,
+                    start_new_session=True,
+                    preexec_fn=_follow,
+                )
+                self.started.append((int(own["RANK"]), process))
+        except BaseException:
+            self.end(0)
+            raise
+
+    def wait(self, deadline: float | None = None) -> list[tuple[int, int]]:
+        """The ranks and codes in the order of their ends, up to the first failure."""
+        running, ended = dict(self.started), []
+        start = time.monotonic()
+        while running:
+            for rank, process in list(running.items()):
+                code = process.poll()
+                if code is not None:
+                    ended.append((rank, code))
+                    del running[rank]
+                    if code:
+                        return ended
+            if deadline is not None and time.monotonic() - start > deadline:
+                raise DeadlineError(f"ranks {sorted(running)} still ran after {deadline:g} s")
+            time.sleep(LOOK)
+        return ended
+
+    def end(self, grace: float = GRACE) -> None:
+        """Give everyone time to end, then ask, then insist; whatever they started ends too."""
+        for number, seconds in ((0, grace), (signal.SIGTERM, grace), (signal.SIGKILL, GRACE)):
+            end = time.monotonic() + seconds
+            if number:
+                self.signal(number)
+            while any(p.poll() is None for _, p in self.started) and time.monotonic() < end:
+                time.sleep(LOOK)
+        for _, process in self.started:
+            with contextlib.suppress(ProcessLookupError, PermissionError):
+                os.killpg(process.pid, signal.SIGKILL)
+
+    def signal(self, number: int) -> None:
+        for _, process in self.started:
+            if process.poll() is None:
+                with contextlib.suppress(ProcessLookupError, PermissionError):
+                    os.killpg(process.pid, number)
+
+
+def _follow() -> None:
+    """In the new process: end when the launcher does, even if it is killed."""
+    if _prctl is not None:
+        _prctl(1, signal.SIGKILL)
+
+
+def variables_of(
+    local: int, per_node: int, node: int = 0, nodes: int = 1, *, host: str, port: int, transport: str | None = None
+) -> dict[str, str]:
+    """What torchrun tells its processes, and so do we."""
+    told = {
+        "RANK": str(node * per_node + local),
+        "WORLD_SIZE": str(per_node * nodes),
+        "LOCAL_RANK": str(local),
+        "LOCAL_WORLD_SIZE": str(per_node),
+        "GROUP_RANK": str(node),
+        "MASTER_ADDR": host,
+        "MASTER_PORT": str(port),
+        "TORCHELASTIC_USE_AGENT_STORE": "True",
+        "TORCHELASTIC_RESTART_COUNT": "0",
+    }
+    if "OMP_NUM_THREADS" not in os.environ:
+        told["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // per_node))
+    if transport:
+        told["WEFT_TRANSPORT"] = transport
+    return told
+
+
+def said(rank: int, code: int) -> str:
+    if code < 0:
+        with contextlib.suppress(ValueError):
+            return f"rank {rank} was killed by {signal.Signals(-code).name}"
+    return f"rank {rank} failed with exit code {code}"
+
+
+def spawn(
+    n: int,
+    target: str,
+    *args: str,
+    transport: str | None = None,
+    env: Mapping[str, str] | None = None,
+    deadline: float = 120.0,
+    check: bool = True,
+    watch: Callable[[Processes], None] | None = None,
+) -> list[Ended]:
+    """Run `target` as `n` processes of a new world, and return what they wrote.
+
+    `target` is a script ("train.py"), or a function to call with `args`: "package.module:function" or
+    "folder/file.py:function". A rank that fails raises RankError here with its last words, unless `check` is false.
+    `watch` is called with the running processes.
+    """
+    if n < 1:
+        raise ArgumentError(f"a world has one rank or more; got {n}")
+    command = [sys.executable]
+    command += ["-m", "weft.launch.call", target, *args] if ":" in target else [target, *args]
+    store = serve("127.0.0.1", 0, True, deadline)
+    with contextlib.ExitStack() as files:
+        outputs = [
+            (files.enter_context(tempfile.TemporaryFile()), files.enter_context(tempfile.TemporaryFile()))
+            for _ in range(n)
+        ]
+        told = [variables_of(i, n, host="127.0.0.1", port=store.port, transport=transport) for i in range(n)]
+        processes = Processes(command, [{**t, **(env or {})} for t in told], outputs)
+        try:
+            if watch is not None:
+                watch(processes)
+            first = next((e for e in processes.wait(deadline) if e[1]), None)
+        except BaseException:
+            processes.end(0)
+            raise
+        processes.end()
+        ended = [
+            Ended(rank, process.wait(), _read(out), _read(err))
+            for (rank, process), (out, err) in zip(processes.started, outputs, strict=True)
+        ]
+    if first is not None and check:
+        words = ended[first[0]].err[-3000:]
+        raise RankError(f"{said(*first)} in {target}; its last words:\n{words}")
+    return ended
+
+
+def _read(file: IO[bytes]) -> str:
+    file.seek(0)
+    return file.read().decode(errors="replace")
+
+
+def redirected(
+    folder: str | None, local: int, files: contextlib.ExitStack
+) -> tuple[IO[bytes] | None, IO[bytes] | None]:
+    """Where OneFlow's launcher puts a rank's output: `folder/local_rank_i/stdout` and `stderr`."""
+    if folder is None:
+        return None, None
+    place = Path(folder) / f"local_rank_{local}"
+    place.mkdir(parents=True, exist_ok=True)
+    out, err = (files.enter_context((place / name).open("wb")) for name in ("stdout", "stderr"))
+    return out, err

@@ -1,0 +1,95 @@
+"""Ranks as threads of one process, over the local transport."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import queue
+import threading
+import time
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from weft.core.errors import ArgumentError, RankError
+from weft.core.rank import Rank, enter
+from weft.transport import LocalTransport, LocalWorld
+
+GRACE = 8.0  # seconds that the other ranks have to end after one failed
+
+
+def spawn_threads(n: int, function: Callable[..., Any], *args: Any, deadline: float | None = None) -> list[Any]:
+    """Call `function(*args)` on each of `n` ranks of a new world; the results in the order of the ranks.
+
+    If a rank raises, the others get RankError at their next wait, and its exception is raised here.
+    """
+    if n < 1:
+        raise ArgumentError(f"a world has one rank or more; got {n}")
+    world = LocalWorld(n)
+    ranks = [Rank(i, n) for i in range(n)]
+    for rank in ranks:
+        rank.resource("transport", lambda r: LocalTransport(world, r.index, deadline))
+    ended: queue.SimpleQueue[tuple[int, Any, BaseException | None]] = queue.SimpleQueue()
+    share = max(1, (os.cpu_count() or 1) // n)
+
+    def run(rank: Rank) -> None:
+        result, error = None, None
+        torch.set_num_threads(share)  # of this thread: idle pools of many ranks would spin against each other
+        try:
+            with enter(rank):
+                try:
+                    result = function(*args)
+                except BaseException as raised:
+                    world.fail(rank.index, _why(raised))
+                    raise
+                finally:
+                    rank.close()
+        except BaseException as raised:
+            error = raised
+            world.fail(rank.index, _why(raised))
+        ended.put((rank.index, result, error))
+
+    threads_before = torch.get_num_threads()
+    threads = [threading.Thread(target=run, args=(r,), name=f"weft-rank-{r.index}", daemon=True) for r in ranks]
+    for thread in threads:
+        thread.start()
+    try:
+        results = _collect(world, ended, n)
+        for thread in threads:
+            thread.join()
+        return results
+    finally:
+        torch.set_num_threads(threads_before)
+
+
+def _collect(world: LocalWorld, ended: queue.SimpleQueue, n: int) -> list[Any]:
+    results: list[Any] = [None] * n
+    errors: list[tuple[int, BaseException]] = []
+    end = None
+    for _ in range(n):
+        try:
+            index, results_of, error = ended.get(timeout=None if end is None else max(0.0, end - time.monotonic()))
+        except queue.Empty:
+            break
+        except KeyboardInterrupt:
+            for rank in range(n):
+                world.fail(rank, "was interrupted")
+            with contextlib.suppress(queue.Empty):
+                for _ in range(n):
+                    ended.get(timeout=GRACE / 4)
+            raise
+        results[index] = results_of
+        if error is not None:
+            errors.append((index, error))
+            end = end or time.monotonic() + GRACE
+    if errors:
+        # What a rank raised by itself explains more than what the others raised because of it.
+        index, error = min(errors, key=lambda one: isinstance(one[1], RankError))
+        error.add_note(f"raised on rank {index} of {n}")
+        raise error
+    return results
+
+
+def _why(error: BaseException) -> str:
+    return f"raised {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"

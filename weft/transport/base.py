@@ -1,0 +1,232 @@
+"""What every transport offers: a rank group's collectives, point-to-point exchange, and one-way channels."""
+
+from __future__ import annotations
+
+import os
+import time
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from weft.core.errors import ArgumentError, DeadlineError, PlacementError, RankError
+
+SPINS = 60  # looks before the first yield: the other side usually is microseconds away
+YIELDING = 0.002  # seconds of giving the core away between looks; then naps, so that a slow peer costs nothing
+NAP, LONGEST_NAP = 50e-6, 2e-3  # seconds
+LOOK_AROUND = 0.02  # seconds between checks for dead peers and the deadline
+
+
+def default_deadline() -> float:
+    given = os.environ.get("WEFT_DEADLINE", "300")
+    try:
+        seconds = float(given)
+    except ValueError:
+        seconds = 0
+    if seconds <= 0:
+        raise RankError(f"WEFT_DEADLINE is how many seconds any wait may take, like 300; got {given!r}")
+    return seconds
+
+
+def checking() -> bool:
+    """Whether collectives compare what they are called with, in full, among their members."""
+    return os.environ.get("WEFT_CHECK", "0") not in ("", "0")
+
+
+class Channel(ABC):
+    """A one-way ring of `copies` preallocated registers; the same calls exist at both ends."""
+
+    shape: tuple[int, ...]
+    dtype: torch.dtype
+    copies: int
+
+    @abstractmethod
+    def buffer(self, slot: int) -> Tensor:
+        """Register `slot`: the producer writes it, the consumer reads it."""
+
+    @abstractmethod
+    def post(self) -> None:
+        """Producer: the next slot in ring order is readable."""
+
+    @abstractmethod
+    def arrived(self) -> int:
+        """Consumer: how many posts so far. Never waits."""
+
+    @abstractmethod
+    def acknowledge(self) -> None:
+        """Consumer: the oldest unacknowledged slot is free again."""
+
+    @abstractmethod
+    def acknowledged(self) -> int:
+        """Producer: how many acknowledgements so far. Never waits."""
+
+
+class Group(ABC):
+    """Collectives of some ranks. Every member makes the same calls in the same order."""
+
+    ranks: tuple[int, ...]
+    index: int
+    size: int
+
+    @abstractmethod
+    def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
+        """Reduce `t` over the members, in place; every member gets the same bits."""
+
+    @abstractmethod
+    def all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
+        """`outs[i]` becomes member i's `t`; sizes may differ."""
+
+    @abstractmethod
+    def reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str = "sum") -> None:
+        """`out` becomes the reduction of every member's `parts[index]`."""
+
+    @abstractmethod
+    def all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
+        """`outs[i]` becomes member i's `parts[index]`."""
+
+    @abstractmethod
+    def broadcast(self, t: Tensor, root: int) -> None:
+        """`t` becomes that of member `root`, an index in the group."""
+
+    @abstractmethod
+    def barrier(self) -> None:
+        """Return when every member has called it."""
+
+    def _counted(self, what: str, given: int) -> None:
+        if given != self.size:
+            raise ArgumentError(f"{what} takes one tensor per member: {self.size} for ranks {self.ranks}, got {given}")
+
+    def _root(self, root: int) -> int:
+        if not 0 <= root < self.size:
+            raise ArgumentError(
+                f"root is an index in the group of ranks {self.ranks}: 0 to {self.size - 1}, got {root}"
+            )
+        return root
+
+
+class Transport(ABC):
+    """One rank's connection to the others."""
+
+    rank: int
+    world_size: int
+    deadline: float
+
+    def __init__(self, rank: int, world_size: int, deadline: float | None = None) -> None:
+        self.rank, self.world_size = rank, world_size
+        self.deadline = default_deadline() if deadline is None else deadline
+        self._groups: dict[tuple[int, ...], Group] = {}
+
+    def group(self, ranks: Sequence[int]) -> Group:
+        """The collectives of these ranks, of which this rank is one."""
+        key = tuple(ranks)
+        found = self._groups.get(key)
+        if found is None:
+            outside = [r for r in key if not 0 <= r < self.world_size]
+            if outside or len(set(key)) < len(key):
+                raise PlacementError(
+                    f"a group names each of its ranks once, from 0 to {self.world_size - 1}; got {key}"
+                )
+            if self.rank not in key:
+                raise PlacementError(f"rank {self.rank} asked for the group {key}; only its members may")
+            found = self._groups[key] = self._make_group(key)
+        return found
+
+    @abstractmethod
+    def _make_group(self, ranks: tuple[int, ...]) -> Group: ...
+
+    @abstractmethod
+    def exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
+        """Send each tensor to its rank and fill each tensor from its rank; in order per pair, self included."""
+
+    def send(self, t: Tensor, dst: int) -> None:
+        """Send `t`; may wait until `dst` receives."""
+        self.exchange(((dst, t),), ())
+
+    def recv(self, t: Tensor, src: int) -> None:
+        """Fill `t` with the next tensor from `src`."""
+        self.exchange((), ((src, t),))
+
+    @abstractmethod
+    def channel(self, key: str, src: int, dst: int, shape: Sequence[int], dtype: torch.dtype, copies: int) -> Channel:
+        """This rank's end of the channel that both ends call `key`."""
+
+    @abstractmethod
+    def put(self, key: str, value: bytes) -> None:
+        """Tell every rank `value` under `key`."""
+
+    @abstractmethod
+    def get(self, key: str, timeout: float | None = None) -> bytes:
+        """What some rank has put, or will put, under `key`."""
+
+    @abstractmethod
+    def note(self, what: str) -> None:
+        """What this rank is doing; the others read it if this rank dies."""
+
+    @abstractmethod
+    def look_around(self, needed: Sequence[int]) -> None:
+        """Raise RankError if a rank failed, or if one of `needed` ended. Never waits."""
+
+    @abstractmethod
+    def fail(self, why: str, followed: bool = False) -> None:
+        """Tell the others that this rank ends because of an error; `followed`: because another rank did."""
+
+    @abstractmethod
+    def close(self) -> None: ...
+
+    def wait_until(
+        self,
+        ready: Callable[[], object],
+        what: str | Callable[[], str],
+        needed: Sequence[int] = (),
+        deadline: float | None = None,
+    ) -> None:
+        """Return when `ready()`; meanwhile watch the deadline and the other ranks."""
+        for _ in range(SPINS):
+            if ready():
+                return
+        limit = self.deadline if deadline is None else deadline
+        start = looked = time.monotonic()
+        nap = NAP
+        while not ready():
+            now = time.monotonic()
+            if now - looked > LOOK_AROUND:
+                looked = now
+                try:
+                    self.look_around(needed)
+                except RankError as failure:
+                    if ready():  # what was waited for came before the end
+                        return
+                    raise RankError(f"{failure}; rank {self.rank} was waiting for {_said(what)}") from None
+                if now - start > limit:
+                    raise DeadlineError(
+                        f"rank {self.rank} waited {limit:g} s for {_said(what)}; all ranks are alive, so some rank is "
+                        f"slow, or is not making the matching call. WEFT_DEADLINE=seconds sets how long a wait may take"
+                    )
+            if now - start < YIELDING:
+                self.give_way()
+            else:
+                time.sleep(nap)
+                nap = min(nap * 1.5, LONGEST_NAP)
+
+    def give_way(self) -> None:
+        """Let other threads and processes run, for as short as possible."""
+        os.sched_yield()
+
+    def _peer(self, rank: int, doing: str) -> int:
+        if not 0 <= rank < self.world_size:
+            raise PlacementError(f"can't {doing} rank {rank}: ranks go from 0 to {self.world_size - 1}")
+        return rank
+
+    def _ends(self, key: str, src: int, dst: int, copies: int) -> None:
+        if self.rank not in (src, dst) or src == dst or copies < 1:
+            raise ArgumentError(
+                f"a channel leads from one rank to another, and only these two open it, with one copy or more; "
+                f"rank {self.rank} opens {key!r} from {src} to {dst} with copies={copies}"
+            )
+        self._peer(src, "receive from")
+        self._peer(dst, "send to")
+
+
+def _said(what: str | Callable[[], str]) -> str:
+    return what if isinstance(what, str) else what()

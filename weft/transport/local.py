@@ -1,0 +1,295 @@
+"""Ranks as threads of one process: they meet on conditions and read each other's tensors."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Sequence
+
+import torch
+from torch import Tensor
+
+from weft.core.errors import DeadlineError, RankError
+from weft.transport import reduction
+from weft.transport.base import LOOK_AROUND, Channel, Group, Transport
+
+LEND = 1 << 15  # bytes; above, others read the tensor itself, and its owner waits until they have
+
+
+class LocalWorld:
+    """What the ranks of one process share."""
+
+    def __init__(self, size: int) -> None:
+        self.size = size
+        self.changed = threading.Condition()
+        self.store: dict[str, bytes] = {}
+        self.mail: dict[tuple[int, int], deque[Tensor]] = {}
+        self.tables: dict[tuple[int, ...], _Table] = {}
+        self.rings: dict[str, _Ring] = {}
+        self.notes: list[str] = [""] * size
+        self.failed: dict[int, str] = {}
+        self.ended: set[int] = set()
+
+    def fail(self, rank: int, why: str) -> None:
+        """Tell the others that `rank` will not come any more."""
+        with self.changed:
+            self.failed.setdefault(rank, why)
+            self.changed.notify_all()
+
+    def end(self, rank: int) -> None:
+        with self.changed:
+            self.ended.add(rank)
+            self.changed.notify_all()
+
+
+class _Table:
+    """Where a group meets: what each member laid down at its two latest calls."""
+
+    def __init__(self, size: int) -> None:
+        self.turns = [0] * size
+        self.laid: list[list[_Laid | None]] = [[None] * size, [None] * size]
+
+
+class _Laid:
+    __slots__ = ("tag", "tensors", "lent")
+
+    def __init__(self, tag: tuple[object, ...], tensors: Sequence[Tensor], lent: bool) -> None:
+        self.tag, self.tensors, self.lent = tag, tensors, lent
+
+
+class LocalTransport(Transport):
+    def __init__(self, world: LocalWorld, rank: int, deadline: float | None = None) -> None:
+        super().__init__(rank, world.size, deadline)
+        self.world = world
+
+    def _make_group(self, ranks: tuple[int, ...]) -> Group:
+        with self.world.changed:
+            table = self.world.tables.setdefault(ranks, _Table(len(ranks)))
+        return LocalGroup(self, ranks, table)
+
+    def exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
+        mail, changed = self.world.mail, self.world.changed
+        if sends:
+            copies = [(self._peer(dst, "send to"), t.clone()) for dst, t in sends]
+            with changed:
+                for dst, t in copies:
+                    mail.setdefault((self.rank, dst), deque()).append(t)
+                changed.notify_all()
+        for src, t in receives:
+            with changed:
+                box = mail.setdefault((self._peer(src, "receive from"), self.rank), deque())
+            self.wait(lambda box=box: box, f"a tensor from rank {src}", (src,))
+            got = box.popleft()
+            if got.shape != t.shape or got.dtype != t.dtype:
+                raise RankError(
+                    f"rank {src} sent {tuple(got.shape)} of {got.dtype} where rank {self.rank} receives "
+                    f"{tuple(t.shape)} of {t.dtype}"
+                )
+            t.copy_(got)
+
+    def channel(self, key: str, src: int, dst: int, shape: Sequence[int], dtype: torch.dtype, copies: int) -> Channel:
+        self._ends(key, src, dst, copies)
+        with self.world.changed:
+            ring = self.world.rings.pop(key, None)  # the second end takes it, so a key may serve again
+            if ring is None:
+                ring = self.world.rings[key] = _Ring(tuple(shape), dtype, copies)
+        ring.check(key, tuple(shape), dtype, copies)
+        return LocalChannel(ring)
+
+    def put(self, key: str, value: bytes) -> None:
+        with self.world.changed:
+            self.world.store[key] = bytes(value)
+            self.world.changed.notify_all()
+
+    def get(self, key: str, timeout: float | None = None) -> bytes:
+        store = self.world.store
+        self.wait(lambda: key in store, f"the value of {key!r}", deadline=timeout)
+        return store[key]
+
+    def note(self, what: str) -> None:
+        self.world.notes[self.rank] = what
+
+    def look_around(self, needed: Sequence[int]) -> None:
+        world = self.world
+        for rank, why in list(world.failed.items()):
+            if rank != self.rank:
+                note = world.notes[rank]
+                raise RankError(f"rank {rank} {why}" + (f", at {note}" if note else ""))
+        for rank in needed:
+            if rank in world.ended and rank != self.rank:
+                note = world.notes[rank]
+                raise RankError(f"rank {rank} has ended" + (f", at {note}" if note else ""))
+
+    def wait(
+        self,
+        ready: Callable[[], object],
+        what: str | Callable[[], str],
+        needed: Sequence[int] = (),
+        deadline: float | None = None,
+    ) -> None:
+        """Like `wait_until`, for what is announced through the world's condition: no polling."""
+        if ready():
+            return
+        limit = self.deadline if deadline is None else deadline
+        end = time.monotonic() + limit
+        said = what if isinstance(what, str) else what()
+        with self.world.changed:
+            while not ready():
+                try:
+                    self.look_around(needed)
+                except RankError as failure:
+                    raise RankError(f"{failure}; rank {self.rank} was waiting for {said}") from None
+                left = end - time.monotonic()
+                if left <= 0:
+                    raise DeadlineError(
+                        f"rank {self.rank} waited {limit:g} s for {said}; no rank has failed, so some rank is slow, or "
+                        "is not making the matching call. WEFT_DEADLINE=seconds sets how long a wait may take"
+                    )
+                self.world.changed.wait(min(left, 1.0))
+
+    def give_way(self) -> None:
+        time.sleep(LOOK_AROUND / 1000)  # threads of one process need the interpreter more than the core
+
+    def fail(self, why: str, followed: bool = False) -> None:
+        if not (followed and self.world.failed):
+            self.world.fail(self.rank, why)
+
+    def close(self) -> None:
+        self.world.end(self.rank)
+
+
+class LocalGroup(Group):
+    def __init__(self, transport: LocalTransport, ranks: tuple[int, ...], table: _Table) -> None:
+        self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
+        self._transport, self._table = transport, table
+
+    def _meet(self, tag: tuple[object, ...], tensors: Sequence[Tensor] = ()) -> list[_Laid]:
+        """Lay down tensors, wait for the others, return what each laid down."""
+        lent = sum(t.nbytes for t in tensors) > LEND
+        table, transport = self._table, self._transport
+        turn = table.turns[self.index] + 1
+        # Two sides suffice: whoever lays down its next but one has seen everybody pass the one before.
+        side = table.laid[turn & 1]
+        side[self.index] = _Laid(tag, tensors if lent else [t.clone() for t in tensors], lent)
+        self._arrive(turn, tag[0])
+        laid = [one for one in side if one is not None]
+        for rank, one in zip(self.ranks, laid, strict=True):
+            if one.tag != tag:
+                raise RankError(
+                    f"the ranks diverged at call {turn} of group {self.ranks}: rank {transport.rank} calls "
+                    f"{_shown(tag)} and rank {rank} calls {_shown(one.tag)}"
+                )
+        return laid
+
+    def _arrive(self, turn: int, what: object) -> None:
+        turns, transport = self._table.turns, self._transport
+        with transport.world.changed:
+            turns[self.index] = turn
+            if min(turns) >= turn:
+                transport.world.changed.notify_all()
+                return
+        transport.wait(lambda: min(turns) >= turn, lambda: self._awaited(turn, what), self.ranks)
+
+    def _awaited(self, turn: int, what: object) -> str:
+        late = [r for r, t in zip(self.ranks, self._table.turns, strict=True) if t < turn]
+        return f"rank {', '.join(map(str, late))} in {what} (call {turn} of group {self.ranks})"
+
+    def _part(self, laid: list[_Laid], tag: tuple[object, ...]) -> None:
+        """Whoever lent a tensor may change it again only when all have read it."""
+        if any(one.lent for one in laid):
+            self._arrive(self._table.turns[self.index] + 1, tag[0])
+            laid[self.index].tensors = ()
+
+    def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
+        reduction.checked(reduce, t.dtype)
+        tag = ("all_reduce", reduce, tuple(t.shape), t.dtype)
+        laid = self._meet(tag, (t.clone() if t.nbytes > LEND else t,))
+        reduction.into(t, [one.tensors[0] for one in laid], reduce)
+        self._part(laid, tag)
+
+    def all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
+        self._counted("all_gather", len(outs))
+        reduction.same_dtype("all_gather", t, outs)
+        tag = ("all_gather", tuple(o.numel() for o in outs), t.dtype)
+        laid = self._meet(tag, (t,))
+        for i, (out, one) in enumerate(zip(outs, laid, strict=True)):
+            if i != self.index or out is not t:
+                out.copy_(one.tensors[0].reshape(out.shape))
+        self._part(laid, tag)
+
+    def reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str = "sum") -> None:
+        self._counted("reduce_scatter", len(parts))
+        reduction.same_dtype("reduce_scatter", out, parts)
+        reduction.checked(reduce, out.dtype)
+        tag = ("reduce_scatter", reduce, tuple(tuple(p.shape) for p in parts), out.dtype)
+        laid = self._meet(tag, parts)
+        # Into a new tensor first: `out` may be one of the lent parts.
+        result = torch.empty_like(parts[self.index])
+        reduction.into(result, [one.tensors[self.index] for one in laid], reduce)
+        self._part(laid, tag)
+        out.copy_(result.view_as(out))
+
+    def all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
+        self._counted("all_to_all", len(outs))
+        self._counted("all_to_all", len(parts))
+        tag = ("all_to_all", parts[0].dtype)
+        laid = self._meet(tag, parts)
+        for rank, out, one in zip(self.ranks, outs, laid, strict=True):
+            part = one.tensors[self.index]
+            if part.numel() != out.numel() or part.dtype != out.dtype:
+                raise RankError(
+                    f"all_to_all: rank {rank} gives rank {self._transport.rank} {tuple(part.shape)} of {part.dtype}, "
+                    f"which expects {tuple(out.shape)} of {out.dtype}"
+                )
+            out.copy_(part.reshape(out.shape))
+        self._part(laid, tag)
+
+    def broadcast(self, t: Tensor, root: int) -> None:
+        tag = ("broadcast", self._root(root), tuple(t.shape), t.dtype)
+        laid = self._meet(tag, (t,) if self.index == root else ())
+        if self.index != root:
+            t.copy_(laid[root].tensors[0])
+        self._part(laid, tag)
+
+    def barrier(self) -> None:
+        self._meet(("barrier",))
+
+
+class _Ring:
+    def __init__(self, shape: tuple[int, ...], dtype: torch.dtype, copies: int) -> None:
+        self.shape, self.dtype, self.copies = shape, dtype, copies
+        with torch.inference_mode(False):
+            self.buffers = [torch.empty(shape, dtype=dtype) for _ in range(copies)]
+        self.posts = 0
+        self.acknowledgements = 0
+
+    def check(self, key: str, shape: tuple[int, ...], dtype: torch.dtype, copies: int) -> None:
+        here, there = (shape, dtype, copies), (self.shape, self.dtype, self.copies)
+        if here != there:
+            raise RankError(f"the two ends of channel {key!r} differ in (shape, dtype, copies): {here} and {there}")
+
+
+class LocalChannel(Channel):
+    def __init__(self, ring: _Ring) -> None:
+        self._ring = ring
+        self.shape, self.dtype, self.copies = ring.shape, ring.dtype, ring.copies
+
+    def buffer(self, slot: int) -> Tensor:
+        return self._ring.buffers[slot]
+
+    def post(self) -> None:
+        self._ring.posts += 1
+
+    def arrived(self) -> int:
+        return self._ring.posts
+
+    def acknowledge(self) -> None:
+        self._ring.acknowledgements += 1
+
+    def acknowledged(self) -> int:
+        return self._ring.acknowledgements
+
+
+def _shown(tag: tuple[object, ...]) -> str:
+    return f"{tag[0]}{tuple(tag[1:])}" if len(tag) > 1 else str(tag[0])

@@ -1,0 +1,99 @@
+"""Memory that several processes of one host share.
+
+It has no name in any folder: one process makes it, the others open it as `/proc/<pid>/fd/<number>`, and it is gone
+with the last process that maps it, however that one ends. Flags in it are 8-byte words, each with one writer.
+"""
+
+from __future__ import annotations
+
+import mmap
+import os
+import platform
+import threading
+from collections.abc import Sequence
+from math import prod
+
+import torch
+from torch import Tensor
+
+from weft.core.errors import RankError
+
+WORD = 8
+LINE = 64  # bytes of a cache line: words of different writers lie on different lines
+PAGE = 4096
+
+
+def available() -> bool:
+    return hasattr(os, "memfd_create") and hasattr(os, "pidfd_open") and os.path.isdir("/proc/self/fd")
+
+
+class Segment:
+    """`size` bytes, mapped."""
+
+    def __init__(self, descriptor: int, size: int, keep: bool) -> None:
+        self.size = size
+        try:
+            self.bytes = mmap.mmap(descriptor, size)
+        finally:
+            if not keep:
+                os.close(descriptor)
+        self._descriptor = descriptor if keep else None
+        self.words = memoryview(self.bytes).cast("q")
+        self.handle = f"{os.getpid()}:{descriptor}:{size}".encode()
+
+    @classmethod
+    def make(cls, name: str, size: int) -> Segment:
+        """New memory, all zero; `handle` is what others open it by. Its pages are taken when first touched."""
+        size = -(-size // PAGE) * PAGE
+        try:
+            descriptor = os.memfd_create(name[:200], os.MFD_CLOEXEC)
+            os.ftruncate(descriptor, size)
+        except OSError as error:
+            raise RankError(
+                f"no {size} bytes of shared memory for {name!r}: {error}. WEFT_TRANSPORT=c10d needs none"
+            ) from None
+        return cls(descriptor, size, keep=True)
+
+    @classmethod
+    def open(cls, handle: bytes) -> Segment:
+        pid, number, size = (int(part) for part in handle.decode().split(":"))
+        try:
+            descriptor = os.open(f"/proc/{pid}/fd/{number}", os.O_RDWR | os.O_CLOEXEC)
+        except OSError as error:
+            raise RankError(
+                f"the memory that process {pid} shares can't be opened ({error}): it ended, or this process is in "
+                "another container or belongs to another user. WEFT_TRANSPORT=c10d works between these"
+            ) from None
+        return cls(descriptor, size, keep=False)
+
+    def tensor(self, offset: int, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
+        """The bytes from `offset` on, as a tensor."""
+        # Made outside inference mode, so that a buffer first used inside it serves outside it too.
+        with torch.inference_mode(False):
+            count = prod(shape)
+            if not count:
+                return torch.empty(tuple(shape), dtype=dtype)
+            return torch.frombuffer(self.bytes, dtype=dtype, count=count, offset=offset).view(tuple(shape))
+
+    def forget(self) -> None:
+        """Give up the descriptor: everyone who needs this memory has mapped it."""
+        if self._descriptor is not None:
+            os.close(self._descriptor)
+            self._descriptor = None
+
+    def __del__(self) -> None:
+        if getattr(self, "_descriptor", None) is not None:
+            self.forget()
+
+
+_ordered = platform.machine() in ("x86_64", "AMD64")  # stores are seen in the order in which they are made
+_lock = threading.Lock()
+
+
+def publish(words: memoryview, index: int, value: int) -> None:
+    """Write a flag after everything that it announces."""
+    if not _ordered:
+        for _ in range(2):  # release, then acquire: nothing passes the pair in either direction
+            with _lock:
+                pass
+    words[index] = value

@@ -1,0 +1,51 @@
+"""What a collective may reduce by: one row each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.core.errors import ArgumentError, DtypeError
+
+BINARY: dict[str, Callable[..., Any]] = {
+    "sum": torch.add,
+    "avg": torch.add,  # and a division at the end
+    "prod": torch.mul,
+    "max": torch.maximum,
+    "min": torch.minimum,
+}
+
+
+def checked(reduce: str, dtype: torch.dtype) -> Callable[..., Any]:
+    """The function of two tensors and `out=`, if it can reduce this dtype."""
+    found = BINARY.get(reduce)
+    if found is None:
+        raise ArgumentError(f"reduce is one of {', '.join(BINARY)}; got {reduce!r}")
+    if reduce == "avg" and not (dtype.is_floating_point or dtype.is_complex):
+        raise DtypeError(f"{dtype} has no average; reduce by 'sum' and divide, or cast to float first")
+    if reduce in ("max", "min") and dtype.is_complex:
+        raise DtypeError(f"{dtype} has no order, so no {reduce}; reduce the real and the imaginary part by themselves")
+    return found
+
+
+def into(out: Tensor, terms: Sequence[Tensor], reduce: str) -> None:
+    """`out` = the reduction of `terms`, in their order: the same bits on whoever computes it."""
+    function = checked(reduce, out.dtype)
+    if len(terms) == 1:
+        if out is not terms[0]:
+            out.copy_(terms[0])
+        return
+    function(terms[0], terms[1], out=out)
+    for term in terms[2:]:
+        function(out, term, out=out)
+    if reduce == "avg":
+        out.div_(len(terms))
+
+
+def same_dtype(what: str, t: Tensor, others: Sequence[Tensor]) -> None:
+    for other in others:
+        if other.dtype != t.dtype:
+            raise DtypeError(f"{what} moves tensors of one dtype; got {t.dtype} and {other.dtype}")

@@ -1,0 +1,147 @@
+"""How the ranks of a run find each other: c10d's store, at the address in torchrun's variables."""
+
+from __future__ import annotations
+
+import errno
+import ipaddress
+import os
+import socket
+import time
+from collections.abc import Callable
+from datetime import timedelta
+
+import torch.distributed as dist
+
+from weft.core.errors import DeadlineError, RankError
+from weft.core.rank import Rank
+
+PATIENCE = timedelta(seconds=1)  # of one look into the store; a long wait is many short ones, so Ctrl-C works
+
+
+def is_loopback(host: str) -> bool:
+    if host == "localhost":
+        return True
+    try:
+        return ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        return False
+
+
+def address() -> tuple[str, int]:
+    host, port = os.environ.get("MASTER_ADDR", "127.0.0.1"), os.environ.get("MASTER_PORT", "")
+    if not port.isdigit():
+        raise RankError(
+            f"several ranks meet at MASTER_ADDR:MASTER_PORT, and MASTER_PORT is {port!r}. Start the program with "
+            "`python -m weft.launch --nproc_per_node 2 program.py`, or with torchrun, or set for each process RANK, "
+            "WORLD_SIZE, MASTER_ADDR=127.0.0.1 and MASTER_PORT=29500, say"
+        )
+    return host, int(port)
+
+
+def serve(host: str, port: int, one_host: bool, patience: float) -> dist.TCPStore:
+    """The store itself; on one host it listens on loopback alone."""
+    listening = None
+    if one_host and is_loopback(host):
+        listening = _listen(port)
+    # `multi_tenant`: torch.distributed in the same process may meet at the same port, as it would without Weft.
+    return dist.TCPStore(
+        host,
+        listening.getsockname()[1] if listening else port,
+        None,
+        True,
+        timedelta(seconds=patience),
+        wait_for_workers=False,
+        multi_tenant=True,
+        master_listen_fd=listening.detach() if listening else None,
+    )
+
+
+def _listen(port: int) -> socket.socket | None:
+    listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
+    listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+    try:
+        listening.bind(("127.0.0.1", port))
+        listening.listen(1024)
+    except OSError as error:
+        listening.close()
+        if error.errno == errno.EADDRINUSE:  # torch.distributed may serve there in this process: then it is shared
+            return None
+        raise
+    return listening
+
+
+class Meeting:
+    """One rank's view of the run's store, under a prefix of its own."""
+
+    def __init__(self, rank: Rank, patience: float) -> None:
+        host, port = address()
+        self.one_host = is_loopback(host) or rank.local_size == rank.world_size
+        self.host, self.port = host, port
+        agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+        self.serves = rank.index == 0 and not agent
+        try:
+            if self.serves:
+                self._tcp = serve(host, port, self.one_host, patience)
+            else:
+                self._tcp = dist.TCPStore(host, port, None, False, timedelta(seconds=patience), wait_for_workers=False)
+        except (dist.DistNetworkError, dist.DistStoreError, RuntimeError) as error:
+            line = str(error).splitlines()[0]
+            raise RankError(
+                f"rank {rank.index} can't {'serve' if self.serves else 'reach'} the store at {host}:{port}: {line}. "
+                + ("Is the port taken by another run? Set another MASTER_PORT" if self.serves else "Is rank 0 running?")
+            ) from None
+        restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+        # A program may close its rank and open it again: each time is a meeting of its own.
+        opened = self._tcp.add(f"weft/{restart}/opened/{rank.index}", 1)
+        self.prefix = f"weft/{restart}/{opened}"
+        self.store = dist.PrefixStore(self.prefix, self._tcp)
+
+    def put(self, key: str, value: bytes) -> None:
+        self._try(lambda: self.store.set(key, value))
+
+    def add(self, key: str, amount: int = 1) -> int:
+        return int(self._try(lambda: self.store.add(key, amount)))
+
+    def has(self, key: str) -> bool:
+        return bool(self._try(lambda: self.store.check([key])))
+
+    def value(self, key: str) -> bytes:
+        """The value of a key that is there."""
+        return bytes(self._try(lambda: self.store.get(key)))
+
+    def get(self, key: str, patience: float, look_around: Callable[[], None] = lambda: None) -> bytes:
+        """The value of a key that is there, or will be."""
+        end = time.monotonic() + patience
+        while True:
+            try:
+                self.store.wait([key], min(PATIENCE, timedelta(seconds=patience)))
+                return bytes(self.store.get(key))
+            except dist.DistStoreError:
+                look_around()
+                if time.monotonic() > end:
+                    raise DeadlineError(
+                        f"waited {patience:g} s for {key!r} in the store at {self.host}:{self.port}: no rank put it "
+                        "there. Did every rank start, and do all run the same program?"
+                    ) from None
+            except dist.DistNetworkError as error:
+                raise self._lost(error) from None
+
+    def claim(self, key: str) -> bool:
+        """Whether this rank is the first to come for `key`, so that it makes what the others then get."""
+        return self.add(f"{key}/claim") == 1
+
+    def clone(self) -> dist.Store:
+        """Another connection, for another thread."""
+        return dist.PrefixStore(self.prefix, self._tcp.clone())
+
+    def _try(self, action: Callable[[], object]):
+        try:
+            return action()
+        except (dist.DistNetworkError, dist.DistStoreError) as error:
+            raise self._lost(error) from None
+
+    def _lost(self, error: Exception) -> RankError:
+        return RankError(
+            f"the store at {self.host}:{self.port} is gone ({str(error).splitlines()[0]}): the launcher, or rank 0, "
+            "which serves it, has ended"
+        )

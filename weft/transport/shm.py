@@ -1,0 +1,177 @@
+"""Ranks as processes of one host, through shared memory."""
+
+from __future__ import annotations
+
+import contextlib
+import secrets
+import select
+from collections import deque
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from weft.core.errors import RankError
+from weft.core.rank import Rank
+from weft.transport.base import Channel, Group, Transport
+from weft.transport.board import ALIVE, Board, words_needed
+from weft.transport.memory import LINE, PAGE, Segment
+from weft.transport.rendezvous import Meeting
+from weft.transport.shm_group import ShmGroup, bytes_needed
+from weft.transport.shm_link import Inlet, Outlet, ShmChannel, link_bytes
+
+
+class ShmTransport(Transport):
+    def __init__(self, rank: Rank, meeting: Meeting, deadline: float | None = None) -> None:
+        super().__init__(rank.index, rank.world_size, deadline)
+        self._meeting = meeting
+        self._board: Board | None = None
+        self._kept: list[Segment] = []
+        self._outlets: dict[int, Outlet] = {}
+        self._inlets: dict[int, Inlet] = {}
+        self._to_myself: deque[Tensor] = deque()
+        self._yielder = select.poll()
+        self._waits = 0
+        # The secret keeps one run's memory apart from another's, also in `/proc/*/maps`.
+        segment = self._shared("board", words_needed(self.world_size) * self.world_size, secrets.token_hex(8))
+        self._board = Board(segment, self.rank, self.world_size)
+        self._board.arrive()
+        board = self._board
+        self.wait_until(lambda: not board.missing(), lambda: f"rank {board.missing()} to start")
+        self._board.watch()
+
+    def _shared(self, key: str, size: int, secret: str = "") -> Segment:
+        """Memory that several ranks ask for by the same key: the first makes it, the others open it."""
+        if self._meeting.claim(key):
+            segment = Segment.make(f"weft-{secret or 'memory'}-{key}", size)
+            self._kept.append(segment)
+            self._meeting.put(key, segment.handle)
+            return segment
+        return Segment.open(self._meeting.get(key, self.deadline, self._look))
+
+    def _look(self) -> None:
+        if self._board is not None:
+            self._board.look_around(())
+
+    def _make_group(self, ranks: tuple[int, ...]) -> Group:
+        key = "group/" + ",".join(map(str, ranks))
+        return ShmGroup(self, ranks, self._shared(key, bytes_needed(len(ranks))))
+
+    def exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
+        outgoing: dict[int, Outlet] = {}
+        incoming: dict[int, Inlet] = {}
+        for dst, t in sends:
+            if self._peer(dst, "send to") == self.rank:
+                self._to_myself.append(t.clone())
+            else:
+                outgoing[dst] = outlet = self._outlets.get(dst) or self._outlet(dst)
+                outlet.put(t)
+        back: list[tuple[Tensor, Tensor]] = []
+        for src, t in receives:
+            if self._peer(src, "receive from") == self.rank:
+                self._from_myself(t)
+                continue
+            incoming[src] = inlet = self._inlets.get(src) or self._inlet(src)
+            flat = t.view(-1) if t.is_contiguous() else torch.empty(t.numel(), dtype=t.dtype, device=t.device)
+            if not t.is_contiguous():
+                back.append((t, flat))
+            inlet.take(flat)
+        links = [*outgoing.values(), *incoming.values()]
+        if links:
+            try:
+                self.wait_until(
+                    lambda: all([link.move() for link in links]),
+                    lambda: "; ".join(link.awaited() for link in links if not link.move()),
+                    tuple(outgoing) + tuple(incoming),
+                )
+            except BaseException:
+                for link in links:
+                    link.drop()
+                raise
+        for t, flat in back:
+            t.copy_(flat.view(t.shape))
+
+    def _from_myself(self, t: Tensor) -> None:
+        if not self._to_myself:
+            raise RankError(f"rank {self.rank} receives from itself what it has not sent; send first")
+        t.copy_(self._to_myself.popleft().view(t.shape))
+
+    def _outlet(self, dst: int) -> Outlet:
+        segment = Segment.make(f"weft-link-{self.rank}-{dst}", link_bytes())
+        self._kept.append(segment)
+        self._outlets[dst] = outlet = Outlet(segment, self.rank, dst)
+        assert self._board is not None
+        self._board.offer(dst, int(segment.handle.split(b":")[1]))
+        return outlet
+
+    def _inlet(self, src: int) -> Inlet:
+        board = self._board
+        assert board is not None
+
+        def find() -> Segment | None:
+            descriptor = board.offered(src)
+            if descriptor is None:
+                return None
+            return Segment.open(f"{board.pid(src)}:{descriptor}:{link_bytes()}".encode())
+
+        self._inlets[src] = inlet = Inlet(find, src, self.rank)
+        return inlet
+
+    def channel(self, key: str, src: int, dst: int, shape: Sequence[int], dtype: torch.dtype, copies: int) -> Channel:
+        self._ends(key, src, dst, copies)
+        layout = (tuple(shape), dtype, copies)
+        stride = -(-torch.Size(shape).numel() * dtype.itemsize // LINE) * LINE
+        # The number of times that this end has opened the key tells one channel of that name from the next.
+        name = f"channel/{src}/{dst}/{key}"
+        name += f"/{self._meeting.add(f'{name}/{self.rank}')}"
+        segment = self._shared(name, PAGE + max(stride, LINE) * copies)
+        return ShmChannel(segment, self.rank == src, key, layout, max(stride, LINE))
+
+    def put(self, key: str, value: bytes) -> None:
+        self._meeting.put(f"user/{key}", bytes(value))
+
+    def get(self, key: str, timeout: float | None = None) -> bytes:
+        return self._meeting.get(f"user/{key}", self.deadline if timeout is None else timeout, self._look)
+
+    def note(self, what: str) -> None:
+        if self._board is not None:
+            self._board.note(what)
+
+    def look_around(self, needed: Sequence[int]) -> None:
+        if self._board is not None:
+            self._board.look_around(needed)
+
+    def give_way(self) -> None:
+        super().give_way()
+        self._waits += 1
+        if not self._waits & 15:
+            self._yielder.poll(0)  # the cheapest call that also lets the other threads of this process run
+
+    def fail(self, why: str, followed: bool) -> None:
+        """End because of an error; the others read why."""
+        if self._board is not None:
+            self._board.leave(why, followed)
+
+    def close(self) -> None:
+        board, self._board = self._board, None
+        if board is None:
+            return
+        failed = board.state(self.rank) != ALIVE
+        if not failed:
+            if self._meeting.serves:
+                self._stay(board)
+            board.leave()
+        self._groups.clear()
+        self._outlets.clear()
+        self._inlets.clear()
+        for segment in self._kept:
+            segment.forget()
+        self._kept.clear()
+
+    def _stay(self, board: Board) -> None:
+        """Whoever serves the store leaves last, unless somebody failed."""
+        with contextlib.suppress(RankError):
+            self.wait_until(
+                lambda: board.everyone_left() or board.look_around(()),
+                "the others, whose store this rank serves, to end",
+            )

@@ -1,0 +1,158 @@
+"""Who is alive, where ranks share no memory: a thread per rank that says so in the store, and looks for the others.
+
+Processes of the same host are watched through the kernel; those of other hosts through their heartbeat. Whoever first
+sees a rank fail writes it into the store, so that all name the same one.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import select
+import threading
+import time
+from collections.abc import Sequence
+
+import torch.distributed as dist
+
+from weft.core.errors import RankError
+from weft.core.rank import Rank
+from weft.transport.rendezvous import Meeting
+
+BEAT = 0.5  # seconds
+SILENCE = 6.0  # seconds without a beat that mean death
+SETTLE = 8.0  # seconds to find out why a connection broke
+
+
+def host_identity() -> str:
+    """The same for processes that see each other: one kernel, one process namespace."""
+    with contextlib.suppress(OSError):
+        with open("/proc/sys/kernel/random/boot_id") as f:
+            return f"{f.read().strip()}/{os.stat('/proc/self/ns/pid').st_ino}"
+    return os.uname().nodename
+
+
+class Watch:
+    def __init__(self, meeting: Meeting, rank: Rank, patience: float) -> None:
+        self.rank, self.world_size = rank.index, rank.world_size
+        self.note = ""
+        self.failure: str | None = None
+        self._ended: set[int] = set()
+        self._host = host_identity()
+        self._meeting = meeting
+        meeting.put(f"peer/{self.rank}", f"{os.getpid()} {self._host}".encode())
+        self._poller, self._local, self._remote = select.poll(), {}, []
+        for other in range(self.world_size):
+            if other != self.rank:
+                self._find(other, meeting.get(f"peer/{other}", patience).decode())
+        self._stop = threading.Event()
+        self._lock = threading.Lock()
+        self._thread = threading.Thread(target=self._run, args=(meeting.clone(),), name="weft-watch", daemon=True)
+        if self.world_size > 1:
+            self._thread.start()
+
+    def _find(self, other: int, where: str) -> None:
+        pid, host = where.split(" ", 1)
+        if host != self._host or not hasattr(os, "pidfd_open"):
+            self._remote.append(other)
+            return
+        if int(pid) == os.getpid():
+            return
+        try:
+            descriptor = os.pidfd_open(int(pid))
+        except ProcessLookupError:
+            self.failure = f"rank {other} (process {pid}) died without a word"
+            return
+        self._local[descriptor] = other
+        self._poller.register(descriptor, select.POLLIN)
+
+    def _run(self, store: dist.Store) -> None:
+        beats: dict[int, tuple[bytes, float]] = {}
+        count = 0
+        try:
+            while not self._stop.wait(BEAT):
+                count += 1
+                store.set(f"beat/{self.rank}", f"{count}|{self.note}")
+                self._look(store, beats)
+        except (dist.DistNetworkError, dist.DistStoreError):
+            if not self._stop.is_set():
+                self.failure = self.failure or "the launcher, or rank 0, which serves the store, died without a word"
+
+    def _look(self, store: dist.Store, beats: dict[int, tuple[bytes, float]]) -> None:
+        if store.check(["failure"]):
+            self.failure = self.failure or self._told(store)
+            return
+        for descriptor, _ in self._poller.poll(0):
+            other = self._local.pop(descriptor)
+            self._poller.unregister(descriptor)
+            os.close(descriptor)
+            self._gone(store, other)
+        now = time.monotonic()
+        for other in list(self._remote):
+            if store.check([f"left/{other}"]):
+                self._remote.remove(other)
+                self._ended.add(other)
+            elif store.check([f"beat/{other}"]):
+                beat = store.get(f"beat/{other}")
+                last, since = beats.get(other, (b"", now))
+                beats[other] = (beat, now if beat != last else since)
+                if now - beats[other][1] > SILENCE:
+                    self._remote.remove(other)
+                    self._gone(store, other)
+
+    def _gone(self, store: dist.Store, other: int) -> None:
+        if store.check([f"left/{other}"]):
+            self._ended.add(other)
+            return
+        note = ""
+        if store.check([f"beat/{other}"]):
+            note = store.get(f"beat/{other}").decode(errors="replace").split("|", 1)[1]
+        why = f"rank {other} died without a word" + (f", at {note}" if note else "")
+        told = store.compare_set("failure", "", f"{other}|{why}").decode(errors="replace")
+        self.failure = self.failure or told.split("|", 1)[-1]
+
+    def _told(self, store: dist.Store) -> str | None:
+        rank, _, why = store.get("failure").decode(errors="replace").partition("|")
+        return None if rank == str(self.rank) else why
+
+    def look_around(self, needed: Sequence[int]) -> None:
+        if self.failure is not None:
+            raise RankError(self.failure)
+        for rank in needed:
+            if rank in self._ended:
+                raise RankError(f"rank {rank} has ended")
+
+    def settle(self, needed: Sequence[int]) -> None:
+        """A connection broke: wait until it is known why, and raise that."""
+        end = time.monotonic() + SETTLE
+        while time.monotonic() < end and self._thread.is_alive():
+            self.look_around(needed)
+            time.sleep(BEAT / 5)
+        self.look_around(needed)
+
+    def leave(self, why: str | None = None, followed: bool = False) -> None:
+        """This rank ends: well, or because of `why`."""
+        if self._stop.is_set():
+            return
+        self._stop.set()
+        with contextlib.suppress(RankError):
+            if why is not None and not followed:
+                note = f", at {self.note}" if self.note else ""
+                self._meeting.store.compare_set("failure", "", f"{self.rank}|rank {self.rank} {why}{note}")
+            self._meeting.put(f"left/{self.rank}", b"1")
+        if self._thread.is_alive():
+            self._thread.join(2 * BEAT)
+        if self._meeting.serves and why is None:
+            self._stay()
+        for descriptor in self._local:
+            os.close(descriptor)
+        self._local.clear()
+
+    def _stay(self) -> None:
+        """Whoever serves the store leaves last, unless somebody failed."""
+        with contextlib.suppress(RankError):
+            left = {self.rank} | self._ended
+            while len(left) < self.world_size and not self._meeting.has("failure"):
+                dead = {self._local[d] for d, _ in self._poller.poll(0)}
+                left |= {r for r in range(self.world_size) if r in dead or self._meeting.has(f"left/{r}")}
+                time.sleep(0.01)
