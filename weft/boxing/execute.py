@@ -1,32 +1,30 @@
 """Running a route on one rank.
 
-What a step does is a generator that yields calls for the transport and gets its result by returning; so the same code runs
+What a step does is a generator that yields calls for the transport and returns the new shard; so the same code runs
 through a real transport here and through an imagined one, all ranks in lock-step, in `simulate`.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
-from typing import TYPE_CHECKING
 
 import torch
 
 from weft.boxing import two_level
-from weft.boxing.lower import HostOf, LocalStep, lower
-from weft.boxing.route import Route
+from weft.boxing.lowering import HostOf, LocalStep, lower
+from weft.boxing.routes import Route
 from weft.boxing.two_level import Call, Calls
 from weft.core import shard
 from weft.core.errors import ShapeError
-
-if TYPE_CHECKING:
-    from weft.transport.base import Transport
+from weft.transport.base import Transport
 
 
 def run(
     route: Route, data: torch.Tensor | None, rank: int, transport: Transport, hosts: HostOf | None = None
 ) -> torch.Tensor:
-    """Take this rank's shard along the route. A rank outside the target gets an empty tensor, one outside of both ends does
-    nothing. The shard given is never written; the result is that very tensor only where no step touches the data."""
+    """Take this rank's shard along the route. A rank outside the target gets an empty tensor; one outside of both ends
+    does nothing else. The shard given is never written; it is the result itself only where no step touches the data.
+    """
     calls = along(route, data, rank, hosts)
     try:
         while True:

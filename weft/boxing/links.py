@@ -1,8 +1,8 @@
-"""How fast ranks reach each other. The speeds only rank routes against each other, so their ratios matter, not their digits.
+"""How fast ranks reach each other. These figures only rank routes: their ratios matter, not their digits.
 
-The CPU's are measured on the reference machine (2 cores): over shared memory two processes all-reduce 1 KB in 13 us and
-4 MB in 0.23 ms; with Gloo over loopback, which stands for "between hosts", in 890 us and 2.1 ms; a copy within a rank takes
-1 us and runs at 20 GB/s. CUDA's are estimates: NVLink, a 200 Gb/s network, PCIe.
+The CPU's are measured on the reference machine (2 cores): over shared memory two processes all-reduce 1 KB in 13 us
+and 4 MB in 0.23 ms; with Gloo over loopback, which stands for "between hosts", in 890 us and 2.1 ms; a copy within a
+rank takes 1 us and runs at 20 GB/s. CUDA's are estimates: NVLink, a 200 Gb/s network, PCIe.
 """
 
 from __future__ import annotations
@@ -31,7 +31,7 @@ DEVICE = Link(12e9, 10e-6)  # between host and device
 class Hosts(NamedTuple):
     """How a group lies: on how many hosts, how many members on each (0 if not the same number everywhere)."""
 
-    count: int
+    number: int
     members: int
 
 
@@ -83,7 +83,7 @@ def _of_axis(links: Links, placement: Placement, axis: int) -> Hosts:
             host = links.hosts(rank)
             each[host] = each.get(host, 0) + 1
         found = Hosts(len(each), min(each.values()) if len(set(each.values())) == 1 else 0)
-        if (found.count, -found.members) > (worst.count, -worst.members):
+        if (found.number, -found.members) > (worst.number, -worst.members):
             worst = found
     return worst
 

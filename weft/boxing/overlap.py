@@ -1,10 +1,10 @@
 """Who holds what of whom: the intersections of two layouts, dimension by dimension.
 
-Slices are intervals and a grid is a product, so a rank finds its partners by interval arithmetic, at a cost that grows with
-their number and not with the number of ranks.
+Slices are intervals and a grid is a product, so a rank finds its partners by interval arithmetic, at a cost that grows
+with their number and not with the number of ranks.
 
-A rank that needs data takes it from itself if it can; else from replica `i mod R`, where i is its number among those that
-receive and R the number of replicas. Both sides derive this, so nothing needs to be said between them.
+A rank that needs data takes it from itself if it can; else from replica `i mod R`, where i is its number among those
+that receive and R the number of replicas. Both sides derive this, so nothing needs to be said between them.
 """
 
 from __future__ import annotations
@@ -99,6 +99,7 @@ class Side:
         self.axes = axes_of(state.nd_sbp, len(shape))
         self.replica_sizes = [self.grid[a] for a in self.axes.broadcast]
         self.replicas = _product(self.replica_sizes)
+        self.parts = [_product([self.grid[a] for a in axes]) for axes in self.axes.splitting]
         self.partial_sizes = [self.grid[a] for a in self.axes.partial]
         # of a partial target only the first coordinates receive
         self.full_axes = [a for a in range(len(self.grid)) if a not in self.axes.partial]
@@ -107,6 +108,17 @@ class Side:
 
     def box(self, coordinate: Sequence[int]) -> Box:
         return shard.box(self.shape, self.grid, self.state.nd_sbp, coordinate)
+
+    def number(self, coordinate: Sequence[int]) -> int:
+        """Of a rank, among those that receive."""
+        return _number(self.full_sizes, [coordinate[a] for a in self.full_axes])
+
+    def receiver(self, number: int) -> list[int]:
+        """The coordinate of the number-th rank that receives."""
+        coordinate = [0] * len(self.grid)
+        for a, i in zip(self.full_axes, _indices(self.full_sizes, number), strict=True):
+            coordinate[a] = i
+        return coordinate
 
     def receives(self, coordinate: Sequence[int]) -> bool:
         return all(coordinate[a] == 0 for a in self.axes.partial)
@@ -144,8 +156,7 @@ class Overlap:
         if place is None or not self.dst.receives(place):
             return []
         src, own = self.src, self.src_at.coordinate(rank)
-        number = _number(self.dst.full_sizes, [place[a] for a in self.dst.full_axes])
-        replica = _indices(src.replica_sizes, number % src.replicas)
+        replica = _indices(src.replica_sizes, self.dst.number(place) % src.replicas)
         needed = []
         for coordinate, met in src.joined(src.pieces(self.dst.box(place))):
             ranks = []
@@ -176,8 +187,7 @@ class Overlap:
         for coordinate, both in there:
             partner = self.dst_at.at(tuple(coordinate))
             if partner != rank:
-                number = _number(dst.full_sizes, [coordinate[a] for a in dst.full_axes])
-                if number % self.src.replicas != mine:
+                if dst.number(coordinate) % self.src.replicas != mine:
                     continue
                 theirs = self.src_at.coordinate(partner)
                 if theirs is not None and self._same_data(theirs, own):
@@ -198,13 +208,11 @@ class Overlap:
         numbers = list(range(mine, dst.full, self.src.replicas))
         own = self.dst_at.coordinate(rank)
         if own is not None and dst.receives(own):
-            number = _number(dst.full_sizes, [own[a] for a in dst.full_axes])
+            number = dst.number(own)
             if number % self.src.replicas != mine:
                 numbers.append(number)
         for number in numbers:
-            coordinate = [0] * len(dst.grid)
-            for a, i in zip(dst.full_axes, _indices(dst.full_sizes, number), strict=True):
-                coordinate[a] = i
+            coordinate = dst.receiver(number)
             both = shard.intersect(box, dst.box(coordinate))
             if both is not None:
                 yield coordinate, both

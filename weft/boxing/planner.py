@@ -1,7 +1,7 @@
 """Which route: Dijkstra's search over the sbp of both placements, for the least time.
 
-The states are small in number: on each axis only the sbp that the two ends name, broadcast, and splits of the dimensions
-that the ends split or of the longest one. Every rank searches alone and must find the same route, so nothing here depends
+There are few states: on each axis only the sbp that the two ends name, broadcast, and splits of the dimensions that
+the ends split or of the longest one. Every rank searches alone and must find the same route, so nothing here depends
 on the order of a set or on the rank.
 """
 
@@ -12,9 +12,9 @@ import heapq
 import itertools
 from collections.abc import Iterator
 
-from weft.boxing.cost import FREE, Cost, Costs
+from weft.boxing.costs import FREE, Cost, Costs
 from weft.boxing.links import ONE_HOST, Links
-from weft.boxing.route import Route
+from weft.boxing.routes import Route
 from weft.boxing.steps import (
     AllGather,
     AllReduce,
@@ -90,10 +90,8 @@ def _search(shape: tuple[int, ...], itemsize: int, src: State, dst: State, links
     done: set[State] = set()
     order = itertools.count()  # ties go to what was found first, on every rank alike
     heap: list[tuple[float, int, State]] = [(0.0, next(order), src)]
-    while heap:
+    while dst not in done:  # an exchange leads anywhere, so it is reached
         seconds, _, state = heapq.heappop(heap)
-        if state == dst:
-            break
         if state in done:
             continue
         done.add(state)
@@ -103,6 +101,7 @@ def _search(shape: tuple[int, ...], itemsize: int, src: State, dst: State, links
                 best[after], came[after] = total, (state, step)
                 heapq.heappush(heap, (total, next(order), after))
     steps: list[Step] = []
+    state = dst
     while state != src:
         state, step = came[state]
         steps.append(step)

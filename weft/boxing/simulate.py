@@ -1,4 +1,4 @@
-"""Boxing imagined: shards made from a logical tensor, every rank's part of a route done in one process, and put together again.
+"""Boxing imagined: a logical tensor made into shards, every rank's part of a route done in one process, and back again.
 
 The oracle of the tests, and a way to try routes over worlds (and hosts) that aren't there.
 """
@@ -13,8 +13,8 @@ from collections.abc import Mapping, Sequence
 import torch
 
 from weft.boxing.execute import along, combine
-from weft.boxing.lower import HostOf
-from weft.boxing.route import Route
+from weft.boxing.lowering import HostOf
+from weft.boxing.routes import Route
 from weft.boxing.two_level import Call, Calls
 from weft.core import shard
 from weft.core.errors import RankError, SbpError
@@ -29,7 +29,7 @@ def shards_of(logical: torch.Tensor, placement: Placement, nd_sbp: NdSbp, seed: 
     """What each rank would hold of a logical tensor. Partials are drawn at random, in whole numbers, so that their sums
     are exact."""
     generator = torch.Generator().manual_seed(seed)
-    wholes = {(): logical}  # by the coordinates on partial axes
+    wholes: dict[tuple[int, ...], torch.Tensor] = {(): logical}  # by the coordinates on partial axes
     for n, s in zip(placement.shape, nd_sbp, strict=True):
         if s.is_partial:
             wholes = {
@@ -94,14 +94,14 @@ def assemble(shards: Mapping[int, torch.Tensor], spec: Spec) -> torch.Tensor:
 def simulate(
     route: Route, shards: Mapping[int, torch.Tensor], hosts: HostOf | None = None, world: Sequence[int] = ()
 ) -> Shards:
-    """Every rank's part of a route, in lock-step; `world` adds ranks outside of both ends. Raises if ranks would wait for
-    each other for ever, or call different collectives."""
+    """Every rank's part of a route, in lock-step; `world` adds ranks outside of both ends. Raises if ranks would wait
+    for each other for ever, or call different collectives."""
     ranks = sorted({*route.src.placement.members, *route.dst.placement.members, *world})
-    return _Turns({rank: along(route, shards.get(rank), rank, hosts) for rank in ranks}).run()
+    return LockStep({rank: along(route, shards.get(rank), rank, hosts) for rank in ranks}).run()
 
 
-class _Turns:
-    """Lets each rank go until its call waits for another."""
+class LockStep:
+    """The calls of several ranks, answered as a transport would: each rank goes on until it waits for another."""
 
     def __init__(self, calls: dict[int, Calls]) -> None:
         self.calls = calls

@@ -1,6 +1,6 @@
-"""What a route is made of. Each step is a value: it says which state it may start from and which state it gives.
+"""What a route is made of. Each step is a value: it says which state it may start from and which it leads to.
 
-A state is (placement, nd_sbp). Two laws make the steps of one axis legal, both because inner axes lie within outer ones:
+A state is (placement, nd_sbp). Two laws govern the steps of one axis, both because inner axes lie within outer ones:
 
 - axes that split the same dimension nest, first axis outermost, so an axis may start or stop splitting a dimension only
   while no later axis splits it;
@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import abc
 import dataclasses
+import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -18,7 +19,7 @@ from typing import ClassVar, NamedTuple
 
 from weft.core import placement as placements
 from weft.core import sbp as sbps
-from weft.core.errors import SbpError
+from weft.core.errors import SbpError, WeftError
 from weft.core.placement import Placement
 from weft.core.sbp import NdSbp, Sbp
 
@@ -36,10 +37,14 @@ class State(NamedTuple):
     def parse(text: str) -> State:
         """The inverse of str(): cpu:[0,1] (S(0))."""
         place, _, how = text.partition(" ")
-        if not (how.startswith("(") and how.endswith(")")):
+        ranks = place.partition(":")[2]
+        if not (ranks and set(ranks) <= set("[]0123456789,") and how.startswith("(") and how.endswith(")")):
             raise SbpError(f"{text!r} is no state; write one like 'cpu:[0,1] (S(0))'")
-        names = how[1:-1].split(", ") if how != "()" else []
-        return State(placements.parse(place), tuple(map(sbps.parse, names)))
+        try:
+            placement = placements.parse(place)
+        except json.JSONDecodeError:
+            raise SbpError(f"{ranks!r} is no grid of ranks; write one like [0,1] or [[0,1],[2,3]]") from None
+        return State(placement, tuple(map(sbps.parse, how[1:-1].split(", "))))
 
 
 @dataclass(frozen=True)
@@ -59,7 +64,7 @@ class Step(abc.ABC):
 
 @dataclass(frozen=True)
 class AxisStep(Step):
-    """A step that changes the sbp of one axis, by a collective of each group of ranks along it or on each rank alone."""
+    """A step that changes the sbp of one axis: by a collective of each group along it, or on each rank alone."""
 
     axis: int
 
@@ -158,7 +163,7 @@ class Slice(AxisStep):
 
 @dataclass(frozen=True)
 class ToPartial(AxisStep):
-    """B -> P: for a sum the first rank of the axis keeps its data and the others hold zeros; for max and min all keep."""
+    """B -> P: for a sum the first rank of the axis keeps its data and the others hold zeros; for max, min all keep."""
 
     name = "to_partial"
     local = True
@@ -183,8 +188,8 @@ class SplitToPartial(AxisStep):
 
 @dataclass(frozen=True)
 class Exchange(Step):
-    """Anything -> anything: every rank sends what others need of its shard. Partial contributions are reduced where they
-    arrive; of a partial target the first coordinate gets the data, the others hold the neutral element."""
+    """Anything -> anything: every rank sends what others need of its shard. Contributions of a partial are reduced
+    where they arrive; of a partial target the first coordinate gets the data, the others hold the neutral element."""
 
     name = "exchange"
     src: State
@@ -279,5 +284,7 @@ def parse(text: str) -> Step:
         raise SbpError(f"{text!r}: {kind.name} takes {', '.join(fields)}")
     try:
         return kind(**{name: read(given[name]) for name, read in fields.items()})
+    except WeftError:
+        raise
     except ValueError:
         raise SbpError(f"{text!r}: the axis and the dimensions are numbers") from None

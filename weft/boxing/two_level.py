@@ -1,7 +1,7 @@
-"""Collectives of a group that spans hosts: the slow links between hosts carry each byte once per host, not once per rank.
+"""Collectives of a group that spans hosts: slow links carry each byte once per host, not once per rank.
 
-Each function is a generator of calls (see `execute`), over the same members and with the same result as the flat one.
-Reductions go inside the host first, then between hosts; a gather mirrors them, so that it too sends least between hosts.
+Each function is a generator of calls (see `execute`), with the same result as the flat collective. Reductions go inside
+the host first, then between hosts; a gather mirrors them, so that it too sends least between hosts.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ class Levels:
         return len(self.hosts[0])
 
     def place(self, rank: int) -> tuple[int, int]:
-        """The host of a rank and its place there."""
+        """The host of a rank (in the order of the group) and its place there."""
         index = self.ranks.index(rank)
         return next((h, host.index(index)) for h, host in enumerate(self.hosts) if index in host)
 
@@ -90,9 +90,7 @@ def reduce_scatter(
     out.copy_(flat.view(out.shape))
 
 
-def all_gather(
-    levels: Levels, rank: int, outs: Sequence[torch.Tensor], t: torch.Tensor
-) -> Generator[Call, None, None]:
+def all_gather(levels: Levels, rank: int, outs: Sequence[torch.Tensor], t: torch.Tensor) -> Generator[Call, None, None]:
     """Peers of all hosts gather theirs between hosts, then members share what each gathered."""
     _, i = levels.place(rank)
     sizes = [[outs[host[k]].numel() for host in levels.hosts] for k in range(levels.members)]

@@ -70,7 +70,7 @@ class Route:
 
 def parse(text: str) -> Route:
     """The inverse of str()."""
-    head, *lines = text.strip().splitlines()
+    head, *lines = text.strip().splitlines() or [""]
     found = re.fullmatch(r"(\w+)\[([\d,]*)\] (.+) -> (.+)", head)
     if found is None:
         raise SbpError(f"{head!r} heads no route; write 'float32[4,6] cpu:[0,1] (S(0)) -> cpu:[0,1] (B)'")

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from weft.boxing import links
 from weft.boxing.overlap import overlap
-from weft.boxing.route import Route
+from weft.boxing.routes import Route
 from weft.boxing.steps import (
     AllGather,
     AllReduce,
@@ -49,9 +49,10 @@ class Transfers:
 class LocalStep:
     """One step on one rank.
 
-    `kind` is the step's name. `before` and `shape` are the shapes of this rank's shard before and after (`before` is None
-    where it had none). A collective has `ranks`, its group in order, and this rank's `index` there; across hosts also
-    `levels`. `fill` names the reduction whose neutral element fills what isn't written; an exchange has `transfers`.
+    `kind` is the step's name. `before` and `shape` are the shapes of this rank's shard before and after (`before` is
+    None where it had none). A step of an axis has `ranks`, its group in order, and this rank's `index` there; across
+    hosts also `levels`. `fill` names the reduction whose neutral element fills what isn't written; an exchange has
+    `transfers`.
     """
 
     kind: str
@@ -99,9 +100,7 @@ def _lowered(route: Route, rank: int, hosts: HostOf | None) -> tuple[LocalStep, 
     return tuple(found)
 
 
-def _lower(
-    route: Route, step: Step, before: State, after: State, rank: int, hosts: HostOf | None
-) -> LocalStep:
+def _lower(route: Route, step: Step, before: State, after: State, rank: int, hosts: HostOf | None) -> LocalStep:
     had = shard.local_shape(route.shape, *before, rank) if rank in before.placement else None
     gets = shard.local_shape(route.shape, *after, rank)
     basic = functools.partial(LocalStep, step.name, rank, route.dtype, after.placement.type, had, gets)

@@ -1,4 +1,4 @@
-"""What a step costs: the bytes that its busiest rank sends or receives, over the speed of its links, and its latency."""
+"""What a step costs: the bytes that its busiest rank sends or receives over the speed of its links, and latency."""
 
 from __future__ import annotations
 
@@ -80,7 +80,7 @@ def _to_device(costs: Costs, step: Step, before: State, after: State) -> Cost:
 
 
 def _collective(turns: int, whole: Callable[[int, int], int]) -> Callable[[Costs, Step, State, State], Cost]:
-    """A ring's cost: all but an n-th of the whole, `turns` times. Across hosts in two levels, as `two_level` does it."""
+    """A ring's cost: all but an n-th of the whole, `turns` times. Across hosts on two levels, as in `two_level`."""
 
     def rule(costs: Costs, step: Step, before: State, after: State) -> Cost:
         assert isinstance(step, AxisStep)
@@ -91,13 +91,13 @@ def _collective(turns: int, whole: Callable[[int, int], int]) -> Callable[[Costs
         inside, between = costs.links.inside[place.type], costs.links.between[place.type]
         hosts = costs.links.of_axis(place, step.axis)
         moved = turns * size * (n - 1) / n
-        if hosts.count == 1:
-            return Cost(moved, _time(inside, moved, turns, n))
+        if hosts.number == 1:
+            return Cost(moved, _time(inside, moved, n))
         if hosts.members < 2 or isinstance(step, AllToAll):
-            return Cost(moved, _time(between, moved, turns, n))
+            return Cost(moved, _time(between, moved, n))
         within = turns * size * (hosts.members - 1) / hosts.members
-        across = turns * size / hosts.members * (hosts.count - 1) / hosts.count
-        seconds = _time(inside, within, turns, hosts.members) + _time(between, across, turns, hosts.count)
+        across = turns * size / hosts.members * (hosts.number - 1) / hosts.number
+        seconds = _time(inside, within, hosts.members) + _time(between, across, hosts.number)
         return Cost(moved, seconds)
 
     return rule
@@ -106,18 +106,14 @@ def _collective(turns: int, whole: Callable[[int, int], int]) -> Callable[[Costs
 def _exchange(costs: Costs, step: Step, before: State, after: State) -> Cost:
     src, dst = costs.side(before), costs.side(after)
     contributions = math.prod(src.partial_sizes)
-    count = after.placement.size
+    count = dst.full
     sampled = range(count) if count <= SAMPLES else [i * (count - 1) // (SAMPLES - 1) for i in range(SAMPLES)]
     most = total = 0
-    for index in sampled:
-        rank = after.placement.members[index]
-        place = after.placement.coordinate(rank)
-        assert place is not None
-        if not dst.receives(place):
-            continue
+    for number in sampled:
+        place = dst.receiver(number)
         box = dst.box(place)
         incoming = shard.volume(box) * contributions
-        own = before.placement.coordinate(rank)
+        own = before.placement.coordinate(after.placement.at(tuple(place)))
         if own is not None:
             kept = shard.intersect(box, src.box(own))
             incoming -= shard.volume(kept) if kept is not None else 0
@@ -132,13 +128,21 @@ def _exchange(costs: Costs, step: Step, before: State, after: State) -> Cost:
         total * costs.itemsize * count / len(sampled),
     )
     moved = max(most * costs.itemsize, outgoing)
-    peers = contributions * max(-(-dst.full // max(src.full // src.replicas, 1)), 1)
-    # messages between pairs are posted one by one, where a collective of the same size is one call
-    return Cost(moved, _time(costs.links.of_exchange(before.placement, after.placement), moved, 2, peers + 1))
+    link = costs.links.of_exchange(before.placement, after.placement)
+    # messages between pairs are posted one by one, where a collective is one call
+    return Cost(moved, moved / link.speed + link.latency * (1 + _peers(src, dst)))
 
 
-def _time(link: Link, size: float, turns: int = 1, ranks: int = 2) -> float:
-    return size / link.speed + turns * link.latency * math.log2(ranks)
+def _peers(src: Side, dst: Side) -> int:
+    """With how many others the busiest rank of an exchange talks."""
+    sources, targets = math.prod(src.partial_sizes), -(-dst.replicas // src.replicas)
+    for a, b in zip(src.parts, dst.parts, strict=True):
+        sources, targets = sources * -(-a // b), targets * -(-b // a)
+    return max(sources, targets)
+
+
+def _time(link: Link, size: float, ranks: int = 2) -> float:
+    return size / link.speed + link.latency * math.log2(ranks)
 
 
 _RULES: dict[type[Step], Callable[[Costs, Step, State, State], Cost]] = {
