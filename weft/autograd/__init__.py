@@ -1,3 +1,25 @@
-"""The tape: it wraps any interpreter, records what a gradient will need, and walks back. Calls pass through on their
-way down; gradients are calls of public ops that pass through once more.
-"""
+"""Gradients: wraps whichever interpreter runs below, records the tape, and goes back over it."""
+
+from weft.autograd.call import call
+from weft.autograd.engine import backward, grad
+from weft.autograd.entry import make_entry
+from weft.autograd.function import Function
+from weft.autograd.inplace import assign, in_place
+from weft.autograd.modes import (
+    enable_grad,
+    inference_mode,
+    is_grad_enabled,
+    no_grad,
+    set_detect_anomaly,
+    set_grad_enabled,
+)  # fmt: skip
+from weft.core.dispatch import hooks
+
+hooks.road = make_entry
+hooks.call = call
+hooks.backward = backward
+
+__all__ = [
+    "Function", "assign", "backward", "call", "enable_grad", "grad", "in_place", "inference_mode", "is_grad_enabled",
+    "no_grad", "set_detect_anomaly", "set_grad_enabled",
+]  # fmt: skip

@@ -1,3 +1,1 @@
-"""The logical graph as text and data: ops, their arguments and specs, independent of any rank. The lazy interpreter
-writes it, the compiler's passes rewrite it, and it prints, parses and verifies at every stage.
-"""
+"""The job: the logical graph of one nn.Graph, as data and as text."""

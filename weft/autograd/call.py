@@ -1,0 +1,134 @@
+"""The general way of a call: interceptors, then the interpreter, then the tape."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from weft.autograd.node import Node, Slot, next_sequence
+from weft.core.dispatch import here
+from weft.core.spec import Spec
+from weft.interpreter import stack
+from weft.ops.declaration import Op
+from weft.tensor.tensor import Tensor, of_shard, of_torch
+
+
+def call(op: Op, args: tuple[Any, ...]) -> Any:
+    """Run an op on complete arguments; its visible outputs, one or a tuple."""
+    if here.stack:
+        return _intercepted(op, args, len(here.stack) - 1)
+    return _call(op, args)
+
+
+def _intercepted(op: Op, args: tuple[Any, ...], level: int) -> Any:
+    if level < 0:
+        return _call(op, args)
+    return here.stack[level].intercept(op, args, lambda op, args: _intercepted(op, args, level - 1))
+
+
+def _call(op: Op, args: tuple[Any, ...]) -> Any:
+    composed = stack.compose(op, args)
+    if composed is not NotImplemented:
+        return composed
+    outputs, used = stack.run(op, args)
+    visible = tuple(outputs[: op.visible])
+    if op.view:
+        for y in visible:
+            y._view_of = (args[op.operands[0]], op, tuple(a for i, a in enumerate(args) if i != op.operands[0]))
+    if here.grad and op.vjp is not None:
+        record(op, args, visible, tuple(outputs[op.visible :]), used)
+    return visible[0] if op.visible == 1 else visible
+
+
+def flat_operands(op: Op, args: tuple[Any, ...]) -> list[Any]:
+    """What stands in the operand places, lists opened: tensors, numbers, None."""
+    flat: list[Any] = []
+    for i in op.operands:
+        if op.params[i].kind == "tensors":
+            flat.extend(args[i])
+        else:
+            flat.append(args[i])
+    return flat
+
+
+def record(
+    op: Op,
+    args: tuple[Any, ...],
+    visible: tuple[Tensor, ...],
+    hidden: tuple[Any, ...],
+    used: tuple[Any, ...] | None = None,
+) -> None:
+    """Put a call on the tape if a gradient will be wanted. Hidden outputs come as tensors, or as torch's.
+
+    Gradients go to `args`; saved are the operands as they were `used`, so that backward needn't box them again.
+    """
+    edges = tuple(
+        (t.node or t) if isinstance(t, Tensor) and t._requires_grad else None for t in flat_operands(op, args)
+    )
+    if not any(e is not None for e in edges):
+        return
+    differentiable = [y for y, d in zip(visible, op.differentiable, strict=False) if d and y.dtype.differentiable]
+    if not differentiable:
+        return
+    node = Node()
+    node.op, node.sequence, node.edges = op, next_sequence(), edges
+    outputs = (*visible, *(h if isinstance(h, Tensor) else of_torch(h) for h in hidden))
+    saved, versions, attributes = [], [], []
+    for kind, place in op.saves:
+        if kind == "operand":
+            saved.append((used or args)[place])
+            versions.append(_version((used or args)[place]))
+        elif kind == "dtype":
+            saved.append(args[place].dtype)
+            versions.append(0)
+        elif kind in ("placement", "sbp"):
+            saved.append(getattr(args[place], kind))
+            versions.append(0)
+        elif kind == "shapes":
+            saved.append(tuple(tuple(t.shape) for t in args[place]))
+            versions.append(0)
+        elif kind == "shape":
+            t = args[place]
+            saved.append(tuple(t.shape) if isinstance(t, Tensor) else None)
+            versions.append(0)
+        elif kind == "output":
+            y = outputs[place]
+            lazy = y.value is not None
+            saved.append((y.blob if lazy or y.shard is None else y.shard, y.spec, y.value))
+            versions.append(_version(y))
+        elif kind == "attribute":
+            attributes.append(args[place])
+    node.saved, node.versions, node.attributes = tuple(saved), tuple(versions), tuple(attributes)
+    if op.visible > 1:
+        node.outputs = tuple(_zeros_like(y) for y in visible)
+    for i, (y, d) in enumerate(zip(visible, op.differentiable, strict=False)):
+        if d and y.dtype.differentiable:
+            y.node = node if op.visible == 1 else Slot(node, i)
+            y._requires_grad = True
+
+
+def _version(t: Any) -> int:
+    if not isinstance(t, Tensor) or t.value is not None:
+        return 0
+    blob = t.shard if t.shard is not None else t.blob
+    return 0 if blob.data is None else blob.data._version
+
+
+def _zeros_like(y: Tensor) -> Callable[[], Tensor]:
+    """Makes zeros of y's form later, without keeping y's memory."""
+    if y.value is not None:
+        return lambda: stack.lazy_zeros(y)
+    meta = y._meta
+    shape, dtype, device, spec = meta.shape, meta.dtype, meta.device, y.spec
+
+    def zeros() -> Tensor:
+        data = torch.zeros(shape, dtype=dtype, device=device)
+        return of_torch(data) if spec is None else _global_zeros(data, spec)
+
+    return zeros
+
+
+def _global_zeros(data: torch.Tensor, spec: Spec) -> Tensor:
+    return of_shard(data, spec)

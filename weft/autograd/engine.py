@@ -1,0 +1,248 @@
+"""Backward: gradients flow from later nodes to earlier ones. No recursion: a heap ordered by the nodes' sequence."""
+
+from __future__ import annotations
+
+import heapq
+from collections.abc import Sequence
+from typing import Any
+
+from weft.autograd.node import Node, Slot
+from weft.core.dispatch import here
+from weft.core.errors import AutogradError, ShapeError
+from weft.core.sbp import broadcast
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor, of_shard, rewrap
+
+
+def backward(
+    outputs: Sequence[Tensor], gradients: Sequence[Tensor | None], retain_graph: bool | None = None,
+    create_graph: bool = False, inputs: Sequence[Tensor] | Tensor | None = None,
+) -> None:  # fmt: skip
+    """Add the gradients of `outputs` to `.grad` of every leaf, or of `inputs` only."""
+    if here.trace is not None and not create_graph:
+        here.trace.loss(outputs)
+    wanted = None if inputs is None else [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    if wanted is not None and not wanted:
+        raise AutogradError("backward(inputs=[]): no tensor was named; leave inputs out to reach every leaf")
+    found = _run(outputs, gradients, retain_graph, create_graph, wanted, accumulate=True)
+    if wanted is not None:
+        for t in wanted:
+            g = found.get(id(t))
+            if g is not None and t.node is not None:
+                _accumulate(t, g, create_graph)
+
+
+def grad(
+    outputs: Sequence[Tensor] | Tensor, inputs: Sequence[Tensor] | Tensor,
+    grad_outputs: Sequence[Tensor | None] | Tensor | None = None, retain_graph: bool | None = None,
+    create_graph: bool = False, allow_unused: bool = False,
+) -> tuple[Tensor | None, ...]:  # fmt: skip
+    """The gradients of `outputs` with respect to `inputs`, without touching any `.grad`."""
+    outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
+    ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    given = (grad_outputs,) if isinstance(grad_outputs, Tensor) or grad_outputs is None else tuple(grad_outputs)
+    if grad_outputs is None:
+        given = (None,) * len(outs)
+    for t in ins:
+        if not t._requires_grad:
+            raise AutogradError(
+                "one of the inputs of grad() does not require a gradient; call x.requires_grad_() first"
+            )
+    found = _run(outs, given, retain_graph, create_graph, ins, accumulate=False)
+    result = tuple(found.get(id(t)) for t in ins)
+    if not allow_unused and any(g is None for g in result):
+        missing = [i for i, g in enumerate(result) if g is None]
+        raise AutogradError(
+            f"the outputs don't depend on inputs {missing}; pass allow_unused=True to get None for those"
+        )
+    return result
+
+
+def _start(t: Tensor, gradient: Tensor | None, position: int) -> Tensor:
+    if not t._requires_grad:
+        raise AutogradError(
+            f"element {position} of tensors does not require grad and does not have a grad_fn: nothing that it was "
+            "computed from requires a gradient. Set requires_grad=True on an input, or check for no_grad() and detach()"
+        )
+    if gradient is None:
+        if t.numel() != 1:
+            raise AutogradError(
+                f"grad can be implicitly created only for scalar outputs; this one has shape {list(t.shape)}. "
+                "Reduce it (loss.mean().backward()) or pass the gradient: y.backward(gradient)"
+            )
+        return OPS["ones_like"](t)
+    if gradient.shape != t.shape:
+        raise ShapeError(
+            f"a gradient of shape {list(gradient.shape)} for a tensor of shape {list(t.shape)}: they must agree"
+        )
+    return gradient
+
+
+def _run(
+    outputs: Sequence[Tensor], gradients: Sequence[Tensor | None], retain_graph: bool | None, create_graph: bool,
+    wanted: list[Tensor] | None, accumulate: bool,
+) -> dict[int, Tensor]:  # fmt: skip
+    retain = create_graph if retain_graph is None else retain_graph
+    before, here.grad = here.grad, create_graph
+    try:
+        return _Sweep(retain, create_graph, wanted, accumulate).go(outputs, gradients)
+    finally:
+        here.grad = before
+
+
+class _Sweep:
+    """One backward pass: pending gradients per node, and a heap of the nodes to visit, latest first."""
+
+    def __init__(self, retain: bool, create_graph: bool, wanted: list[Tensor] | None, accumulate: bool) -> None:
+        self.retain, self.create_graph, self.accumulate = retain, create_graph, accumulate
+        self.pending: dict[Node, list[Tensor | None]] = {}
+        self.heap: list[tuple[int, Node]] = []
+        self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
+        self.found: dict[int, Tensor] = {}
+        self.wanted_leaves: set[int] | None = None
+        self.wanted_outputs: dict[Node, list[tuple[int, Tensor]]] = {}
+        self.useful: set[Node] | None = None
+        if wanted is not None:
+            self.wanted_leaves = {id(t) for t in wanted if t.node is None}
+            for t in wanted:
+                if t.node is not None:
+                    node, index = _place(t.node)
+                    self.wanted_outputs.setdefault(node, []).append((index, t))
+
+    def go(self, outputs: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> dict[int, Tensor]:
+        if self.wanted_leaves is not None:
+            self.useful = self._ancestors([t.node for t in outputs if t.node is not None])
+        for i, (t, given) in enumerate(zip(outputs, gradients, strict=True)):
+            self._send(t.node or t, _start(t, given, i))
+        while self.heap:
+            node = heapq.heappop(self.heap)[1]
+            self._visit(node, self.pending.pop(node))
+        for leaf, g in self.leaves.values():
+            self._finish_leaf(leaf, g)
+        return self.found
+
+    def _ancestors(self, roots: list[Any]) -> set[Node]:
+        """The nodes on a way to something wanted: only they need visiting."""
+        order: list[Node] = []
+        seen: set[Node] = set()
+        todo = [_place(r)[0] for r in roots]
+        while todo:
+            node = todo.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            order.append(node)
+            todo.extend(_place(e)[0] for e in node.edges if e is not None and not isinstance(e, Tensor))
+        order.sort(key=lambda n: n.sequence)
+        useful: set[Node] = set()
+        assert self.wanted_leaves is not None
+        for node in order:
+            for e in node.edges:
+                if e is None:
+                    continue
+                if isinstance(e, Tensor):
+                    hit = id(e) in self.wanted_leaves
+                else:
+                    source = _place(e)[0]
+                    hit = source in useful or source in self.wanted_outputs
+                if hit:
+                    useful.add(node)
+                    break
+        return useful
+
+    def _send(self, edge: Any, g: Tensor) -> None:
+        if type(edge) is Slot:
+            node, index = edge.node, edge.index
+        elif isinstance(edge, Tensor):
+            known = self.leaves.get(id(edge))
+            self.leaves[id(edge)] = (edge, g if known is None else _add(known[1], g))
+            return
+        else:
+            node, index = edge, 0
+        waiting = self.pending.get(node)
+        if waiting is None:
+            waiting = self.pending[node] = [None] * max(node.outputs_count, 1)
+            heapq.heappush(self.heap, (-node.sequence, node))
+        before = waiting[index]
+        waiting[index] = g if before is None else _add(before, g)
+
+    def _visit(self, node: Node, gradients: list[Tensor | None]) -> None:
+        if node.hooks is not None:
+            for index, table in node.hooks.items():
+                gradients[index] = _hooked(table, gradients[index])
+        if node.retained is not None and self.accumulate:
+            for index, t in node.retained.items():
+                g = gradients[index]
+                if g is not None:
+                    _accumulate(t, g, self.create_graph)
+        for index, t in self.wanted_outputs.get(node, ()):
+            g = gradients[index]
+            if g is not None:
+                self.found[id(t)] = g
+        if self.useful is not None and node not in self.useful:
+            return
+        try:
+            results = node.backward(gradients)
+        except Exception as error:
+            if node.origin is not None:
+                error.add_note(f"the forward call of `{node.name}` was made here:\n{node.origin}")
+            raise
+        if not self.retain:
+            node.release()
+        for edge, g in zip(node.edges, results, strict=True):
+            if edge is not None and g is not None:
+                self._send(edge, g)
+
+    def _finish_leaf(self, leaf: Tensor, g: Tensor) -> None:
+        if leaf._hooks:
+            hooked = _hooked(leaf._hooks, g)
+            assert hooked is not None
+            g = hooked
+        if self.wanted_leaves is not None:
+            if id(leaf) not in self.wanted_leaves:
+                return
+            self.found[id(leaf)] = g
+        if self.accumulate:
+            _accumulate(leaf, g, self.create_graph)
+            if leaf._accumulated:
+                for hook in tuple(leaf._accumulated.values()):
+                    hook(leaf)
+
+
+def _place(edge: Any) -> tuple[Node, int]:
+    return (edge.node, edge.index) if type(edge) is Slot else (edge, 0)
+
+
+def _add(a: Tensor, b: Tensor) -> Tensor:
+    return OPS["add"](a, b)
+
+
+def _hooked(table: dict[int, Any], g: Tensor | None) -> Tensor | None:
+    for hook in tuple(table.values()):
+        if g is None:
+            return None
+        replaced = hook(g)
+        if replaced is not None:
+            g = replaced
+    return g
+
+
+def _accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
+    """Add to `.grad`. A global tensor's gradient is boxed to the tensor's own layout, partial sums made whole."""
+    if t.spec is not None:
+        g = OPS["to_global"](g, t.spec.placement, tuple(broadcast if s.kind == "P" else s for s in t.spec.nd_sbp))
+    if t.grad is None:
+        # a gradient that somebody else holds too (an expanded view, the user's own tensor) must not be added to in place
+        t.grad = g if create_graph or here.trace is not None else _own(g)
+    else:
+        t.grad = _add(t.grad, g)
+
+
+def _own(g: Tensor) -> Tensor:
+    blob = g.shard if g.shard is not None else g.blob
+    data = blob.data
+    if data is not None and not data.is_contiguous() and 0 in data.stride():
+        return OPS["clone"](g)
+    if g.node is None and g._view_of is None:
+        return rewrap(g) if g.spec is None else of_shard(blob, g.spec)
+    return OPS["clone"](g) if g._view_of is not None else rewrap(g)

@@ -1,0 +1,173 @@
+"""The entry of an op: a function written for it, once, when it is first called.
+
+It takes the short way when the thread is plain, every operand is local and its data is at hand: kernel, wrap, record.
+Anything else (pending data, global or lazy operands, interceptors, wrong arguments) goes through `call`. What is said
+here in source text is what `call` and `record` say in general; `tests/autograd/test_entry.py` holds them together.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.autograd.call import call, record
+from weft.autograd.node import Node, next_sequence
+from weft.core.dispatch import here
+from weft.core.errors import ArgumentError
+from weft.ops.declaration import Op
+from weft.ops.explain import explain, signature
+from weft.tensor.blob import Blob
+from weft.tensor.tensor import Tensor
+
+
+def make_entry(op: Op) -> Callable[..., Any]:
+    """The function behind a public op."""
+    if op.conversion or op.writes or op.dynamic or any(p.kind == "tensors" for p in op.params) or not op.operands:
+        return _general(op)
+    source = _source(op)
+    space: dict[str, Any] = {
+        "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call, "record": record,
+        "kernel": op.kernel, "explain": explain, "next_sequence": next_sequence,
+        **{f"default_{i}": p.default for i, p in enumerate(op.params)},
+    }  # fmt: skip
+    exec(compile(source, f"<entry of {op.name}>", "exec"), space)
+    entry = space[op.name]
+    entry.__doc__, entry.__module__, entry.__wrapped__ = op.__doc__, op.__module__, op.__wrapped__
+    return entry
+
+
+def _general(op: Op) -> Callable[..., Any]:
+    def entry(*args: Any, **kwargs: Any) -> Any:
+        try:
+            bound = op.bind(args, kwargs)
+        except TypeError as e:
+            raise ArgumentError(f"{e}\n  declared: {signature(op)}") from None
+        return call(op, bound)
+
+    entry.__name__ = entry.__qualname__ = op.name
+    entry.__doc__, entry.__module__ = op.__doc__, op.__module__
+    entry.__wrapped__ = op.__wrapped__  # type: ignore[attr-defined]
+    return entry
+
+
+def _source(op: Op) -> str:
+    names = op.names
+    header, args, starred = [], [], False
+    for i, p in enumerate(op.params):
+        if p.keyword_only and not starred:
+            header.append("*")
+            starred = True
+        header.append(p.name if p.required else f"{p.name}=default_{i}")
+        args.append(p.name)
+    lines = [f"def {op.name}({', '.join(header)}):", "    if here.plain:"]
+    ready, kernel_args = [], []
+    lines.append("        try:")
+    for i, p in enumerate(op.params):
+        data = p.name
+        if p.kind == "tensor":
+            data = f"d{i}"
+            lines.append(f"            {data} = {p.name}.blob.now")
+            ready.append(f"{data} is not None")
+        elif p.kind == "optional":
+            data = f"d{i}"
+            lines.append(f"            {data} = {p.name} if {p.name} is None else {p.name}.blob.now")
+            ready.append(f"({data} is not None or {p.name} is None)")
+        elif p.kind == "operand":
+            data = f"d{i}"
+            lines.append(f"            k{i} = {p.name}.__class__")
+            lines.append(f"            {data} = {p.name} if k{i} is float or k{i} is int else {p.name}.blob.now")
+            ready.append(f"{data} is not None")
+        kernel_args.append(f"{p.name}={data}" if p.keyword_only else data)
+    lines.append("            ready = " + " and ".join(ready))
+    lines += ["        except AttributeError:", "            ready = False"]
+    lines.append("        if ready:")
+    lines.append("            try:")
+    several = len(op.returns) > 1
+    targets = ", ".join(f"r{j}" for j in range(len(op.returns)))
+    lines.append(f"                {targets} = kernel({', '.join(kernel_args)})")
+    lines.append("            except Exception as cause:")
+    lines.append(f"                raise explain(op, cause, ({', '.join(names)},)) from cause")
+    for j in range(op.visible):
+        lines.append(f"            y{j} = new(Tensor)")
+        lines.append(f"            y{j}.blob = b{j} = new(Blob)")
+        lines.append(f"            b{j}.now = b{j}.data = r{j}")
+        lines.append(f"            b{j}.access = None")
+        if op.view:
+            base = op.params[op.operands[0]].name
+            attributes = ", ".join(n for i, n in enumerate(names) if i != op.operands[0])
+            lines.append(f"            y{j}._view_of = ({base}, op, ({attributes}{',' if attributes else ''}))")
+    if op.vjp is not None and any(op.differentiable[: op.visible]):
+        lines += _record(op, several)
+    outs = ", ".join(f"y{j}" for j in range(op.visible))
+    lines.append(f"            return {outs}")
+    lines.append(f"    return call(op, ({', '.join(args)},))")
+    return "\n".join(lines) + "\n"
+
+
+def _record(op: Op, several: bool) -> list[str]:
+    wants, edges = [], []
+    for i in op.operands:
+        p = op.params[i]
+        if p.kind == "tensor":
+            wants.append(f"{p.name}._requires_grad")
+            edges.append(f"({p.name}.node or {p.name}) if {p.name}._requires_grad else None")
+        else:
+            test = f"{p.name} is not None" if p.kind == "optional" else f"k{i} is not float and k{i} is not int"
+            wants.append(f"({test} and {p.name}._requires_grad)")
+            edges.append(f"({p.name}.node or {p.name}) if {test} and {p.name}._requires_grad else None")
+    pad = " " * 16
+    lines = [f"            if here.grad and ({' or '.join(wants)}):"]
+    if op.visible > 1:  # rare: leave it to the general recorder
+        outs = ", ".join([f"y{j}" for j in range(op.visible)])
+        hidden = ", ".join(f"r{j}" for j in range(op.visible, len(op.returns)))
+        lines.append(f"{pad}record(op, ({', '.join(op.names)},), ({outs},), ({hidden}{',' if hidden else ''}))")
+        return lines
+    saved, versions, attributes = [], [], []
+    for kind, place in op.saves:
+        if kind == "operand":
+            p = op.params[place]
+            saved.append(p.name)
+            if p.kind == "tensor":
+                versions.append(f"d{place}._version")
+            elif p.kind == "optional":
+                versions.append(f"0 if d{place} is None else d{place}._version")
+            else:
+                versions.append(f"0 if k{place} is float or k{place} is int else d{place}._version")
+        elif kind == "dtype":
+            saved.append(f"d{place}.dtype")
+            versions.append("0")
+        elif kind == "shape":
+            p = op.params[place]
+            number = f"d{place} is None" if p.kind == "optional" else f"k{place} is float or k{place} is int"
+            saved.append(f"d{place}.shape" if p.kind == "tensor" else f"None if {number} else d{place}.shape")
+            versions.append("0")
+        elif kind == "output":
+            saved.append("(b0, None, None)" if place == 0 else f"(Blob(r{place}), None, None)")
+            versions.append(f"r{place}._version")
+        elif kind == "attribute":
+            attributes.append(op.names[place])
+
+    def tuple_of(parts: list[str]) -> str:
+        return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
+
+    lines += [
+        f"{pad}n = new(Node)",
+        f"{pad}n.op = op",
+        f"{pad}n.sequence = next_sequence()",
+        f"{pad}n.edges = {tuple_of(edges)}",
+        f"{pad}n.saved = {tuple_of(saved)}",
+        f"{pad}n.versions = {tuple_of(versions)}",
+        f"{pad}n.attributes = {tuple_of(attributes)}",
+        f"{pad}n.outputs = n.hooks = n.retained = n.origin = None",
+        f"{pad}y0.node = n",
+        f"{pad}y0._requires_grad = True",
+    ]
+    if op.differentiable[0] and _may_be_integer(op):
+        lines[0] = (
+            f"            if here.grad and ({' or '.join(wants)}) and (r0.is_floating_point() or r0.is_complex()):"
+        )
+    return lines
+
+
+def _may_be_integer(op: Op) -> bool:
+    return any("DType" in p.type for p in op.params)

@@ -1,0 +1,138 @@
+"""`autograd.Function`: an op with a gradient of the user's own, written in Python."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.autograd.node import Slot, next_sequence
+from weft.core.dispatch import here
+from weft.core.errors import AutogradError
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor, rewrap
+
+
+class Context:
+    """What `forward` hands to `backward`: saved tensors and anything set on it."""
+
+    def __init__(self) -> None:
+        self._saved: tuple[Any, ...] = ()
+        self._non_differentiable: set[int] = set()
+        self.needs_input_grad: tuple[bool, ...] = ()
+        self.materialize_grads = True
+
+    def save_for_backward(self, *tensors: Tensor | None) -> None:
+        self._saved = tensors
+
+    @property
+    def saved_tensors(self) -> tuple[Any, ...]:
+        return self._saved
+
+    def mark_non_differentiable(self, *tensors: Tensor) -> None:
+        self._non_differentiable = {id(t) for t in tensors}
+
+    def mark_dirty(self, *tensors: Tensor) -> None:
+        """Accepted as torch's: an input that forward overwrote and returns."""
+
+    def set_materialize_grads(self, value: bool) -> None:
+        self.materialize_grads = value
+
+
+class CustomNode:
+    """The tape's entry of a `Function`; stands where a Node of a declared op would."""
+
+    def __init__(
+        self, function: type[Function], context: Context, edges: tuple[Any, ...], outputs: tuple[Any, ...]
+    ) -> None:
+        self.function, self.context, self.edges = function, context, edges
+        self.shapes = tuple((y.detach() if isinstance(y, Tensor) else None) for y in outputs)
+        self.sequence = next_sequence()
+        self.outputs_count = len(outputs)
+        self.hooks: dict[int, dict[int, Callable[..., Any]]] | None = None
+        self.retained: dict[int, Any] | None = None
+        self.origin: Any = None
+        self.released = False
+
+    @property
+    def name(self) -> str:
+        return f"{self.function.__name__}_backward"
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        return tuple((e.node, e.index) if type(e) is Slot else (e, 0) for e in self.edges if e is not None)
+
+    def hook(self, index: int, table: dict[int, Callable[..., Any]]) -> None:
+        self.hooks = (self.hooks or {}) | {index: table}
+
+    def retain(self, index: int, tensor: Any) -> None:
+        self.retained = (self.retained or {}) | {index: tensor}
+
+    def release(self) -> None:
+        self.released = True
+        self.context._saved = ()
+
+    def backward(self, gradients: list[Tensor | None]) -> tuple[Tensor | None, ...]:
+        if self.released:
+            raise AutogradError(
+                f"the graph at `{self.name}` has been released: backward went through it already. "
+                "To go through it a second time, write .backward(retain_graph=True) the first time"
+            )
+        if self.context.materialize_grads:
+            gradients = [
+                OPS["zeros_like"](y) if g is None and y is not None else g
+                for g, y in zip(gradients, self.shapes, strict=True)
+            ]
+        result = self.function.backward(self.context, *gradients)
+        result = result if isinstance(result, tuple) else (result,)
+        if len(result) < len(self.edges):
+            raise AutogradError(
+                f"{self.function.__name__}.backward returned {len(result)} gradients for {len(self.edges)} inputs of forward; "
+                "return one per input, None where there is none"
+            )
+        return result[: len(self.edges)]
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class Function:
+    """Subclass with static methods `forward(ctx, *args)` and `backward(ctx, *gradients)`; call with `apply`.
+
+    >>> class Double(flow.autograd.Function):
+    ...     @staticmethod
+    ...     def forward(ctx, x): return x * 2
+    ...     @staticmethod
+    ...     def backward(ctx, dy): return dy * 2
+    >>> x = flow.ones(2, requires_grad=True)
+    >>> Double.apply(x).sum().backward(); x.grad.tolist()
+    [2.0, 2.0]
+    """
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        raise AutogradError("a Function needs a static method forward(ctx, *args)")
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise AutogradError("a Function needs a static method backward(ctx, *gradients)")
+
+    @classmethod
+    def apply(cls, *args: Any) -> Any:
+        context = Context()
+        context.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
+        before, here.grad = here.grad, False
+        try:
+            result = cls.forward(context, *args)
+        finally:
+            here.grad = before
+        outputs = result if isinstance(result, tuple) else (result,)
+        if not (here.grad and any(context.needs_input_grad)):
+            return result
+        edges = tuple((a.node or a) if isinstance(a, Tensor) and a._requires_grad else None for a in args)
+        wrapped = tuple(rewrap(y) if isinstance(y, Tensor) and y._requires_grad else y for y in outputs)
+        node = CustomNode(cls, context, edges, wrapped)
+        for i, y in enumerate(wrapped):
+            if isinstance(y, Tensor) and id(outputs[i]) not in context._non_differentiable and y.dtype.differentiable:
+                y.node = Slot(node, i) if len(wrapped) > 1 else node  # type: ignore[arg-type]
+                y._requires_grad = True
+        return wrapped if isinstance(result, tuple) else wrapped[0]

@@ -1,0 +1,121 @@
+"""In-place ops: the memory is overwritten, and the tensor, and what it is a view of, move on to a new node."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.autograd.call import call, record
+from weft.core.dispatch import here, hooks
+from weft.core.errors import ArgumentError, AutogradError, ShapeError
+from weft.interpreter import eager_local, stack
+from weft.ops import OPS
+from weft.ops.declaration import Op
+from weft.ops.explain import check_arguments
+from weft.tensor.blob import Blob
+from weft.tensor.tensor import Tensor, of_torch
+
+
+def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
+    """Run an op into its first operand; gives that operand back."""
+    x = args[0]
+    if not isinstance(x, Tensor):
+        check_arguments(op, args)
+        raise ArgumentError(f"{op.name}_(): the first argument is overwritten, so it must be a tensor")
+    check_writable(x, f"{op.name}_")
+    if x.value is not None or x.spec is not None or here.trace is not None or here.stack or op.inplace_kernel is None:
+        y = call(op, args)
+        if tuple(y.shape) != tuple(x.shape):
+            raise ShapeError(
+                f"{op.name}_: the result has shape {list(y.shape)}, which doesn't fit into {list(x.shape)}"
+            )
+        _move(x, y if y.dtype is x.dtype else OPS["cast"](y, x.dtype))
+        return x
+    eager_local.check_arguments(op, args)
+    stack.tensors(op, args)
+    before = _stand_in(x)
+    local = eager_local.localize(op, args)
+    if x.blob.access is not None:
+        hooks.wait_write(x.blob)
+    eager_local.execute(op, _into(op), local, args)
+    if here.grad and op.vjp is not None:
+        y = of_torch(local[0])
+        y.blob = x.blob
+        hidden: tuple[Any, ...] = ()
+        record(op, (before, *args[1:]), (y,), hidden)
+        if y.node is not None:
+            _rebase(x, y)
+    return x
+
+
+def assign(x: Tensor, value: Tensor) -> Tensor:
+    """Overwrite a tensor with another of its shape: `copy_`."""
+    return in_place(OPS["copy"], (x, value))
+
+
+def check_writable(x: Tensor, name: str) -> None:
+    if here.grad and x._requires_grad and x.node is None:
+        raise AutogradError(
+            f"{name}: a leaf Tensor that requires grad is being used in an in-place operation, and its gradient would "
+            "be lost. Write it under flow.no_grad(), or on a copy: x = x.clone()"
+        )
+    base = x._view_of[0] if x._view_of is not None else None
+    if here.grad and base is not None and base._requires_grad and base.node is None:
+        raise AutogradError(
+            f"{name}: this is a view of a leaf that requires grad; write it under flow.no_grad(), or on a copy"
+        )
+
+
+def _into(op: Op) -> Any:
+    return op.inplace_kernel
+
+
+def _stand_in(x: Tensor) -> Tensor:
+    """The tensor as it was, for the tape; its memory is about to change, which the saved version tells."""
+    old = object.__new__(Tensor)
+    old.__dict__.update(x.__dict__)
+    return old
+
+
+def _move(x: Tensor, y: Tensor) -> None:
+    """Let x be y: the symbol of a traced tensor, or the shard's content of an eager one."""
+    if x.value is not None or y.value is not None:
+        x.value, x.spec, x.blob = y.value, y.spec, y.blob
+    elif x.spec is not None:
+        if y.spec is not x.spec:
+            y = OPS["to_global"](y, x.spec.placement, x.spec.nd_sbp)
+        assert x.shard is not None
+        with_memory = x.shard.now
+        if with_memory is None:
+            hooks.wait_write(x.shard)
+            with_memory = x.shard.now
+        assert with_memory is not None
+        with_memory.copy_(y._local("in place"))
+    else:
+        if x.blob.access is not None:
+            hooks.wait_write(x.blob)
+        x._local("in place").copy_(y._local("in place"))
+    _rebase(x, y)
+
+
+def _rebase(x: Tensor, y: Tensor) -> None:
+    """x takes y's place in the graph of gradients; a base that x is a view of sees the change through a scatter."""
+    x.node, x._requires_grad = y.node, y._requires_grad or x._requires_grad
+    if x._view_of is None:
+        return
+    base, op, attributes = x._view_of
+    lazy = x.value is not None
+    if not lazy and not (here.grad and (x.node is not None or base.node is not None)):
+        return
+    if op.scatter is None:
+        raise AutogradError(f"in place on a view made by {op.name}: its gradient isn't known; use x = x.clone() first")
+    old = _stand_in(base)
+    if not lazy:  # the base's memory holds the change already: scatter only extends the graph
+        old.blob = Blob(base._local("in place"))
+    part = _stand_in(x)
+    part._view_of = None
+    whole = op.scatter(old, part, *attributes)
+    if lazy:
+        base.value, base.spec = whole.value, whole.spec
+    base.node, base._requires_grad = whole.node, whole._requires_grad or base._requires_grad
+    if base._view_of is not None:
+        _rebase(base, base)

@@ -1,0 +1,134 @@
+"""Whether gradients are recorded: `no_grad`, `enable_grad`, `inference_mode`, `set_grad_enabled`; anomaly mode."""
+
+from __future__ import annotations
+
+import contextlib
+import functools
+import traceback
+from collections.abc import Callable
+from typing import Any, TypeVar
+
+from weft.core import dispatch
+from weft.core.dispatch import here
+from weft.ops.declaration import Op
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class _GradMode:
+    """A context manager and a decorator. Classes are final below; this one only holds what they share."""
+
+    mode: bool
+
+    def __init__(self, function: Callable[..., Any] | None = None) -> None:
+        self._function = function
+        self._before: list[bool] = []
+        if function is not None:
+            functools.update_wrapper(self, function)
+
+    def __enter__(self) -> None:
+        self._before.append(here.grad)
+        here.grad = self.mode
+
+    def __exit__(self, *_: object) -> None:
+        here.grad = self._before.pop()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._function is not None:  # written as @no_grad, without parentheses
+            with self:
+                return self._function(*args, **kwargs)
+        return _decorate(args[0], self.mode)
+
+    def __get__(self, instance: Any, owner: Any = None) -> Any:
+        return self if instance is None else functools.partial(self, instance)
+
+
+def _decorate(f: Callable[..., Any], mode: bool) -> Callable[..., Any]:
+    @functools.wraps(f)
+    def wrapped(*args: Any, **kwargs: Any) -> Any:
+        before, here.grad = here.grad, mode
+        try:
+            return f(*args, **kwargs)
+        finally:
+            here.grad = before
+
+    return wrapped
+
+
+class no_grad(_GradMode):
+    """No gradients are recorded inside.
+
+    >>> with flow.no_grad():
+    ...     (flow.ones(2, requires_grad=True) * 2).requires_grad
+    False
+    """
+
+    mode = False
+
+
+class enable_grad(_GradMode):
+    """Gradients are recorded inside, even within `no_grad`."""
+
+    mode = True
+
+
+class inference_mode(_GradMode):
+    """Like `no_grad`; `inference_mode(False)` records."""
+
+    mode = False
+
+    def __init__(self, mode: bool | Callable[..., Any] = True) -> None:
+        super().__init__(None if isinstance(mode, bool) else mode)
+        if isinstance(mode, bool):
+            self.mode = not mode
+
+
+class set_grad_enabled(_GradMode):
+    """Sets the mode at once; as a context manager, puts it back at the end."""
+
+    def __init__(self, mode: bool) -> None:
+        super().__init__()
+        self.mode = mode
+        self._previous, here.grad = here.grad, mode
+
+    def __enter__(self) -> None:
+        here.grad = self.mode
+
+    def __exit__(self, *_: object) -> None:
+        here.grad = self._previous
+
+    def __call__(self, f: F) -> Any:  # type: ignore[override]
+        here.grad = self._previous
+        return _decorate(f, self.mode)
+
+
+def is_grad_enabled() -> bool:
+    return here.grad
+
+
+class _Anomaly:
+    """Keeps the stack of every recorded call, and refuses gradients that are not numbers."""
+
+    def intercept(self, op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
+        out = proceed(op, args)
+        for y in out if isinstance(out, tuple) else (out,):
+            node = getattr(y, "grad_fn", None)
+            if node is not None and getattr(node, "origin", None) is None and hasattr(node, "origin"):
+                node.origin = "".join(traceback.format_stack(limit=12)[:-4])
+        return out
+
+
+class set_detect_anomaly(contextlib.AbstractContextManager[None]):
+    """Inside, an error in backward tells where the forward call was made."""
+
+    def __init__(self, mode: bool = True) -> None:
+        self._cm = dispatch.intercept(_Anomaly()) if mode else contextlib.nullcontext()
+
+    def __enter__(self) -> None:
+        self._cm.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self._cm.__exit__(*error)
+
+
+detect_anomaly = set_detect_anomaly

@@ -1,0 +1,175 @@
+"""What the tape keeps of one call: the op, where gradients go, what its gradient asked to save."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from weft.core import dtype as dtypes
+from weft.core.errors import AutogradError
+from weft.ops.declaration import Op
+from weft.tensor.blob import Blob
+from weft.tensor.tensor import Tensor
+
+next_sequence = itertools.count().__next__
+
+
+class Node:
+    """One recorded call. `sequence` grows with time, so that descending order is a topological order backwards.
+
+    edges      per flattened operand: the Node or Slot that made it, the leaf itself, or None
+    saved      operands as tensors, outputs as (blob or value, spec): an output must not keep its own node alive
+    versions   of the saved memory, to notice that it was overwritten since
+    """
+
+    __slots__ = (
+        "op", "sequence", "edges", "saved", "versions", "attributes", "outputs", "hooks", "retained", "origin", "__weakref__"
+    )  # fmt: skip
+    op: Op
+    sequence: int
+    edges: tuple[Any, ...]
+    saved: tuple[Any, ...] | None
+    versions: tuple[int, ...]
+    attributes: tuple[Any, ...]
+    outputs: Any  # for several outputs: what zeros to make for one that got no gradient
+    hooks: dict[int, dict[int, Callable[..., Any]]] | None
+    retained: dict[int, Any] | None
+    origin: Any  # anomaly mode: the stack of the forward call
+
+    def __init__(self) -> None:
+        self.hooks = self.retained = self.outputs = self.origin = None
+
+    @property
+    def name(self) -> str:
+        return f"{self.op.name}_backward"
+
+    @property
+    def outputs_count(self) -> int:
+        return self.op.visible
+
+    @property
+    def next_functions(self) -> tuple[tuple[Any, int], ...]:
+        return tuple((e.node, e.index) if type(e) is Slot else (e, 0) for e in self.edges if e is not None)
+
+    def hook(self, index: int, table: dict[int, Callable[..., Any]]) -> None:
+        if self.hooks is None:
+            self.hooks = {}
+        self.hooks[index] = table
+
+    def retain(self, index: int, tensor: Any) -> None:
+        if self.retained is None:
+            self.retained = {}
+        self.retained[index] = tensor
+
+    def release(self) -> None:
+        self.saved = None
+
+    def backward(self, gradients: list[Tensor | None]) -> tuple[Tensor | None, ...]:
+        """Gradients of the operands from those of the outputs."""
+        saved = self.saved
+        if saved is None:
+            raise AutogradError(
+                f"the graph at `{self.name}` has been released: backward went through it already. "
+                "To go through it a second time, write .backward(retain_graph=True) the first time"
+            )
+        op = self.op
+        at = attribute = 0
+        arguments: list[Any] = []
+        needs = None
+        for kind, place in op.saves:
+            if kind == "gradient":
+                dy = gradients[place]
+                arguments.append(dy if dy is not None else self._zeros(place))
+            elif kind == "operand":
+                arguments.append(self._operand(saved[at], at))
+                at += 1
+            elif kind == "dtype":
+                arguments.append(dtypes.of(saved[at]))
+                at += 1
+            elif kind in ("shape", "shapes", "placement", "sbp"):
+                arguments.append(saved[at])
+                at += 1
+            elif kind == "output":
+                arguments.append(self._output(saved[at], place, at))
+                at += 1
+            elif kind == "attribute":
+                arguments.append(self.attributes[attribute])
+                attribute += 1
+            else:
+                if needs is None:
+                    needs = tuple(e is not None for e in self.edges)
+                arguments.append(needs)
+        assert op.vjp is not None
+        result = op.vjp(*arguments)
+        if type(result) is not tuple:
+            result = (result,)
+        if any(type(g) is list for g in result):
+            result = tuple(_flatten(result))
+        assert len(result) == len(self.edges), (
+            f"{op.name}'s gradient gives {len(result)} for {len(self.edges)} operands"
+        )
+        return result
+
+    def _operand(self, saved: Any, at: int) -> Any:
+        if isinstance(saved, Tensor):
+            blob = saved.shard if saved.shard is not None else saved.blob
+            self._check(blob.data, at)
+        return saved
+
+    def _output(self, saved: Any, index: int, at: int) -> Tensor:
+        """The output again, with this node behind it, so that its gradient has a gradient."""
+        blob, spec, value = saved
+        out = object.__new__(Tensor)
+        if value is not None:
+            from_blob = blob
+            out.blob, out.spec, out.value = from_blob, spec, value
+        elif spec is None:
+            self._check(blob.data, at)
+            out.blob = blob
+        else:
+            self._check(blob.data, at)
+            out.blob, out.spec, out.shard = ABSENT_BLOB, spec, blob
+        if index < self.op.visible and self.op.differentiable[index]:
+            out.node = self if self.op.visible == 1 else Slot(self, index)
+            out._requires_grad = True
+        return out
+
+    def _check(self, data: torch.Tensor | None, at: int) -> None:
+        if data is not None and data._version != self.versions[at]:
+            raise AutogradError(
+                f"the gradient of `{self.op.name}` needs a tensor of shape {list(data.shape)} that an in-place op "
+                f"overwrote since (it is at version {data._version}, saved was {self.versions[at]}). "
+                "Use the op that is not in place (x = x.relu(), not x.relu_()), or clone before"
+            )
+
+    def _zeros(self, place: int) -> Tensor | None:
+        return None if self.outputs is None else self.outputs[place]()
+
+    def __repr__(self) -> str:
+        return f"<{self.name}>"
+
+
+class Slot:
+    """One output of a node that has several."""
+
+    __slots__ = ("node", "index")
+
+    def __init__(self, node: Node, index: int) -> None:
+        self.node, self.index = node, index
+
+    def __repr__(self) -> str:
+        return repr(self.node)
+
+
+ABSENT_BLOB = Blob(None)
+
+
+def _flatten(values: Any) -> Any:
+    for v in values:
+        if isinstance(v, (list, tuple)):
+            yield from v
+        else:
+            yield v

@@ -1,0 +1,80 @@
+"""How a lower layer reaches an upper one: the modes of the running thread, and the hooks that upper layers fill.
+
+An op, wherever it is called, asks `hooks.road(op)` for its entry: a function made for that op. The entry takes the
+short way (eager, local, data at hand) itself when the thread is `plain`; everything else goes through
+`hooks.call(op, args)`: the interpreter stack, wrapped by autograd.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import threading
+from collections.abc import Callable, Iterator
+from typing import Any
+
+
+class Here(threading.local):
+    """The running thread's modes.
+
+    plain      no interceptor is active: an op may take the short way
+    grad       gradients are recorded
+    trace      the graph that is being traced, or None
+    """
+
+    plain: bool = True
+    grad: bool = True
+    trace: Any = None
+    stack: tuple[Any, ...] = ()  # interceptors, innermost last: autocast, anomaly mode, global mode, instruction traces
+
+
+here = Here()
+
+
+class Hooks:
+    """What upper layers provide to lower ones. Filled once, when the package is imported."""
+
+    road: Callable[[Any], Callable[..., Any]]  # autograd: the entry of an op
+    call: Callable[[Any, tuple[Any, ...]], Any]  # autograd: the general way, with complete arguments
+    wait_read: Callable[[Any], None]  # vm: until nothing pending writes the blob
+    wait_write: Callable[[Any], None]  # vm: until nothing pending reads or writes the blob
+    whole: Callable[[Any], Any]  # interpreter: a global tensor's logical value, as a local tensor
+    backward: Callable[..., None]  # autograd: Tensor.backward
+
+
+hooks = Hooks()
+
+
+@contextlib.contextmanager
+def intercept(interceptor: Any) -> Iterator[Any]:
+    """Put an interceptor on this thread's stack: ops leave the short way and ask it."""
+    before = here.stack, here.plain
+    here.stack, here.plain = (*here.stack, interceptor), False
+    try:
+        yield interceptor
+    finally:
+        here.stack, here.plain = before
+
+
+@contextlib.contextmanager
+def tracing(builder: Any) -> Iterator[Any]:
+    """Ops of this thread become nodes of `builder`'s job."""
+    before = here.trace, here.plain
+    here.trace, here.plain = builder, False
+    try:
+        yield builder
+    finally:
+        here.trace, here.plain = before
+
+
+class set_grad:
+    """Whether gradients are recorded in this thread: a context manager, a decorator, or just a call."""
+
+    def __init__(self, mode: bool) -> None:
+        self.before, here.grad = here.grad, mode
+        self.mode = mode
+
+    def __enter__(self) -> None:
+        here.grad = self.mode
+
+    def __exit__(self, *_: object) -> None:
+        here.grad = self.before

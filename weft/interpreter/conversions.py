@@ -1,0 +1,150 @@
+"""Between local and global tensors, and from one layout to another, eagerly."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from weft.boxing import execute
+from weft.boxing.planner import route
+from weft.core import sbp as sbps
+from weft.core import shard
+from weft.core.device import Device
+from weft.core.dispatch import hooks
+from weft.core.dtype import DType, every
+from weft.core.errors import DeviceError, SbpError, ShapeError
+from weft.core.placement import Placement
+from weft.core.rank import current
+from weft.core.sbp import NdSbp, broadcast
+from weft.core.spec import Spec
+from weft.ops.declaration import Op
+from weft.ops.explain import check_arguments
+from weft.tensor.tensor import Tensor, of_shard, of_torch
+from weft.transport import transport_of
+
+MOST_DIMS = 16
+
+
+def run(op: Op, args: tuple[Any, ...]) -> Tensor:
+    if not isinstance(args[0], Tensor):
+        check_arguments(op, args)
+    return _CONVERSIONS[op.name](*args)
+
+
+def to_global(x: Tensor, placement: Placement, nd_sbp: NdSbp) -> Tensor:
+    spec = x.spec
+    if spec is None:
+        raise SbpError(
+            "to_global from one layout to another takes a global tensor; a local one goes through from_local"
+        )
+    placement.check(current().world_size)
+    nd_sbp = sbps.nd(nd_sbp, placement.ndim, len(spec.shape))
+    target = spec.replace(placement=placement, nd_sbp=nd_sbp)
+    if target is spec:
+        return of_shard(x.shard, spec) if x.shard is not None else x
+    path = route(spec.shape, spec.dtype, spec.placement, spec.nd_sbp, placement, nd_sbp)
+    transport = transport_of()
+    transport.note(f"to_global {spec} -> {placement} {sbps.show(nd_sbp)}")
+    return of_shard(execute.run(path, x._local("to_global"), current().index, transport), target)
+
+
+def to_local(x: Tensor) -> Tensor:
+    if x.spec is None:
+        raise SbpError("to_local() takes a global tensor; this one is local already")
+    assert x.shard is not None
+    out = of_torch(torch.empty(0))
+    out.blob = x.shard
+    return out
+
+
+def from_local(x: Tensor, placement: Placement, nd_sbp: NdSbp, shape: Any, copy: bool) -> Tensor:
+    """A global tensor of each rank's part. Broadcast takes the data of the first rank, so that the parts do agree."""
+    rank = current()
+    placement.check(rank.world_size)
+    data = x._local("to_global")
+    if data.device.type != placement.type:
+        data = data.to(device_of(placement).torch)
+    logical, dtype = (tuple(shape), x.dtype) if shape is not None else _agree(data, x.dtype, placement, nd_sbp)
+    nd_sbp = sbps.nd(nd_sbp, placement.ndim, len(logical))
+    spec = Spec(logical, dtype, placement, nd_sbp)
+    mine = spec.local_shape(rank.index)
+    if rank.index not in placement:
+        return of_shard(torch.empty(mine, dtype=dtype.torch), spec)
+    if tuple(data.shape) != mine:
+        raise SbpError(
+            f"rank {rank.index} holds a part of shape {list(data.shape)}, but {sbps.show(nd_sbp)} of the logical shape "
+            f"{list(logical)} gives it {list(mine)}: splits are balanced, the first ranks longer by one where it doesn't divide"
+        )
+    groups = [a for a, s in enumerate(nd_sbp) if s is broadcast and placement.shape[a] > 1]
+    if (groups and shape is None) or copy:
+        data = data.clone(memory_format=torch.contiguous_format)
+    if shape is None:
+        for axis in groups:
+            transport_of().group(placement.group(rank.index, axis)).broadcast(data, 0)
+    return of_shard(data, spec)
+
+
+def _agree(data: torch.Tensor, dtype: DType, placement: Placement, nd_sbp: Any) -> tuple[tuple[int, ...], DType]:
+    """The logical shape and dtype that the ranks' parts make together. Every rank of the world takes part."""
+    rank = current()
+    nd_sbp = sbps.nd(nd_sbp, placement.ndim)
+    if rank.world_size == 1:
+        sbps.nd(nd_sbp, placement.ndim, data.ndim)
+        return tuple(data.shape), dtype
+    mine = torch.full((MOST_DIMS + 2,), -1, dtype=torch.int64)
+    mine[0], mine[1] = data.ndim, every.index(dtype)
+    for i, n in enumerate(data.shape):
+        mine[2 + i] = n
+    table = [torch.empty_like(mine) for _ in range(rank.world_size)]
+    transport_of().group(tuple(range(rank.world_size))).all_gather(table, mine)
+    forms = {
+        r: (tuple(table[r][2 : 2 + int(table[r][0])].tolist()), every[int(table[r][1])]) for r in placement.members
+    }
+    first = forms[placement.members[0]]
+    if len({(len(s), d) for s, d in forms.values()}) > 1:
+        shown = ", ".join(f"rank {r} {d.name}{list(s)}" for r, (s, d) in forms.items())
+        raise ShapeError(f"to_global: the ranks' parts differ in dtype or number of dimensions: {shown}")
+    sbps.nd(nd_sbp, placement.ndim, len(first[0]))
+    logical = list(first[0])
+    for dim in range(len(logical)):
+        axes = [a for a, s in enumerate(nd_sbp) if s.dim == dim]
+        if axes:
+            cells = {
+                tuple(c[a] for a in axes): forms[placement.at(c)][0][dim]
+                for c in reversed(list(placement.coordinates()))
+            }
+            logical[dim] = sum(cells.values())
+    for c in placement.coordinates():
+        r = placement.at(c)
+        box = shard.box(logical, placement.shape, nd_sbp, c)
+        expected = tuple(b - a for a, b in box)
+        if forms[r][0] != expected:
+            raise SbpError(
+                f"to_global: rank {r} holds a part of shape {list(forms[r][0])}, but {sbps.show(nd_sbp)} of the logical shape "
+                f"{logical} gives it {list(expected)}: parts must agree, and splits are balanced"
+            )
+    return tuple(logical), first[1]
+
+
+_CONVERSIONS = {"to_global": to_global, "to_local": to_local, "from_local": from_local}
+
+
+def whole(x: Tensor) -> Tensor:
+    """The logical value on every rank of the placement, as a local tensor; other ranks get an empty one."""
+    spec = x.spec
+    assert spec is not None
+    flat = (broadcast,) * spec.placement.ndim
+    return to_local(x if spec.nd_sbp == flat else to_global(x, spec.placement, flat))
+
+
+def device_of(placement: Placement) -> Device:
+    """Where this rank's shards of a placement lie."""
+    if placement.type == "cpu":
+        return Device("cpu")
+    if not torch.cuda.is_available():
+        raise DeviceError(f"{placement!r} needs CUDA devices, but torch sees none here; use type 'cpu'")
+    return Device("cuda", current().local_index % torch.cuda.device_count())
+
+
+hooks.whole = whole

@@ -1,0 +1,163 @@
+"""Eager, on global tensors: choose a signature, box the operands into it, run the kernel on this rank's shards."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from weft.boxing import Route, execute
+from weft.boxing.planner import route
+from weft.core import random
+from weft.core.dispatch import hooks
+from weft.core.rank import current
+from weft.core.spec import Spec
+from weft.interpreter import conversions, signature
+from weft.interpreter.eager_local import execute as run_kernel
+from weft.interpreter.signature import Signature
+from weft.ops.declaration import Op, Where
+from weft.ops.explain import check_arguments
+from weft.ops.infer import Number
+from weft.tensor.tensor import Tensor, of_shard
+from weft.transport import transport_of
+
+
+class Prepared:
+    """What a call of these specs and attributes does on this rank: found once, then run."""
+
+    __slots__ = ("op", "routes", "kernel", "args", "outputs", "member", "box")
+
+    def __init__(self, op: Op, args: tuple[Any, ...], chosen: Signature, rank: int) -> None:
+        specs = signature.flatten(op, args)
+        self.op = op
+        self.routes: tuple[Route | None, ...] = tuple(
+            None if a is b else route(a.shape, a.dtype, a.placement, a.nd_sbp, b.placement, b.nd_sbp)
+            for a, b in zip(specs, chosen.inputs, strict=True)
+        )
+        if not any(self.routes):
+            self.routes = ()
+        self.outputs = chosen.outputs
+        self.member = rank in chosen.placement
+        self.kernel = kernel_of(op, chosen, rank)
+        self.args = local_arguments(op, args, chosen, rank)
+        self.box = None
+        if op.random and chosen.outputs and self.member:
+            box = chosen.outputs[0].box(rank)
+            assert box is not None
+            self.box = tuple(slice(a, b) for a, b in box)
+
+
+def kernel_of(op: Op, chosen: Signature, rank: int) -> Callable[..., Any]:
+    """The kernel for this rank's part: the plain one, or the ranked one told where it stands."""
+    if not chosen.ranked:
+        return op.kernel
+    assert op.ranked_kernel is not None, f"{op.name}: a layout is marked @, but there is no ranked kernel"
+    inputs, outputs = ([s.box(rank) or () for s in specs] for specs in (chosen.inputs, chosen.outputs))
+    where = Where(
+        tuple(inputs), tuple(s.shape for s in chosen.inputs), tuple(outputs), tuple(s.shape for s in chosen.outputs)
+    )
+    return functools.partial(op.ranked_kernel, where)
+
+
+def local_arguments(op: Op, args: tuple[Any, ...], chosen: Signature, rank: int) -> tuple[Any, ...]:
+    """The attributes as the local kernel wants them: a logical output shape becomes this rank's."""
+    local = list(args)
+    if op.shape_of:
+        spec = chosen.outputs[0]
+        local[op.names.index(op.shape_of)] = spec.shape if op.random else spec.local_shape(rank)
+    if "device" in op.names and op.placed is not None:
+        local[op.names.index("device")] = conversions.device_of(chosen.placement)
+    return tuple(local)
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _prepare(op: Op, frozen: tuple[Any, ...], rank: int) -> Prepared:
+    args = tuple(_plain(a) for a in frozen)
+    return Prepared(op, args, signature.choose(op, args), rank)
+
+
+def _plain(a: Any) -> Any:
+    if isinstance(a, Number):
+        return a.value
+    return tuple(_plain(v) for v in a) if type(a) is tuple else a
+
+
+def _key(a: Any) -> Any:
+    if isinstance(a, Tensor):
+        return a.spec
+    if type(a) is list or type(a) is tuple:
+        return tuple(map(_key, a))
+    return Number(a, type(a)) if isinstance(a, (int, float, complex)) else a
+
+
+def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
+    """The outputs, and the arguments as they were used: operands that were boxed, in their new layout."""
+    if op.conversion:
+        return [conversions.run(op, args)], args
+    rank = current().index
+    try:
+        prepared = _prepare(op, tuple(map(_key, args)), rank)
+    except TypeError:
+        check_arguments(op, args)
+        raise
+    if prepared.routes:
+        args = _boxed(op, args, prepared.routes)
+    seed = random.of().next_draw() if op.random else 0  # every rank counts, also those outside the placement
+    if not prepared.member:
+        return [_outside(s, rank) for s in prepared.outputs], args
+    local = list(prepared.args)
+    for i in op.operands:
+        value = args[i]
+        if isinstance(value, Tensor):
+            blob = value.shard
+            now = blob.now  # type: ignore[union-attr]
+            local[i] = now if now is not None else value._local(op.name)
+        elif type(value) is list or type(value) is tuple:
+            local[i] = [None if t is None else t._local(op.name) for t in value]
+    for i in op.writes:
+        for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
+            if isinstance(t, Tensor) and t.shard is not None and t.shard.access is not None:
+                hooks.wait_write(t.shard)
+    if op.random:
+        return [_drawn(prepared, local, args, seed)], args
+    results = run_kernel(op, prepared.kernel, tuple(local), args)
+    if op.dynamic:
+        return [_grown(r, s) for r, s in zip(results, prepared.outputs, strict=True)], args
+    return [of_shard(r, s) for r, s in zip(results, prepared.outputs, strict=True)], args
+
+
+def _drawn(prepared: Prepared, local: list[Any], args: tuple[Any, ...], seed: int) -> Tensor:
+    """Draw the whole logical tensor from a seed that every rank shares, and keep this rank's part."""
+    device = torch.device("cpu")
+    with random.seeded(seed, device):
+        whole = run_kernel(prepared.op, prepared.kernel, tuple(local), args)[0]
+    assert prepared.box is not None
+    return of_shard(whole[prepared.box].clone(), prepared.outputs[0])
+
+
+def _outside(spec: Spec, rank: int) -> Tensor:
+    """A rank outside the placement runs the same program on nothing."""
+    return of_shard(torch.empty(spec.local_shape(rank), dtype=spec.dtype.torch), spec)
+
+
+def _grown(result: torch.Tensor, spec: Spec) -> Tensor:
+    return of_shard(result, spec.replace(shape=tuple(result.shape)))
+
+
+def _boxed(op: Op, args: tuple[Any, ...], routes: tuple[Route | None, ...]) -> tuple[Any, ...]:
+    todo = iter(routes)
+
+    def box(t: Tensor) -> Tensor:
+        path = next(todo)
+        return t if path is None else along(t, path, op.name)
+
+    return signature.replaced(op, args, box)
+
+
+def along(t: Tensor, path: Route, why: str) -> Tensor:
+    """A global tensor taken along a route."""
+    rank, transport = current().index, transport_of()
+    transport.note(f"boxing {path.src} -> {path.dst} for {why}")
+    return of_shard(execute.run(path, t._local(why), rank, transport), path.dst)

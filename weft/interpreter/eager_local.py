@@ -1,0 +1,63 @@
+"""Eager, on local tensors: wait for what is pending, run the kernel in the calling thread, wrap what comes out.
+
+The short way of `autograd/entry.py` is this interpreter with every check already answered.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from weft.core.dispatch import hooks
+from weft.core.errors import DeviceError
+from weft.ops.declaration import Op
+from weft.ops.explain import call_text, check_arguments, explain
+from weft.tensor.tensor import Tensor, of_torch
+
+
+def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
+    check_arguments(op, args)
+    local = localize(op, args)
+    for i in op.writes:
+        for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
+            if isinstance(t, Tensor) and t.blob.access is not None:
+                hooks.wait_write(t.blob)
+    return [of_torch(y) for y in execute(op, op.kernel, local, args)], args
+
+
+def localize(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments with torch tensors in the places of Weft's, once nothing pending writes them."""
+    local = list(args)
+    for i in op.operands:
+        value = args[i]
+        if isinstance(value, Tensor):
+            local[i] = value._local(op.name)
+        elif isinstance(value, (list, tuple)):
+            local[i] = [None if t is None else t._local(op.name) for t in value]
+    return tuple(local)
+
+
+def execute(op: Op, kernel: Any, local: tuple[Any, ...], args: tuple[Any, ...]) -> tuple[torch.Tensor, ...]:
+    """Run a kernel on local arguments; its complaint becomes an error that teaches."""
+    try:
+        if op.keywords:
+            n = len(local) - len(op.keywords)
+            result = kernel(*local[:n], **dict(zip(op.keywords, local[n:], strict=True)))
+        else:
+            result = kernel(*local)
+    except Exception as cause:
+        _check_devices(op, local, args)
+        raise explain(op, cause, args) from cause
+    if len(op.returns) == 1:
+        return (result,)
+    return tuple(result) if op.returns else ()
+
+
+def _check_devices(op: Op, local: tuple[Any, ...], args: tuple[Any, ...]) -> None:
+    devices = {t.device for v in local for t in (v if isinstance(v, list) else [v]) if isinstance(t, torch.Tensor)}
+    if len({(d.type, d.index or 0) for d in devices}) > 1:
+        raise DeviceError(
+            f"{op.name}: operands lie on {' and '.join(sorted(map(str, devices)))}: {call_text(op, args)}.\n"
+            "Move them to one device with x.to(...)"
+        )

@@ -1,0 +1,96 @@
+"""Lazy: a call becomes a node of the job that is being traced; its outputs are symbols.
+
+Eager tensors that the program names become variables of the job, or constants, when they are first used.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.core.device import Device
+from weft.core.errors import PlacementError, TraceError
+from weft.core.placement import Placement
+from weft.core.spec import Spec
+from weft.interpreter import signature
+from weft.job.builder import Builder
+from weft.job.value import Value
+from weft.ops.declaration import OPS, Op
+from weft.ops.explain import call_text, check_arguments
+from weft.ops.infer import Form, infer
+from weft.tensor.tensor import Tensor, of_value
+
+
+def run(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[list[Tensor], tuple[Any, ...]]:
+    check_arguments(op, args)
+    if op.dynamic:
+        raise TraceError(
+            f"{op.name} makes a shape that depends on data, and a graph's shapes are fixed when it is compiled: "
+            f"{call_text(op, args)}. Call it outside of build(), or use flow.where or a mask, which keep the shape"
+        )
+    symbols = tuple(_symbol(a, builder) for a in args)
+    outputs = [of_value(v, v.spec) for v in emit(op, symbols, builder)]
+    return outputs, args
+
+
+def emit(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
+    """Add a node; `args` hold values in the places of tensors."""
+    values = [v for a in args for v in (a if isinstance(a, tuple) else (a,)) if isinstance(v, Value)]
+    if op.conversion:
+        return _convert(op, args, builder)
+    placed = op.placed is not None and args[op.placed] is not None
+    if any(v.spec is not None for v in values) or placed:
+        local = [v for v in values if v.spec is None]
+        if local:
+            raise PlacementError(f"{op.name}: some operands are global and some are local in this graph: {values}")
+        chosen = signature.choose(op, _stand_ins(args, _spec))
+        return builder.add(op.name, args, [(s.shape, s.dtype, s, _CPU) for s in chosen.outputs], ranked=chosen.ranked)
+    forms = infer(op, _stand_ins(args, lambda v: Form(v.shape, v.dtype)))
+    device = values[0].device if values else _device(op, args)
+    return builder.add(op.name, args, [(f.shape, f.dtype, None, device) for f in forms])
+
+
+_CPU = Device("cpu")
+
+
+def _device(op: Op, args: tuple[Any, ...]) -> Device:
+    given = args[op.names.index("device")] if "device" in op.names else None
+    return given or _CPU
+
+
+def _spec(v: Value) -> Spec:
+    assert v.spec is not None
+    return v.spec
+
+
+def _stand_ins(args: tuple[Any, ...], make: Any) -> tuple[Any, ...]:
+    def one(a: Any) -> Any:
+        if isinstance(a, Value):
+            return make(a)
+        return tuple(one(v) for v in a) if isinstance(a, (list, tuple)) else a
+
+    return tuple(map(one, args))
+
+
+def _convert(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
+    x = args[0]
+    if op.name == "to_global":
+        if x.spec is None:
+            raise TraceError("to_global of a local tensor inside build(): make it global outside of the graph")
+        placement: Placement = args[1]
+        spec = x.spec.replace(placement=placement, nd_sbp=tuple(args[2]))
+        return (x,) if spec is x.spec else builder.add("to_global", args, [(x.shape, x.dtype, spec, x.device)])
+    raise TraceError(f"{op.name} inside build(): a graph is either local or global as a whole; convert outside of it")
+
+
+def _symbol(a: Any, builder: Builder) -> Any:
+    if isinstance(a, Tensor):
+        return a.value if a.value is not None else builder.capture(a)
+    if isinstance(a, (list, tuple)):
+        return tuple(_symbol(v, builder) for v in a)
+    return a
+
+
+def zeros(like: Tensor, builder: Builder) -> Tensor:
+    """Zeros in the form of a symbol."""
+    value = emit(OPS["zeros_like"], (like.value, None), builder)[0]
+    return of_value(value, value.spec)

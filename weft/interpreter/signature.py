@@ -1,0 +1,184 @@
+"""Which layout an op runs in: the candidate whose inputs cost least to get there; ties go to the less memory.
+
+Pure: from specs and attributes to specs. Eager global and lazy choose by the same function, so a graph's layouts are
+those of the eager program.
+"""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import math
+import warnings
+from dataclasses import dataclass
+from typing import Any
+
+from weft.boxing import planner
+from weft.core import sbp as sbps
+from weft.core.errors import PlacementError, SbpError
+from weft.core.placement import Placement
+from weft.core.sbp import NdSbp, broadcast
+from weft.core.spec import Spec
+from weft.ops.declaration import OPS, Op
+from weft.ops.infer import Form, freeze, infer, thaw
+from weft.ops.notation import Rule, whole
+
+_UNKNOWN: set[str] = set()  # ops whose missing rule was told already
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Signature:
+    """The layout chosen for a call: a spec per flattened operand and per output, hidden ones too."""
+
+    placement: Placement
+    inputs: tuple[Spec, ...]
+    outputs: tuple[Spec, ...]
+    ranked: bool
+
+
+def choose(op: Op, args: tuple[Any, ...]) -> Signature:
+    """The signature of a call. `args` hold a Spec in the place of every tensor."""
+    return _choose(op.name, freeze(args))
+
+
+def flatten(op: Op, args: tuple[Any, ...]) -> list[Any]:
+    """The tensors' stand-ins among the arguments, in order."""
+    flat: list[Any] = []
+    for i in op.operands:
+        value = args[i]
+        if op.params[i].kind == "tensors":
+            flat.extend(v for v in value if v is not None)
+        elif value is not None and not isinstance(value, (int, float, complex)):
+            flat.append(value)
+    return flat
+
+
+def replaced(op: Op, args: tuple[Any, ...], make: Any) -> tuple[Any, ...]:
+    """The arguments with `make(v)` for every tensor's stand-in v."""
+    new = list(args)
+    for i in op.operands:
+        value = args[i]
+        if op.params[i].kind == "tensors":
+            new[i] = tuple(None if v is None else make(v) for v in value)
+        elif value is not None and not isinstance(value, (int, float, complex)):
+            new[i] = make(value)
+    return tuple(new)
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _choose(name: str, frozen: tuple[Any, ...]) -> Signature:
+    op, args = OPS[name], thaw(frozen)
+    specs: list[Spec] = flatten(op, args)
+    placement = _placement(op, args, specs)
+    forms = infer(op, replaced(op, args, lambda s: Form(s.shape, s.dtype)))
+    shapes, outputs = tuple(s.shape for s in specs), tuple(f.shape for f in forms)
+    rules = op.rules(replaced(op, args, lambda s: s.shape), shapes, outputs)
+    wanted = None
+    if op.placed is not None:
+        wanted = sbps.nd(args[op.names.index("sbp")], placement.ndim, len(outputs[0]))
+        if op.random and any(s.kind == "P" for s in wanted):
+            raise SbpError(f"{op.name}: random values can be broadcast or split, not partial; got {sbps.show(wanted)}")
+    if len(rules) == 1 and wanted is None and any(s.kind != "B" for spec in specs for s in spec.nd_sbp):
+        _warn(op, specs)
+    written = _written(op, args)
+    best: tuple[float, float, int] | None = None
+    chosen: tuple[Rule, ...] = (whole(len(specs), len(forms)),) * placement.ndim
+    for order, combination in enumerate(itertools.product(rules, repeat=placement.ndim)):
+        if not _fits(combination, placement):
+            continue
+        ins = [tuple(r.inputs[i] for r in combination) for i in range(len(specs))]
+        if any(ins[i] != specs[i].nd_sbp for i in written):
+            continue
+        outs = [tuple(r.outputs[i] for r in combination) for i in range(len(forms))]
+        if wanted is not None and outs[0] != wanted:
+            continue
+        seconds = sum(_cost(spec, nd_sbp) for spec, nd_sbp in zip(specs, ins, strict=True))
+        if best is not None and seconds > best[0]:
+            continue
+        memory = sum(_share(s, placement, n) for s, n in zip(shapes, ins, strict=True))
+        memory += sum(_share(s, placement, n) for s, n in zip(outputs, outs, strict=True))
+        key = (seconds, memory, order)
+        if best is None or key < best:
+            best, chosen = key, combination
+    if best is None:
+        raise SbpError(
+            f"{op.name}: no layout of the op fits {', '.join(map(str, specs)) or sbps.show(wanted or ())}"
+            + (": an operand that is written can't be moved first" if written else "")
+        )
+    return Signature(
+        placement,
+        tuple(spec.replace(nd_sbp=tuple(r.inputs[i] for r in chosen)) for i, spec in enumerate(specs)),
+        tuple(Spec(f.shape, f.dtype, placement, tuple(r.outputs[i] for r in chosen)) for i, f in enumerate(forms)),
+        any(r.ranked for r in chosen),
+    )
+
+
+def _placement(op: Op, args: tuple[Any, ...], specs: list[Spec]) -> Placement:
+    places = {s.placement for s in specs}
+    if op.placed is not None and args[op.placed] is not None:
+        places.add(args[op.placed])
+    if len(places) > 1:
+        shown = " and ".join(sorted(map(str, places)))
+        raise PlacementError(
+            f"{op.name}: operands lie on different placements, {shown}. "
+            "Move them to one first: x.to_global(placement=..., sbp=...)"
+        )
+    return places.pop()
+
+
+def _fits(combination: tuple[Rule, ...], placement: Placement) -> bool:
+    for rule in combination:
+        if rule.even:
+            ranks = math.prod(n for n, r in zip(placement.shape, combination, strict=True) if r is rule)
+            if any(size % ranks for size in rule.even):
+                return False
+            # another axis that splits the same dimension under another rule would cut across the groups
+            if any(r is not rule and _shares(r, rule) for r in combination):
+                return False
+    return True
+
+
+def _shares(a: Rule, b: Rule) -> bool:
+    return any(x.dim >= 0 and x is y for x, y in zip((*a.inputs, *a.outputs), (*b.inputs, *b.outputs), strict=True))
+
+
+def _written(op: Op, args: tuple[Any, ...]) -> list[int]:
+    if not op.writes:
+        return []
+    found, at = [], 0
+    for i in op.operands:
+        value = args[i]
+        if op.params[i].kind == "tensors":
+            count = sum(v is not None for v in value)
+        else:
+            count = int(isinstance(value, Spec))
+        if i in op.writes:
+            found.extend(range(at, at + count))
+        at += count
+    return found
+
+
+def _cost(spec: Spec, nd_sbp: NdSbp) -> float:
+    if spec.nd_sbp == nd_sbp:
+        return 0.0
+    return planner.cost(spec.shape, spec.dtype, spec.placement, spec.nd_sbp, spec.placement, nd_sbp)
+
+
+def _share(shape: tuple[int, ...], placement: Placement, nd_sbp: NdSbp) -> float:
+    total = float(math.prod(shape))
+    for n, s in zip(placement.shape, nd_sbp, strict=True):
+        if s.kind == "S":
+            total /= n
+    return total
+
+
+def _warn(op: Op, specs: list[Spec]) -> None:
+    if op.name in _UNKNOWN or op.dynamic:
+        return
+    _UNKNOWN.add(op.name)
+    moved = sum(s.bytes for s in specs if any(x is not broadcast for x in s.nd_sbp))
+    warnings.warn(
+        f"{op.name} has no layout rule for {', '.join(map(str, specs))}: its operands are made whole on every rank "
+        f"({moved:,} bytes). Give the op a layout to avoid that",
+        stacklevel=2,
+    )

@@ -1,0 +1,66 @@
+"""Which interpreter runs a call: lazy while a graph is being traced, else global or local after its operands."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.core.dispatch import here
+from weft.core.errors import PlacementError
+from weft.interpreter import eager_global, eager_local, lazy
+from weft.ops.declaration import Op
+from weft.ops.explain import call_text, check_arguments
+from weft.tensor.tensor import Tensor
+
+
+def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
+    """Every output of the call, the hidden ones too, without gradients; and the arguments as they were used."""
+    if here.trace is not None:
+        return lazy.run(op, args, here.trace)
+    if is_global(op, args):
+        return eager_global.run(op, args)
+    return eager_local.run(op, args)
+
+
+def compose(op: Op, args: tuple[Any, ...]) -> Any:
+    """The outputs of the composition that stands in for this op on these operands, or NotImplemented."""
+    if op.composition is None or not is_global(op, args):
+        return NotImplemented
+    return op.composition(*args)
+
+
+def is_global(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether the operands are global; a mix of global and local ones is refused."""
+    if op.conversion:
+        return True
+    kinds = set()
+    for t in tensors(op, args):
+        kinds.add(t.spec is not None)
+    if op.placed is not None and args[op.placed] is not None:
+        kinds.add(True)
+    if len(kinds) == 2:
+        check_arguments(op, args)
+        raise PlacementError(
+            f"{op.name}: some operands are global and some are local: {call_text(op, args)}.\n"
+            "Make the local ones global, x.to_global(placement=..., sbp=...), or the global ones local, x.to_local()"
+        )
+    return True in kinds
+
+
+def tensors(op: Op, args: tuple[Any, ...]) -> list[Tensor]:
+    """The tensors among the operands, lists opened. Anything else in an operand's place is refused by name."""
+    found: list[Tensor] = []
+    for i in op.operands:
+        value = args[i]
+        if isinstance(value, Tensor):
+            found.append(value)
+        elif op.params[i].kind == "tensors" and isinstance(value, (list, tuple)):
+            found.extend(t for t in value if isinstance(t, Tensor))
+            if any(t is not None and not isinstance(t, Tensor) for t in value):
+                check_arguments(op, args)
+        elif (value is not None and not isinstance(value, (int, float, complex))) or op.params[i].kind == "tensor":
+            check_arguments(op, args)
+    return found
+
+
+def lazy_zeros(like: Tensor) -> Tensor:
+    return lazy.zeros(like, here.trace)

@@ -1,0 +1,72 @@
+"""A job: the logical graph of one nn.Graph, in the order of the program. Text prints it; `verify` checks it."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.core.errors import CompileError
+from weft.job.value import Node, Value
+
+SPECIAL = ("input", "variable", "output", "unpack", "accumulate", "pack", "boxing", "to_global", "host")
+
+
+class Job:
+    """Nodes in order. A value's producer stands before its readers; writes of variables keep the program's order."""
+
+    def __init__(self, name: str) -> None:
+        self.name = name
+        self.nodes: list[Node] = []
+        self.variables: dict[Value, Any] = {}  # to the tensors whose memory they are
+        self.producer: dict[Value, Node] = {}
+        self.micro_batches = 1
+
+    def append(self, node: Node) -> None:
+        self.nodes.append(node)
+        for v in node.outputs:
+            self.producer[v] = node
+
+    def insert(self, at: int, node: Node) -> None:
+        self.nodes.insert(at, node)
+        for v in node.outputs:
+            self.producer[v] = node
+
+    def is_micro(self, v: Value) -> bool:
+        return self.producer[v].micro
+
+    @property
+    def inputs(self) -> list[Value]:
+        return [n.outputs[0] for n in self.nodes if n.op == "input"]
+
+    @property
+    def outputs(self) -> list[Node]:
+        return [n for n in self.nodes if n.op == "output"]
+
+    def readers(self) -> dict[Value, list[Node]]:
+        found: dict[Value, list[Node]] = {v: [] for n in self.nodes for v in n.outputs}
+        for n in self.nodes:
+            for v in n.operands():
+                found[v].append(n)
+        return found
+
+    def rebuild(self, nodes: list[Node]) -> None:
+        """Put another list of nodes in place."""
+        self.nodes = nodes
+        self.producer = {v: n for n in nodes for v in n.outputs}
+        self.variables = {v: t for v, t in self.variables.items() if v in self.producer}
+
+    def verify(self) -> None:
+        """Every operand is produced before it is read; names are unique; micro values leave through accumulate or pack."""
+        seen: set[Value] = set()
+        names: set[str] = set()
+        for n in self.nodes:
+            if n.name in names:
+                raise CompileError(f"job {self.name}: two nodes are called {n.name}")
+            names.add(n.name)
+            for v in n.operands():
+                if v not in seen:
+                    raise CompileError(f"job {self.name}: {n.name} reads {v}, which nothing before it produces")
+                if self.producer[v].micro and not n.micro and n.op not in ("accumulate", "pack"):
+                    raise CompileError(
+                        f"job {self.name}: {n.name} runs once a launch but reads {v}, made per micro-batch"
+                    )
+            seen.update(n.outputs)

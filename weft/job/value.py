@@ -1,0 +1,79 @@
+"""What a job is made of: values, and the nodes that compute them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import torch
+
+from weft.core.device import Device
+from weft.core.dtype import DType
+from weft.core.spec import Spec
+
+
+class Value:
+    """A symbol: the result of a node. Global values have a spec; local ones a shape, a dtype and a device."""
+
+    __slots__ = ("name", "shape", "dtype", "spec", "device", "_meta")
+
+    def __init__(self, name: str, shape: tuple[int, ...], dtype: DType, spec: Spec | None, device: Device) -> None:
+        self.name, self.shape, self.dtype, self.spec, self.device = name, shape, dtype, spec, device
+        self._meta: torch.Tensor | None = None
+
+    @property
+    def meta(self) -> torch.Tensor:
+        """A torch tensor of this form without data."""
+        if self._meta is None:
+            self._meta = torch.empty(self.shape, dtype=self.dtype.torch, device="meta")
+        return self._meta
+
+    @property
+    def form(self) -> str:
+        if self.spec is not None:
+            return repr(self.spec)
+        return f"{self.dtype.name}[{','.join(map(str, self.shape))}] {self.device}"
+
+    def __repr__(self) -> str:
+        return f"%{self.name}"
+
+
+@dataclass(eq=False, slots=True)
+class Node:
+    """One call in a job. `args` hold values in the places of tensors.
+
+    micro     it runs once per micro-batch, not once per launch
+    ranked    its kernel must know which part it works on
+    scope     the module it was called in; at: the user's line
+    """
+
+    name: str
+    op: str
+    args: tuple[Any, ...]
+    outputs: tuple[Value, ...]
+    scope: str = ""
+    at: str = ""
+    micro: bool = False
+    ranked: bool = False
+    stage: int | None = None
+    extra: dict[str, Any] = field(default_factory=dict)
+
+    def operands(self) -> list[Value]:
+        """The values it reads, in order."""
+        found: list[Value] = []
+        for a in self.args:
+            if isinstance(a, Value):
+                found.append(a)
+            elif isinstance(a, (list, tuple)):
+                found.extend(v for v in a if isinstance(v, Value))
+        return found
+
+    def replace_operands(self, table: dict[Value, Value]) -> None:
+        def swap(a: Any) -> Any:
+            if isinstance(a, Value):
+                return table.get(a, a)
+            if isinstance(a, (list, tuple)):
+                return tuple(swap(v) for v in a)
+            return a
+
+        self.args = tuple(map(swap, self.args))

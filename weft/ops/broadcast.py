@@ -1,0 +1,91 @@
+"""Sums that undo broadcasting: what the gradients of element-wise ops end with."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from weft.ops.declaration import Size, op
+
+
+@op(linear="x", shape_of="shape")
+def sum_to(x: Tensor, shape: Size) -> Tensor:
+    """Sum over the dimensions along which `shape` was broadcast to x's.
+
+    >>> flow._C.sum_to(flow.ones(2, 3), (3,)).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    return x.sum_to_size(tuple(shape))
+
+
+@sum_to.layout
+def _(x, shape):
+    return _undo(x, shape)
+
+
+def _undo(x: tuple[int, ...], shape: Size) -> str:
+    names = [f"a{i}" for i in range(len(x))]
+    kept = names[len(x) - len(shape) :]
+    out = ["1" if n == 1 and m != 1 else a for a, n, m in zip(kept, shape, x[len(x) - len(shape) :], strict=True)]
+    return f"{' '.join(names)} -> {' '.join(out)}"
+
+
+@sum_to.grad
+def _(dy, x_shape):
+    return expand(dy, x_shape)
+
+
+@sum_to.samples
+def _(rand):
+    yield rand(4, 6), (6,)
+    yield rand(4, 6), (4, 1)
+    yield rand(3, 4, 6), (4, 1)
+
+
+@op(linear="x", shape_of="shape", view=True)
+def expand(x: Tensor, shape: Size) -> Tensor:
+    """x seen as a larger shape, without copying; -1 keeps a dimension.
+
+    >>> flow.expand(flow.tensor([[1.], [2.]]), (2, 3)).tolist()
+    [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
+    """
+    return x.expand(tuple(shape))
+
+
+@expand.layout
+def _(x, shape):
+    full = _full(x, shape)
+    names = [f"a{i}" for i in range(len(full))]
+    kept = names[len(full) - len(x) :]
+    ins = ["1" if n == 1 and m != 1 else a for a, n, m in zip(kept, x, full[len(full) - len(x) :], strict=True)]
+    made_up = [
+        a if i >= len(full) - len(x) and ins[i - len(full) + len(x)] == a else f"{a}!" for i, a in enumerate(names)
+    ]
+    return f"{' '.join(ins)} -> {' '.join(made_up)}"
+
+
+def _full(x: tuple[int, ...], shape: Size) -> tuple[int, ...]:
+    lead = len(shape) - len(x)
+    return tuple(x[i - lead] if n == -1 else n for i, n in enumerate(shape))
+
+
+@expand.grad
+def _(dy, x_shape):
+    return sum_to(dy, tuple(x_shape))
+
+
+@expand.samples
+def _(rand):
+    yield rand(4, 1), (4, 6)
+    yield rand(6), (4, 6)
+
+
+def fit(g: Any, shape: Any) -> Any:
+    """A gradient summed to the shape of the operand it belongs to; None for a number."""
+    if shape is None:
+        return None
+    now = g.blob.now
+    if (now.shape if now is not None else g.shape) == shape:
+        return g
+    return sum_to(g, tuple(shape))

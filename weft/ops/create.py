@@ -1,0 +1,142 @@
+"""Ops that make tensors from nothing but attributes. With a placement they make global ones, each rank its own part."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from weft.core.device import Device
+from weft.core.dtype import DType
+from weft.core.placement import Placement
+from weft.core.random import generator
+from weft.core.sbp import NdSbp
+from weft.ops.declaration import Scalar, Size, op
+from weft.ops.shape import axes
+
+CPU = torch.device("cpu")
+
+
+def _made(size: Size) -> str:
+    """Any split will do: every rank makes its own part."""
+    return f" -> {' '.join(axes(len(size)))}"
+
+
+def _on(device: Device | None) -> torch.device:
+    return CPU if device is None else device.torch
+
+
+@op(shape_of="size")
+def full(
+    size: Size, value: Scalar, dtype: DType, device: Device | None = None,
+    placement: Placement | None = None, sbp: NdSbp | None = None,
+) -> Tensor:  # fmt: skip
+    """A tensor filled with one value."""
+    return torch.full(tuple(size), value, dtype=dtype.torch, device=_on(device))
+
+
+@full.out
+def _(y, size, value, dtype, device, placement, sbp):
+    y.fill_(value)
+
+
+@op(shape_of="size")
+def empty(
+    size: Size, dtype: DType, device: Device | None = None, placement: Placement | None = None, sbp: NdSbp | None = None
+) -> Tensor:
+    """A tensor of whatever the memory held."""
+    return torch.empty(tuple(size), dtype=dtype.torch, device=_on(device))
+
+
+@op()
+def arange(
+    start: Scalar, end: Scalar, step: Scalar, dtype: DType, device: Device | None = None,
+    placement: Placement | None = None, sbp: NdSbp | None = None,
+) -> Tensor:  # fmt: skip
+    """start, start + step, ... below end."""
+    return torch.arange(start, end, step, dtype=dtype.torch, device=_on(device))
+
+
+@op(shape_of="size", random=True)
+def randn(
+    size: Size, dtype: DType, device: Device | None = None, placement: Placement | None = None, sbp: NdSbp | None = None
+) -> Tensor:
+    """Draws from the normal distribution."""
+    return torch.randn(tuple(size), dtype=dtype.torch, device=_on(device), generator=generator(_on(device)))
+
+
+@op(shape_of="size", random=True)
+def rand(
+    size: Size, dtype: DType, device: Device | None = None, placement: Placement | None = None, sbp: NdSbp | None = None
+) -> Tensor:
+    """Draws from the uniform distribution over [0, 1)."""
+    return torch.rand(tuple(size), dtype=dtype.torch, device=_on(device), generator=generator(_on(device)))
+
+
+@op(shape_of="size", random=True)
+def randint(
+    low: int, high: int, size: Size, dtype: DType, device: Device | None = None,
+    placement: Placement | None = None, sbp: NdSbp | None = None,
+) -> Tensor:  # fmt: skip
+    """Draws integers from low to high - 1."""
+    return torch.randint(
+        low, high, tuple(size), dtype=dtype.torch, device=_on(device), generator=generator(_on(device))
+    )
+
+
+@op(random=True)
+def randperm(
+    n: int, dtype: DType, device: Device | None = None, placement: Placement | None = None, sbp: NdSbp | None = None
+) -> Tensor:
+    """The numbers below n in a random order."""
+    return torch.randperm(n, dtype=dtype.torch, device=_on(device), generator=generator(_on(device)))
+
+
+@op(shape_of="size", random=True)
+def keep_mask(
+    size: Size, p: float, dtype: DType, device: Device | None = None,
+    placement: Placement | None = None, sbp: NdSbp | None = None,
+) -> Tensor:  # fmt: skip
+    """1 / (1 - p) where a draw says keep, 0 with probability p: what dropout multiplies by."""
+    mask = torch.empty(tuple(size), dtype=dtype.torch, device=_on(device))
+    mask.bernoulli_(1.0 - p, generator=generator(_on(device)))
+    return mask.div_(1.0 - p) if p < 1 else mask
+
+
+for _declared in (full, empty, randn, rand, randint, keep_mask):
+    _declared.layout_function = lambda *args, _at=_declared.names.index("size"): _made(args[_at])
+
+
+def _like(name: str, kernel, doc: str):
+    def body(x: Tensor, dtype: DType | None = None) -> Tensor:
+        return kernel(x, dtype=None if dtype is None else dtype.torch)
+
+    body.__name__, body.__doc__ = name, doc
+    declared = op("... -> ...")(body)
+    declared.samples(lambda r: [(r(4, 6),)] if name != "empty_like" else [])
+    return declared
+
+
+ones_like = _like(
+    "ones_like", torch.ones_like, "Ones in x's form.\n\n>>> flow.ones_like(flow.zeros(2)).tolist()\n[1.0, 1.0]"
+)
+zeros_like = _like(
+    "zeros_like", torch.zeros_like, "Zeros in x's form.\n\n>>> flow.zeros_like(flow.ones(2)).tolist()\n[0.0, 0.0]"
+)
+empty_like = _like("empty_like", torch.empty_like, "A tensor in x's form, of whatever the memory held.")
+ones_like.out(lambda y, x, dtype: y.fill_(1))
+zeros_like.out(lambda y, x, dtype: y.zero_())
+
+
+@op("... -> ...")
+def full_like(x: Tensor, value: Scalar, dtype: DType | None = None) -> Tensor:
+    """One value in x's form.
+
+    >>> flow.full_like(flow.ones(2), 7.).tolist()
+    [7.0, 7.0]
+    """
+    return torch.full_like(x, value, dtype=None if dtype is None else dtype.torch)
+
+
+@full_like.samples
+def _(rand):
+    yield rand(4, 6), 2.5

@@ -1,0 +1,274 @@
+"""What an op is: one declaration that says everything the rest of the system needs.
+
+    @op("m k, k n -> m n", linear="a b")
+    def matmul(a: Tensor, b: Tensor) -> Tensor:      # parameters annotated Tensor are operands, the others attributes
+        return torch.mm(a, b)                        # the kernel, on local torch tensors
+
+    @matmul.grad
+    def _(dy, a, b): ...                             # its parameter names say what to save
+
+The decorators hang the rest on it: `grad`, `samples`, `out` (the kernel into given memory), `inplace`, `ranked` (the
+kernel that knows its part), `instead` (a composition for layouts that one kernel can't do), `layout`.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
+
+from weft.core.dispatch import hooks
+from weft.ops import notation
+from weft.ops.notation import Rule
+
+OPS: Final[dict[str, Op]] = {}
+
+OPERAND_KINDS: Final = {
+    "Tensor": "tensor",
+    "Tensor | None": "optional",
+    "Tensor | Scalar": "operand",
+    "Scalar | Tensor": "operand",
+    "Sequence[Tensor]": "tensors",
+    "Sequence[Tensor | None]": "tensors",
+}
+
+Scalar = float | int | bool | complex
+Size = Sequence[int]
+REQUIRED: Final = inspect.Parameter.empty
+
+
+@dataclass(frozen=True, slots=True)
+class Param:
+    """One parameter of an op. `kind`: tensor, operand (tensor or number), optional, tensors, or attribute."""
+
+    name: str
+    kind: str
+    type: str
+    default: Any
+    keyword_only: bool
+
+    @property
+    def required(self) -> bool:
+        return self.default is REQUIRED
+
+
+@dataclass(frozen=True, slots=True)
+class Where:
+    """What a ranked kernel knows of its part: per operand (flattened) and output, the box it holds of which shape."""
+
+    inputs: tuple[tuple[tuple[int, int], ...], ...]
+    input_shapes: tuple[tuple[int, ...], ...]
+    outputs: tuple[tuple[tuple[int, int], ...], ...]
+    output_shapes: tuple[tuple[int, ...], ...]
+
+
+class Op:
+    """A declared op: immutable once its module is imported. Call it, or read what it says of itself."""
+
+    def __init__(
+        self, kernel: Callable[..., Any], layout: str | None, linear: str, returns: str, reduce: str,
+        view: bool, random: bool, dynamic: bool, writes: str, shape_of: str, conversion: bool,
+    ) -> None:  # fmt: skip
+        self.name = self.__name__ = kernel.__name__.rstrip("_") if kernel.__name__.endswith("__") else kernel.__name__
+        self.__doc__, self.__module__, self.__wrapped__ = kernel.__doc__, kernel.__module__, kernel
+        self.kernel, self.notation, self.reduce = kernel, layout, reduce
+        self.view, self.random, self.dynamic, self.conversion = view, random, dynamic, conversion
+        self.params = tuple(_params(kernel))
+        self.names = tuple(p.name for p in self.params)
+        self.operands = tuple(i for i, p in enumerate(self.params) if p.kind != "attribute")
+        self.keywords = tuple(p.name for p in self.params if p.keyword_only)
+        self.placed = self.names.index("placement") if "placement" in self.names else None
+        self.writes = tuple(self.names.index(n) for n in writes.split())
+        self.shape_of = shape_of  # the attribute that tells the logical shape of the output, hence local per rank
+        visible, _, hidden = returns.partition("|")
+        every = visible.split() + hidden.split()
+        self.returns = tuple(n.rstrip("*") for n in every)
+        self.differentiable = tuple(not n.endswith("*") for n in every)
+        self.visible = len(visible.split())
+        self.linear = tuple(tuple(g.split("+")) for g in linear.split())
+        self.vjp: Callable[..., Any] | None = None
+        self.saves: tuple[tuple[str, int], ...] = ()
+        self.layout_function: Callable[..., str | Iterable[Rule]] | None = None
+        self.sample_function: Callable[..., Iterable[Any]] | None = None
+        self.out_kernel: Callable[..., Any] | None = None
+        self.inplace_kernel: Callable[..., Any] | None = None
+        self.ranked_kernel: Callable[..., Any] | None = None
+        self.scatter: Callable[..., Any] | None = None
+        self.composition: Callable[..., Any] | None = None
+        self.entry: Callable[..., Any] = self._first_call
+
+    def _first_call(self, *args: Any, **kwargs: Any) -> Any:
+        self.entry = hooks.road(self)
+        return self.entry(*args, **kwargs)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.entry(*args, **kwargs)
+
+    def __repr__(self) -> str:
+        return f"<op {self.name}>"
+
+    # ---- what hangs on a declaration ---------------------------------------------------------------
+
+    def grad(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """The gradient, in terms of public ops. Its parameter names say what to save.
+
+        `dy` (or `d<output>`), operands, outputs, attributes, `<operand>_shape` (None for a number), and `needs`: which
+        of the flattened operands want a gradient.
+        """
+        self.vjp = f
+        gradients = self._gradient_names()
+        saves = []
+        for name in inspect.signature(f).parameters:
+            if name in gradients:
+                saves.append(("gradient", gradients[name]))
+            elif name == "needs":
+                saves.append(("needs", 0))
+            elif name in self.names:
+                place = self.names.index(name)
+                saves.append(("operand" if place in self.operands else "attribute", place))
+            elif name.endswith("_shape") and name.removesuffix("_shape") in self.names:
+                saves.append(("shape", self.names.index(name.removesuffix("_shape"))))
+            elif name.endswith(("_placement", "_sbp")) and name.rpartition("_")[0] in self.names:
+                operand, _, what = name.rpartition("_")
+                saves.append((what, self.names.index(operand)))
+            elif name.endswith("_shapes") and name.removesuffix("_shapes") in self.names:
+                saves.append(("shapes", self.names.index(name.removesuffix("_shapes"))))
+            elif name.endswith("_dtype") and name.removesuffix("_dtype") in self.names:
+                saves.append(("dtype", self.names.index(name.removesuffix("_dtype"))))
+            elif name in self.returns:
+                saves.append(("output", self.returns.index(name)))
+            else:
+                raise TypeError(
+                    f"{self.name}.grad asks for {name!r}; there are {[*gradients, *self.names, *self.returns]}"
+                )
+        self.saves = tuple(saves)
+        return f
+
+    def _gradient_names(self) -> dict[str, int]:
+        return {f"d{n}": i for i, n in enumerate(self.returns)} | ({"dy": 0} if self.visible == 1 else {})
+
+    def samples(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """Rows for the generic test: `f(rand)` yields argument tuples, or (args, kwargs)."""
+        self.sample_function = f
+        return f
+
+    def layout(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """From the shapes of the operands and the attributes, by name, to a notation or to rules."""
+        self.layout_function = f
+        return f
+
+    def out(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """The kernel that writes into given memory: `f(out, *args)`, or `f((out, ...), *args)` for several outputs."""
+        self.out_kernel = f
+        return f
+
+    def inplace(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """The kernel that overwrites the first operand: makes `name_` and `inplace=True`."""
+        self.inplace_kernel = f
+        return f
+
+    def ranked(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """The kernel for layouts marked `@`: `f(where, *args)`."""
+        self.ranked_kernel = f
+        return f
+
+    def scattered(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """For a view: its base with the view's part replaced, `f(base, part, **attributes)`, in terms of public ops."""
+        self.scatter = f
+        return f
+
+    def instead(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """For global operands: a composition of public ops to use in this op's stead, or NotImplemented."""
+        self.composition = f
+        return f
+
+    # ---- reading it ----------------------------------------------------------------------------------
+
+    def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
+        """Complete positional arguments, or a TypeError like Python's."""
+        n = len(self.params)
+        if len(args) > n:
+            raise TypeError(f"{self.name}() takes {n} positional arguments but {len(args)} were given")
+        bound = list(args)
+        for p in self.params[len(args) :]:
+            if p.name in kwargs:
+                bound.append(kwargs[p.name])
+            elif p.required:
+                raise TypeError(f"{self.name}() missing required argument {p.name}")
+            else:
+                bound.append(p.default)
+        used = sum(p.name in kwargs for p in self.params[len(args) :])
+        if used != len(kwargs):
+            unknown = [k for k in kwargs if k not in self.names]
+            twice = [k for k in kwargs if k in self.names[: len(args)]]
+            raise TypeError(
+                f"{self.name}() got an unexpected argument {unknown[0]!r}"
+                if unknown
+                else f"{self.name}() got several values for argument {twice[0]!r}"
+            )
+        return tuple(bound)
+
+    def rules(
+        self, args: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], outputs: tuple[tuple[int, ...], ...]
+    ) -> tuple[Rule, ...]:
+        """Every legal layout on one axis. `args` has shapes in the places of tensors; `shapes` are the same, flattened."""
+        described: str | Iterable[Rule] | None
+        described = self.layout_function(*args) if self.layout_function else self.notation
+        found = [notation.whole(len(shapes), len(outputs))]
+        if isinstance(described, str):
+            found.extend(notation.rules(described, shapes, outputs, self.reduce)[1:])
+        elif described is not None:
+            found.extend(described)
+        groups = []
+        places = self._places(args)
+        for group in self.linear:
+            members = tuple(place for name in group for place in places.get(name, ()))
+            if members and all(places.get(name) for name in group):
+                groups.append(members)
+        found.extend(notation.linear(tuple(groups), len(shapes), len(outputs)))
+        return tuple(dict.fromkeys(found))
+
+    def _places(self, args: tuple[Any, ...]) -> dict[str, tuple[int, ...]]:
+        """Which flattened operands each parameter stands for."""
+        places, at = {}, 0
+        for i in self.operands:
+            value, p = args[i], self.params[i]
+            count = sum(v is not None for v in value) if p.kind == "tensors" else int(isinstance(value, tuple))
+            places[p.name] = tuple(range(at, at + count))
+            at += count
+        return places
+
+
+def op(
+    layout: str | None = None, *, linear: str = "", returns: str = "y", reduce: str = "sum", view: bool = False,
+    random: bool = False, dynamic: bool = False, writes: str = "", shape_of: str = "",
+    conversion: bool = False,
+) -> Callable[[Callable[..., Any]], Op]:  # fmt: skip
+    """Declare an op.
+
+    layout     axis notation (`ops/notation.py`); None with no `.layout` function: whole operands only
+    linear     groups of operands that a partial sum passes through: "a b" one at a time, "a+b" together
+    returns    output names; those after `|` are for the gradient only; `*` marks what has no gradient
+    reduce     how outputs that lack a split axis combine: sum, max or min
+    view       the output shares memory with the first operand
+    random     draws from the generator; dynamic: the output's shape depends on data
+    writes     operands that the kernel overwrites
+    shape_of   the attribute that holds the output's logical shape
+    conversion between local and global, or between layouts: done by boxing, not by a kernel
+    """
+
+    def declare(kernel: Callable[..., Any]) -> Op:
+        declared = Op(kernel, layout, linear, returns, reduce, view, random, dynamic, writes, shape_of, conversion)
+        assert declared.name not in OPS, f"{declared.name} is declared twice"
+        OPS[declared.name] = declared
+        return declared
+
+    return declare
+
+
+def _params(kernel: Callable[..., Any]) -> Iterable[Param]:
+    for p in inspect.signature(kernel).parameters.values():
+        assert p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY), f"{kernel.__name__}: no *args in a declaration"
+        kind = OPERAND_KINDS.get(str(p.annotation), "attribute")
+        yield Param(p.name, kind, str(p.annotation), p.default, p.kind is p.KEYWORD_ONLY)

@@ -1,0 +1,403 @@
+"""Element-wise ops: tables, one line where one line says it all."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.core.dtype import DType
+from weft.ops.broadcast import fit
+from weft.ops.declaration import Op, Scalar, op
+
+aten = torch.ops.aten
+
+
+def unary(
+    name: str, kernel: Callable[..., Any], doc: str, *, inplace: Callable[..., Any] | None = None, linear: bool = False,
+    out: bool = True, positive: bool = False,
+) -> Op:  # fmt: skip
+    """Declare y = kernel(x), element by element. `positive`: its samples must be above zero."""
+
+    def body(x: Tensor) -> Tensor:
+        return kernel(x)
+
+    body.__name__, body.__doc__ = name, doc
+    declared = op("... -> ...", linear="x" if linear else "")(body)
+    if out:
+        declared.out(lambda y, x: kernel(x, out=y))
+    if inplace is not None:
+        declared.inplace(lambda x: inplace(x))
+    declared.samples(lambda rand: [(rand(4, 6).abs() + 0.5 if positive else rand(4, 6),)])
+    return declared
+
+
+def binary(
+    name: str, kernel: Callable[..., Any], doc: str, *, linear: str = "", inplace: Callable[..., Any] | None = None,
+    positive: bool = False, scalar: bool = True,
+) -> Op:  # fmt: skip
+    """Declare y = kernel(a, b) with broadcasting and promotion; b, or a, may be a number."""
+
+    def body(a: Tensor | Scalar, b: Tensor | Scalar) -> Tensor:
+        return kernel(a, b)
+
+    body.__name__, body.__doc__ = name, doc
+    body.__annotations__ = {"a": "Tensor | Scalar", "b": "Tensor | Scalar", "return": "Tensor"}
+    declared = op("..., ... -> ...", linear=linear)(body)
+    declared.out(lambda y, a, b: kernel(a, b, out=y))
+    if inplace is not None:
+        declared.inplace(lambda a, b: inplace(a, b))
+
+    def samples(rand: Any) -> Any:
+        def make(*shape: int) -> Any:
+            return rand(*shape).abs() + 0.5 if positive else rand(*shape)
+
+        yield make(4, 6), make(4, 6)
+        yield make(4, 6), make(6)
+        yield make(4, 1), make(4, 6)
+        if scalar:
+            yield make(4, 6), 2.0
+            yield 1.5, make(4, 6)
+
+    declared.samples(samples)
+    return declared
+
+
+# ---- arithmetic --------------------------------------------------------------------------------------
+
+add = binary("add", torch.add, "a + b, element by element.\n\n>>> flow.add(flow.ones(2), 1).tolist()\n[2.0, 2.0]", linear="a+b", inplace=lambda a, b: a.add_(b))  # fmt: skip
+
+
+@add.grad
+def _(dy, a_shape, b_shape):
+    return fit(dy, a_shape), fit(dy, b_shape)
+
+
+sub = binary("sub", torch.sub, "a - b, element by element.", linear="a+b", inplace=lambda a, b: a.sub_(b))
+sub.out(lambda y, a, b: torch.sub(a, b, out=y) if isinstance(a, Tensor) else torch.rsub(b, a, out=y))
+
+
+@sub.grad
+def _(dy, a_shape, b_shape, needs):
+    return fit(dy, a_shape) if needs[0] else None, fit(neg(dy), b_shape) if needs[1] else None
+
+
+mul = binary("mul", torch.mul, "a * b, element by element.", linear="a b", inplace=lambda a, b: a.mul_(b))
+
+
+@mul.grad
+def _(dy, a, b, a_shape, b_shape, needs):
+    return fit(mul(dy, b), a_shape) if needs[0] else None, fit(mul(dy, a), b_shape) if needs[1] else None
+
+
+div = binary("div", torch.div, "a / b, element by element; integers give floats.", linear="a", inplace=lambda a, b: a.div_(b), positive=True)  # fmt: skip
+
+
+@div.grad
+def _(dy, a, b, a_shape, b_shape, needs):
+    da = div(dy, b)
+    return fit(da, a_shape) if needs[0] else None, fit(neg(mul(da, div(a, b))), b_shape) if needs[1] else None
+
+
+pow = binary("pow", torch.pow, "a to the power b, element by element.", inplace=lambda a, b: a.pow_(b), positive=True)
+
+
+@pow.grad
+def _(dy, a, b, y, a_shape, b_shape, needs):
+    da = db = None
+    if needs[0]:
+        da = fit(mul(dy, mul(pow(a, b - 1), b)), a_shape)
+    if needs[1]:
+        db = fit(mul(dy, mul(y, log(a) if a_shape is not None else _log_number(a))), b_shape)
+    return da, db
+
+
+def _log_number(a: Any) -> float:
+    return torch.log(torch.tensor(a, dtype=torch.float64)).item()
+
+
+maximum = binary("maximum", torch.maximum, "The larger of a and b, element by element.", scalar=False)
+minimum = binary("minimum", torch.minimum, "The smaller of a and b, element by element.", scalar=False)
+
+
+@maximum.grad
+def _(dy, a, b, a_shape, b_shape):
+    return _share(dy, a, b, a_shape, b_shape)
+
+
+@minimum.grad
+def _(dy, a, b, a_shape, b_shape):
+    return _share(dy, b, a, a_shape, b_shape)
+
+
+def _share(dy: Any, larger: Any, smaller: Any, a_shape: Any, b_shape: Any) -> Any:
+    """The gradient goes where the value came from; ties share it."""
+    tie = mul(cast(eq(larger, smaller), dy.dtype), 0.5)
+    first = add(cast(gt(larger, smaller), dy.dtype), tie)
+    return fit(mul(dy, first), a_shape), fit(mul(dy, sub(1.0, first)), b_shape)
+
+
+def _comparison(name: str, kernel: Callable[..., Any], doc: str) -> Op:
+    declared = binary(name, kernel, doc)
+    declared.out_kernel = None
+    return declared
+
+
+eq = _comparison("eq", torch.eq, "Whether a equals b, element by element.")
+ne = _comparison("ne", torch.ne, "Whether a differs from b, element by element.")
+lt = _comparison("lt", torch.lt, "Whether a is less than b, element by element.")
+le = _comparison("le", torch.le, "Whether a is at most b, element by element.")
+gt = _comparison("gt", torch.gt, "Whether a is greater than b, element by element.")
+ge = _comparison("ge", torch.ge, "Whether a is at least b, element by element.")
+
+# ---- one operand -------------------------------------------------------------------------------------
+
+neg = unary("neg", torch.neg, "-x.", linear=True, inplace=torch.neg_)
+
+
+@neg.grad
+def _(dy):
+    return neg(dy)
+
+
+relu = unary("relu", torch.relu, "max(x, 0), element by element.\n\n>>> flow.relu(flow.tensor([-1., 2.])).tolist()\n[0.0, 2.0]", inplace=torch.relu_, out=False)  # fmt: skip
+relu.out(lambda y, x: torch.clamp_min(x, 0, out=y))
+
+
+@relu.grad
+def _(dy, y):
+    return relu_grad(dy, y)
+
+
+@op("..., ... -> ...", linear="dy", returns="dx")
+def relu_grad(dy: Tensor, y: Tensor) -> Tensor:
+    """dy where y is above zero.
+
+    >>> flow._C.relu_grad(flow.ones(2), flow.tensor([0., 3.])).tolist()
+    [0.0, 1.0]
+    """
+    return aten.threshold_backward(dy, y, 0)
+
+
+relu_grad.out(lambda dx, dy, y: aten.threshold_backward.grad_input(dy, y, 0, grad_input=dx))
+
+
+@relu_grad.grad
+def _(ddx, y):
+    return relu_grad(ddx, y), None
+
+
+@relu_grad.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6)
+
+
+exp = unary("exp", torch.exp, "e to the power x.", inplace=torch.exp_)
+
+
+@exp.grad
+def _(dy, y):
+    return mul(dy, y)
+
+
+log = unary("log", torch.log, "The natural logarithm.", positive=True, inplace=torch.log_)
+
+
+@log.grad
+def _(dy, x):
+    return div(dy, x)
+
+
+sqrt = unary("sqrt", torch.sqrt, "The square root.", positive=True, inplace=torch.sqrt_)
+
+
+@sqrt.grad
+def _(dy, y):
+    return div(mul(dy, 0.5), y)
+
+
+rsqrt = unary("rsqrt", torch.rsqrt, "One over the square root.", positive=True, inplace=torch.rsqrt_)
+
+
+@rsqrt.grad
+def _(dy, y):
+    return mul(mul(dy, -0.5), mul(y, mul(y, y)))
+
+
+square = unary("square", torch.square, "x * x.", inplace=torch.square_)
+
+
+@square.grad
+def _(dy, x):
+    return mul(mul(dy, 2.0), x)
+
+
+tanh = unary("tanh", torch.tanh, "The hyperbolic tangent.", inplace=torch.tanh_)
+
+
+@tanh.grad
+def _(dy, y):
+    return mul(dy, sub(1.0, mul(y, y)))
+
+
+sigmoid = unary("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", inplace=torch.sigmoid_)
+
+
+@sigmoid.grad
+def _(dy, y):
+    return mul(dy, mul(y, sub(1.0, y)))
+
+
+sin = unary("sin", torch.sin, "The sine.", inplace=torch.sin_)
+cos = unary("cos", torch.cos, "The cosine.", inplace=torch.cos_)
+
+
+@sin.grad
+def _(dy, x):
+    return mul(dy, cos(x))
+
+
+@cos.grad
+def _(dy, x):
+    return neg(mul(dy, sin(x)))
+
+
+abs = unary("abs", torch.abs, "The absolute value.", inplace=torch.abs_)
+sign = unary("sign", torch.sign, "-1, 0 or 1, by the sign of x.", inplace=Tensor.sign_)
+reciprocal = unary("reciprocal", torch.reciprocal, "1 / x.", positive=True, inplace=torch.reciprocal_)
+
+
+@abs.grad
+def _(dy, x):
+    return mul(dy, sign(x))
+
+
+@reciprocal.grad
+def _(dy, y):
+    return neg(mul(dy, mul(y, y)))
+
+
+@sign.grad
+def _(dy):
+    return mul(dy, 0.0)
+
+
+logical_not = unary("logical_not", torch.logical_not, "True where x is zero or False.", out=False)
+isnan = unary("isnan", torch.isnan, "Whether x is not a number.", out=False)
+
+
+# ---- dtype and copies --------------------------------------------------------------------------------
+
+
+@op("... -> ...")
+def cast(x: Tensor, dtype: DType) -> Tensor:
+    """x in another dtype.
+
+    >>> flow.cast(flow.tensor([1.7]), flow.int32).tolist()
+    [1]
+    """
+    return x.to(dtype.torch)
+
+
+@cast.out
+def _(y, x, dtype):
+    y.copy_(x)
+
+
+@cast.grad
+def _(dy, x_dtype):
+    return cast(dy, x_dtype)
+
+
+@op("... -> ...", linear="x")
+def clone(x: Tensor) -> Tensor:
+    """A copy with memory of its own.
+
+    >>> x = flow.ones(2); y = flow.clone(x); y[0] = 5; x.tolist()
+    [1.0, 1.0]
+    """
+    return x.clone()
+
+
+clone.out(lambda y, x: y.copy_(x))
+
+
+@clone.grad
+def _(dy):
+    return dy
+
+
+@clone.samples
+def _(rand):
+    yield (rand(4, 6),)
+
+
+@op("..., ... -> ...", linear="x+value")
+def copy(x: Tensor, value: Tensor) -> Tensor:
+    """The value, in x's shape and dtype: what `x.copy_(value)` leaves in x."""
+    return value.to(x.dtype).expand(x.shape).clone()
+
+
+copy.inplace(lambda x, value: x.copy_(value))
+
+
+@copy.grad
+def _(dy, x_shape, value_shape, needs):
+    return mul(dy, 0.0) if needs[0] else None, fit(dy, value_shape)
+
+
+@copy.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6)
+
+
+@op("..., ..., ... -> ...", linear="a+b")
+def where(condition: Tensor, a: Tensor | Scalar, b: Tensor | Scalar) -> Tensor:
+    """a where the condition holds, b elsewhere.
+
+    >>> flow.where(flow.tensor([True, False]), flow.ones(2), 0.).tolist()
+    [1.0, 0.0]
+    """
+    return torch.where(condition, a, b)
+
+
+@where.grad
+def _(dy, condition, a_shape, b_shape, needs):
+    return (
+        None,
+        fit(where(condition, dy, 0.0), a_shape) if needs[1] else None,
+        fit(where(condition, 0.0, dy), b_shape) if needs[2] else None,
+    )
+
+
+@where.samples
+def _(rand):
+    yield rand(4, 6) > 0, rand(4, 6), rand(4, 6)
+    yield rand(4, 1) > 0, rand(4, 6), 0.5
+
+
+@op("..., ... -> ...", linear="x")
+def masked_fill(x: Tensor, mask: Tensor, value: Scalar) -> Tensor:
+    """x with `value` where the mask holds.
+
+    >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
+    [0.0, 1.0]
+    """
+    return x.masked_fill(mask, value)
+
+
+masked_fill.linear = ()
+masked_fill.inplace(lambda x, mask, value: x.masked_fill_(mask, value))
+
+
+@masked_fill.grad
+def _(dy, mask, x_shape):
+    return fit(masked_fill(dy, mask, 0.0), x_shape), None
+
+
+@masked_fill.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6) > 0, 0.5
+    yield rand(4, 6), rand(6) > 0, -1.0

@@ -1,0 +1,117 @@
+"""From a kernel's complaint, or a call that fits no signature, to an error that teaches."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from weft.core import errors
+from weft.core.dtype import DType
+from weft.core.errors import WeftError
+from weft.ops.declaration import Op, Param
+from weft.tensor.tensor import Tensor
+
+NUMBERS = (int, float, bool, complex)
+SHAPE_WORDS = ("size", "shape", "dimension", "must match", "expected ", "view", "numel", "elements")
+DTYPE_WORDS = ("dtype", "scalar type", "not implemented for", "data type", "Float", "Long", "Half", "Int")
+
+
+def describe(value: Any) -> str:
+    """An argument as an error shows it: float32[2,3] for a tensor, itself otherwise."""
+    if isinstance(value, Tensor):
+        if value.spec is not None:
+            return repr(value.spec)
+        return f"{value.dtype.name}[{','.join(map(str, value.shape))}]"
+    if isinstance(value, torch.Tensor):
+        return f"{str(value.dtype).removeprefix('torch.')}[{','.join(map(str, value.shape))}]"
+    if isinstance(value, (list, tuple)) and any(isinstance(v, Tensor) for v in value):
+        return "[" + ", ".join(describe(v) for v in value) + "]"
+    text = repr(value)
+    return text if len(text) < 60 else text[:57] + "..."
+
+
+def call_text(op: Op, args: tuple[Any, ...]) -> str:
+    inside = ", ".join(f"{n}: {describe(a)}" for n, a in zip(op.names, args, strict=False))
+    return f"{op.name}({inside})"
+
+
+def accepts(p: Param, value: Any) -> bool:
+    """Whether a value fits a parameter's declared type; attributes are judged by the names in their annotation."""
+    if p.kind == "tensor":
+        return isinstance(value, Tensor)
+    if p.kind == "optional":
+        return value is None or isinstance(value, Tensor)
+    if p.kind == "operand":
+        return isinstance(value, (Tensor, *NUMBERS))
+    if p.kind == "tensors":
+        nones = "None" in p.type
+        return isinstance(value, (list, tuple)) and all(isinstance(v, Tensor) or (nones and v is None) for v in value)
+    if isinstance(value, Tensor):
+        return "Tensor" in p.type or p.type in ("Any", "Scalar", "float", "int")
+    return any(_is(kind.strip(), value) for kind in p.type.split("|"))
+
+
+def _is(kind: str, value: Any) -> bool:
+    match kind:
+        case "int":
+            return isinstance(value, int) and not isinstance(value, bool)
+        case "float":
+            return isinstance(value, (int, float)) and not isinstance(value, bool)
+        case "bool":
+            return isinstance(value, bool)
+        case "str":
+            return isinstance(value, str)
+        case "Scalar":
+            return isinstance(value, NUMBERS)
+        case "None":
+            return value is None
+        case "Size" | "Sequence[int]" | "tuple[int, ...]" | "list[int]":
+            return isinstance(value, (list, tuple)) and all(
+                isinstance(v, int) and not isinstance(v, bool) for v in value
+            )
+        case "DType":
+            return isinstance(value, DType)
+    return True
+
+
+def check_arguments(op: Op, args: tuple[Any, ...]) -> None:
+    """Refuse arguments of types that were not declared, by name."""
+    for p, value in zip(op.params, args, strict=True):
+        if not accepts(p, value):
+            wanted = {"tensor": "tensor", "operand": "tensor or number", "optional": "tensor or None"}.get(p.kind)
+            wanted = wanted or ("a sequence of tensors" if p.kind == "tensors" else p.type)
+            raise errors.ArgumentError(
+                f"{op.name}(): argument '{p.name}' must be {wanted}, not {type(value).__name__} ({describe(value)}).\n"
+                f"  declared: {signature(op)}"
+            )
+
+
+def signature(op: Op) -> str:
+    parts = []
+    for p in op.params:
+        text = f"{p.name}: {p.type}" + ("" if p.required else f" = {p.default!r}")
+        if p.keyword_only and "*" not in parts:
+            parts.append("*")
+        parts.append(text)
+    return f"{op.name}({', '.join(parts)})"
+
+
+def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
+    """The error to raise for a kernel's exception; a Weft error passes through."""
+    if isinstance(cause, WeftError):
+        return cause
+    try:
+        check_arguments(op, args)
+    except WeftError as better:
+        return better
+    message = str(cause).split("\nException raised from")[0].strip()
+    if isinstance(cause, IndexError) or "out of range" in message or "out of bounds" in message:
+        kind: type[WeftError] = errors.IndexingError
+    elif isinstance(cause, (TypeError, NotImplementedError)) or any(w in message for w in DTYPE_WORDS):
+        kind = errors.DtypeError if any(w in message for w in DTYPE_WORDS) else errors.ArgumentError
+    elif any(w in message for w in SHAPE_WORDS):
+        kind = errors.ShapeError
+    else:
+        kind = errors.OpError
+    return kind(f"{message}\n  in {call_text(op, args)}")

@@ -1,0 +1,82 @@
+"""Shapes and dtypes without running: the op's own body on meta tensors, cached."""
+
+from __future__ import annotations
+
+import functools
+from typing import Any, NamedTuple
+
+import torch
+
+from weft.core import dtype as dtypes
+from weft.core.device import Device
+from weft.core.dtype import DType
+from weft.ops.declaration import OPS, Op
+from weft.ops.explain import explain
+
+META = Device("meta")
+
+
+class Form(NamedTuple):
+    """What is known of a tensor of which only the outside matters."""
+
+    shape: tuple[int, ...]
+    dtype: DType
+
+
+class Number(NamedTuple):
+    """A number in a key: 1, 1.0 and True are equal in Python, and promote differently."""
+
+    value: Any
+    type: type
+
+
+def freeze(value: Any) -> Any:
+    """A hashable twin of an argument."""
+    if isinstance(value, (int, float, complex)):
+        return Number(value, type(value))
+    if isinstance(value, (list, tuple)) and not isinstance(value, (Form, Number)):
+        return tuple(freeze(v) for v in value)
+    return value
+
+
+def thaw(value: Any) -> Any:
+    if isinstance(value, Number):
+        return value.value
+    if isinstance(value, tuple) and not isinstance(value, Form):
+        return tuple(thaw(v) for v in value)
+    return value
+
+
+def infer(op: Op, args: tuple[Any, ...]) -> tuple[Form, ...]:
+    """The outputs' forms. `args` hold a Form in the place of every tensor."""
+    return _infer(op.name, freeze(args))
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def _infer(name: str, frozen: tuple[Any, ...]) -> tuple[Form, ...]:
+    op, args = OPS[name], thaw(frozen)
+    if op.conversion:
+        return (args[0],)
+    meta = [_meta(a) for a in args]
+    if "device" in op.names:
+        meta[op.names.index("device")] = META
+    try:
+        n = len(meta) - len(op.keywords)
+        result = op.kernel(*meta[:n], **dict(zip(op.keywords, meta[n:], strict=True)))
+    except Exception as cause:
+        raise explain(op, cause, tuple(_shown(a) for a in args)) from cause
+    results = (result,) if len(op.returns) == 1 else tuple(result) if op.returns else ()
+    return tuple(Form(tuple(r.shape), dtypes.of_torch(r.dtype)) for r in results)
+
+
+def _meta(a: Any) -> Any:
+    if isinstance(a, Form):
+        return torch.empty(a.shape, dtype=a.dtype.torch, device="meta")
+    if isinstance(a, tuple) and any(isinstance(v, Form) for v in a):
+        return [_meta(v) for v in a]
+    return a
+
+
+def _shown(a: Any) -> Any:
+    """For an error: a Weft tensor in the form's stead, so that the message shows shapes."""
+    return OPS["empty"].kernel(a.shape, a.dtype, META) if isinstance(a, Form) else a

@@ -1,0 +1,158 @@
+"""Products of matrices: what tensor parallelism splits."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from weft.core.sbp import broadcast, partial_sum, split
+from weft.ops.broadcast import fit
+from weft.ops.declaration import op
+from weft.ops.notation import Rule, rules
+from weft.ops.shape import reshape, transpose, unsqueeze
+
+
+@op(linear="a b")
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
+
+    >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
+    [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
+    """
+    return torch.matmul(a, b)
+
+
+@matmul.layout
+def _(a, b):
+    left = "k" if len(a) == 1 else "... m k"
+    right = "k" if len(b) == 1 else "... k n"
+    out = " ".join((["..."] if max(len(a), len(b)) > 2 else []) + ["m"] * (len(a) > 1) + ["n"] * (len(b) > 1))
+    if max(len(a), len(b)) <= 2:
+        left, right = left.replace("... ", ""), right.replace("... ", "")
+    return f"{left}, {right} -> {out}"
+
+
+@matmul.out
+def _(y, a, b):
+    if a.dim() == 2 == b.dim():
+        torch.mm(a, b, out=y)
+    else:
+        torch.matmul(a, b, out=y)
+
+
+@matmul.grad
+def _(dy, a, b, a_shape, b_shape, needs):
+    da = db = None
+    if len(a_shape) == 1 or len(b_shape) == 1:
+        dy, a, b = _as_matrices(dy, a, b, a_shape, b_shape)
+    if needs[0]:
+        da = _to(fit(matmul(dy, transpose(b, -2, -1)), tuple(a.shape)), a_shape)
+    if needs[1]:
+        db = _to(fit(matmul(transpose(a, -2, -1), dy), tuple(b.shape)), b_shape)
+    return da, db
+
+
+def _as_matrices(dy, a, b, a_shape, b_shape):
+    if len(a_shape) == 1:
+        a, dy = unsqueeze(a, 0), unsqueeze(dy, -2 if len(b_shape) > 1 else -1)
+    if len(b_shape) == 1:
+        b, dy = unsqueeze(b, 1), unsqueeze(dy, -1)
+    return dy, a, b
+
+
+def _to(g, shape):
+    return g if tuple(g.shape) == tuple(shape) else reshape(g, tuple(shape))
+
+
+@matmul.samples
+def _(rand):
+    yield rand(4, 6), rand(6, 8)
+    yield rand(2, 4, 6), rand(2, 6, 3)
+    yield rand(2, 4, 6), rand(6, 3)
+    yield rand(6), rand(6, 4)
+    yield rand(4, 6), rand(6)
+    yield rand(6), rand(6)
+
+
+@op(linear="x weight")
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x @ weight.T + bias.
+
+    >>> flow.nn.functional.linear(flow.ones(1, 3), flow.ones(2, 3)).tolist()
+    [[3.0, 3.0]]
+    """
+    return torch.nn.functional.linear(x, weight, bias)
+
+
+@linear.layout
+def _(x, weight, bias):
+    lead = "... " if len(x) > 1 else ""
+    if bias is None:
+        return f"{lead}k, n k -> {lead}n"
+    out = (*x[:-1], weight[0])
+    found = rules(f"{lead}k!, n k!, n -> {lead}n", (x, weight, bias), (out,))
+    # split along k, each product is a part of the sum, and the bias must be counted once
+    return (*found, Rule((split(len(x) - 1), split(1), partial_sum), (partial_sum,)), *_linear_with_bias())
+
+
+def _linear_with_bias() -> tuple[Rule, ...]:
+    return (
+        Rule((partial_sum, broadcast, partial_sum), (partial_sum,)),
+        Rule((broadcast, partial_sum, partial_sum), (partial_sum,)),
+    )
+
+
+linear.linear = ()
+
+
+@linear.out
+def _(y, x, weight, bias):
+    if x.dim() == 2:
+        if bias is None:
+            torch.mm(x, weight.t(), out=y)
+        else:
+            torch.addmm(bias, x, weight.t(), out=y)
+    elif bias is None:
+        torch.matmul(x, weight.t(), out=y)
+    else:
+        torch.addmm(bias, x.reshape(-1, x.shape[-1]), weight.t(), out=y.view(-1, y.shape[-1]))
+
+
+@linear.grad
+def _(dy, x, weight, bias_shape, needs):
+    return (
+        matmul(dy, weight) if needs[0] else None,
+        linear_weight_grad(dy, x) if needs[1] else None,
+        fit(dy, bias_shape) if needs[2] else None,
+    )
+
+
+@linear.samples
+def _(rand):
+    yield rand(4, 6), rand(8, 6), rand(8)
+    yield rand(4, 6), rand(8, 6)
+    yield rand(2, 4, 6), rand(3, 6), rand(3)
+
+
+@op("... n, ... k -> n k", linear="dy x", returns="dw")
+def linear_weight_grad(dy: Tensor, x: Tensor) -> Tensor:
+    """The gradient of a linear map's weight: dy.T @ x over every leading dimension."""
+    if dy.dim() == 2:
+        return torch.mm(dy.t(), x)
+    return torch.mm(dy.reshape(-1, dy.shape[-1]).t(), x.reshape(-1, x.shape[-1]))
+
+
+@linear_weight_grad.out
+def _(dw, dy, x):
+    torch.mm(dy.reshape(-1, dy.shape[-1]).t(), x.reshape(-1, x.shape[-1]), out=dw)
+
+
+@linear_weight_grad.grad
+def _(ddw, dy, x, needs):
+    return linear(x, ddw) if needs[0] else None, matmul(dy, ddw) if needs[1] else None
+
+
+@linear_weight_grad.samples
+def _(rand):
+    yield rand(4, 8), rand(4, 6)
+    yield rand(2, 4, 8), rand(2, 4, 6)

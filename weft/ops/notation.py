@@ -1,0 +1,113 @@
+"""Layouts read off an axis notation.
+
+    "m k, k n -> m n"           a shared axis splits everywhere; absent from an input: broadcast; from an output: partial
+    "... d!, d! -> ... d!"      `!`: never split along it; `...`: any leading axes, aligned to the right, as in broadcasting
+    "v@ d, ... -> ... d"        `@`: splitting it takes the kernel that knows which part it holds
+    "... 1 -> ..."              `1`: an axis of size one
+    "_"                         an operand that stays whole on every rank, whatever its shape
+
+What no notation can say takes a function from shapes and attributes to such a text, or to rules.
+"""
+
+from __future__ import annotations
+
+import functools
+from dataclasses import dataclass
+
+from weft.core import sbp as sbps
+from weft.core.sbp import Sbp, broadcast, partials, split
+
+Shape = tuple[int, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """One legal layout on one axis of a placement: an sbp per input and per output.
+
+    `ranked` says that the kernel must know which part of the whole it works on; `even` names sizes that the number of
+    ranks on the axis must divide.
+    """
+
+    inputs: tuple[Sbp, ...]
+    outputs: tuple[Sbp, ...]
+    ranked: bool = False
+    even: tuple[int, ...] = ()  # sizes that the axis must divide
+
+    def __str__(self) -> str:
+        return f"{', '.join(map(str, self.inputs))} -> {', '.join(map(str, self.outputs))}{' @' * self.ranked}"
+
+
+def whole(inputs: int, outputs: int) -> Rule:
+    return Rule((broadcast,) * inputs, (broadcast,) * outputs)
+
+
+def _terms(side: str) -> list[list[str]]:
+    side = side.strip()
+    return [term.split() for term in side.split(",")] if side else []
+
+
+def _expand(term: list[str], missing: int, ndim: int) -> list[str]:
+    if term == ["_"]:
+        return ["_"] * ndim
+    if "..." not in term:
+        return term
+    i = term.index("...")
+    covered = ndim - len(term) + 1
+    return [*term[:i], *(f".{j}" for j in range(missing - covered, missing)), *term[i + 1 :]]
+
+
+@functools.lru_cache(maxsize=65536)
+def rules(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...], reduce: str = "sum") -> tuple[Rule, ...]:
+    """The rules that a notation allows for operands and results of these shapes, the whole first."""
+    left, _, right = text.partition("->")
+    ins, outs = _terms(left), _terms(right)
+    if len(ins) == 1 and len(shapes) > 1:  # one term for a list of operands
+        ins = ins * len(shapes)
+    assert len(ins) == len(shapes), f"{text!r} has {len(ins)} inputs; the call has {len(shapes)}"
+    assert len(outs) == len(outputs), f"{text!r} has {len(outs)} outputs; the call has {len(outputs)}"
+    dots = [len(s) - len(t) + 1 for t, s in zip(ins, shapes, strict=True) if "..." in t]
+    dots += [len(s) - len(t) + 1 for t, s in zip(outs, outputs, strict=True) if "..." in t]
+    missing = max(dots, default=0)
+    inputs = [_expand(t, missing, len(s)) for t, s in zip(ins, shapes, strict=True)]
+    results = [_expand(t, missing, len(s)) for t, s in zip(outs, outputs, strict=True)]
+    found = [whole(len(inputs), len(results))]
+    size: dict[str, int] = {}
+    for term, shape in [*zip(inputs, shapes, strict=True), *zip(results, outputs, strict=True)]:
+        assert len(term) == len(shape), f"{text!r}: the term {' '.join(term)!r} doesn't fit the shape {list(shape)}"
+        for axis, n in zip(term, shape, strict=True):
+            size[axis] = max(size.get(axis, 1), n)
+    partial = partials[reduce]
+    for axis in dict.fromkeys(a for t in [*inputs, *results] for a in t):
+        if axis.endswith("!") or axis in ("1", "_") or size[axis] <= 1:
+            continue
+        if not any(axis in t for t in inputs):
+            if inputs:
+                continue  # an axis that the op makes up
+        places = [_place(axis, t, s, size[axis]) for t, s in zip(inputs, shapes, strict=True)]
+        found.append(
+            Rule(
+                tuple(broadcast if p is None else split(p) for p in places),
+                tuple(partial if axis not in t else split(t.index(axis)) for t in results),
+                axis.endswith("@"),
+            )
+        )
+    return tuple(found)
+
+
+def _place(axis: str, term: list[str], shape: Shape, size: int) -> int | None:
+    """Where an operand carries the axis; None where it doesn't, or broadcasts along it."""
+    if axis not in term:
+        return None
+    place = term.index(axis)
+    return None if shape[place] == 1 and size > 1 else place
+
+
+def linear(groups: tuple[tuple[int, ...], ...], inputs: int, outputs: int) -> tuple[Rule, ...]:
+    """P passes through the operands of a group, the others being whole."""
+    return tuple(
+        Rule(
+            tuple(sbps.partial_sum if i in group else broadcast for i in range(inputs)),
+            (sbps.partial_sum,) * outputs,
+        )
+        for group in groups
+    )

@@ -1,0 +1,141 @@
+"""Reductions: what is summed along a split dimension is a partial sum of the whole."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from weft.ops.broadcast import expand
+from weft.ops.declaration import Size, op
+from weft.ops.elementwise import cast, eq, mul
+from weft.ops.shape import axes, dim_of, reshape
+
+Dims = int | Size | None
+
+
+def dims_of(dim: Dims, ndim: int) -> tuple[int, ...]:
+    if dim is None or (not isinstance(dim, int) and len(dim) == 0):
+        return tuple(range(ndim))
+    return tuple(dim_of(d, ndim) for d in ([dim] if isinstance(dim, int) else dim))
+
+
+def reduced(ndim: int, dim: Dims, keepdim: bool, mark: str = "") -> str:
+    """The notation of a reduction; `mark` is put behind the axes that go away."""
+    gone = dims_of(dim, ndim)
+    names = [f"{a}{mark}" if i in gone else a for i, a in enumerate(axes(ndim))]
+    out = ["1" if i in gone else a for i, a in enumerate(names) if keepdim or i not in gone]
+    return f"{' '.join(names)} -> {' '.join(out)}" if out else f"{' '.join(names)} -> "
+
+
+def kept(shape: Size, dim: Dims) -> tuple[int, ...]:
+    gone = dims_of(dim, len(shape))
+    return tuple(1 if i in gone else n for i, n in enumerate(shape))
+
+
+@op(linear="x")
+def sum(x: Tensor, dim: int | Size | None = None, keepdim: bool = False) -> Tensor:
+    """The sum of the elements, over some dimensions or all.
+
+    >>> flow.sum(flow.ones(2, 3), 1).tolist()
+    [3.0, 3.0]
+    """
+    return torch.sum(x) if dim is None and not keepdim else torch.sum(x, dim, keepdim)
+
+
+@sum.layout
+def _(x, dim, keepdim):
+    return reduced(len(x), dim, keepdim)
+
+
+@sum.out
+def _(y, x, dim, keepdim):
+    torch.sum(x, tuple(range(x.dim())) if dim is None else dim, keepdim, out=y)
+
+
+@sum.grad
+def _(dy, x_shape, dim, keepdim):
+    shape = tuple(x_shape)
+    return expand(dy if keepdim or not shape else reshape(dy, kept(shape, dim)), shape)
+
+
+@sum.samples
+def _(rand):
+    yield (rand(4, 6),)
+    yield rand(4, 6), 1
+    yield rand(2, 4, 6), (0, 2), True
+
+
+@op(linear="x")
+def mean(x: Tensor, dim: int | Size | None = None, keepdim: bool = False) -> Tensor:
+    """The mean of the elements, over some dimensions or all.
+
+    >>> flow.mean(flow.tensor([[1., 3.]])).item()
+    2.0
+    """
+    return torch.mean(x) if dim is None and not keepdim else torch.mean(x, dim, keepdim)
+
+
+@mean.layout
+def _(x, dim, keepdim):
+    return reduced(len(x), dim, keepdim, "@")
+
+
+@mean.ranked
+def _(where, x, dim, keepdim):
+    shape = where.input_shapes[0]
+    count = 1
+    for d in dims_of(dim, len(shape)):
+        count *= shape[d]
+    return torch.sum(x, dims_of(dim, len(shape)), keepdim) / count
+
+
+@mean.out
+def _(y, x, dim, keepdim):
+    torch.mean(x, tuple(range(x.dim())) if dim is None else dim, keepdim, out=y)
+
+
+@mean.grad
+def _(dy, x_shape, dim, keepdim):
+    shape = tuple(x_shape)
+    count = 1
+    for d in dims_of(dim, len(shape)):
+        count *= shape[d]
+    dy = mul(dy, 1.0 / count)
+    return expand(dy if keepdim or not shape else reshape(dy, kept(shape, dim)), shape)
+
+
+@mean.samples
+def _(rand):
+    yield (rand(4, 6),)
+    yield rand(4, 6), 1
+    yield rand(5, 6), 0, True
+
+
+def _extreme(name: str, kernel, which: str):
+    def body(x: Tensor, dim: int | Size | None = None, keepdim: bool = False) -> Tensor:
+        return kernel(x, () if dim is None else dim, keepdim)
+
+    body.__name__ = name
+    body.__doc__ = f"The {which} of the elements, over some dimensions or all; ties share the gradient."
+    declared = op(reduce="max" if name == "amax" else "min")(body)
+    declared.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim))
+
+    @declared.grad
+    def _(dy, x, y, dim, keepdim):
+        shape = tuple(x.shape)
+        form = kept(shape, dim)
+        hit = cast(eq(x, reshape(y, form)), dy.dtype)
+        share = hit / sum(hit, dims_of(dim, len(shape)), True)
+        return mul(share, reshape(dy, form))
+
+    @declared.samples
+    def _(rand):
+        yield (rand(4, 6),)
+        yield rand(4, 6), 1
+        yield rand(2, 4, 6), (0, 2), True
+
+    return declared
+
+
+amax = _extreme("amax", torch.amax, "largest")
+amin = _extreme("amin", torch.amin, "smallest")

@@ -1,0 +1,441 @@
+"""The tensor: what a user holds. A bridge over memory (a blob), or over a shard and what is known of the whole (a spec).
+
+    local    blob is the memory; spec is None
+    global   spec tells the logical tensor; shard is the blob of this rank's part
+    lazy     value is a symbol of a graph that is being traced; spec or meta tell what is known
+
+Methods that are ops (`relu`, `sum`, `__add__`, ...) are bound by `functional/` from the registry.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from weft.core import device as devices
+from weft.core import dtype as dtypes
+from weft.core.device import Device
+from weft.core.dispatch import hooks
+from weft.core.dtype import DType
+from weft.core.errors import AutogradError, DeviceError, DtypeError, SbpError, ShapeError, TraceError
+from weft.core.placement import Placement
+from weft.core.sbp import NdSbp
+from weft.core.spec import Spec
+from weft.tensor.blob import Blob
+
+
+class Size(tuple[int, ...]):
+    """A shape: a tuple with a name of its own and `numel()`."""
+
+    __slots__ = ()
+
+    def __repr__(self) -> str:
+        return f"weft.Size({list(self)})"
+
+    def numel(self) -> int:
+        total = 1
+        for n in self:
+            total *= n
+        return total
+
+    def __add__(self, other: Any) -> Size:
+        return Size(tuple(self) + tuple(other))
+
+
+ABSENT = Blob(None)  # the blob of what has no local memory of its own: the short way ends here
+
+
+class Tensor:
+    """An n-d array on one device, or, with a placement and an sbp, on many."""
+
+    blob: Blob
+    spec: Spec | None = None
+    shard: Blob | None = None
+    value: Any = None  # lazy: the symbol; its `meta` is a torch tensor on the meta device
+    node: Any = None  # what computed it, for the gradient
+    grad: Tensor | None = None
+    _requires_grad: bool = False
+    _retains_grad: bool = False
+    _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
+    _accumulated: dict[int, Callable[[Tensor], None]] | None = None
+    _view_of: Any = None  # (base, op, attributes) where this is a view
+
+    def __init__(self, data: Any = None) -> None:
+        if data is None:
+            data = torch.empty(0)
+        if isinstance(data, Tensor):
+            data = data._local("Tensor(tensor)")
+        self.blob = Blob(
+            data if isinstance(data, torch.Tensor) else torch.tensor(data, dtype=torch.get_default_dtype())
+        )
+
+    # ---- what it is ---------------------------------------------------------------------------------
+
+    @property
+    def is_global(self) -> bool:
+        return self.spec is not None
+
+    @property
+    def is_local(self) -> bool:
+        return self.spec is None
+
+    @property
+    def is_lazy(self) -> bool:
+        return self.value is not None
+
+    @property
+    def is_eager(self) -> bool:
+        return self.value is None
+
+    @property
+    def shape(self) -> Size:
+        if self.spec is not None:
+            return Size(self.spec.shape)
+        return Size(self._meta.shape)
+
+    @property
+    def _meta(self) -> torch.Tensor:
+        """A torch tensor with this tensor's local shape, dtype and strides; its data may not be there yet."""
+        if self.value is not None:
+            return self.value.meta
+        blob = self.shard if self.shard is not None else self.blob
+        if blob.data is None:  # a shape that only the running instruction will tell
+            hooks.wait_read(blob)
+        assert blob.data is not None
+        return blob.data
+
+    @property
+    def dtype(self) -> DType:
+        return self.spec.dtype if self.spec is not None else dtypes.of_torch(self._meta.dtype)
+
+    @property
+    def device(self) -> Device:
+        if self.spec is not None:
+            raise DeviceError("only local tensors have a device; a global tensor lies on a placement: use .placement")
+        meta = self._meta
+        return self.value.device if meta.device.type == "meta" and self.value else devices.of_torch(meta.device)
+
+    @property
+    def placement(self) -> Placement:
+        if self.spec is None:
+            raise SbpError("only global tensors have a placement; use .device, or make it global with .to_global(...)")
+        return self.spec.placement
+
+    @property
+    def sbp(self) -> NdSbp:
+        if self.spec is None:
+            raise SbpError("only global tensors have an sbp; make it global with .to_global(placement=..., sbp=...)")
+        return self.spec.nd_sbp
+
+    @property
+    def ndim(self) -> int:
+        return len(self.spec.shape) if self.spec is not None else self._meta.ndim
+
+    def dim(self) -> int:
+        return self.ndim
+
+    ndimension = dim
+
+    def size(self, dim: int | None = None) -> Size | int:
+        if dim is None:
+            return self.shape
+        try:
+            return self.shape[dim]
+        except IndexError:
+            from_, to = -self.ndim, self.ndim - 1
+            raise ShapeError(f"size({dim}): this tensor's dimensions go from {from_} to {to}") from None
+
+    def numel(self) -> int:
+        return self.shape.numel()
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        if self.spec is not None:
+            strides, step = [], 1
+            for n in reversed(self.spec.shape):
+                strides.append(step)
+                step *= max(n, 1)
+            every = tuple(reversed(strides))
+        else:
+            every = tuple(self._meta.stride())
+        return every if dim is None else every[dim]
+
+    def storage_offset(self) -> int:
+        return int(self._meta.storage_offset())
+
+    def is_contiguous(self) -> bool:
+        return self._meta.is_contiguous()
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.is_floating_point
+
+    @property
+    def is_cuda(self) -> bool:
+        return self.spec.placement.type == "cuda" if self.spec is not None else self.device.type == "cuda"
+
+    def get_device(self) -> int:
+        return self.device.index
+
+    def data_ptr(self) -> int:
+        return self._local("data_ptr()").data_ptr()
+
+    @property
+    def _version(self) -> int:
+        return self._meta._version
+
+    # ---- gradients -----------------------------------------------------------------------------------
+
+    @property
+    def requires_grad(self) -> bool:
+        return self._requires_grad
+
+    @requires_grad.setter
+    def requires_grad(self, value: bool) -> None:
+        if value and not self.dtype.differentiable:
+            raise DtypeError(f"only floating point and complex tensors can require gradients; this one is {self.dtype}")
+        if not value and self.node is not None:
+            raise AutogradError("only a leaf can stop requiring a gradient; use .detach() to leave the graph")
+        self._requires_grad = bool(value)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Tensor:
+        self.requires_grad = requires_grad
+        return self
+
+    @property
+    def is_leaf(self) -> bool:
+        return self.node is None
+
+    @property
+    def grad_fn(self) -> Any:
+        return None if self.node is None else getattr(self.node, "node", self.node)
+
+    @property
+    def output_nr(self) -> int:
+        return getattr(self.node, "index", 0)
+
+    def backward(
+        self,
+        gradient: Tensor | None = None,
+        retain_graph: bool | None = None,
+        create_graph: bool = False,
+        inputs: Any = None,
+    ) -> None:
+        """Add this tensor's gradients to `.grad` of the leaves (or of `inputs`)."""
+        hooks.backward((self,), (gradient,), retain_graph, create_graph, inputs)
+
+    def retain_grad(self) -> None:
+        if not self._requires_grad:
+            raise AutogradError("can't retain the gradient of a tensor that requires none")
+        if self.node is not None:
+            self._retains_grad = True
+            slot = self.node
+            node = getattr(slot, "node", slot)
+            node.retain(getattr(slot, "index", 0), self)
+
+    @property
+    def retains_grad(self) -> bool:
+        return self._retains_grad
+
+    def register_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHook:
+        """`hook(gradient)` runs when this tensor's gradient is known; what it returns replaces the gradient."""
+        if not self._requires_grad:
+            raise AutogradError("can't register a hook on a tensor that doesn't require a gradient")
+        if self._hooks is None:
+            self._hooks = {}
+            if self.node is not None:
+                slot = self.node
+                getattr(slot, "node", slot).hook(getattr(slot, "index", 0), self._hooks)
+        return RemovableHook(self._hooks, hook)
+
+    def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHook:
+        """`hook(tensor)` runs after a leaf's `.grad` was added to."""
+        if self.node is not None or not self._requires_grad:
+            raise AutogradError("a post-accumulate hook belongs to a leaf that requires a gradient")
+        if self._accumulated is None:
+            self._accumulated = {}
+        return RemovableHook(self._accumulated, hook)
+
+    _register_post_grad_accumulation_hook = register_post_accumulate_grad_hook
+
+    def detach(self) -> Tensor:
+        """The same memory, outside the graph of gradients."""
+        return rewrap(self)
+
+    @property
+    def data(self) -> Tensor:
+        return self.detach()
+
+    @data.setter
+    def data(self, other: Tensor) -> None:
+        if not isinstance(other, Tensor):
+            raise DtypeError(f"tensor.data takes a tensor; got {type(other).__name__}")
+        self.blob, self.spec, self.shard, self.value = other.blob, other.spec, other.shard, other.value
+
+    # ---- reading -------------------------------------------------------------------------------------
+
+    def _local(self, what: str) -> torch.Tensor:
+        """The local data, there to be read."""
+        if self.value is not None:
+            raise TraceError(
+                f"{what} needs the data of a tensor, but inside a graph's build() there is none yet: the tensor is a "
+                "symbol. Return it from build() and read it there, or use an op that stays in the graph"
+            )
+        blob = self.shard if self.shard is not None else self.blob
+        if blob.now is None:
+            hooks.wait_read(blob)
+        assert blob.now is not None
+        return blob.now
+
+    def _whole(self, what: str) -> torch.Tensor:
+        """The logical data: of a global tensor, gathered from every rank that holds a part."""
+        if self.spec is not None and self.value is None:
+            return hooks.whole(self)._local(what)
+        return self._local(what)
+
+    def numpy(self) -> np.ndarray:
+        if self._requires_grad:
+            raise AutogradError("numpy() on a tensor that requires a gradient; use tensor.detach().numpy()")
+        data = self._whole("numpy()")
+        return data.cpu().numpy() if data.device.type != "cpu" else data.numpy()
+
+    to_numpy = numpy
+
+    def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
+        out = self._whole("numpy.asarray(tensor)").cpu().numpy()
+        out = out if dtype is None else out.astype(dtype)
+        return out.copy() if copy else out
+
+    def tolist(self) -> Any:
+        return self._whole("tolist()").tolist()
+
+    def item(self) -> Any:
+        blob = self.blob
+        data = blob.now if blob.now is not None else self._whole("item()")
+        if data.numel() != 1:
+            raise ShapeError(
+                f"item() needs one element; this tensor has shape {tuple(self.shape)}. Index it, or use tolist()"
+            )
+        return data.item()
+
+    def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
+        return self._local("__dlpack__()").__dlpack__(*args, **kwargs)
+
+    def __dlpack_device__(self) -> Any:
+        return self._local("__dlpack_device__()").__dlpack_device__()
+
+    def to_torch(self) -> torch.Tensor:
+        """The local data as a torch tensor, sharing memory."""
+        return self._local("to_torch()")
+
+    def __bool__(self) -> bool:
+        if self.value is not None:
+            raise TraceError(
+                "a branch on a tensor's value can't be traced: inside build() the value isn't known yet. "
+                "Write flow.where(condition, a, b), or decide outside the graph"
+            )
+        if self.numel() != 1:
+            raise ShapeError(f"the truth of a tensor of shape {tuple(self.shape)} is ambiguous; use .any() or .all()")
+        return bool(self.item())
+
+    def __float__(self) -> float:
+        return float(self.item())
+
+    def __int__(self) -> int:
+        return int(self.item())
+
+    def __index__(self) -> int:
+        if self.dtype.differentiable or self.numel() != 1:
+            raise DtypeError("only an integer tensor of one element can be used as an index")
+        return int(self.item())
+
+    def __complex__(self) -> complex:
+        return complex(self.item())
+
+    def __len__(self) -> int:
+        if self.ndim == 0:
+            raise ShapeError("len() of a 0-d tensor")
+        return self.shape[0]
+
+    def __hash__(self) -> int:
+        return id(self)
+
+    def __contains__(self, element: Any) -> bool:
+        whole = self._whole("in")
+        return bool((whole == (element._whole("in") if isinstance(element, Tensor) else element)).any())
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
+        if self.node is not None:
+            raise AutogradError("only leaves can be deep-copied; use tensor.detach().clone()")
+        with contextlib.suppress(KeyError):
+            return memo[id(self)]
+        copied = type(self).__new__(type(self))
+        copied.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("_hooks", "_accumulated", "grad")})
+        if self.spec is not None:
+            copied.shard = Blob(self._local("deepcopy").clone())
+        else:
+            copied.blob = Blob(self._local("deepcopy").clone())
+        memo[id(self)] = copied
+        if self.grad is not None:
+            copied.grad = self.grad.__deepcopy__(memo)
+        return copied
+
+
+class RemovableHook:
+    """Takes its hook away again: `remove()`, or leaving a `with` block."""
+
+    _count = 0
+
+    def __init__(self, table: dict[int, Any], hook: Any) -> None:
+        RemovableHook._count += 1
+        self.table, self.key = table, RemovableHook._count
+        table[self.key] = hook
+
+    def remove(self) -> None:
+        self.table.pop(self.key, None)
+
+    def __enter__(self) -> RemovableHook:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+def of_torch(data: torch.Tensor) -> Tensor:
+    """A local tensor over a torch tensor's memory."""
+    self = object.__new__(Tensor)
+    self.blob = Blob(data)
+    return self
+
+
+def of_shard(shard: torch.Tensor | Blob, spec: Spec) -> Tensor:
+    """A global tensor from this rank's part."""
+    self = object.__new__(Tensor)
+    self.blob, self.spec = ABSENT, spec
+    self.shard = shard if isinstance(shard, Blob) else Blob(shard)
+    return self
+
+
+def of_value(value: Any, spec: Spec | None) -> Tensor:
+    """A lazy tensor: a symbol of the graph that is being traced."""
+    self = object.__new__(Tensor)
+    self.blob, self.spec, self.value = ABSENT, spec, value
+    return self
+
+
+def rewrap(t: Tensor) -> Tensor:
+    """Another tensor over the same memory or symbol, without gradient."""
+    self = object.__new__(Tensor)
+    self.blob = t.blob
+    if t.spec is not None:
+        self.spec, self.shard = t.spec, t.shard
+    if t.value is not None:
+        self.value = t.value
+    return self
