@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
+from collections.abc import Collection
 
 import torch
 
@@ -81,23 +82,31 @@ class Dependencies:
         self.pending: dict[Instruction, None] = {}  # in the order of the program
         self._barrier: Instruction | None = None
 
-    def enter(self, instruction: Instruction) -> bool:
-        """Register it if it may run at once and its operands have their values; whether it did."""
-        if self._barrier is not None or (instruction.kind == "barrier" and self.pending):
+    def enter(self, instruction: Instruction) -> tuple[Collection[Instruction], Instruction | None]:
+        """Register it only if it may run at once: else what it must wait for, or the failure that it meets."""
+        if not self._is_clear(instruction):
+            unmet = self.conflicts(instruction)
+            if unmet:
+                return unmet, None
+            root = failure(instruction)
+            if root is not None:
+                return (), root
+        self.register(instruction)
+        return (), None
+
+    def _is_clear(self, instruction: Instruction) -> bool:
+        """A quick look that may say no to one that is free."""
+        if self._barrier is not None or instruction.kind == "barrier":
             return False
         for blob in instruction.const:
             access = blob.access
             if access is not None and (access.writers or access.failed is not None):
                 return False
-        for blob in instruction.mut:
-            access = blob.access
-            if access is not None and (access.writers or access.readers or access.failed is not None):
-                return False
-        for blob in instruction.mut2:
-            access = blob.access
-            if access is not None and (access.writers or access.readers):
-                return False
-        self.register(instruction)
+        for blobs in (instruction.mut, instruction.mut2):
+            for blob in blobs:
+                access = blob.access
+                if access is not None and (access.writers or access.readers or access.failed is not None):
+                    return False
         return True
 
     def conflicts(self, instruction: Instruction) -> set[Instruction]:

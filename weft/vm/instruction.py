@@ -114,6 +114,11 @@ class Instruction:
     def finished(self) -> bool:
         return self.state == "done" or self.state == "failed"
 
+    def check_made(self) -> None:
+        """Its action is over: the memory of its `mut2` operands must be there."""
+        for blob in self.mut2:
+            assert blob.data is not None, f"{self.name!r} was to make the memory of its mut2 operands, and didn't"
+
     def finish(self, error: BaseException | None = None) -> None:
         """Say that work which was started elsewhere has ended. Only the first call counts."""
         assert self.machine is not None and self.state not in ("new", "queued"), "only what was started can end"

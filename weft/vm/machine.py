@@ -26,7 +26,7 @@ from weft.vm.instruction import Instruction, Kind
 from weft.vm.stream import POLICIES, STREAMS, Policy, Stream
 from weft.vm.waiting import hold_back, pulse, wait_each, wait_for
 
-GRACE = 2.0  # seconds that pending work gets when the rank ends because something failed
+GRACE = 4.0  # seconds that pending work gets when the rank ends because something failed
 MAX_PENDING = 1024
 
 
@@ -134,24 +134,24 @@ class VirtualMachine:
             with self.lock:
                 if self._refuses:
                     self._refuse()
-                if dependencies.enter(instruction):
+                unmet, root = dependencies.enter(instruction)
+                if not unmet and root is None:
                     instruction.serial = self._serial = self._serial + 1
                     instruction.state, instruction.thread = "running", threading.get_ident()
                     stream.issued += 1
                     break
-                unmet, root = dependencies.conflicts(instruction), dependency.failure(instruction)
-                self.waits += 1
+                self.waits += bool(unmet)
+            if root is not None:
+                self._raise(root)
             if instruction.queued_ns:
                 instruction.waited += tuple(sorted(i.serial for i in unmet))
             wait_each(self, unmet, time.monotonic() + self.deadline)
-            if not unmet and root is not None:
-                self._raise(root)
         if instruction.queued_ns:
             instruction.started_ns = time.perf_counter_ns()
         try:
             instruction.action()  # pyright: ignore[reportOptionalCall]
             if instruction.mut2:
-                _check_made(instruction)
+                instruction.check_made()
         except BaseException as error:
             # It is raised here and now; what it was to write keeps the value that it has.
             instruction.error, instruction.traceback = error, error.__traceback__
@@ -168,7 +168,7 @@ class VirtualMachine:
         try:
             assert instruction.action is not None
             instruction.action()
-            _check_made(instruction)
+            instruction.check_made()
         except BaseException as error:
             self.complete(instruction, error)
         else:
@@ -190,11 +190,15 @@ class VirtualMachine:
             if not instruction.finished:
                 instruction.state = "started"
                 pulse(instruction)
+            cancelled = self._cancelled
+        if cancelled is not None:
+            self.complete(instruction, cancelled)
 
     def _begin(self, instruction: Instruction) -> bool:
         with self.lock:
             root, cancelled = dependency.failure(instruction), self._cancelled
-            if root is None and cancelled is None:
+            runs = root is None and cancelled is None
+            if runs:
                 instruction.state, instruction.thread = "running", threading.get_ident()
         if instruction.queued_ns:
             instruction.started_ns = time.perf_counter_ns()
@@ -202,7 +206,7 @@ class VirtualMachine:
             self._leave(instruction, root)
         elif cancelled is not None:
             self.complete(instruction, cancelled)
-        return root is None and cancelled is None
+        return runs
 
     def complete(self, instruction: Instruction, error: BaseException | None = None) -> None:
         """It has ended. What it wrote is ready, or lost if there is an error."""
@@ -240,8 +244,7 @@ class VirtualMachine:
                     recorder.record(instruction)
             # Whoever keeps the instruction shall not keep the tensors.
             instruction.const = instruction.mut = instruction.mut2 = ()
-            instruction.action = None
-            instruction.thread = 0
+            instruction.action, instruction.thread = None, 0
             if instruction.event is not None:
                 pulse(instruction)
             if not ready:
@@ -339,7 +342,7 @@ class VirtualMachine:
                 return
             self._closed = self._refuses = True
         if deadline is None:
-            deadline = min(self.deadline, GRACE) if self._failed or self._cancelled is not None else self.deadline
+            deadline = min(self.deadline, GRACE) if self._failures or self._cancelled is not None else self.deadline
         atexit.unregister(self._at_exit)
         try:
             self.drain(deadline)
@@ -348,13 +351,11 @@ class VirtualMachine:
         stuck = [s.name for s in self._streams.values() if not s.close(GRACE)]
         lost = [i for i in self._failures if i.error is not self._cancelled]
         if stuck:
-            names = ", ".join(stuck)
-            warnings.warn(f"rank {self.rank.index} leaves work behind that doesn't end, on {names}", stacklevel=2)
+            warnings.warn(f"rank {self.rank.index} leaves work behind that doesn't end, on {stuck}", stacklevel=2)
         for failed in lost[:1]:
             warnings.warn(
                 f"rank {self.rank.index} ends with {len(lost)} failed instructions that nobody asked for, first "
-                f"{failed.story()}: {failed.error!r}. Call sync() to have such errors raised",
-                stacklevel=2,
+                f"{failed.story()}: {failed.error!r}. Call sync() to have such errors raised", stacklevel=2
             )
 
     def _at_exit(self) -> None:
@@ -377,16 +378,14 @@ class VirtualMachine:
                 "pending": len(self._dependencies.pending),
                 "peak_pending": self._peak,
                 "waits": self.waits,  # how often a caller had to wait before it could issue
-                "streams": {
-                    s.name: {"policy": s.policy, "issued": s.issued, "queued": len(s.queue)}
-                    for s in self._streams.values()
-                },
+                "streams": {s.name: s.statistics() for s in self._streams.values()},
             }
 
     def pending(self) -> list[str]:
         """The story of everything that is pending, oldest first: for reports of a stuck run."""
         with self.lock:
-            return [i.story() for i in self._dependencies.pending]
+            pending = list(self._dependencies.pending)
+        return [i.story() for i in pending]
 
 
 def vm_of(rank: Rank | None = None) -> VirtualMachine:
@@ -398,8 +397,3 @@ def _make(rank: Rank) -> VirtualMachine:
     machine = VirtualMachine(rank)
     atexit.register(machine._at_exit)  # daemon threads would be cut off in the middle of their work
     return machine
-
-
-def _check_made(instruction: Instruction) -> None:
-    for blob in instruction.mut2:
-        assert blob.data is not None, f"{instruction.name!r} was to make the memory of its mut2 operands, and didn't"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import abc
 import threading
 from collections import deque
-from typing import Literal, Protocol
+from typing import Any, Literal, Protocol
 
 from weft.core.rank import Rank, enter
 from weft.vm.instruction import Instruction
@@ -56,6 +56,9 @@ class Stream(abc.ABC):
 
     def head_is_ready(self) -> bool:
         return bool(self.queue) and not self.queue[0].unmet and self.queue[0].state == "queued"
+
+    def statistics(self) -> dict[str, Any]:
+        return {"policy": self.policy, "issued": self.issued, "queued": len(self.queue)}
 
 
 class InlineStream(Stream):

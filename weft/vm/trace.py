@@ -19,7 +19,6 @@ from weft.core.rank import Rank
 from weft.vm.instruction import Instruction
 from weft.vm.machine import Recorder, VirtualMachine, vm_of
 
-
 _COLUMNS = ("start us", "waited", "ran", "instruction", "kind", "stream", "thread", "after")
 
 
@@ -48,7 +47,7 @@ class Trace:
         self.rank = rank
         self.events = list(events)
         # Durations want the steady clock, ranks of several processes share only the other one.
-        self._anchor = time.time_ns() - time.perf_counter_ns()
+        self._anchor = _anchor()
 
     def record(self, instruction: Instruction) -> None:
         stream, anchor, end = instruction.stream, self._anchor, time.perf_counter_ns()
@@ -175,6 +174,15 @@ def _listen(machine: VirtualMachine, change: Callable[[tuple[Recorder, ...]], tu
     if before != after:
         for changed in tuple(machine.on_tracing_changed):
             changed(after)
+
+
+def _anchor() -> int:
+    """Where the steady clock began, on the wall's; the tightest of a few readings, as a thread may be interrupted."""
+    readings = []
+    for _ in range(5):
+        before, wall, after = time.perf_counter_ns(), time.time_ns(), time.perf_counter_ns()
+        readings.append((after - before, wall - before))
+    return min(readings)[1]
 
 
 def _cell(value: Any) -> Any:

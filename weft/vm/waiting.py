@@ -63,6 +63,8 @@ def wait_for(machine: Holds, target: Instruction, limit: float) -> None:
             try:
                 drive(max(left, 0.0))
             except Exception as error:
+                if first.finished:
+                    raise
                 first.finish(error)
             finally:
                 with machine.lock:
