@@ -74,12 +74,12 @@ def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest
                 block.run(names)
             continue
 
-        def each(_: object = None, program: list[Block] = program) -> None:
+        def each(program: list[Block]) -> None:
             own = dict(names)
             for block in program:
                 block.run(own)
 
-        spawn_threads(ranks, each)
+        spawn_threads(ranks, each, program)
 
 
 def test_blocks_are_found_where_they_stand(tmp_path: Path) -> None:
