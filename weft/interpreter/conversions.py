@@ -7,13 +7,13 @@ from typing import Any
 import torch
 
 from weft.boxing import execute
+from weft.boxing.part import device_of
 from weft.boxing.planner import route
 from weft.core import sbp as sbps
 from weft.core import shard
-from weft.core.device import Device
 from weft.core.dispatch import hooks
 from weft.core.dtype import DType, every
-from weft.core.errors import DeviceError, SbpError, ShapeError
+from weft.core.errors import SbpError, ShapeError
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import NdSbp, broadcast
@@ -136,15 +136,6 @@ def whole(x: Tensor) -> Tensor:
     assert spec is not None
     flat = (broadcast,) * spec.placement.ndim
     return to_local(x if spec.nd_sbp == flat else to_global(x, spec.placement, flat))
-
-
-def device_of(placement: Placement) -> Device:
-    """Where this rank's shards of a placement lie."""
-    if placement.type == "cpu":
-        return Device("cpu")
-    if not torch.cuda.is_available():
-        raise DeviceError(f"{placement!r} needs CUDA devices, but torch sees none here; use type 'cpu'")
-    return Device("cuda", current().local_index % torch.cuda.device_count())
 
 
 hooks.whole = whole

@@ -3,21 +3,21 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
 from typing import Any
 
 import torch
 
-from weft.boxing import Route, execute
+from weft.boxing import Route, execute, signature
+from weft.boxing.part import kernel_of, local_arguments
 from weft.boxing.planner import route
+from weft.boxing.signature import Signature
 from weft.core import random
 from weft.core.dispatch import hooks
 from weft.core.rank import current
 from weft.core.spec import Spec
-from weft.interpreter import conversions, signature
+from weft.interpreter import conversions
 from weft.interpreter.eager_local import execute as run_kernel
-from weft.interpreter.signature import Signature
-from weft.ops.declaration import Op, Where
+from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments
 from weft.ops.infer import Number
 from weft.tensor.tensor import Tensor, of_shard
@@ -47,29 +47,6 @@ class Prepared:
             box = chosen.outputs[0].box(rank)
             assert box is not None
             self.box = tuple(slice(a, b) for a, b in box)
-
-
-def kernel_of(op: Op, chosen: Signature, rank: int) -> Callable[..., Any]:
-    """The kernel for this rank's part: the plain one, or the ranked one told where it stands."""
-    if not chosen.ranked:
-        return op.kernel
-    assert op.ranked_kernel is not None, f"{op.name}: a layout is marked @, but there is no ranked kernel"
-    inputs, outputs = ([s.box(rank) or () for s in specs] for specs in (chosen.inputs, chosen.outputs))
-    where = Where(
-        tuple(inputs), tuple(s.shape for s in chosen.inputs), tuple(outputs), tuple(s.shape for s in chosen.outputs)
-    )
-    return functools.partial(op.ranked_kernel, where)
-
-
-def local_arguments(op: Op, args: tuple[Any, ...], chosen: Signature, rank: int) -> tuple[Any, ...]:
-    """The attributes as the local kernel wants them: a logical output shape becomes this rank's."""
-    local = list(args)
-    if op.shape_of:
-        spec = chosen.outputs[0]
-        local[op.names.index(op.shape_of)] = spec.shape if op.random else spec.local_shape(rank)
-    if "device" in op.names and op.placed is not None:
-        local[op.names.index("device")] = conversions.device_of(chosen.placement)
-    return tuple(local)
 
 
 @functools.lru_cache(maxsize=1 << 16)

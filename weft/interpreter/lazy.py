@@ -7,11 +7,11 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.boxing import signature
 from weft.core.device import Device
 from weft.core.errors import PlacementError, TraceError
 from weft.core.placement import Placement
 from weft.core.spec import Spec
-from weft.interpreter import signature
 from weft.job.builder import Builder
 from weft.job.value import Value
 from weft.ops.declaration import OPS, Op

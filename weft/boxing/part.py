@@ -1,0 +1,51 @@
+"""A rank's part of a call whose signature is chosen: its kernel, and its attributes in local terms."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from weft.boxing.signature import Signature
+from weft.core.device import Device
+from weft.core.errors import DeviceError
+from weft.core.placement import Placement
+from weft.core.rank import current
+from weft.ops.declaration import Op, Where
+
+
+def kernel_of(op: Op, chosen: Signature, rank: int) -> Callable[..., Any]:
+    """The kernel for this rank's part: the plain one, or the ranked one told where it stands."""
+    if not chosen.ranked:
+        return op.kernel
+    assert op.ranked_kernel is not None, f"{op.name}: a layout is marked @, but there is no ranked kernel"
+    inputs, outputs = ([s.box(rank) or () for s in specs] for specs in (chosen.inputs, chosen.outputs))
+    where = Where(
+        tuple(inputs), tuple(s.shape for s in chosen.inputs), tuple(outputs), tuple(s.shape for s in chosen.outputs)
+    )
+    return functools.partial(op.ranked_kernel, where)
+
+
+def local_arguments(op: Op, args: tuple[Any, ...], chosen: Signature, rank: int) -> tuple[Any, ...]:
+    """The attributes as the local kernel wants them: a logical output shape becomes this rank's.
+
+    A random op draws the whole, of which each rank then keeps its part: so the draw doesn't depend on the layout.
+    """
+    local = list(args)
+    if op.shape_of:
+        spec = chosen.outputs[0]
+        local[op.names.index(op.shape_of)] = spec.shape if op.random else spec.local_shape(rank)
+    if "device" in op.names and op.placed is not None:
+        local[op.names.index("device")] = device_of(chosen.placement)
+    return tuple(local)
+
+
+def device_of(placement: Placement) -> Device:
+    """Where this rank's shards of a placement lie."""
+    if placement.type == "cpu":
+        return Device("cpu")
+    if not torch.cuda.is_available():
+        raise DeviceError(f"{placement!r} needs CUDA devices, but torch sees none here; use type 'cpu'")
+    return Device("cuda", current().local_index % torch.cuda.device_count())
