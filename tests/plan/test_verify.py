@@ -21,7 +21,15 @@ def test_a_cycle_without_a_full_register_stands_still() -> None:
 
 
 def test_a_full_register_starts_a_cycle() -> None:
-    verify(line("a", "b").wire("b", "a", full=1).plans())
+    net = line("a", "b").wire("b", "a", full=1)
+    verify(net.node("launched").wire("launched", "a").plans())
+
+
+def test_what_nothing_launched_holds_back_would_never_stop() -> None:
+    with pytest.raises(CompileError, match="nothing holds a, b back"):
+        verify(line("a", "b").wire("b", "a", full=1).plans())
+    with pytest.raises(CompileError, match="nothing holds data, use back"):
+        verify(Net().node("data", kind="source", ahead=True).node("use").wire("data", "use").plans())
 
 
 def test_a_quota_too_small_is_named() -> None:

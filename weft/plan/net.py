@@ -78,15 +78,15 @@ class Net:
         return plan
 
 
-def line(*names: str, copies: int = 1) -> Net:
-    """Nodes one after the other.
+def line(*names: str, copies: int = 1, apart: bool = False) -> Net:
+    """Nodes one after the other, on one stream, or `apart`, each on its own.
 
     >>> [r.name for r in line("a", "b", "c").plan().registers]
     ['a_b', 'b_c']
     """
     net = Net()
     for name in names:
-        net.node(name)
+        net.node(name, stream=name if apart else "compute")
     for a, b in pairwise(names):
         net.wire(a, b, copies=copies)
     return net

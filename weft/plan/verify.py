@@ -45,8 +45,8 @@ def verify(plans: Plan | Iterable[Plan]) -> None:
     tasks, registers = _joined(given)
     _check_ends(tasks, registers, {p.rank for p in given})
     _check_rates(tasks, registers)
-    _check_launched(tasks, registers)
     _check_cycles(tasks, registers)
+    _check_launched(tasks, registers)
 
 
 def precedences(tasks: dict[int, Task], registers: dict[int, Register]) -> Iterator[Precedence]:
@@ -183,7 +183,7 @@ def _check_rates(tasks: dict[int, Task], registers: dict[int, Register]) -> None
 
 
 def _check_launched(tasks: dict[int, Task], registers: dict[int, Register]) -> None:
-    """What only sources that run ahead set going must be held back by the copies of something launched."""
+    """What only full registers and sources that run ahead set going must be held back by something launched."""
     neighbours = [{r.producer, *r.consumers} for r in registers.values()]
     held = {t.id for t in tasks.values() if not t.consumes and not t.ahead}
     held |= {id for ends in neighbours for id in ends if id not in tasks}  # another rank's: that rank's own matter

@@ -258,6 +258,18 @@ class Actor:
             tuple(tuple(o.reading) for o in self._outputs),
         )  # fmt: skip
 
+    def assume(self, other: Actor) -> None:
+        """Become as another actor of the same task is; how a model checker goes back."""
+        self.acts, self.tokens, self.ended, self.state = other.acts, other.tokens, other.ended, other.state
+        for mine, its in zip(self._inputs, other._inputs, strict=True):
+            mine.readable, mine.unread, mine.ended = its.readable, its.unread, its.ended
+        for out, its in zip(self._outputs, other._outputs, strict=True):
+            out.reading, out.out = list(its.reading), its.out
+        key = self.acts % self._cycle
+        self.turn = self._turns.get(key) or self._turn(key)
+        self.turn.act = self.acts
+        self.blocked = other.blocked
+
     def validate(self) -> None:
         """Assert what must hold between messages."""
         me = f"{self.task.name} {self.snapshot()}"

@@ -1,3 +1,7 @@
-"""The actors of a plan driven by a virtual clock: timelines, throughput and every order of messages, without
-threads.
-"""
+"""Plans without machines: a virtual clock and a model checker drive the very actors that run."""
+
+from weft.simulator.modelcheck import Explored, explore
+from weft.simulator.pipeline import pipeline
+from weft.simulator.simulate import Timed, Timeline, simulate
+
+__all__ = ["Explored", "Timed", "Timeline", "explore", "pipeline", "simulate"]
