@@ -141,6 +141,24 @@ def test_enter_takes_only_what_may_run_at_once():
     assert dependencies.enter(Instruction("write", mut=[x])) == ((), None)
 
 
+def test_a_lane_may_end_out_of_order():
+    """Launches are started in order but end when they like: the rest of the program waits for each of them."""
+    x = Blob(1)
+    dependencies = Dependencies()
+    reader, first, second = Instruction("op", const=[x]), Instruction("op", mut=[x]), Instruction("op", mut=[x])
+    for one in (reader, first, second):
+        one.lane = "a"
+        assert dependencies.submit(one) == set()
+    after, last = Instruction("op", const=[x]), Instruction("op", mut=[x])
+    assert dependencies.submit(after) == {first, second}
+    assert dependencies.done(second) == [] and x.now is None
+    assert dependencies.submit(last) == {reader, first, after}
+    assert dependencies.done(first) == [after]
+    assert dependencies.done(after) == [] and dependencies.done(reader) == [last]
+    dependencies.done(last)
+    assert x.now == 1 and x.access is None
+
+
 def test_one_blob_as_several_operands():
     x = Blob(1)
     view = alias(x, 1)

@@ -173,6 +173,39 @@ def test_external_is_started_in_order_and_ends_when_it_is_told_to(vm: VirtualMac
     assert vm.wait_read(y) == 2
 
 
+def test_an_external_action_ends_before_the_next_begins(vm: VirtualMachine):
+    order: list[str] = []
+
+    def first():
+        order.append("first begins")
+        launches.append(vm.submit("launch", "graph", lambda: order.append("second")))
+        order.append("first ends")
+
+    launches = []
+    launches.append(vm.submit("launch", "graph", first))
+    assert order == ["first begins", "first ends", "second"]
+    for launch in launches:
+        launch.finish()
+
+
+def test_what_must_be_driven_later_is_driven_in_time(vm: VirtualMachine, monkeypatch: pytest.MonkeyPatch):
+    """The caller begins to wait while the launch can't start yet, for something that stands behind the launch."""
+    x, y, z = tensors(1, 2, 0)
+    waiting = threading.Event()
+
+    class Told(threading.Event):
+        def wait(self, timeout: float | None = None) -> bool:
+            waiting.set()
+            return super().wait(timeout)
+
+    vm.submit("op", "collective", lambda: waiting.wait(WAIT) and add(x, x)(), (), [x])
+    launch = vm.submit("launch", "graph", lambda: None, [x], [y], drive=lambda seconds: (add(y, x)(), launch.finish()))
+    vm.submit("op", "file", add(z, y), [y], [z])
+    monkeypatch.setattr("weft.vm.waiting.threading.Event", Told)
+    assert vm.wait_read(z) == 4
+    monkeypatch.undo()
+
+
 def test_who_waits_drives(vm: VirtualMachine):
     x, y, z = tensors(1, 2, 0)
     driven: list[str] = []
