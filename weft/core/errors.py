@@ -11,6 +11,10 @@ class ArgumentError(WeftError, TypeError):
     """A call's arguments fit none of the declared signatures."""
 
 
+class OptionError(ArgumentError, ValueError):
+    """An option out of its range: a negative learning rate, a probability above one."""
+
+
 class ShapeError(WeftError, RuntimeError, ValueError):
     """Shapes that can't work together, or a shape that the data doesn't have."""
 

@@ -1,0 +1,61 @@
+"""Where a module's tensors go: arguments of `to`, moves between devices and dtypes, layouts over a placement."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.core import dtype as dtypes
+from weft.core import sbp as sbps
+from weft.core.device import Device
+from weft.core.dtype import DType
+from weft.core.errors import ArgumentError, DtypeError, SbpError
+from weft.core.placement import Placement
+from weft.core.sbp import Sbp, broadcast
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+
+def where_to(*args: Any, **kwargs: Any) -> tuple[Device | None, DType | None]:
+    device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
+    kwargs.pop("non_blocking", None)
+    if kwargs:
+        raise ArgumentError(f"Module.to() got an unexpected argument {next(iter(kwargs))!r}; it takes device and dtype")
+    for a in args:
+        if isinstance(a, Tensor):
+            device, dtype = (None if a.is_global else a.device), a.dtype
+        elif isinstance(a, (str, Device)) and device is None:
+            device = a
+        elif isinstance(a, bool):
+            continue  # torch's third argument, non_blocking
+        elif a is not None:
+            dtype = a
+    dtype = None if dtype is None else dtypes.of(dtype)
+    if dtype is not None and not dtype.differentiable:
+        raise DtypeError(f"a module's dtype is a floating point one, since it is trained; got {dtype}")
+    return None if device is None else Device(device).check(), dtype
+
+
+def moved(t: Tensor, device: Device | None, dtype: DType | None) -> Tensor:
+    if device is not None and (t.is_global or t.device is not device):
+        t = t.to(device)  # type: ignore[attr-defined]  # bound from the registry
+    return OPS["cast"](t, dtype) if dtype is not None and t.dtype.differentiable and t.dtype is not dtype else t
+
+
+def spread(path: str, t: Tensor, placement: Placement | None, sbp: Any) -> Tensor:
+    """A module's tensor in a layout; `sbp` may be a function of its path and itself."""
+    where = placement if placement is not None else t.placement if t.is_global else None
+    wanted = sbp(path, t) if callable(sbp) and not isinstance(sbp, Sbp) else sbp
+    wanted = t.sbp if wanted is None and t.is_global else wanted
+    if where is None or wanted is None:
+        raise SbpError(
+            f"to_global: `{path}` is local, so both are needed: "
+            "module.to_global(placement=flow.placement(...), sbp=flow.sbp.broadcast)"
+        )
+    return laid_out(t, where, sbps.nd(wanted, where.ndim, t.ndim))
+
+
+def laid_out(x: Tensor, placement: Placement, nd_sbp: Any) -> Tensor:
+    """A tensor in a global layout. A local one holds the whole; the first rank's counts."""
+    if x.spec is None:
+        x = OPS["from_local"](x, placement, (broadcast,) * placement.ndim, None)
+    return OPS["to_global"](x, placement, nd_sbp)

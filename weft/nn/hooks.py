@@ -1,0 +1,138 @@
+"""Functions that a user hangs on a module, to run around `forward`, backward and state dicts."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.autograd.function import Function
+from weft.core.errors import ArgumentError, AutogradError
+from weft.tensor.tensor import RemovableHook, Tensor
+
+KINDS = ("forward_pre", "forward", "backward_pre", "backward", "state_dict", "load_pre", "load_post")
+
+
+class Hooks:
+    """A module's hooks by kind, each kind in order of registration. A module without any has none of these."""
+
+    def __init__(self) -> None:
+        self.tables: dict[str, dict[int, tuple[Callable[..., Any], bool]]] = {kind: {} for kind in KINDS}
+
+    def add(self, kind: str, hook: Callable[..., Any], flag: bool = False, first: bool = False) -> RemovableHook:
+        """`flag` is what the kind makes of it: with_kwargs for forward hooks."""
+        if not callable(hook):
+            raise ArgumentError(f"a hook is a function; got {type(hook).__name__}")
+        table = self.tables[kind]
+        handle = RemovableHook(table, (hook, flag))
+        if first:
+            late = [(k, v) for k, v in table.items() if k != handle.key]
+            for k, v in late:  # a dict has no front: what stood before goes behind
+                del table[k]
+                table[k] = v
+        return handle
+
+    def of(self, kind: str) -> tuple[tuple[Callable[..., Any], bool], ...]:
+        return tuple(self.tables[kind].values())
+
+
+def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """`module.forward`, with everything that hangs around it."""
+    for hook, with_kwargs in hooks.of("forward_pre"):
+        if with_kwargs:
+            changed = hook(module, args, kwargs)
+            if changed is not None:
+                if not (isinstance(changed, tuple) and len(changed) == 2):
+                    raise ArgumentError(
+                        f"a forward pre-hook with kwargs returns None or (args, kwargs); got {changed!r}"
+                    )
+                args, kwargs = changed
+        else:
+            changed = hook(module, args)
+            if changed is not None:
+                args = changed if isinstance(changed, tuple) else (changed,)
+    watched = _Watch(module, hooks) if hooks.tables["backward"] or hooks.tables["backward_pre"] else None
+    if watched is not None:
+        args = watched.inputs(args)
+    result = module.forward(*args, **kwargs)
+    for hook, with_kwargs in hooks.of("forward"):
+        changed = hook(module, args, kwargs, result) if with_kwargs else hook(module, args, result)
+        if changed is not None:
+            result = changed
+    return result if watched is None else watched.outputs(result)
+
+
+class _Watch:
+    """Sees the gradients of one call's outputs and inputs pass, and lets the hooks replace them.
+
+    The inputs' gradients come last, so that is when a `backward` hook has both; without an input that wants a
+    gradient, the hook runs when the outputs' gradients are known.
+    """
+
+    def __init__(self, module: Any, hooks: Hooks) -> None:
+        self.module, self.hooks = module, hooks
+        self.grad_output: tuple[Tensor | None, ...] = ()
+        self.has_inputs = False
+        self.count = 0
+
+    def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        self.count = len(args)
+        self.has_inputs = any(args[i].requires_grad for i in places)
+        if not self.has_inputs:
+            return args
+        through = _Pass.apply(lambda g: self._inputs_known(g, places), *(args[i] for i in places))
+        passed = dict(zip(places, through, strict=True))
+        return tuple(passed.get(i, a) for i, a in enumerate(args))
+
+    def outputs(self, result: Any) -> Any:
+        several = isinstance(result, (tuple, list))
+        values = list(result) if several else [result]
+        places = [i for i, y in enumerate(values) if isinstance(y, Tensor)]
+        if any(values[i].requires_grad for i in places):
+            for i, y in zip(places, _Pass.apply(self._outputs_known, *(values[i] for i in places)), strict=True):
+                values[i] = y
+        return type(result)(values) if several else values[0]
+
+    def _outputs_known(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
+        for hook, _ in self.hooks.of("backward_pre"):
+            changed = hook(self.module, gradients)
+            if changed is not None:
+                gradients = _same_count(changed, gradients, "backward pre-hook")
+        self.grad_output = gradients
+        if not self.has_inputs:
+            for hook, _ in self.hooks.of("backward"):
+                hook(self.module, (None,) * self.count, gradients)
+        return gradients
+
+    def _inputs_known(self, gradients: tuple[Tensor | None, ...], places: list[int]) -> tuple[Tensor | None, ...]:
+        full: list[Tensor | None] = [None] * self.count
+        for i, g in zip(places, gradients, strict=True):
+            full[i] = g
+        seen = tuple(full)
+        for hook, _ in self.hooks.of("backward"):
+            changed = hook(self.module, seen, self.grad_output)
+            if changed is not None:
+                seen = _same_count(changed, seen, "backward hook")
+        return tuple(seen[i] for i in places)
+
+
+def _same_count(changed: Any, before: tuple[Any, ...], what: str) -> tuple[Any, ...]:
+    changed = changed if isinstance(changed, tuple) else (changed,)
+    if len(changed) != len(before):
+        raise AutogradError(
+            f"a {what} got {len(before)} gradients and returned {len(changed)}; return as many, or None"
+        )
+    return changed
+
+
+class _Pass(Function):
+    """The identity on several tensors, whose gradients go through a function."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        ctx.function = args[0]
+        return tuple(x.detach() for x in args[1:])
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return (None, *ctx.function(gradients))

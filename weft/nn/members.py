@@ -1,0 +1,47 @@
+"""The roles that attributes of a module play: parameter, buffer, module."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, MutableMapping
+from typing import Any
+
+PARAMETER, BUFFER, MODULE = "parameter", "buffer", "module"
+
+
+class Members(MutableMapping[str, Any]):
+    """A live view of a module's attributes of one role: what `module._parameters` gives.
+
+    The attributes themselves lie in the instance, where Python finds them fastest; only their roles are noted aside.
+    """
+
+    def __init__(self, module: Any, role: str) -> None:
+        self.module, self.role = module, role
+
+    def _names(self) -> list[str]:
+        return [n for n, role in self.module._roles.items() if role == self.role]
+
+    def __getitem__(self, name: str) -> Any:
+        if self.module._roles.get(name) != self.role:
+            raise KeyError(name)
+        return self.module.__dict__[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        self.module._roles[name] = self.role
+        self.module.__dict__[name] = value
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self:
+            raise KeyError(name)
+        del self.module._roles[name], self.module.__dict__[name]
+
+    def __contains__(self, name: object) -> bool:
+        return self.module._roles.get(name) == self.role  # type: ignore[arg-type]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names())
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+    def __repr__(self) -> str:
+        return repr(dict(self))

@@ -1,0 +1,385 @@
+"""`nn.Module`: parameters, buffers and modules by attribute, and what can be done to all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any, Self
+
+from weft.autograd import no_grad
+from weft.core import dtype as dtypes
+from weft.core.device import Device
+from weft.core.errors import ArgumentError
+from weft.core.placement import Placement
+from weft.nn import conversion, hooks, state_dict
+from weft.nn.hooks import Hooks
+from weft.nn.members import BUFFER, MODULE, PARAMETER, Members
+from weft.ops import OPS
+from weft.tensor.parameter import Parameter
+from weft.tensor.tensor import RemovableHook, Tensor
+
+
+class Module:
+    """The base of every model. Assign parameters and modules as attributes, and write `forward`.
+
+    >>> class Net(flow.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.inner = flow.nn.Linear(2, 3)
+    ...     def forward(self, x):
+    ...         return self.inner(x).relu()
+    >>> Net()
+    Net(
+      (inner): Linear(in_features=2, out_features=3, bias=True)
+    )
+    """
+
+    training: bool = True
+    _roles: dict[str, str]
+    _non_persistent: frozenset[str] = frozenset()
+    _hooks: Hooks | None = None
+
+    def __init__(self) -> None:
+        self.__dict__["_roles"] = {}
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if self._hooks is None:
+            return self.forward(*args, **kwargs)
+        return hooks.call(self, self._hooks, args, kwargs)
+
+    # ---- attributes ----------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        role = PARAMETER if isinstance(value, Parameter) else MODULE if isinstance(value, Module) else None
+        roles = self.__dict__.get("_roles")
+        if roles is None:
+            if role is not None:
+                raise AttributeError(f"cannot assign {role} before Module.__init__() call")
+            object.__setattr__(self, name, value)
+            return
+        known = roles.get(name)
+        if role is None and known is not None:
+            if value is not None and not (known == BUFFER and isinstance(value, Tensor)):
+                wanted = {PARAMETER: "nn.Parameter", BUFFER: "Tensor", MODULE: "nn.Module"}[known]
+                raise ArgumentError(
+                    f"cannot assign '{type(value).__name__}' as {known} '{name}' ({wanted} or None expected)"
+                    + (f"; delete it first: del module.{name}" if known != PARAMETER else "; wrap it: nn.Parameter(x)")
+                )
+            role = known
+        if role is None:
+            object.__setattr__(self, name, value)
+        else:
+            if known is not None and known != role:
+                del roles[name]  # its place is among its new kind, at the end
+            roles[name] = role
+            self.__dict__[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        self._roles.pop(name, None)
+        if name in self._non_persistent:
+            self.__dict__["_non_persistent"] = self._non_persistent - {name}
+        object.__delattr__(self, name)
+
+    @property
+    def _parameters(self) -> Members:
+        return Members(self, PARAMETER)
+
+    @property
+    def _buffers(self) -> Members:
+        return Members(self, BUFFER)
+
+    @property
+    def _modules(self) -> Members:
+        return Members(self, MODULE)
+
+    def _register(self, role: str, name: str, value: Any, kind: type) -> None:
+        if "_roles" not in self.__dict__:
+            raise AttributeError(f"cannot assign {role} before Module.__init__() call")
+        if not isinstance(name, str) or not name or "." in name:
+            raise KeyError(f'a {role}\'s name is a non-empty string without "."; got {name!r}')
+        if hasattr(self, name) and self._roles.get(name) != role:
+            raise KeyError(f"attribute '{name}' already exists")
+        if value is not None and not isinstance(value, kind):
+            raise ArgumentError(
+                f"cannot assign '{type(value).__name__}' object to {role} '{name}' ({kind.__name__} or None required)"
+            )
+        self._roles[name] = role
+        self.__dict__[name] = value
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        if isinstance(param, Parameter) and param.grad_fn is not None:
+            raise ArgumentError(
+                f"cannot assign non-leaf Tensor to parameter '{name}'; a parameter is computed by nothing"
+            )
+        self._register(PARAMETER, name, param, Parameter)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """A tensor that belongs to the module's state but isn't trained; saved unless `persistent=False`."""
+        self._register(BUFFER, name, tensor, Tensor)
+        names = self._non_persistent - {name} if persistent else self._non_persistent | {name}
+        self.__dict__["_non_persistent"] = names
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        self._register(MODULE, name, module, Module)
+
+    add_module = register_module
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a dotted path; "" is this one."""
+        found: Any = self
+        for part in target.split(".") if target else ():
+            if part not in found._modules:
+                raise AttributeError(f"{found._get_name()} has no module `{part}`, on the path {target!r}")
+            found = found._modules[part]
+        return found
+
+    def get_parameter(self, target: str) -> Parameter:
+        return self._get(target, PARAMETER)
+
+    def get_buffer(self, target: str) -> Tensor:
+        return self._get(target, BUFFER)
+
+    def _get(self, target: str, role: str) -> Any:
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if owner._roles.get(name) != role:
+            raise AttributeError(f"{owner._get_name()} has no {role} `{name}`")
+        return owner.__dict__[name]
+
+    # ---- walking -------------------------------------------------------------------------------------
+
+    def named_modules(
+        self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and everything in it, with paths, parents first."""
+        memo = set() if memo is None else memo
+        if id(self) in memo:
+            return
+        if remove_duplicate:
+            memo.add(id(self))
+        yield prefix, self
+        for name, child in self._modules.items():
+            if child is not None:
+                yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        for _, m in self.named_modules():
+            yield m
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        seen: set[int] = set()
+        for name, child in self._modules.items():
+            if child is not None and id(child) not in seen:
+                seen.add(id(child))
+                yield name, child
+
+    def children(self) -> Iterator[Module]:
+        for _, child in self.named_children():
+            yield child
+
+    def _named_members(
+        self, get: Callable[[Module], Any], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        walk = self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]
+        for path, m in walk:
+            for name, value in get(m):
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(value))
+                yield f"{path}.{name}" if path else name, value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        for _, p in self.named_parameters(recurse=recurse):
+            yield p
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        for _, b in self.named_buffers(recurse=recurse):
+            yield b
+
+    # ---- changing all of it --------------------------------------------------------------------------
+
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Call `fn` on every module inside, then on this one."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def _convert(self, fn: Callable[[str, Tensor], Tensor]) -> Self:
+        """Give each parameter and buffer (and each gradient) the data of what `fn(path, tensor)` makes of it.
+
+        The objects stay, so that optimizers and ties between modules keep them.
+        """
+        everything = [*self._named_members(lambda m: (*m._parameters.items(), *m._buffers.items()))]
+        with no_grad():
+            made = [(t, fn(path, t), None if t.grad is None else fn(path, t.grad)) for path, t in everything]
+        for t, new, grad in made:
+            t.data = new
+            t.grad = grad
+        return self
+
+    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
+        return self._convert(lambda _, t: fn(t))
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """`to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`. Only floating point members take a dtype."""
+        device, dtype = conversion.where_to(*args, **kwargs)
+        return self._apply(lambda t: conversion.moved(t, device, dtype))
+
+    def cpu(self) -> Self:
+        return self.to("cpu")
+
+    def cuda(self, device: Any = None) -> Self:
+        return self.to(Device("cuda", device) if isinstance(device, int) else device or "cuda")
+
+    def float(self) -> Self:
+        return self.to(dtypes.float32)
+
+    def double(self) -> Self:
+        return self.to(dtypes.float64)
+
+    def half(self) -> Self:
+        return self.to(dtypes.float16)
+
+    def bfloat16(self) -> Self:
+        return self.to(dtypes.bfloat16)
+
+    def to_global(self, placement: Placement | None = None, sbp: Any = None) -> Self:
+        """Lay the same model out over a placement: logical shapes and values stay.
+
+        A local parameter counts as the whole one (the first rank's, where they differ). `sbp` is one for everything, or
+        a function from (path, parameter) to one. Gradients and optimizers keep the parameters they have.
+        """
+
+        return self._convert(lambda path, t: conversion.spread(path, t, placement, sbp))
+
+    def to_local(self) -> Self:
+        """Keep only this rank's part of every parameter and buffer."""
+        return self._apply(lambda t: OPS["to_local"](t) if t.is_global else t)
+
+    def train(self, mode: bool = True) -> Self:
+        if not isinstance(mode, bool):
+            raise ArgumentError(f"train(mode) takes a bool; got {mode!r}")
+        for m in self.modules():
+            m.training = mode
+        return self
+
+    def eval(self) -> Self:
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for p in self.parameters():
+            if p.grad is not None:
+                p.grad = None if set_to_none else OPS["zeros_like"](p.grad, None)
+
+    # ---- state ---------------------------------------------------------------------------------------
+
+    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+        """Every parameter and persistent buffer by path; the tensors share the module's memory."""
+        return state_dict.state_dict(self, destination, prefix, keep_vars)
+
+    def load_state_dict(
+        self, state: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> state_dict.IncompatibleKeys:
+        """Copy a state into this module. What doesn't fit is reported all at once, and then nothing is changed."""
+        return state_dict.load(self, state, strict, assign)
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        state_dict.save(self, destination, prefix, keep_vars)
+
+    def _load_from_state_dict(
+        self, state: Mapping[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
+        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        """Check this module's own part, and note what to write; override to rename or convert what older files say."""
+        state_dict.check(self, state, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+
+    # ---- hooks ---------------------------------------------------------------------------------------
+
+    def _hook(self, kind: str, hook: Any, flag: bool = False, first: bool = False) -> RemovableHook:
+        if self._hooks is None:
+            self.__dict__["_hooks"] = Hooks()
+        assert self._hooks is not None
+        return self._hooks.add(kind, hook, flag, first)
+
+    def _hooks_of(self, kind: str) -> tuple[tuple[Callable[..., Any], bool], ...]:
+        return self._hooks.of(kind) if self._hooks is not None else ()
+
+    def register_forward_pre_hook(
+        self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHook:
+        """`hook(module, args)` before forward; what it returns replaces the arguments."""
+        return self._hook("forward_pre", hook, with_kwargs, prepend)
+
+    def register_forward_hook(self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHook:
+        """`hook(module, args, output)` after forward; what it returns replaces the output."""
+        return self._hook("forward", hook, with_kwargs, prepend)
+
+    def register_full_backward_pre_hook(self, hook: Any, prepend: bool = False) -> RemovableHook:
+        """`hook(module, grad_output)` before the module's backward; what it returns replaces the gradients."""
+        return self._hook("backward_pre", hook, first=prepend)
+
+    def register_full_backward_hook(self, hook: Any, prepend: bool = False) -> RemovableHook:
+        """`hook(module, grad_input, grad_output)` after the module's backward; what it returns replaces grad_input."""
+        return self._hook("backward", hook, first=prepend)
+
+    def register_state_dict_post_hook(self, hook: Any) -> RemovableHook:
+        """`hook(module, state_dict, prefix, metadata)` once the module's part was added."""
+        return self._hook("state_dict", hook)
+
+    _register_state_dict_hook = register_state_dict_post_hook
+
+    def register_load_state_dict_pre_hook(self, hook: Any) -> RemovableHook:
+        """`hook(module, state, prefix, metadata, strict, missing, unexpected, errors)` before the module is checked."""
+        return self._hook("load_pre", hook, True)
+
+    def _register_load_state_dict_pre_hook(self, hook: Any, with_module: bool = False) -> RemovableHook:
+        return self._hook("load_pre", hook, with_module)
+
+    def register_load_state_dict_post_hook(self, hook: Any) -> RemovableHook:
+        """`hook(module, incompatible_keys)` after everything was loaded."""
+        return self._hook("load_post", hook)
+
+    # ---- printing ------------------------------------------------------------------------------------
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        """What stands between the parentheses; layers override it."""
+        return ""
+
+    def __repr__(self) -> str:
+        extra = [*self.extra_repr().split("\n")] if self.extra_repr() else []
+        children = [f"({name}): " + _indent(repr(m)) for name, m in self._modules.items()]
+        lines = extra + children
+        if not children and len(extra) <= 1:
+            return f"{self._get_name()}({extra[0] if extra else ''})"
+        return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *self.__dict__})
+
+
+def _indent(text: str) -> str:
+    first, *rest = text.split("\n")
+    return "\n".join([first, *("  " + line for line in rest)])

@@ -1,0 +1,169 @@
+"""A module's state as a dict from path to tensor, and back. Loading checks everything first, so that a state that
+doesn't fit leaves the module as it was.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, NamedTuple
+
+from weft.autograd import assign, no_grad
+from weft.core.errors import ArgumentError, CheckpointError
+from weft.nn.conversion import laid_out, moved
+from weft.ops import OPS
+from weft.tensor.parameter import Parameter
+from weft.tensor.tensor import Tensor
+
+EXTRA = "_extra_state"
+WRITES = "writes"  # where a module's `_load_from_state_dict` puts what is to be done once everything fits
+
+
+class IncompatibleKeys(NamedTuple):
+    """What `load_state_dict` found missing, and what it had no place for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+
+def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
+    if destination is None:
+        destination = OrderedDict()
+    module._save_to_state_dict(destination, prefix, keep_vars)
+    for name, child in module._modules.items():
+        if child is not None:
+            child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    for hook, _ in module._hooks_of("state_dict"):
+        changed = hook(module, destination, prefix, {})
+        if changed is not None:
+            destination = changed
+    return destination
+
+
+def own_state(module: Any) -> dict[str, Tensor]:
+    """What of a module itself is saved: parameters, then the buffers that are persistent."""
+    own = {name: p for name, p in module._parameters.items() if p is not None}
+    own |= {n: b for n, b in module._buffers.items() if b is not None and n not in module._non_persistent}
+    return own
+
+
+def save(module: Any, destination: Any, prefix: str, keep_vars: bool) -> None:
+    for name, t in own_state(module).items():
+        destination[prefix + name] = t if keep_vars else t.detach()
+    if hasattr(module, "get_extra_state"):
+        destination[prefix + EXTRA] = module.get_extra_state()
+
+
+def load(module: Any, state: Mapping[str, Any], strict: bool, assign_them: bool) -> IncompatibleKeys:
+    """Check the whole of a state against a module and everything in it; only if all fits, write it."""
+    if not isinstance(state, Mapping):
+        raise ArgumentError(f"load_state_dict takes a dict from name to tensor; got {type(state).__name__}")
+    state = OrderedDict(state)
+    missing: list[str] = []
+    unexpected: list[str] = []
+    errors: list[str] = []
+    writes: list[Callable[[], None]] = []
+
+    def visit(m: Any, prefix: str) -> None:
+        metadata = {WRITES: writes, "assign": assign_them}
+        for hook, with_module in m._hooks_of("load_pre"):
+            given = (state, prefix, metadata, strict, missing, unexpected, errors)
+            hook(m, *given) if with_module else hook(*given)
+        m._load_from_state_dict(state, prefix, metadata, strict, missing, unexpected, errors)
+        for name, child in m._modules.items():
+            if child is not None:
+                visit(child, f"{prefix}{name}.")
+
+    visit(module, "")
+    found = IncompatibleKeys(missing, unexpected)
+    if strict:
+        if missing:
+            errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
+        if unexpected:
+            errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
+    if errors:
+        lines = "\n\t".join(errors)
+        raise CheckpointError(
+            f"Error(s) in loading state_dict for {module._get_name()}:\n\t{lines}\nThe module was left as it was."
+        )
+    for write in writes:
+        write()
+    for m in module.modules():
+        for hook, _ in m._hooks_of("load_post"):
+            hook(m, found)
+    return found
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{n}"' for n in names)
+
+
+def check(
+    module: Any, state: Mapping[str, Any], prefix: str, metadata: dict[str, Any], strict: bool,
+    missing: list[str], unexpected: list[str], errors: list[str],
+) -> None:  # fmt: skip
+    """Compare a module's own parameters and buffers with the state; what fits is noted to be written later."""
+    writes, assign_them = metadata[WRITES], metadata.get("assign", False)
+    own = own_state(module)
+    for name, target in own.items():
+        key = prefix + name
+        if key not in state:
+            missing.append(key)
+            continue
+        value = state[key]
+        if not isinstance(value, Tensor):
+            errors.append(
+                f'While copying the parameter named "{key}", expected a Tensor from checkpoint but received '
+                f"{type(value)}"
+            )
+        elif tuple(value.shape) != tuple(target.shape) and not (value.numel() == target.numel() == 1):
+            errors.append(
+                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+                f"the shape in current model is {target.shape}."
+            )
+        elif value.is_global and not target.is_global:
+            errors.append(
+                f"{key}: the checkpoint's tensor is global ({value.placement}, {value.sbp}), the model's is local; "
+                "make the module global first, module.to_global(placement=..., sbp=...), or load value.to_local()"
+            )
+        elif assign_them:
+            writes.append(lambda n=name, t=target, v=value: _replace(module, n, t, v))
+        else:
+            writes.append(lambda t=target, v=value: write(t, v))
+    extra = prefix + EXTRA
+    if hasattr(module, "set_extra_state"):
+        if extra in state:
+            writes.append(lambda: module.set_extra_state(state[extra]))
+        else:
+            missing.append(extra)
+    elif extra in state:
+        unexpected.append(extra)
+    if strict:
+        here = [k[len(prefix) :] for k in state if k.startswith(prefix) and k != extra]
+        for name in here:
+            first, dot, _ = name.partition(".")
+            if (first not in module._modules) if dot else (name not in own):
+                unexpected.append(prefix + name)
+
+
+def write(target: Tensor, value: Tensor) -> None:
+    """Overwrite in place, whatever the layouts and dtypes. A local value for a global tensor is the whole of it."""
+    with no_grad():
+        value = value.detach()
+        if tuple(value.shape) != tuple(target.shape):
+            value = OPS["reshape"](value, tuple(target.shape))
+        if target.spec is not None:
+            value = laid_out(value, target.placement, target.sbp)
+        else:
+            value = moved(value, target.device, None)
+        assign(target, value)
+
+
+def _replace(module: Any, name: str, old: Tensor, value: Tensor) -> None:
+    value = value.detach()
+    setattr(module, name, Parameter(value, requires_grad=old.requires_grad) if isinstance(old, Parameter) else value)
