@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Collection
+from collections.abc import Collection, Sequence
 
 import torch
 
@@ -82,17 +82,15 @@ class Dependencies:
         self.pending: dict[Instruction, None] = {}  # in the order of the program
         self._barrier: Instruction | None = None
 
-    def enter(self, instruction: Instruction) -> tuple[Collection[Instruction], Instruction | None]:
-        """Register it only if it may run at once: else what it must wait for, or the failure that it meets."""
+    def enter(self, instruction: Instruction) -> tuple[Collection[Instruction], Instruction | None] | None:
+        """Register it if it may run at once; else say what it must wait for, or which failure it meets."""
         if not self._is_clear(instruction):
             unmet = self.conflicts(instruction)
-            if unmet:
-                return unmet, None
-            root = failure(instruction)
-            if root is not None:
-                return (), root
+            root = None if unmet else failure(instruction)
+            if unmet or root is not None:
+                return unmet, root
         self.register(instruction)
-        return (), None
+        return None
 
     def _is_clear(self, instruction: Instruction) -> bool:
         """A quick look that may say no to one that is free."""
@@ -102,11 +100,9 @@ class Dependencies:
             access = blob.access
             if access is not None and (access.writers or access.failed is not None):
                 return False
-        for blobs in (instruction.mut, instruction.mut2):
-            for blob in blobs:
-                access = blob.access
-                if access is not None and (access.writers or access.readers or access.failed is not None):
-                    return False
+        for blob in _outputs(instruction):  # noqa: SIM110, a generator would cost more than the rest
+            if blob.access is not None and not writable(blob):
+                return False
         return True
 
     def conflicts(self, instruction: Instruction) -> set[Instruction]:
@@ -121,11 +117,10 @@ class Dependencies:
             access = blob.access
             if access is not None and access.writers:
                 found.update(w for w in access.writers if lane is None or w.lane != lane)
-        for blobs in (instruction.mut, instruction.mut2):
-            for blob in blobs:
-                access = blob.access
-                if access is not None and (access.writers or access.readers):
-                    found.update(i for i in access.writers + access.readers if lane is None or i.lane != lane)
+        for blob in _outputs(instruction):
+            access = blob.access
+            if access is not None and (access.writers or access.readers):
+                found.update(i for i in access.writers + access.readers if lane is None or i.lane != lane)
         return found
 
     def register(self, instruction: Instruction) -> None:
@@ -139,10 +134,11 @@ class Dependencies:
                 blob.access = Access((), (instruction,))
             elif instruction not in access.readers:
                 access.readers += (instruction,)
-        for blob in instruction.mut:
-            _write(blob, instruction)
-        for blob in instruction.mut2:
-            _write(blob, instruction)
+        for blob in _outputs(instruction):
+            if blob.access is None:
+                blob.access, blob.now = Access((instruction,)), None
+            else:
+                _write(blob, blob.access, instruction)
 
     def submit(self, instruction: Instruction) -> set[Instruction]:
         """Take it in; what it must wait for."""
@@ -154,7 +150,7 @@ class Dependencies:
             instruction.unmet = unmet
         return unmet
 
-    def done(self, instruction: Instruction, failed: Instruction | None = None) -> list[Instruction]:
+    def done(self, instruction: Instruction, failed: Instruction | None = None) -> Sequence[Instruction]:
         """It has run, or won't because of `failed`; those that waited for nothing else."""
         del self.pending[instruction]
         if self._barrier is instruction:
@@ -172,7 +168,7 @@ class Dependencies:
         for blob in instruction.mut2:
             _written(blob, instruction, failed, heals=True)
         if not instruction.dependants:
-            return []
+            return ()
         ready: list[Instruction] = []
         for other in instruction.dependants:
             assert isinstance(other.unmet, set)
@@ -183,11 +179,11 @@ class Dependencies:
         return ready
 
 
-def _write(blob: Blob, instruction: Instruction) -> None:
-    access = blob.access
-    if access is None:
-        blob.access, blob.now = Access((instruction,)), None
-        return
+def _outputs(instruction: Instruction) -> Sequence[Blob]:
+    return (*instruction.mut, *instruction.mut2) if instruction.mut2 else instruction.mut
+
+
+def _write(blob: Blob, access: Access, instruction: Instruction) -> None:
     lane = instruction.lane
     # It waits for all others itself, so whoever waits for it waits for them; its own lane it doesn't wait for.
     if lane is None:

@@ -134,13 +134,14 @@ class VirtualMachine:
             with self.lock:
                 if self._refuses:
                     self._refuse()
-                unmet, root = dependencies.enter(instruction)
-                if not unmet and root is None:
+                blocked = dependencies.enter(instruction)
+                if blocked is None:
                     instruction.serial = self._serial = self._serial + 1
                     instruction.state, instruction.thread = "running", threading.get_ident()
                     stream.issued += 1
                     break
-                self.waits += bool(unmet)
+                self.waits += 1
+            unmet, root = blocked
             if root is not None:
                 self._raise(root)
             if instruction.queued_ns:
@@ -150,8 +151,7 @@ class VirtualMachine:
             instruction.started_ns = time.perf_counter_ns()
         try:
             instruction.action()  # pyright: ignore[reportOptionalCall]
-            if instruction.mut2:
-                instruction.check_made()
+            instruction.check_made()
         except BaseException as error:
             # It is raised here and now; what it was to write keeps the value that it has.
             instruction.error, instruction.traceback = error, error.__traceback__
