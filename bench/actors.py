@@ -1,6 +1,6 @@
 """What an actor costs: message and act, and a launch from call to result. Least of several repeats.
 
-    python -m bench.actors
+python -m bench.actors
 """
 
 from __future__ import annotations

@@ -94,7 +94,6 @@ def test_a_worker_source_is_held_back_by_its_copies() -> None:
     full = threading.Event()
 
     def load(turn: Turn) -> None:
-        log.acts[net.id("data") | 0]
         log.said.append(("data", turn.act))
         if turn.act == 2:
             full.set()
@@ -291,14 +290,24 @@ def test_what_is_sent_ahead_does_not_keep_a_rank_from_closing() -> None:
     executors = [Executor(p, Log(p).acts, channels, deadline=10) for p in plans]
     executors[0].launch(2)
     executors[1].launch(2)
-    for e in executors:
-        closing = threading.Thread(target=e.close)
-        closing.start()
-        e.watch = closing.join  # only to keep it in sight
-    for e in executors:
-        assert e.watch is not None
-        e.watch()
-        assert e.error is None and e.finished >= 2
+    closing = [threading.Thread(target=e.close) for e in executors]
+    for c in closing:
+        c.start()
+    for c in closing:
+        c.join(10)
+    assert not any(c.is_alive() for c in closing)
+    assert all(e.error is None and e.finished >= 2 for e in executors)
+
+
+def test_an_interrupt_ends_the_run() -> None:
+    def interrupt(turn: Turn) -> None:
+        raise KeyboardInterrupt
+
+    plan = line("a", "b").plan()
+    executor = Executor(plan, Log(plan).acts | {plan.tasks[1].id: interrupt})
+    with pytest.raises(KeyboardInterrupt):
+        executor.launch().wait(10)
+    executor.close()
 
 
 def test_tracing_names_every_act() -> None:

@@ -1,5 +1,7 @@
 from __future__ import annotations
 
+import doctest
+import sys
 from itertools import pairwise
 
 import pytest
@@ -21,6 +23,10 @@ def test_figure_2_of_the_article() -> None:
         (1, "a", (), (1,)), (1, "b", (0,), (0,)),
         (2, "a", (), (0,)), (2, "b", (1,), (1,)), (2, "c", (0,), ()),
     }  # fmt: skip
+
+
+def test_the_example_in_its_text() -> None:
+    assert doctest.testmod(sys.modules[simulate.__module__]).failed == 0
 
 
 def order(timeline: Timeline, stage: int) -> str:
