@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 
 from weft.core.device import Device
-from weft.core.dtype import DType
+from weft.core.dtype import DType, float64, int64
 from weft.core.placement import Placement
 from weft.core.random import generator
 from weft.core.sbp import NdSbp
@@ -104,6 +104,15 @@ def keep_mask(
 
 for _declared in (full, empty, randn, rand, randint, keep_mask):
     _declared.layout_function = lambda *args, _at=_declared.names.index("size"): _made(args[_at])
+
+
+full.samples(lambda r: [((4, 6), 2.5, float64)])
+arange.samples(lambda r: [(0, 10, 3, int64)])
+randn.samples(lambda r: [((4, 6), float64)])
+rand.samples(lambda r: [((4, 6), float64)])
+randint.samples(lambda r: [(0, 9, (4, 6), int64)])
+randperm.samples(lambda r: [(9, int64)])
+keep_mask.samples(lambda r: [((4, 6), 0.5, float64), ((4, 6), 1.0, float64)])
 
 
 def _like(name: str, kernel, doc: str):

@@ -19,6 +19,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from weft.core.dispatch import hooks
+from weft.core.sbp import partial_sum
 from weft.ops import notation
 from weft.ops.notation import Rule
 
@@ -146,7 +147,8 @@ class Op:
         return f
 
     def _gradient_names(self) -> dict[str, int]:
-        return {f"d{n}": i for i, n in enumerate(self.returns)} | ({"dy": 0} if self.visible == 1 else {})
+        short = {"dy": 0} if self.visible == 1 and "dy" not in self.names else {}
+        return {f"d{n}": i for i, n in enumerate(self.returns)} | short
 
     def samples(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """Rows for the generic test: `f(rand)` yields argument tuples, or (args, kwargs)."""
@@ -212,21 +214,24 @@ class Op:
     def rules(
         self, args: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], outputs: tuple[tuple[int, ...], ...]
     ) -> tuple[Rule, ...]:
-        """Every legal layout on one axis. `args` has shapes in the places of tensors; `shapes` are the same, flattened."""
+        """Every legal layout on one axis. `args` has shapes in the places of tensors; `shapes` are these, flattened."""
         described: str | Iterable[Rule] | None
         described = self.layout_function(*args) if self.layout_function else self.notation
         found = [notation.whole(len(shapes), len(outputs))]
+        places = self._places(args)
         if isinstance(described, str):
-            found.extend(notation.rules(described, shapes, outputs, self.reduce)[1:])
+            counts = tuple(len(places[self.names[i]]) for i in self.operands)
+            found.extend(notation.rules(notation.present(described, counts), shapes, outputs, self.reduce)[1:])
         elif described is not None:
             found.extend(described)
         groups = []
-        places = self._places(args)
         for group in self.linear:
             members = tuple(place for name in group for place in places.get(name, ()))
             if members and all(places.get(name) for name in group):
                 groups.append(members)
-        found.extend(notation.linear(tuple(groups), len(shapes), len(outputs)))
+        # what only moves elements carries every kind of partial
+        for partial in notation.partials.values() if self.view else (partial_sum,):
+            found.extend(notation.linear(tuple(groups), len(shapes), len(outputs), partial))
         return tuple(dict.fromkeys(found))
 
     def _places(self, args: tuple[Any, ...]) -> dict[str, tuple[int, ...]]:

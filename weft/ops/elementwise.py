@@ -8,8 +8,8 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.core.dtype import DType
 from weft.ops.broadcast import fit
+from weft.ops.copies import cast
 from weft.ops.declaration import Op, Scalar, op
 
 aten = torch.ops.aten
@@ -67,7 +67,10 @@ def binary(
 
 # ---- arithmetic --------------------------------------------------------------------------------------
 
-add = binary("add", torch.add, "a + b, element by element.\n\n>>> flow.add(flow.ones(2), 1).tolist()\n[2.0, 2.0]", linear="a+b", inplace=lambda a, b: a.add_(b))  # fmt: skip
+add = binary(
+    "add", torch.add, "a + b, element by element.\n\n>>> flow.add(flow.ones(2), 1).tolist()\n[2.0, 2.0]",
+    linear="a+b", inplace=lambda a, b: a.add_(b),
+)  # fmt: skip
 
 
 @add.grad
@@ -76,7 +79,7 @@ def _(dy, a_shape, b_shape):
 
 
 sub = binary("sub", torch.sub, "a - b, element by element.", linear="a+b", inplace=lambda a, b: a.sub_(b))
-sub.out(lambda y, a, b: torch.sub(a, b, out=y) if isinstance(a, Tensor) else torch.rsub(b, a, out=y))
+sub.out(lambda y, a, b: torch.sub(a, b, out=y) if isinstance(a, Tensor) else torch.add(a, b, alpha=-1, out=y))
 
 
 @sub.grad
@@ -92,7 +95,10 @@ def _(dy, a, b, a_shape, b_shape, needs):
     return fit(mul(dy, b), a_shape) if needs[0] else None, fit(mul(dy, a), b_shape) if needs[1] else None
 
 
-div = binary("div", torch.div, "a / b, element by element; integers give floats.", linear="a", inplace=lambda a, b: a.div_(b), positive=True)  # fmt: skip
+div = binary(
+    "div", torch.div, "a / b, element by element; integers give floats.",
+    linear="a", inplace=lambda a, b: a.div_(b), positive=True,
+)  # fmt: skip
 
 
 @div.grad
@@ -108,7 +114,7 @@ pow = binary("pow", torch.pow, "a to the power b, element by element.", inplace=
 def _(dy, a, b, y, a_shape, b_shape, needs):
     da = db = None
     if needs[0]:
-        da = fit(mul(dy, mul(pow(a, b - 1), b)), a_shape)
+        da = fit(mul(dy, mul(pow(a, sub(b, 1) if b_shape is not None else b - 1), b)), a_shape)
     if needs[1]:
         db = fit(mul(dy, mul(y, log(a) if a_shape is not None else _log_number(a))), b_shape)
     return da, db
@@ -139,18 +145,19 @@ def _share(dy: Any, larger: Any, smaller: Any, a_shape: Any, b_shape: Any) -> An
     return fit(mul(dy, first), a_shape), fit(mul(dy, sub(1.0, first)), b_shape)
 
 
-def _comparison(name: str, kernel: Callable[..., Any], doc: str) -> Op:
-    declared = binary(name, kernel, doc)
-    declared.out_kernel = None
-    return declared
+def _comparison(name: str, kernel: Callable[..., Any], swapped: Callable[..., Any], doc: str) -> Op:
+    def either(a: Any, b: Any, **out: Any) -> Any:
+        return kernel(a, b, **out) if isinstance(a, Tensor) else swapped(b, a, **out)
+
+    return binary(name, either, doc)
 
 
-eq = _comparison("eq", torch.eq, "Whether a equals b, element by element.")
-ne = _comparison("ne", torch.ne, "Whether a differs from b, element by element.")
-lt = _comparison("lt", torch.lt, "Whether a is less than b, element by element.")
-le = _comparison("le", torch.le, "Whether a is at most b, element by element.")
-gt = _comparison("gt", torch.gt, "Whether a is greater than b, element by element.")
-ge = _comparison("ge", torch.ge, "Whether a is at least b, element by element.")
+eq = _comparison("eq", torch.eq, torch.eq, "Whether a equals b, element by element.")
+ne = _comparison("ne", torch.ne, torch.ne, "Whether a differs from b, element by element.")
+lt = _comparison("lt", torch.lt, torch.gt, "Whether a is less than b, element by element.")
+le = _comparison("le", torch.le, torch.ge, "Whether a is at most b, element by element.")
+gt = _comparison("gt", torch.gt, torch.lt, "Whether a is greater than b, element by element.")
+ge = _comparison("ge", torch.ge, torch.le, "Whether a is at least b, element by element.")
 
 # ---- one operand -------------------------------------------------------------------------------------
 
@@ -162,7 +169,11 @@ def _(dy):
     return neg(dy)
 
 
-relu = unary("relu", torch.relu, "max(x, 0), element by element.\n\n>>> flow.relu(flow.tensor([-1., 2.])).tolist()\n[0.0, 2.0]", inplace=torch.relu_, out=False)  # fmt: skip
+relu = unary(
+    "relu", torch.relu,
+    "max(x, 0), element by element.\n\n>>> flow.relu(flow.tensor([-1., 2.])).tolist()\n[0.0, 2.0]",
+    inplace=torch.relu_, out=False,
+)  # fmt: skip
 relu.out(lambda y, x: torch.clamp_min(x, 0, out=y))
 
 
@@ -286,118 +297,3 @@ def _(dy):
 
 logical_not = unary("logical_not", torch.logical_not, "True where x is zero or False.", out=False)
 isnan = unary("isnan", torch.isnan, "Whether x is not a number.", out=False)
-
-
-# ---- dtype and copies --------------------------------------------------------------------------------
-
-
-@op("... -> ...")
-def cast(x: Tensor, dtype: DType) -> Tensor:
-    """x in another dtype.
-
-    >>> flow.cast(flow.tensor([1.7]), flow.int32).tolist()
-    [1]
-    """
-    return x.to(dtype.torch)
-
-
-@cast.out
-def _(y, x, dtype):
-    y.copy_(x)
-
-
-@cast.grad
-def _(dy, x_dtype):
-    return cast(dy, x_dtype)
-
-
-@op("... -> ...", linear="x")
-def clone(x: Tensor) -> Tensor:
-    """A copy with memory of its own.
-
-    >>> x = flow.ones(2); y = flow.clone(x); y[0] = 5; x.tolist()
-    [1.0, 1.0]
-    """
-    return x.clone()
-
-
-clone.out(lambda y, x: y.copy_(x))
-
-
-@clone.grad
-def _(dy):
-    return dy
-
-
-@clone.samples
-def _(rand):
-    yield (rand(4, 6),)
-
-
-@op("..., ... -> ...", linear="x+value")
-def copy(x: Tensor, value: Tensor) -> Tensor:
-    """The value, in x's shape and dtype: what `x.copy_(value)` leaves in x."""
-    return value.to(x.dtype).expand(x.shape).clone()
-
-
-copy.inplace(lambda x, value: x.copy_(value))
-
-
-@copy.grad
-def _(dy, x_shape, value_shape, needs):
-    return mul(dy, 0.0) if needs[0] else None, fit(dy, value_shape)
-
-
-@copy.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6)
-
-
-@op("..., ..., ... -> ...", linear="a+b")
-def where(condition: Tensor, a: Tensor | Scalar, b: Tensor | Scalar) -> Tensor:
-    """a where the condition holds, b elsewhere.
-
-    >>> flow.where(flow.tensor([True, False]), flow.ones(2), 0.).tolist()
-    [1.0, 0.0]
-    """
-    return torch.where(condition, a, b)
-
-
-@where.grad
-def _(dy, condition, a_shape, b_shape, needs):
-    return (
-        None,
-        fit(where(condition, dy, 0.0), a_shape) if needs[1] else None,
-        fit(where(condition, 0.0, dy), b_shape) if needs[2] else None,
-    )
-
-
-@where.samples
-def _(rand):
-    yield rand(4, 6) > 0, rand(4, 6), rand(4, 6)
-    yield rand(4, 1) > 0, rand(4, 6), 0.5
-
-
-@op("..., ... -> ...", linear="x")
-def masked_fill(x: Tensor, mask: Tensor, value: Scalar) -> Tensor:
-    """x with `value` where the mask holds.
-
-    >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
-    [0.0, 1.0]
-    """
-    return x.masked_fill(mask, value)
-
-
-masked_fill.linear = ()
-masked_fill.inplace(lambda x, mask, value: x.masked_fill_(mask, value))
-
-
-@masked_fill.grad
-def _(dy, mask, x_shape):
-    return fit(masked_fill(dy, mask, 0.0), x_shape), None
-
-
-@masked_fill.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 6) > 0, 0.5
-    yield rand(4, 6), rand(6) > 0, -1.0

@@ -6,6 +6,7 @@ import torch
 from torch import Tensor
 
 from weft.core.sbp import broadcast, partial_sum, split
+from weft.ops import notation
 from weft.ops.broadcast import fit
 from weft.ops.declaration import op
 from weft.ops.notation import Rule, rules
@@ -74,7 +75,7 @@ def _(rand):
     yield rand(6), rand(6)
 
 
-@op(linear="x weight")
+@op()
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias.
 
@@ -87,9 +88,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
 @linear.layout
 def _(x, weight, bias):
     lead = "... " if len(x) > 1 else ""
-    if bias is None:
-        return f"{lead}k, n k -> {lead}n"
     out = (*x[:-1], weight[0])
+    if bias is None:
+        return *rules(f"{lead}k, n k -> {lead}n", (x, weight), (out,)), *notation.linear(((0,), (1,)), 2, 1)
     found = rules(f"{lead}k!, n k!, n -> {lead}n", (x, weight, bias), (out,))
     # split along k, each product is a part of the sum, and the bias must be counted once
     return (*found, Rule((split(len(x) - 1), split(1), partial_sum), (partial_sum,)), *_linear_with_bias())
@@ -100,9 +101,6 @@ def _linear_with_bias() -> tuple[Rule, ...]:
         Rule((partial_sum, broadcast, partial_sum), (partial_sum,)),
         Rule((broadcast, partial_sum, partial_sum), (partial_sum,)),
     )
-
-
-linear.linear = ()
 
 
 @linear.out

@@ -1,10 +1,10 @@
 """Layouts read off an axis notation.
 
-    "m k, k n -> m n"           a shared axis splits everywhere; absent from an input: broadcast; from an output: partial
-    "... d!, d! -> ... d!"      `!`: never split along it; `...`: any leading axes, aligned to the right, as in broadcasting
-    "v@ d, ... -> ... d"        `@`: splitting it takes the kernel that knows which part it holds
-    "... 1 -> ..."              `1`: an axis of size one
-    "_"                         an operand that stays whole on every rank, whatever its shape
+    "m k, k n -> m n"         a shared axis splits everywhere; absent from an input: broadcast; from an output: partial
+    "... d!, d! -> ... d!"    `!`: never split along it; `...`: any leading axes, aligned to the right, as broadcasting
+    "v@ d, ... -> ... d"      `@`: splitting it takes the kernel that knows which part it holds
+    "... 1 -> ..."            `1`: an axis of size one
+    "_"                       an operand that stays whole on every rank, whatever its shape
 
 What no notation can say takes a function from shapes and attributes to such a text, or to rules.
 """
@@ -46,6 +46,15 @@ def _terms(side: str) -> list[list[str]]:
     return [term.split() for term in side.split(",")] if side else []
 
 
+def present(text: str, counts: tuple[int, ...]) -> str:
+    """The notation for the tensors that a call has: operands that are numbers or None drop out, lists repeat."""
+    left, arrow, right = text.partition("->")
+    terms = left.split(",")
+    if len(terms) != len(counts) or all(n == 1 for n in counts):
+        return text
+    return ",".join(t for t, n in zip(terms, counts, strict=True) for _ in range(n)) + f" {arrow}{right}"
+
+
 def _expand(term: list[str], missing: int, ndim: int) -> list[str]:
     if term == ["_"]:
         return ["_"] * ndim
@@ -60,7 +69,9 @@ def _expand(term: list[str], missing: int, ndim: int) -> list[str]:
 def rules(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...], reduce: str = "sum") -> tuple[Rule, ...]:
     """The rules that a notation allows for operands and results of these shapes, the whole first."""
     left, _, right = text.partition("->")
-    ins, outs = _terms(left), _terms(right)
+    ins, outs = (
+        _terms(side) or [[] for s in of if not s] for side, of in ((left, shapes), (right, outputs))
+    )  # an empty side of one 0-d tensor looks like none
     if len(ins) == 1 and len(shapes) > 1:  # one term for a list of operands
         ins = ins * len(shapes)
     assert len(ins) == len(shapes), f"{text!r} has {len(ins)} inputs; the call has {len(shapes)}"
@@ -102,12 +113,11 @@ def _place(axis: str, term: list[str], shape: Shape, size: int) -> int | None:
     return None if shape[place] == 1 and size > 1 else place
 
 
-def linear(groups: tuple[tuple[int, ...], ...], inputs: int, outputs: int) -> tuple[Rule, ...]:
+def linear(
+    groups: tuple[tuple[int, ...], ...], inputs: int, outputs: int, partial: Sbp = sbps.partial_sum
+) -> tuple[Rule, ...]:
     """P passes through the operands of a group, the others being whole."""
     return tuple(
-        Rule(
-            tuple(sbps.partial_sum if i in group else broadcast for i in range(inputs)),
-            (sbps.partial_sum,) * outputs,
-        )
+        Rule(tuple(partial if i in group else broadcast for i in range(inputs)), (partial,) * outputs)
         for group in groups
     )

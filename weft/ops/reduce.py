@@ -6,8 +6,9 @@ import torch
 from torch import Tensor
 
 from weft.ops.broadcast import expand
+from weft.ops.copies import cast
 from weft.ops.declaration import Size, op
-from weft.ops.elementwise import cast, eq, mul
+from weft.ops.elementwise import div, eq, mul
 from weft.ops.shape import axes, dim_of, reshape
 
 Dims = int | Size | None
@@ -111,6 +112,18 @@ def _(rand):
     yield rand(5, 6), 0, True
 
 
+def _least(dtype: torch.dtype) -> float | int | bool:
+    if dtype == torch.bool:
+        return False
+    return -float("inf") if dtype.is_floating_point else torch.iinfo(dtype).min
+
+
+def _most(dtype: torch.dtype) -> float | int | bool:
+    if dtype == torch.bool:
+        return True
+    return float("inf") if dtype.is_floating_point else torch.iinfo(dtype).max
+
+
 def _extreme(name: str, kernel, which: str):
     def body(x: Tensor, dim: int | Size | None = None, keepdim: bool = False) -> Tensor:
         return kernel(x, () if dim is None else dim, keepdim)
@@ -118,14 +131,26 @@ def _extreme(name: str, kernel, which: str):
     body.__name__ = name
     body.__doc__ = f"The {which} of the elements, over some dimensions or all; ties share the gradient."
     declared = op(reduce="max" if name == "amax" else "min")(body)
-    declared.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim))
+    declared.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim, "@"))
+
+    @declared.ranked
+    def _(where, x, dim, keepdim):
+        gone = dims_of(dim, x.dim())
+        if x.numel():
+            return kernel(x, gone, keepdim)
+        shape = [1 if i in gone else n for i, n in enumerate(x.shape) if keepdim or i not in gone]
+        return x.new_full(shape, _least(x.dtype) if name == "amax" else _most(x.dtype))  # no part, no say
+
+    @declared.out
+    def _(y, x, dim, keepdim):
+        kernel(x, () if dim is None else dim, keepdim, out=y)
 
     @declared.grad
     def _(dy, x, y, dim, keepdim):
         shape = tuple(x.shape)
         form = kept(shape, dim)
         hit = cast(eq(x, reshape(y, form)), dy.dtype)
-        share = hit / sum(hit, dims_of(dim, len(shape)), True)
+        share = div(hit, sum(hit, dims_of(dim, len(shape)), True))
         return mul(share, reshape(dy, form))
 
     @declared.samples

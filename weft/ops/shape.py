@@ -2,16 +2,11 @@
 
 from __future__ import annotations
 
-import itertools
-from collections.abc import Sequence
-
-import torch
 from torch import Tensor
 
 from weft.core.errors import IndexingError, ShapeError
 from weft.core.sbp import split
 from weft.ops.declaration import Size, op
-from weft.ops.elementwise import sub
 from weft.ops.notation import Rule
 
 
@@ -262,9 +257,19 @@ def squeeze(x: Tensor, dim: int | Size | None = None) -> Tensor:
 
 @squeeze.layout
 def _(x, dim):
+    gone = _squeezed(x, dim)
+    names = [f"{a}@" for a in axes(len(x))]
+    return f"{' '.join(names)} -> {' '.join(a for i, a in enumerate(names) if i not in gone)}"
+
+
+@squeeze.ranked
+def _(where, x, dim):
+    return x.squeeze(_squeezed(where.input_shapes[0], dim))  # a part may have one element where the whole has more
+
+
+def _squeezed(x: tuple[int, ...], dim: int | Size | None) -> tuple[int, ...]:
     chosen = range(len(x)) if dim is None else [dim_of(d, len(x)) for d in ([dim] if isinstance(dim, int) else dim)]
-    names = axes(len(x))
-    return f"{' '.join(names)} -> {' '.join(a for i, a in enumerate(names) if not (i in chosen and x[i] == 1))}"
+    return tuple(d for d in chosen if x[d] == 1)
 
 
 @squeeze.grad
@@ -280,183 +285,5 @@ def _(base, part, dim):
 @squeeze.samples
 def _(rand):
     yield (rand(4, 1, 6),)
-    yield rand(4, 1, 6), 1
-
-
-# ---- parts -------------------------------------------------------------------------------------------
-
-
-@op(linear="x", view=True)
-def narrow(x: Tensor, dim: int, start: int, length: int, step: int = 1) -> Tensor:
-    """The elements start, start + step, ... along a dimension, `length` of them.
-
-    >>> flow.narrow(flow.arange(5), 0, 1, 3).tolist()
-    [1, 2, 3]
-    """
-    if step == 1:
-        return x.narrow(dim, start, length)
-    at = [slice(None)] * x.dim()
-    at[dim_of(dim, x.dim())] = slice(start, start + (length - 1) * step + 1 if length else start, step)
-    return x[tuple(at)]
-
-
-@narrow.layout
-def _(x, dim, start, length, step):
-    d = dim_of(dim, len(x))
-    names = axes(len(x))
-    whole = start == 0 and length == x[d] and step == 1
-    left = [a if i != d or whole else f"{a}!" for i, a in enumerate(names)]
-    right = [a if i != d or whole else f"{a}o!" for i, a in enumerate(names)]
-    return f"{' '.join(left)} -> {' '.join(right)}"
-
-
-@narrow.grad
-def _(dy, x_shape, dim, start, length, step):
-    return narrow_scatter_zeros(dy, tuple(x_shape), dim, start, length, step)
-
-
-@narrow.scattered
-def _(base, part, dim, start, length, step):
-    return narrow_scatter(base, part, dim, start, length, step)
-
-
-@narrow.samples
-def _(rand):
-    yield rand(4, 6), 1, 1, 3
-    yield rand(5, 6), 0, 0, 3, 2
-    yield rand(4, 6), 0, 0, 4
-
-
-@op(linear="x", returns="dx", shape_of="shape")
-def narrow_scatter_zeros(x: Tensor, shape: Size, dim: int, start: int, length: int, step: int = 1) -> Tensor:
-    """Zeros of `shape` that hold x in the place `narrow` would read."""
-    y = x.new_zeros(tuple(shape))
-    narrow.kernel(y, dim, start, length, step).copy_(x)
-    return y
-
-
-@narrow_scatter_zeros.layout
-def _(x, shape, dim, start, length, step):
-    d = dim_of(dim, len(x))
-    names = axes(len(x))
-    return f"{' '.join(a if i != d else f'{a}!' for i, a in enumerate(names))} -> " + " ".join(
-        a if i != d else f"{a}o!" for i, a in enumerate(names)
-    )
-
-
-@narrow_scatter_zeros.grad
-def _(ddx, dim, start, length, step):
-    return narrow(ddx, dim, start, length, step)
-
-
-@narrow_scatter_zeros.samples
-def _(rand):
-    yield rand(4, 3), (4, 6), 1, 1, 3
-
-
-@op(linear="base+part")
-def narrow_scatter(base: Tensor, part: Tensor, dim: int, start: int, length: int, step: int = 1) -> Tensor:
-    """base with `part` in the place `narrow` would read.
-
-    >>> flow._C.narrow_scatter(flow.zeros(3), flow.ones(1), 0, 1, 1).tolist()
-    [0.0, 1.0, 0.0]
-    """
-    y = base.clone()
-    narrow.kernel(y, dim, start, length, step).copy_(part)
-    return y
-
-
-@narrow_scatter.layout
-def _(base, part, dim, start, length, step):
-    d = dim_of(dim, len(base))
-    names = axes(len(base))
-    left = " ".join(a if i != d else f"{a}!" for i, a in enumerate(names))
-    return f"{left}, {' '.join(a if i != d else f'{a}p!' for i, a in enumerate(names))} -> {left}"
-
-
-@narrow_scatter.grad
-def _(dy, base_shape, dim, start, length, step, needs):
-    zero = narrow_scatter_zeros(narrow(dy, dim, start, length, step), tuple(base_shape), dim, start, length, step)
-    return sub(dy, zero) if needs[0] else None, narrow(dy, dim, start, length, step)
-
-
-@narrow_scatter.samples
-def _(rand):
-    yield rand(4, 6), rand(4, 2), 1, 3, 2
-
-
-@op(linear="x", view=True)
-def select(x: Tensor, dim: int, index: int) -> Tensor:
-    """One slice along a dimension, which goes away.
-
-    >>> flow.select(flow.arange(6).view(2, 3), 0, 1).tolist()
-    [3, 4, 5]
-    """
-    return x.select(dim, index)
-
-
-@select.layout
-def _(x, dim, index):
-    d = dim_of(dim, len(x))
-    names = axes(len(x))
-    left = " ".join(a if i != d else f"{a}!" for i, a in enumerate(names))
-    return f"{left} -> {' '.join(a for i, a in enumerate(names) if i != d)}"
-
-
-@select.grad
-def _(dy, x_shape, dim, index):
-    shape = tuple(x_shape)
-    return narrow_scatter_zeros(unsqueeze(dy, dim), shape, dim, index % shape[dim], 1)
-
-
-@select.scattered
-def _(base, part, dim, index):
-    return narrow_scatter(base, unsqueeze(part, dim), dim, index % base.shape[dim], 1)
-
-
-@select.samples
-def _(rand):
-    yield rand(4, 6), 0, 2
-    yield rand(4, 6), 1, -1
-
-
-# ---- several tensors ---------------------------------------------------------------------------------
-
-
-@op()
-def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """The tensors one after another along a dimension.
-
-    >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
-    [[1.0, 1.0], [0.0, 0.0]]
-    """
-    return torch.cat(tensors, dim)
-
-
-@cat.layout
-def _(tensors, dim):
-    n, d = len(tensors[0]), dim_of(dim, len(tensors[0]))
-    term = [f"{a}!" if i == d else a for i, a in enumerate(axes(n))]
-    left = ", ".join(" ".join(a if i != d else f"b{k}!" for i, a in enumerate(term)) for k in range(len(tensors)))
-    return f"{left} -> {' '.join(term)}"
-
-
-cat.linear = (("tensors",),)
-
-
-@cat.out
-def _(y, tensors, dim):
-    torch.cat(tensors, dim, out=y)
-
-
-@cat.grad
-def _(dy, tensors_shapes, dim):
-    d = dim % len(tensors_shapes[0])
-    ends = list(itertools.accumulate(s[d] for s in tensors_shapes))
-    return ([narrow(dy, d, end - s[d], s[d]) for s, end in zip(tensors_shapes, ends, strict=True)],)
-
-
-@cat.samples
-def _(rand):
-    yield [rand(4, 6), rand(4, 2)], 1
-    yield [rand(2, 6), rand(3, 6), rand(1, 6)], 0
+    yield rand(4, 1, 2), 1
+    yield rand(4, 1, 3), (1, 2)

@@ -1,0 +1,91 @@
+"""Every op keeps what its declaration says."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+
+import weft
+from weft.ops import OPS
+from weft.testing import registry
+
+NAMES = list(OPS)
+# second gradients that no declaration has, and why
+ONCE = {}
+GRIDS = ["add", "matmul", "sum", "mean", "layer_norm", "softmax", "embedding", "linear", "amax"]
+
+
+def apply(check: Callable[..., Any], name: str, *rest: Any) -> None:
+    """Run a check over every sample; skip if it applies to none."""
+    op = OPS[name]
+    rows = registry.cases(op)
+    reasons = [registry.WITHOUT_SAMPLES.get(name, "no samples")]
+    for args in rows:
+        try:
+            check(op, args, *rest)
+            reasons = []
+        except registry.Skipped as reason:
+            if reasons:
+                reasons = [str(reason)]
+        except AssertionError as error:
+            raise AssertionError(f"{name}({registry.shown(op, args)}): {error}") from error
+    if reasons:
+        pytest.skip(reasons[0])
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_samples_or_a_reason_for_none(name: str) -> None:
+    assert bool(registry.cases(OPS[name])) != (name in registry.WITHOUT_SAMPLES)
+    assert OPS[name].__doc__, f"{name} doesn't say what it does"
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_inference(name: str) -> None:
+    apply(registry.check_inference, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_example(name: str) -> None:
+    try:
+        registry.check_example(OPS[name], weft)
+    except registry.Skipped as reason:
+        pytest.skip(str(reason))
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_gradient(name: str) -> None:
+    apply(registry.check_gradient, name)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_second_gradient(name: str) -> None:
+    if name in ONCE:
+        pytest.skip(ONCE[name])
+    apply(registry.check_gradient, name, True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_layouts(name: str) -> None:
+    apply(registry.check_layouts, name)
+
+
+@pytest.mark.parametrize("name", [n for n in GRIDS if n in OPS])
+def test_layouts_on_a_grid(name: str) -> None:
+    apply(registry.check_grids, name)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if OPS[n].out_kernel])
+def test_kernel_into_memory(name: str) -> None:
+    apply(registry.check_out, name)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if OPS[n].inplace_kernel])
+def test_kernel_in_place(name: str) -> None:
+    apply(registry.check_inplace, name)
+
+
+@pytest.mark.parametrize("name", [n for n in NAMES if OPS[n].scatter])
+def test_scatter(name: str) -> None:
+    apply(registry.check_scattered, name)

@@ -1,0 +1,130 @@
+"""Copies, casts, and choices between elements."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from weft.core import dtype as dtypes
+from weft.core.dtype import DType
+from weft.ops.broadcast import fit
+from weft.ops.create import zeros_like
+from weft.ops.declaration import Scalar, op
+
+
+@op("... -> ...")
+def cast(x: Tensor, dtype: DType) -> Tensor:
+    """x in another dtype.
+
+    >>> flow.cast(flow.tensor([1.7]), flow.int32).tolist()
+    [1]
+    """
+    return x.to(dtype.torch)
+
+
+@cast.out
+def _(y, x, dtype):
+    y.copy_(x)
+
+
+@cast.grad
+def _(dy, x_dtype):
+    return cast(dy, x_dtype)
+
+
+@cast.samples
+def _(rand):
+    yield rand(4, 6), dtypes.float64
+    yield torch.arange(6).view(2, 3), dtypes.float64
+
+
+@op("... -> ...", linear="x")
+def clone(x: Tensor) -> Tensor:
+    """A copy with memory of its own.
+
+    >>> x = flow.ones(2); y = flow.clone(x); y[0] = 5; x.tolist()
+    [1.0, 1.0]
+    """
+    return x.clone()
+
+
+clone.out(lambda y, x: y.copy_(x))
+
+
+@clone.grad
+def _(dy):
+    return dy
+
+
+@clone.samples
+def _(rand):
+    yield (rand(4, 6),)
+
+
+@op("..., ... -> ...", linear="x+value")
+def copy(x: Tensor, value: Tensor) -> Tensor:
+    """The value, in x's shape and dtype: what `x.copy_(value)` leaves in x."""
+    return value.to(x.dtype).expand(x.shape).clone()
+
+
+copy.inplace(lambda x, value: x.copy_(value))
+
+
+@copy.grad
+def _(dy, value_shape, value_dtype, needs):
+    return zeros_like(dy) if needs[0] else None, fit(cast(dy, value_dtype), value_shape)
+
+
+@copy.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6)
+
+
+@op("..., ..., ... -> ...", linear="a+b")
+def where(condition: Tensor, a: Tensor | Scalar, b: Tensor | Scalar) -> Tensor:
+    """a where the condition holds, b elsewhere.
+
+    >>> flow.where(flow.tensor([True, False]), flow.ones(2), 0.).tolist()
+    [1.0, 0.0]
+    """
+    return torch.where(condition, a, b)
+
+
+@where.grad
+def _(dy, condition, a_shape, b_shape, needs):
+    return (
+        None,
+        fit(where(condition, dy, 0.0), a_shape) if needs[1] else None,
+        fit(where(condition, 0.0, dy), b_shape) if needs[2] else None,
+    )
+
+
+@where.samples
+def _(rand):
+    yield rand(4, 6) > 0, rand(4, 6), rand(4, 6)
+    yield rand(4, 1) > 0, rand(4, 6), 0.5
+
+
+@op("..., ... -> ...", linear="x")
+def masked_fill(x: Tensor, mask: Tensor, value: Scalar) -> Tensor:
+    """x with `value` where the mask holds.
+
+    >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
+    [0.0, 1.0]
+    """
+    return x.masked_fill(mask, value)
+
+
+masked_fill.linear = ()
+masked_fill.inplace(lambda x, mask, value: x.masked_fill_(mask, value))
+
+
+@masked_fill.grad
+def _(dy, mask, x_shape):
+    return fit(masked_fill(dy, mask, 0.0), x_shape), None
+
+
+@masked_fill.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6) > 0, 0.5
+    yield rand(4, 6), rand(6) > 0, -1.0
