@@ -21,7 +21,8 @@ from weft.runtime.actor import ACTING, DONE, DRAINING, Actor, Turn
 from weft.runtime.bus import Bus, Channel, Mailbox
 from weft.runtime.message import END, FOREVER, LAUNCH, NONE, Message
 
-SPINS: Final = 100  # looks at the channels before sleeping, with the processor given away in between
+LOOKS: Final = 64  # at the channels, in a round of spinning, with the processor given away in between
+ROUNDS: Final = 8  # of spinning before sleeping
 NAP: Final = 0.001  # the background thread looks this often while launches are in flight
 NAPS: Final = 32  # and goes to sleep after so many without any
 
@@ -207,13 +208,16 @@ class Executor:
 
     def _idle(self, spins: int) -> None:
         """Nothing to do right now. Another rank may answer within microseconds, a thread of this one rings."""
-        if self._bus.remote:
-            if spins < SPINS:
-                os.sched_yield()
-            else:
-                self._main.wait(min(0.00005 * (spins - SPINS + 1), NAP))
-        else:
+        if not self._bus.remote:
             self._main.wait(0.02)
+        elif spins > ROUNDS:
+            self._main.wait(min(0.00005 * (spins - ROUNDS), NAP))
+        else:
+            for look in range(LOOKS):
+                if self._bus.poll() or self._main.messages:
+                    return
+                if look % 8 == 7:
+                    os.sched_yield()
 
     # --- driving ---
 
@@ -223,7 +227,11 @@ class Executor:
         moved = False
         while True:
             if self._bus.remote:
-                self._bus.poll()
+                try:
+                    self._bus.poll()
+                except BaseException as error:  # a channel whose peer is gone
+                    self.fail(error)
+                    return True
             if not self._main.messages:
                 return moved
             moved = True
