@@ -1,0 +1,217 @@
+"""Updates of many parameters at once: one call per group of parameters of the same dtype, device and layout.
+
+Each op overwrites its parameters and states in place. `lr` may be a 0-d tensor, so that a graph can be fed another rate
+at every step. `step` counts the updates so far, and the op counts on.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.core.sbp import broadcast, split
+from weft.ops.declaration import Op, Scalar, op
+from weft.ops.notation import Rule
+
+
+def _alike(op: Op) -> None:
+    """Any split that all parameters, gradients and states share; what is 0-d stays whole."""
+
+    @op.layout
+    def _(*args: Any) -> Iterable[Rule]:
+        flat: list[tuple[int, ...]] = []
+        for i in op.operands:
+            if op.params[i].kind == "tensors":
+                flat.extend(args[i])
+            elif isinstance(args[i], tuple):
+                flat.append(args[i])
+        least = min((len(s) for s in args[0]), default=0)
+        for dim in range(least):
+            yield Rule(tuple(split(dim) if s else broadcast for s in flat), ())
+
+
+def _meta(params: Sequence[Tensor]) -> bool:
+    return not params or params[0].device.type == "meta"
+
+
+def _written(*lists: Sequence[Tensor]) -> None:
+    """Fused kernels don't tell that they overwrote something; the tape must be able to notice."""
+    for tensors in lists:
+        torch._C._increment_version(tensors)
+
+
+def _dense(lists: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
+    """Fused kernels walk over memory, whatever the strides: give them plain ones."""
+    return [[t if t.is_contiguous() else t.contiguous() for t in tensors] for tensors in lists]
+
+
+def _give_back(lists: Sequence[Sequence[Tensor]], dense: Sequence[Sequence[Tensor]]) -> None:
+    for tensors, copies in zip(lists, dense, strict=True):
+        for t, copy in zip(tensors, copies, strict=True):
+            if t is not copy:
+                t.copy_(copy)
+
+
+def _number(lr: Tensor | Scalar) -> Any:
+    return lr.item() if isinstance(lr, Tensor) else lr
+
+
+@op(returns="", writes="params momenta")
+def sgd_update(
+    params: Sequence[Tensor], grads: Sequence[Tensor], momenta: Sequence[Tensor], lr: Tensor | Scalar,
+    momentum: float = 0.0, dampening: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
+    maximize: bool = False, first: bool = False,
+) -> tuple[()]:  # fmt: skip
+    """params -= lr * (grads + weight_decay * params), through momenta if there are any.
+
+    `first` says that the momenta begin with this gradient, undampened.
+    """
+    if _meta(params):
+        return ()
+    written = (params, momenta)
+    dense = _dense((params, momenta, grads))
+    torch._fused_sgd_(
+        dense[0], dense[2], dense[1], weight_decay=weight_decay, momentum=momentum, lr=lr, dampening=dampening,
+        nesterov=nesterov, maximize=maximize, is_first_step=first,
+    )  # fmt: skip
+    _give_back(written, dense[:2])
+    _written(*written)
+    return ()
+
+
+def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
+    def kernel(
+        params: Sequence[Tensor], grads: Sequence[Tensor], means: Sequence[Tensor], squares: Sequence[Tensor],
+        most: Sequence[Tensor], step: Tensor, lr: Tensor | Scalar, beta1: float = 0.9, beta2: float = 0.999,
+        eps: float = 1e-8, weight_decay: float = 0.0, maximize: bool = False, bias_correction: bool = True,
+    ) -> tuple[()]:  # fmt: skip
+        if _meta(params):
+            return ()
+        step += 1
+        written = (params, means, squares, most)
+        if not bias_correction:
+            rule = weight_decay, decoupled, beta1, beta2, eps, maximize
+            _plain_adam(params, grads, means, squares, most, _number(lr), *rule)
+            return ()
+        dense = _dense((*written, grads))
+        fused(
+            dense[0], dense[4], dense[1], dense[2], dense[3], [step] * len(params), lr=lr, beta1=beta1, beta2=beta2,
+            weight_decay=weight_decay, eps=eps, amsgrad=bool(most), maximize=maximize,
+        )  # fmt: skip
+        _give_back(written, dense[:4])
+        _written(*written)
+        return ()
+
+    kernel.__name__, kernel.__doc__ = name, doc
+    declared = op(returns="", writes="params means squares most step")(kernel)
+    _alike(declared)
+    return declared
+
+
+def _plain_adam(
+    params: Any, grads: Any, means: Any, squares: Any, most: Any, lr: float,
+    weight_decay: float, decoupled: bool, beta1: float, beta2: float, eps: float, maximize: bool,
+) -> None:  # fmt: skip
+    """Adam without correcting the means for their start at zero."""
+    grads = torch._foreach_neg(grads) if maximize else grads
+    if weight_decay and decoupled:
+        torch._foreach_mul_(params, 1 - lr * weight_decay)
+    elif weight_decay:
+        grads = torch._foreach_add(grads, params, alpha=weight_decay)
+    torch._foreach_lerp_(means, grads, 1 - beta1)
+    torch._foreach_mul_(squares, beta2)
+    torch._foreach_addcmul_(squares, grads, grads, 1 - beta2)
+    if most:
+        torch._foreach_maximum_(most, squares)
+    root = torch._foreach_sqrt(most or squares)
+    torch._foreach_add_(root, eps)
+    torch._foreach_addcdiv_(params, means, root, -lr)
+
+
+adam_update = _adam(
+    "adam_update",
+    torch._fused_adam_,
+    False,
+    "params -= lr * mean / (sqrt(square) + eps); `most` holds the largest squares so far, or nothing.",
+)
+adamw_update = _adam(
+    "adamw_update", torch._fused_adamw_, True, "As adam_update, with the weight decay applied to the parameters alone."
+)
+
+
+@op(returns="", writes="params sums step")
+def adagrad_update(
+    params: Sequence[Tensor], grads: Sequence[Tensor], sums: Sequence[Tensor], step: Tensor, lr: Tensor | Scalar,
+    lr_decay: float = 0.0, weight_decay: float = 0.0, eps: float = 1e-10, maximize: bool = False,
+) -> tuple[()]:  # fmt: skip
+    """params -= lr / (1 + step * lr_decay) * grads / (sqrt(sums) + eps), the squares summed over all steps."""
+    if _meta(params):
+        return ()
+    rate = _number(lr) / (1 + step.item() * lr_decay)
+    step += 1
+    grads = _decayed(params, grads, weight_decay, maximize)
+    torch._foreach_addcmul_(sums, grads, grads, 1)
+    root = torch._foreach_sqrt(sums)
+    torch._foreach_add_(root, eps)
+    torch._foreach_addcdiv_(params, grads, root, -rate)
+    return ()
+
+
+@op(returns="", writes="params squares means momenta")
+def rmsprop_update(
+    params: Sequence[Tensor], grads: Sequence[Tensor], squares: Sequence[Tensor], means: Sequence[Tensor],
+    momenta: Sequence[Tensor], lr: Tensor | Scalar, alpha: float = 0.99, eps: float = 1e-8,
+    weight_decay: float = 0.0, momentum: float = 0.0, maximize: bool = False,
+) -> tuple[()]:  # fmt: skip
+    """params -= lr * grads / (sqrt(squares) + eps). `means` centre them, `momenta` carry on; both may be empty."""
+    if _meta(params):
+        return ()
+    grads = _decayed(params, grads, weight_decay, maximize)
+    torch._foreach_mul_(squares, alpha)
+    torch._foreach_addcmul_(squares, grads, grads, 1 - alpha)
+    if means:
+        torch._foreach_lerp_(means, grads, 1 - alpha)
+        root = torch._foreach_sqrt(torch._foreach_addcmul(squares, means, means, -1))
+    else:
+        root = torch._foreach_sqrt(squares)
+    torch._foreach_add_(root, eps)
+    if momenta:
+        torch._foreach_mul_(momenta, momentum)
+        torch._foreach_addcdiv_(momenta, grads, root)
+        torch._foreach_add_(params, momenta, alpha=-_number(lr))
+    else:
+        torch._foreach_addcdiv_(params, grads, root, -_number(lr))
+    return ()
+
+
+@op(returns="", writes="params squares deltas")
+def adadelta_update(
+    params: Sequence[Tensor], grads: Sequence[Tensor], squares: Sequence[Tensor], deltas: Sequence[Tensor],
+    lr: Tensor | Scalar, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0, maximize: bool = False,
+) -> tuple[()]:  # fmt: skip
+    """params -= lr * grads * sqrt(deltas + eps) / sqrt(squares + eps), both running means of squares."""
+    if _meta(params):
+        return ()
+    grads = _decayed(params, grads, weight_decay, maximize)
+    torch._foreach_mul_(squares, rho)
+    torch._foreach_addcmul_(squares, grads, grads, 1 - rho)
+    change = torch._foreach_sqrt(torch._foreach_add(deltas, eps))
+    torch._foreach_div_(change, torch._foreach_sqrt(torch._foreach_add(squares, eps)))
+    torch._foreach_mul_(change, grads)
+    torch._foreach_mul_(deltas, rho)
+    torch._foreach_addcmul_(deltas, change, change, 1 - rho)
+    torch._foreach_add_(params, change, alpha=-_number(lr))
+    return ()
+
+
+def _decayed(params: Sequence[Tensor], grads: Sequence[Tensor], weight_decay: float, maximize: bool) -> Any:
+    if maximize:
+        grads = torch._foreach_neg(grads)
+    return torch._foreach_add(grads, params, alpha=weight_decay) if weight_decay else grads
+
+
+for _op in (sgd_update, adagrad_update, rmsprop_update, adadelta_update):
+    _alike(_op)
