@@ -14,7 +14,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from weft.core.errors import ArgumentError, RankError
-from weft.launch.processes import GRACE, Processes, redirected, said, variables_of
+from weft.launch.processes import GRACE, Processes, blamed, redirected, variables_of
 from weft.launch.threads import spawn_threads
 from weft.transport import BACKENDS
 from weft.transport.rendezvous import is_loopback, serve
@@ -84,11 +84,10 @@ def run_processes(given: argparse.Namespace) -> int:
             processes.end(0)
             raise
         processes.end()
-    del store
     if failed is None:
         return 0
     where = f"; its output is in {given.logdir}/" if folder else ""
-    print(f"weft.launch: {said(*failed)}; every other rank was ended{where}", file=sys.stderr, flush=True)
+    print(f"weft.launch: {blamed(store, *failed)[1]}; every other rank was ended{where}", file=sys.stderr, flush=True)
     return failed[1] if failed[1] > 0 else 128 - failed[1]
 
 

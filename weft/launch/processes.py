@@ -15,8 +15,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import IO
 
+import torch.distributed as dist
+
 from weft.core.errors import ArgumentError, DeadlineError, RankError
-from weft.transport.rendezvous import serve
+from weft.transport.rendezvous import serve, told_failure
 
 GRACE = 5.0  # seconds for the others to notice a failure by themselves, and again to obey SIGTERM
 LOOK = 0.02  # seconds between looks at the processes
@@ -131,6 +133,14 @@ def said(rank: int, code: int) -> str:
     return f"rank {rank} failed with exit code {code}"
 
 
+def blamed(store: dist.Store | None, rank: int, code: int) -> tuple[int, str]:
+    """Which rank failed first, and how: a rank may end before the one because of which it ended."""
+    told = told_failure(store) if store is not None else None
+    if told is None or (told[0] == rank and code < 0):
+        return rank, said(rank, code)
+    return told
+
+
 def spawn(
     n: int,
     target: str,
@@ -172,8 +182,8 @@ def spawn(
             for (rank, process), (out, err) in zip(processes.started, outputs, strict=True)
         ]
     if first is not None and check:
-        words = ended[first[0]].err[-3000:]
-        raise RankError(f"{said(*first)} in {target}; its last words:\n{words}")
+        rank, why = blamed(store, *first)
+        raise RankError(f"{why}, in {target}; its last words:\n{ended[rank].err[-3000:]}")
     return ended
 
 

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from weft.core.errors import ArgumentError, RankError
+from weft.core.errors import ArgumentError
 from weft.core.rank import Rank, enter
-from weft.transport import LocalTransport, LocalWorld
+from weft.transport import LocalTransport, LocalWorld, PeerFailed
 
 GRACE = 8.0  # seconds that the other ranks have to end after one failed
 
@@ -85,7 +85,7 @@ def _collect(world: LocalWorld, ended: queue.SimpleQueue, n: int) -> list[Any]:
             end = end or time.monotonic() + GRACE
     if errors:
         # What a rank raised by itself explains more than what the others raised because of it.
-        index, error = min(errors, key=lambda one: isinstance(one[1], RankError))
+        index, error = min(errors, key=lambda one: isinstance(one[1], PeerFailed))
         error.add_note(f"raised on rank {index} of {n}")
         raise error
     return results

@@ -11,7 +11,7 @@ import torch
 
 from weft.core.errors import RankError
 from weft.core.rank import Rank, current
-from weft.transport.base import Channel, Group, Transport, default_deadline
+from weft.transport.base import Channel, Group, PeerFailed, Transport, default_deadline
 from weft.transport.c10d import C10dTransport
 from weft.transport.local import LocalTransport, LocalWorld
 from weft.transport.memory import available
@@ -25,6 +25,7 @@ __all__ = [
     "Group",
     "LocalTransport",
     "LocalWorld",
+    "PeerFailed",
     "Transport",
     "open_transport",
     "transport_of",
@@ -85,6 +86,6 @@ def _leave(rank: Rank, transport: Transport) -> None:
     error = getattr(sys, "last_value", None)
     if error is not None and not hasattr(sys, "ps1"):
         line = (str(error).splitlines() or [""])[0]
-        transport.fail(f"raised {type(error).__name__}: {line}", isinstance(error, RankError))
+        transport.fail(f"raised {type(error).__name__}: {line}", isinstance(error, PeerFailed))
     rank.close()
     transport.close()

@@ -34,6 +34,10 @@ def checking() -> bool:
     return os.environ.get("WEFT_CHECK", "0") not in ("", "0")
 
 
+class PeerFailed(RankError):
+    """Another rank raised or died; this one only noticed."""
+
+
 class Channel(ABC):
     """A one-way ring of `copies` preallocated registers; the same calls exist at both ends."""
 
@@ -116,6 +120,7 @@ class Transport(ABC):
         self.rank, self.world_size = rank, world_size
         self.deadline = default_deadline() if deadline is None else deadline
         self._groups: dict[tuple[int, ...], Group] = {}
+        self._opened: dict[tuple[str, int, int], int] = {}
 
     def group(self, ranks: Sequence[int]) -> Group:
         """The collectives of these ranks, of which this rank is one."""
@@ -165,7 +170,7 @@ class Transport(ABC):
 
     @abstractmethod
     def look_around(self, needed: Sequence[int]) -> None:
-        """Raise RankError if a rank failed, or if one of `needed` ended. Never waits."""
+        """Raise PeerFailed if a rank failed, or if one of `needed` ended. Never waits."""
 
     @abstractmethod
     def fail(self, why: str, followed: bool = False) -> None:
@@ -194,10 +199,10 @@ class Transport(ABC):
                 looked = now
                 try:
                     self.look_around(needed)
-                except RankError as failure:
+                except PeerFailed as failure:
                     if ready():  # what was waited for came before the end
                         return
-                    raise RankError(f"{failure}; rank {self.rank} was waiting for {_said(what)}") from None
+                    raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {_said(what)}") from None
                 if now - start > limit:
                     raise DeadlineError(
                         f"rank {self.rank} waited {limit:g} s for {_said(what)}; all ranks are alive, so some rank is "
@@ -218,7 +223,8 @@ class Transport(ABC):
             raise PlacementError(f"can't {doing} rank {rank}: ranks go from 0 to {self.world_size - 1}")
         return rank
 
-    def _ends(self, key: str, src: int, dst: int, copies: int) -> None:
+    def _opens(self, key: str, src: int, dst: int, copies: int) -> int:
+        """Check a channel's ends; the number of times that this end opened one of that name tells it from the next."""
         if self.rank not in (src, dst) or src == dst or copies < 1:
             raise ArgumentError(
                 f"a channel leads from one rank to another, and only these two open it, with one copy or more; "
@@ -226,6 +232,8 @@ class Transport(ABC):
             )
         self._peer(src, "receive from")
         self._peer(dst, "send to")
+        times = self._opened[key, src, dst] = self._opened.get((key, src, dst), 0) + 1
+        return times
 
 
 def _said(what: str | Callable[[], str]) -> str:

@@ -10,7 +10,7 @@ import os
 import select
 from collections.abc import Sequence
 
-from weft.core.errors import RankError
+from weft.transport.base import PeerFailed
 from weft.transport.memory import PAGE, WORD, Segment, publish
 
 ABSENT, ALIVE, ENDED, FAILED, FOLLOWED = range(5)  # FOLLOWED: it ended because another rank had failed
@@ -79,7 +79,7 @@ class Board:
         self._poller = select.poll()
 
     def look_around(self, needed: Sequence[int]) -> None:
-        """Raise RankError if a rank has failed, or if one that is needed has ended."""
+        """Raise PeerFailed if a rank has failed, or if one that is needed has ended."""
         for descriptor, _ in self._poller.poll(0):
             rank = self._watched.pop(descriptor)
             self._poller.unregister(descriptor)
@@ -88,14 +88,14 @@ class Board:
         states = [self.state(r) for r in range(self.world_size)]
         gone = sorted(r for r in self._dead if states[r] == ALIVE)
         if gone:
-            raise RankError(f"rank {gone[0]} (process {self.pid(gone[0])}) died without a word{self._at(gone[0])}")
+            raise PeerFailed(f"rank {gone[0]} (process {self.pid(gone[0])}) died without a word{self._at(gone[0])}")
         for wanted in (FAILED, FOLLOWED):
             for rank, state in enumerate(states):
                 if state == wanted and rank != self.rank:
-                    raise RankError(f"rank {rank} {self._read(rank, WHY)}{self._at(rank)}")
+                    raise PeerFailed(f"rank {rank} {self.told(rank)}")
         for rank in needed:
             if states[rank] == ENDED and rank != self.rank:
-                raise RankError(f"rank {rank} has ended{self._at(rank)}")
+                raise PeerFailed(f"rank {rank} has ended{self._at(rank)}")
 
     def everyone_left(self) -> bool:
         """Whether no other rank will need anything from this one."""
@@ -111,6 +111,10 @@ class Board:
         """The descriptor, in the process of `src`, of the memory that leads here."""
         found = self._words[self._word(src, PAGE // WORD + self.rank)]
         return found - 1 if found else None
+
+    def told(self, rank: int) -> str:
+        """Why a rank failed, and at what."""
+        return self._read(rank, WHY) + self._at(rank)
 
     def _at(self, rank: int) -> str:
         note = self.note_of(rank)

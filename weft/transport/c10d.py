@@ -17,7 +17,7 @@ from torch import Tensor
 from weft.core.errors import DtypeError, RankError
 from weft.core.rank import Rank
 from weft.transport import reduction
-from weft.transport.base import Channel, Group, Transport, checking
+from weft.transport.base import Channel, Group, PeerFailed, Transport, checking
 from weft.transport.rendezvous import Meeting, is_loopback
 from weft.transport.watch import Watch
 
@@ -48,7 +48,7 @@ class C10dTransport(Transport):
         found = self._processes.get((ranks, device))
         if found is None:
             prefix = f"{device}/{','.join(map(str, ranks))}"
-            store = dist.PrefixStore(prefix, self._meeting.clone())
+            store = self._meeting.under(prefix)
             make = self._nccl if device == "cuda" else self._gloo
             try:
                 found = make(store, ranks.index(self.rank), len(ranks))
@@ -89,8 +89,8 @@ class C10dTransport(Transport):
         """A broken connection, as the failure of a rank behind it."""
         try:
             self._watch.settle(ranks)
-        except RankError as failure:
-            return RankError(f"{failure}; rank {self.rank} was in {what}")
+        except PeerFailed as failure:
+            return PeerFailed(f"{failure}; rank {self.rank} was in {what}")
         return RankError(f"rank {self.rank} in {what} over ranks {tuple(ranks)}: {str(error).splitlines()[0]}")
 
     def exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
@@ -131,9 +131,7 @@ class C10dTransport(Transport):
             raise self.explained(error, f"a {way} with rank {peer}", (peer,)) from None
 
     def channel(self, key: str, src: int, dst: int, shape: Sequence[int], dtype: torch.dtype, copies: int) -> Channel:
-        self._ends(key, src, dst, copies)
-        name = f"channel/{src}/{dst}/{key}"
-        name += f"/{self._meeting.add(f'{name}/{self.rank}')}"
+        name = f"channel/{src}/{dst}/{key}/{self._opens(key, src, dst, copies)}"
         layout = repr((tuple(shape), dtype, copies)).encode()
         if self._meeting.claim(name):
             tag = FIRST_TAG + 2 * self._meeting.add("tags")

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from weft.core.errors import DeadlineError, RankError
 from weft.transport import reduction
-from weft.transport.base import LOOK_AROUND, Channel, Group, Transport
+from weft.transport.base import LOOK_AROUND, Channel, Group, PeerFailed, Transport
 
 LEND = 1 << 15  # bytes; above, others read the tensor itself, and its owner waits until they have
 
@@ -26,7 +26,7 @@ class LocalWorld:
         self.store: dict[str, bytes] = {}
         self.mail: dict[tuple[int, int], deque[Tensor]] = {}
         self.tables: dict[tuple[int, ...], _Table] = {}
-        self.rings: dict[str, _Ring] = {}
+        self.rings: dict[tuple[str, int, int, int], _Ring] = {}  # of which one end is open
         self.notes: list[str] = [""] * size
         self.failed: dict[int, str] = {}
         self.ended: set[int] = set()
@@ -89,11 +89,11 @@ class LocalTransport(Transport):
             t.copy_(got)
 
     def channel(self, key: str, src: int, dst: int, shape: Sequence[int], dtype: torch.dtype, copies: int) -> Channel:
-        self._ends(key, src, dst, copies)
+        name = (key, src, dst, self._opens(key, src, dst, copies))
         with self.world.changed:
-            ring = self.world.rings.pop(key, None)  # the second end takes it, so a key may serve again
+            ring = self.world.rings.pop(name, None)
             if ring is None:
-                ring = self.world.rings[key] = _Ring(tuple(shape), dtype, copies)
+                ring = self.world.rings[name] = _Ring(tuple(shape), dtype, copies)
         ring.check(key, tuple(shape), dtype, copies)
         return LocalChannel(ring)
 
@@ -115,11 +115,11 @@ class LocalTransport(Transport):
         for rank, why in list(world.failed.items()):
             if rank != self.rank:
                 note = world.notes[rank]
-                raise RankError(f"rank {rank} {why}" + (f", at {note}" if note else ""))
+                raise PeerFailed(f"rank {rank} {why}" + (f", at {note}" if note else ""))
         for rank in needed:
             if rank in world.ended and rank != self.rank:
                 note = world.notes[rank]
-                raise RankError(f"rank {rank} has ended" + (f", at {note}" if note else ""))
+                raise PeerFailed(f"rank {rank} has ended" + (f", at {note}" if note else ""))
 
     def wait(
         self,
@@ -138,8 +138,8 @@ class LocalTransport(Transport):
             while not ready():
                 try:
                     self.look_around(needed)
-                except RankError as failure:
-                    raise RankError(f"{failure}; rank {self.rank} was waiting for {said}") from None
+                except PeerFailed as failure:
+                    raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {said}") from None
                 left = end - time.monotonic()
                 if left <= 0:
                     raise DeadlineError(

@@ -9,6 +9,7 @@ import socket
 import time
 from collections.abc import Callable
 from datetime import timedelta
+from typing import Any
 
 import torch.distributed as dist
 
@@ -70,6 +71,26 @@ def _listen(port: int) -> socket.socket | None:
     return listening
 
 
+def restart() -> str:
+    """Which attempt at this run this is: torchrun counts them."""
+    return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
+
+
+def tell_failure(store: dist.Store, rank: int, why: str) -> str:
+    """Write down the run's first failure, for the others and the launcher; returns what stands there then."""
+    told = store.compare_set(f"weft/{restart()}/failure", "", f"{rank}|rank {rank} {why}")
+    return bytes(told).decode(errors="replace").partition("|")[2]
+
+
+def told_failure(store: dist.Store) -> tuple[int, str] | None:
+    """The run's first failure, if a rank told of one: the rank, and what happened to it."""
+    key = f"weft/{restart()}/failure"
+    if not store.check([key]):
+        return None
+    rank, _, why = bytes(store.get(key)).decode(errors="replace").partition("|")
+    return int(rank), why
+
+
 class Meeting:
     """One rank's view of the run's store, under a prefix of its own."""
 
@@ -81,33 +102,32 @@ class Meeting:
         self.serves = rank.index == 0 and not agent
         try:
             if self.serves:
-                self._tcp = serve(host, port, self.one_host, patience)
+                self.tcp = serve(host, port, self.one_host, patience)
             else:
-                self._tcp = dist.TCPStore(host, port, None, False, timedelta(seconds=patience), wait_for_workers=False)
+                self.tcp = dist.TCPStore(host, port, None, False, timedelta(seconds=patience), wait_for_workers=False)
         except (dist.DistNetworkError, dist.DistStoreError, RuntimeError) as error:
             line = str(error).splitlines()[0]
             raise RankError(
                 f"rank {rank.index} can't {'serve' if self.serves else 'reach'} the store at {host}:{port}: {line}. "
                 + ("Is the port taken by another run? Set another MASTER_PORT" if self.serves else "Is rank 0 running?")
             ) from None
-        restart = os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
         # A program may close its rank and open it again: each time is a meeting of its own.
-        opened = self._tcp.add(f"weft/{restart}/opened/{rank.index}", 1)
-        self.prefix = f"weft/{restart}/{opened}"
-        self.store = dist.PrefixStore(self.prefix, self._tcp)
+        opened = self.tcp.add(f"weft/{restart()}/opened/{rank.index}", 1)
+        self.prefix = f"weft/{restart()}/{opened}"
+        self.store = dist.PrefixStore(self.prefix, self.tcp)
 
     def put(self, key: str, value: bytes) -> None:
         self._try(lambda: self.store.set(key, value))
 
     def add(self, key: str, amount: int = 1) -> int:
-        return int(self._try(lambda: self.store.add(key, amount)))
+        return self._try(lambda: self.store.add(key, amount))
 
     def has(self, key: str) -> bool:
-        return bool(self._try(lambda: self.store.check([key])))
+        return self._try(lambda: self.store.check([key]))
 
     def value(self, key: str) -> bytes:
         """The value of a key that is there."""
-        return bytes(self._try(lambda: self.store.get(key)))
+        return self._try(lambda: self.store.get(key))
 
     def get(self, key: str, patience: float, look_around: Callable[[], None] = lambda: None) -> bytes:
         """The value of a key that is there, or will be."""
@@ -126,15 +146,19 @@ class Meeting:
             except dist.DistNetworkError as error:
                 raise self._lost(error) from None
 
+    def under(self, prefix: str) -> dist.Store:
+        """A part of the store, through a connection of its own."""
+        return dist.PrefixStore(f"{self.prefix}/{prefix}", self.connect())
+
     def claim(self, key: str) -> bool:
         """Whether this rank is the first to come for `key`, so that it makes what the others then get."""
         return self.add(f"{key}/claim") == 1
 
-    def clone(self) -> dist.Store:
+    def connect(self) -> dist.Store:
         """Another connection, for another thread."""
-        return dist.PrefixStore(self.prefix, self._tcp.clone())
+        return self.tcp.clone()  # pyright: ignore[reportAttributeAccessIssue]  (missing in torch's stubs)
 
-    def _try(self, action: Callable[[], object]):
+    def _try(self, action: Callable[[], Any]) -> Any:
         try:
             return action()
         except (dist.DistNetworkError, dist.DistStoreError) as error:

@@ -16,7 +16,7 @@ from weft.core.rank import Rank
 from weft.transport.base import Channel, Group, Transport
 from weft.transport.board import ALIVE, Board, words_needed
 from weft.transport.memory import LINE, PAGE, Segment
-from weft.transport.rendezvous import Meeting
+from weft.transport.rendezvous import Meeting, tell_failure
 from weft.transport.shm_group import ShmGroup, bytes_needed
 from weft.transport.shm_link import Inlet, Outlet, ShmChannel, link_bytes
 
@@ -118,12 +118,9 @@ class ShmTransport(Transport):
         return inlet
 
     def channel(self, key: str, src: int, dst: int, shape: Sequence[int], dtype: torch.dtype, copies: int) -> Channel:
-        self._ends(key, src, dst, copies)
+        name = f"channel/{src}/{dst}/{key}/{self._opens(key, src, dst, copies)}"
         layout = (tuple(shape), dtype, copies)
         stride = -(-torch.Size(shape).numel() * dtype.itemsize // LINE) * LINE
-        # The number of times that this end has opened the key tells one channel of that name from the next.
-        name = f"channel/{src}/{dst}/{key}"
-        name += f"/{self._meeting.add(f'{name}/{self.rank}')}"
         segment = self._shared(name, PAGE + max(stride, LINE) * copies)
         return ShmChannel(segment, self.rank == src, key, layout, max(stride, LINE))
 
@@ -147,10 +144,12 @@ class ShmTransport(Transport):
         if not self._waits & 15:
             self._yielder.poll(0)  # the cheapest call that also lets the other threads of this process run
 
-    def fail(self, why: str, followed: bool) -> None:
-        """End because of an error; the others read why."""
+    def fail(self, why: str, followed: bool = False) -> None:
         if self._board is not None:
             self._board.leave(why, followed)
+            if not followed:
+                with contextlib.suppress(RuntimeError):  # the store may be gone already
+                    tell_failure(self._meeting.tcp, self.rank, self._board.told(self.rank))
 
     def close(self) -> None:
         board, self._board = self._board, None

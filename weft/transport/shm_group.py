@@ -2,7 +2,7 @@
 
 Each member has a line of flags and two slots of staging memory, used in turn. A collective is one or more rounds of:
 write into my slot, meet, read from the others' slots. One meeting per round is enough, because whoever writes the same
-slot again has met everybody in between, and so knows that all have read it.
+slot again has met everybody once more in between, and so knows that all have read it.
 """
 
 from __future__ import annotations
@@ -46,6 +46,7 @@ class ShmGroup(Group):
         self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
         self._transport, self._segment, self._words = transport, segment, segment.words
         self._turn = 0
+        self._side = 0
         self._calls = 0
         self._base = self.index * PAGE // WORD
         self._others = tuple(i * PAGE // WORD for i in range(self.size) if i != self.index)
@@ -58,13 +59,18 @@ class ShmGroup(Group):
         key = (t.shape, t.dtype, reduce)
         plan = self._small.get(key)
         if plan is None:
-            if t.nbytes > WHOLE and self.size > 1:
-                return self._all_reduce_large(t, reduce)
+            if self.size == 1:
+                reduction.checked(reduce, t.dtype)
+                return
+            if t.nbytes > WHOLE:
+                self._all_reduce_large(t, reduce)
+                return
             plan = self._plan_small(t, reduce)
         tag, function, sides = plan
         if self._checking:
             self._say(ALL_REDUCE, t, reduce)
-        slots = sides[(self._turn + 1) & 1]
+        side = self._side = 1 - self._side
+        slots = sides[side]
         slots[self.index].copy_(t)
         self._meet(tag)
         if len(slots) == 2:
@@ -86,7 +92,7 @@ class ShmGroup(Group):
         function = reduction.checked(reduce, t.dtype)
         if self._checking:
             self._say(ALL_REDUCE, t, reduce)
-        flat = t.view(-1) if t.is_contiguous() else t.reshape(-1)
+        flat = t.reshape(-1)
         tag, n, me = _tag(ALL_REDUCE, t.dtype, t.nbytes, reduce), self.size, self.index
         count, step = flat.numel(), PIECE // t.itemsize
         for start in range(0, count, step):
@@ -94,24 +100,23 @@ class ShmGroup(Group):
             length = piece.numel()
             bounds = [length * i // n for i in range(n + 1)]
             low, high = bounds[me], bounds[me + 1]
-            slots = self._flat((self._turn + 1) & 1, length, t.dtype)
+            slots = self._flat(self._other_side(), length, t.dtype)
             mine = slots[me]
             mine[:low].copy_(piece[:low])
             mine[high:].copy_(piece[high:])
             self._meet(tag)
             own = piece[low:high]
             others = [slots[i][low:high] for i in range(n) if i != me]
-            result = self._flat((self._turn + 1) & 1, length, t.dtype)
             function(own, others[0], out=own)
             for other in others[1:]:
                 function(own, other, out=own)
             if reduce == "avg":
                 own.div_(n)
-            result[me][low:high].copy_(own)
+            mine[low:high].copy_(own)  # nobody has looked there yet, so the same slot serves
             self._meet(tag)
             for i in range(n):
                 if i != me:
-                    piece[bounds[i] : bounds[i + 1]].copy_(result[i][bounds[i] : bounds[i + 1]])
+                    piece[bounds[i] : bounds[i + 1]].copy_(slots[i][bounds[i] : bounds[i + 1]])
         if not t.is_contiguous():
             t.copy_(flat.view(t.shape))
 
@@ -198,7 +203,7 @@ class ShmGroup(Group):
             return
         step = lane // some.itemsize
         if longest <= step and not agree:
-            side = (self._turn + 1) & 1
+            side = self._other_side()
             for offset, t in puts:
                 self._view(self.index, side, offset, t.shape, t.dtype).copy_(t)
             self._meet(tag)
@@ -210,20 +215,21 @@ class ShmGroup(Group):
                     function(t, theirs, out=t)
             return
         flat_puts = [(offset, t.reshape(-1)) for offset, t in puts]
-        flat_takes = [
-            (member, offset, t.view(-1) if t.is_contiguous() else t.reshape(-1)) for member, offset, t in takes
-        ]
+        # Several takes may lead into one tensor.
+        flats = {id(t): (t, t.reshape(-1)) for _, _, t in takes}
+        flat_takes = [(member, offset, flats[id(t)][1]) for member, offset, t in takes]
         rounds, done = max(1, -(-longest // step)), 0
         while done < rounds:
-            side, start = (self._turn + 1) & 1, done * step
+            side, start = self._other_side(), done * step
             for offset, t in flat_puts:
                 piece = t[start : start + step]
                 self._view(self.index, side, offset, piece.shape, t.dtype).copy_(piece)
+            extra = EXTRA + (self._turn + 1 & 1)
             if agree:
-                self._words[self._base + EXTRA + side] = rounds
+                self._words[self._base + extra] = rounds
             self._meet(tag)
             if agree:
-                rounds = max(self._words[i * PAGE // WORD + EXTRA + side] for i in range(self.size))
+                rounds = max(self._words[i * PAGE // WORD + extra] for i in range(self.size))
             for member, offset, t in flat_takes:
                 piece = t[start : start + step]
                 theirs = self._view(member, side, offset, piece.shape, t.dtype)
@@ -232,7 +238,7 @@ class ShmGroup(Group):
                 else:
                     function(piece, theirs, out=piece)
             done += 1
-        for (_, _, t), (_, _, flat) in zip(takes, flat_takes, strict=True):
+        for t, flat in flats.values():
             if not t.is_contiguous():
                 t.copy_(flat.view(t.shape))
 
@@ -256,6 +262,10 @@ class ShmGroup(Group):
                 self._diverged(other, turn)
         if self._checking:
             self._compare(turn)
+
+    def _other_side(self) -> int:
+        self._side = 1 - self._side
+        return self._side
 
     def _view(self, member: int, side: int, offset: int, shape: torch.Size, dtype: torch.dtype) -> Tensor:
         key = (member, side, offset, shape, dtype)

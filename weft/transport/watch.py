@@ -17,7 +17,8 @@ import torch.distributed as dist
 
 from weft.core.errors import RankError
 from weft.core.rank import Rank
-from weft.transport.rendezvous import Meeting
+from weft.transport.base import PeerFailed
+from weft.transport.rendezvous import Meeting, tell_failure, told_failure
 
 BEAT = 0.5  # seconds
 SILENCE = 6.0  # seconds without a beat that mean death
@@ -47,7 +48,7 @@ class Watch:
                 self._find(other, meeting.get(f"peer/{other}", patience).decode())
         self._stop = threading.Event()
         self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._run, args=(meeting.clone(),), name="weft-watch", daemon=True)
+        self._thread = threading.Thread(target=self._run, args=(meeting.connect(),), name="weft-watch", daemon=True)
         if self.world_size > 1:
             self._thread.start()
 
@@ -66,27 +67,28 @@ class Watch:
         self._local[descriptor] = other
         self._poller.register(descriptor, select.POLLIN)
 
-    def _run(self, store: dist.Store) -> None:
+    def _run(self, tcp: dist.Store) -> None:
+        store = dist.PrefixStore(f"{self._meeting.prefix}/watch", tcp)
         beats: dict[int, tuple[bytes, float]] = {}
         count = 0
         try:
             while not self._stop.wait(BEAT):
                 count += 1
                 store.set(f"beat/{self.rank}", f"{count}|{self.note}")
-                self._look(store, beats)
+                self._look(tcp, store, beats)
         except (dist.DistNetworkError, dist.DistStoreError):
             if not self._stop.is_set():
                 self.failure = self.failure or "the launcher, or rank 0, which serves the store, died without a word"
 
-    def _look(self, store: dist.Store, beats: dict[int, tuple[bytes, float]]) -> None:
-        if store.check(["failure"]):
-            self.failure = self.failure or self._told(store)
+    def _look(self, tcp: dist.Store, store: dist.Store, beats: dict[int, tuple[bytes, float]]) -> None:
+        if (told := told_failure(tcp)) is not None and told[0] != self.rank:
+            self.failure = self.failure or told[1]
             return
         for descriptor, _ in self._poller.poll(0):
             other = self._local.pop(descriptor)
             self._poller.unregister(descriptor)
             os.close(descriptor)
-            self._gone(store, other)
+            self._gone(tcp, store, other)
         now = time.monotonic()
         for other in list(self._remote):
             if store.check([f"left/{other}"]):
@@ -98,29 +100,24 @@ class Watch:
                 beats[other] = (beat, now if beat != last else since)
                 if now - beats[other][1] > SILENCE:
                     self._remote.remove(other)
-                    self._gone(store, other)
+                    self._gone(tcp, store, other)
 
-    def _gone(self, store: dist.Store, other: int) -> None:
+    def _gone(self, tcp: dist.Store, store: dist.Store, other: int) -> None:
         if store.check([f"left/{other}"]):
             self._ended.add(other)
             return
         note = ""
         if store.check([f"beat/{other}"]):
             note = store.get(f"beat/{other}").decode(errors="replace").split("|", 1)[1]
-        why = f"rank {other} died without a word" + (f", at {note}" if note else "")
-        told = store.compare_set("failure", "", f"{other}|{why}").decode(errors="replace")
-        self.failure = self.failure or told.split("|", 1)[-1]
-
-    def _told(self, store: dist.Store) -> str | None:
-        rank, _, why = store.get("failure").decode(errors="replace").partition("|")
-        return None if rank == str(self.rank) else why
+        told = tell_failure(tcp, other, "died without a word" + (f", at {note}" if note else ""))
+        self.failure = self.failure or told
 
     def look_around(self, needed: Sequence[int]) -> None:
         if self.failure is not None:
-            raise RankError(self.failure)
+            raise PeerFailed(self.failure)
         for rank in needed:
             if rank in self._ended:
-                raise RankError(f"rank {rank} has ended")
+                raise PeerFailed(f"rank {rank} has ended")
 
     def settle(self, needed: Sequence[int]) -> None:
         """A connection broke: wait until it is known why, and raise that."""
@@ -135,11 +132,11 @@ class Watch:
         if self._stop.is_set():
             return
         self._stop.set()
-        with contextlib.suppress(RankError):
+        with contextlib.suppress(RankError, RuntimeError):
             if why is not None and not followed:
                 note = f", at {self.note}" if self.note else ""
-                self._meeting.store.compare_set("failure", "", f"{self.rank}|rank {self.rank} {why}{note}")
-            self._meeting.put(f"left/{self.rank}", b"1")
+                tell_failure(self._meeting.tcp, self.rank, why + note)
+            self._meeting.put(f"watch/left/{self.rank}", b"1")
         if self._thread.is_alive():
             self._thread.join(2 * BEAT)
         if self._meeting.serves and why is None:
@@ -150,9 +147,9 @@ class Watch:
 
     def _stay(self) -> None:
         """Whoever serves the store leaves last, unless somebody failed."""
-        with contextlib.suppress(RankError):
+        with contextlib.suppress(RankError, RuntimeError):
             left = {self.rank} | self._ended
-            while len(left) < self.world_size and not self._meeting.has("failure"):
+            while len(left) < self.world_size and told_failure(self._meeting.tcp) is None:
                 dead = {self._local[d] for d, _ in self._poller.poll(0)}
-                left |= {r for r in range(self.world_size) if r in dead or self._meeting.has(f"left/{r}")}
+                left |= {r for r in range(self.world_size) if r in dead or self._meeting.has(f"watch/left/{r}")}
                 time.sleep(0.01)
