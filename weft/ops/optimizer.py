@@ -12,7 +12,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.core.sbp import broadcast, split
+from weft.core.sbp import broadcast, partial_max, partial_sum, split
 from weft.ops.declaration import Op, Scalar, op
 from weft.ops.notation import Rule
 
@@ -213,5 +213,105 @@ def _decayed(params: Sequence[Tensor], grads: Sequence[Tensor], weight_decay: fl
     return torch._foreach_add(grads, params, alpha=weight_decay) if weight_decay else grads
 
 
+def _several(rand: Any, count: int) -> list[list[Any]]:
+    """`count` lists of tensors of the same shapes; but for the first two, nowhere below zero."""
+    made = [[rand(4, 6), rand(6)] for _ in range(2)]
+    return [*made, *([rand(4, 6) ** 2, rand(6) ** 2] for _ in range(count - 2))]
+
+
+@sgd_update.samples
+def _(rand):
+    yield [rand(4, 6), rand(6)], [rand(4, 6), rand(6)], [], 0.1
+    yield (*_several(rand, 3), 0.1, 0.9, 0.0, 0.01, True)
+
+
+for _op in (adam_update, adamw_update):
+
+    @_op.samples
+    def _(rand):
+        yield (*_several(rand, 4), [], rand() ** 2 + 1, 0.1)
+        yield (*_several(rand, 5), rand() ** 2 + 1, 0.1, 0.9, 0.99, 1e-8, 0.1)
+
+
+@adagrad_update.samples
+def _(rand):
+    yield (*_several(rand, 3), rand() ** 2, 0.1, 0.01)
+
+
+@rmsprop_update.samples
+def _(rand):
+    yield (*_several(rand, 3), [], [], 0.1)
+
+
+@adadelta_update.samples
+def _(rand):
+    yield (*_several(rand, 4), 0.1)
+
+
 for _op in (sgd_update, adagrad_update, rmsprop_update, adadelta_update):
     _alike(_op)
+
+
+# ---- over all gradients ------------------------------------------------------------------------------
+
+
+@op()
+def power_sum(tensors: Sequence[Tensor], exponent: float = 2.0) -> Tensor:
+    """The sum of |x| ** exponent over every element of every tensor: what a norm over all gradients is made of.
+
+    >>> flow._C.power_sum([flow.tensor([3.0]), flow.tensor([4.0])], 2.0).item()
+    25.0
+    """
+    if not tensors or tensors[0].device.type == "meta":
+        return torch.zeros((), dtype=tensors[0].dtype, device=tensors[0].device)
+    return torch.stack(torch._foreach_norm(tensors, exponent)).pow_(exponent).sum()
+
+
+@power_sum.layout
+def _(tensors, exponent):
+    for dim in range(min(map(len, tensors), default=0)):
+        yield Rule((split(dim),) * len(tensors), (partial_sum,))
+
+
+@power_sum.samples
+def _(rand):
+    yield [rand(4, 6), rand(6)], 2.0
+    yield [rand(4, 6)], 3.0
+
+
+@op()
+def greatest(tensors: Sequence[Tensor]) -> Tensor:
+    """The largest |x| over every element of every tensor.
+
+    >>> flow._C.greatest([flow.tensor([3.0]), flow.tensor([-4.0])]).item()
+    4.0
+    """
+    return torch.stack([t.abs().amax() if t.numel() else t.new_zeros(()) for t in tensors]).amax()
+
+
+@greatest.layout
+def _(tensors):
+    for dim in range(min(map(len, tensors), default=0)):
+        yield Rule((split(dim),) * len(tensors), (partial_max,))
+
+
+@greatest.samples
+def _(rand):
+    yield ([rand(4, 6), rand(6)],)
+
+
+@op(returns="", writes="tensors")
+def scale_all(tensors: Sequence[Tensor], factor: Tensor | Scalar) -> tuple[()]:
+    """Every tensor times one factor, in place."""
+    if not _meta(tensors):
+        torch._foreach_mul_(tensors, factor)
+    return ()
+
+
+@scale_all.samples
+def _(rand):
+    yield [rand(4, 6), rand(6)], 0.5
+    yield [rand(4, 6)], rand()
+
+
+_alike(scale_all)

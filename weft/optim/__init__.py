@@ -1,3 +1,10 @@
 """Optimizers and learning rate schedules. Gradients come in, parameters are written, by the same ops eagerly and in
 a graph.
 """
+
+from weft.optim.adam import Adam, AdamW
+from weft.optim.adaptive import Adadelta, Adagrad, RMSprop
+from weft.optim.optimizer import Optimizer
+from weft.optim.sgd import SGD
+
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]

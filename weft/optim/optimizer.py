@@ -1,0 +1,353 @@
+"""The base of every optimizer: groups of parameters with options, states per parameter, and one op per group.
+
+Parameters that share dtype, device, layout and count of steps are written together, by one op over all of them. The
+grouping is found once and kept until a parameter moves, or gets no gradient.
+
+Eagerly, `step()` takes the gradients of the parameters. In a graph, `prepare()` makes the states before the trace, and
+`apply_update(gradients, rates)` inside it issues the same ops, which then become nodes.
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections import defaultdict
+from collections.abc import Callable, Iterable, Mapping, Sequence
+from typing import Any
+
+import torch
+
+from weft.autograd import enable_grad, no_grad
+from weft.core.device import Device
+from weft.core.errors import ArgumentError, CheckpointError, OptionError
+from weft.core.sbp import broadcast
+from weft.core.spec import Spec
+from weft.functional.clipping import clip_grad_norm
+from weft.ops import OPS
+from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch
+
+STEP = "step"
+
+
+class Bucket:
+    """Parameters that one op writes, with their states: by name, a list along the parameters, or the common step."""
+
+    __slots__ = ("params", "states", "step", "first", "_rate")
+
+    def __init__(self, params: list[Tensor], states: dict[str, list[Tensor]], step: Tensor | None, first: bool) -> None:
+        self.params, self.states, self.step, self.first = params, states, step, first
+        self._rate: tuple[float, Tensor] | None = None
+
+    def rate(self, lr: Any) -> Any:
+        """The learning rate as the op takes it. On global parameters a number would be part of what is planned."""
+        spec = self.params[0].spec
+        if spec is None or isinstance(lr, Tensor):
+            return lr
+        if self._rate is None or self._rate[0] != lr:
+            self._rate = (lr, whole(torch.tensor(float(lr)), spec))
+        return self._rate[1]
+
+
+class Plan:
+    """The buckets of one parameter group, and the parameters as they were when these were found."""
+
+    __slots__ = ("forms", "buckets")
+
+    def __init__(self, forms: list[Any], buckets: list[Bucket]) -> None:
+        self.forms, self.buckets = forms, buckets
+
+
+def form(p: Tensor) -> Any:
+    """What must stay for a plan to hold; cheap to compare."""
+    return p.blob if p.spec is None else p.spec
+
+
+def whole(value: torch.Tensor, spec: Spec) -> Tensor:
+    """A 0-d tensor that every rank of a layout holds."""
+    flat = (broadcast,) * spec.placement.ndim
+    return of_shard(value, Spec((), of_torch(value).dtype, spec.placement, flat))
+
+
+class Optimizer(ABC):
+    """Subclasses say which states a parameter has (`states_of`) and which op writes a bucket (`update`)."""
+
+    counts_steps = True  # whether the update needs to know how many there were
+
+    def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
+        if isinstance(params, Tensor):
+            raise ArgumentError("an optimizer takes a list of parameters, not one tensor: write [p]")
+        if isinstance(params, (set, frozenset)):
+            raise ArgumentError("parameters have an order, by which their states are saved; give a list, not a set")
+        self.defaults = defaults
+        self.check_options(defaults)
+        self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
+        self.param_groups: list[dict[str, Any]] = []
+        self._plans: list[Plan | None] = []
+        self._before: dict[int, Callable[..., Any]] = {}
+        self._after: dict[int, Callable[..., Any]] = {}
+        groups = list(params)
+        if not groups:
+            raise OptionError(
+                "optimizer got an empty parameter list. A generator such as model.parameters() is used up after one "
+                "pass; a model without nn.Parameter or nn.Module attributes has none"
+            )
+        for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
+            self.add_param_group(group)
+
+    # ---- what a kind of optimizer says ---------------------------------------------------------------
+
+    @abstractmethod
+    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        """The names of the states that each parameter of a group has, in its own form."""
+
+    @abstractmethod
+    def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
+        """Issue the op that writes a bucket."""
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        """Refuse options out of range."""
+        at_least_zero(options, "lr", "weight_decay", "eps", "momentum", "lr_decay")
+
+    def first_value(self, group: Mapping[str, Any], name: str) -> float:
+        """What a state begins as."""
+        return 0.0
+
+    # ---- groups --------------------------------------------------------------------------------------
+
+    def add_param_group(self, param_group: dict[str, Any]) -> None:
+        """Train more parameters, with options of their own."""
+        if not isinstance(param_group, dict) or "params" not in param_group:
+            raise ArgumentError(f'a parameter group is a dict with "params"; got {param_group!r}')
+        given = param_group["params"]
+        if isinstance(given, (set, frozenset)):
+            raise ArgumentError("parameters have an order, by which their states are saved; give a list, not a set")
+        params = [given] if isinstance(given, Tensor) else list(given)
+        known = {id(p) for g in self.param_groups for p in g["params"]}
+        for i, p in enumerate(params):
+            if not isinstance(p, Tensor):
+                raise ArgumentError(f"optimizer can only optimize Tensors, but parameter {i} is {type(p).__name__}")
+            if not p.is_leaf:
+                raise OptionError(
+                    f"can't optimize a non-leaf Tensor: parameter {i}, of shape {list(p.shape)}, was computed by "
+                    f"{p.grad_fn}. Give the tensor it was computed from, or nn.Parameter(x.detach())"
+                )
+            if id(p) in known:
+                raise OptionError(
+                    f"parameter {i}, of shape {list(p.shape)}, appears twice in the optimizer; it would be updated twice "
+                    "in a step. Leave out the second, list(dict.fromkeys(params)) keeps the first of each"
+                )
+            known.add(id(p))
+        group = {"params": params, **{k: v for k, v in param_group.items() if k != "params"}}
+        for name, value in self.defaults.items():
+            group.setdefault(name, value)
+        self.check_options(group)
+        self.param_groups.append(group)
+        self._plans.append(None)
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for group in self.param_groups:
+            for p in group["params"]:
+                if p.grad is not None:
+                    p.grad = None if set_to_none else OPS["zeros_like"](p.grad, None)
+
+    def clip_grad(self, error_if_nonfinite: bool = False) -> None:
+        """Clip the gradients of every group that has `clip_grad_max_norm`, by `clip_grad_norm_type` (2)."""
+        for group in self.param_groups:
+            if group.get("clip_grad_max_norm") is not None:
+                clip_grad_norm(
+                    group["params"],
+                    group["clip_grad_max_norm"],
+                    group.get("clip_grad_norm_type", 2.0),
+                    error_if_nonfinite,
+                )
+
+    # ---- stepping ------------------------------------------------------------------------------------
+
+    def step(self, closure: Callable[[], Any] | None = None) -> Any:
+        """Update every parameter that has a gradient. `closure` computes the loss anew, if given."""
+        loss = None
+        if closure is not None:
+            with enable_grad():
+                loss = closure()
+        if self._before:
+            for hook in tuple(self._before.values()):
+                hook(self, (), {})
+        for i, group in enumerate(self.param_groups):
+            plan = self._plans[i]
+            params = group["params"]
+            if plan is None or not self._holds(plan, params):
+                plan = self._plans[i] = self._plan(group, [p for p in params if p.grad is not None])
+            lr = group["lr"]
+            for bucket in plan.buckets:
+                self.update(group, bucket, [p.grad for p in bucket.params], bucket.rate(lr))  # type: ignore[misc]
+                bucket.first = False
+        if self._after:
+            for hook in tuple(self._after.values()):
+                hook(self, (), {})
+        return loss
+
+    @staticmethod
+    def _holds(plan: Plan, params: list[Tensor]) -> bool:
+        if len(plan.forms) != len(params):
+            return False
+        for p, was in zip(params, plan.forms, strict=True):
+            if (p.blob if p.spec is None else p.spec) is not was if p.grad is not None else was is not None:
+                return False
+        return True
+
+    def prepare(self) -> None:
+        """Make the states of every parameter that wants a gradient, before a graph is traced."""
+        for i, group in enumerate(self.param_groups):
+            self._plans[i] = self._plan(group, [p for p in group["params"] if p.requires_grad])
+
+    def apply_update(self, gradients: Mapping[Tensor, Tensor], rates: Sequence[Any] | None = None) -> None:
+        """Issue the ops that update the parameters by these gradients; `rates`, one per group, may be tensors."""
+        for i, group in enumerate(self.param_groups):
+            plan = self._plans[i]
+            params = [p for p in group["params"] if p in gradients]
+            if plan is None or {id(p) for b in plan.buckets for p in b.params} != {id(p) for p in params}:
+                plan = self._plan(group, params)
+            lr = group["lr"] if rates is None else rates[i]
+            for bucket in plan.buckets:
+                self.update(group, bucket, [gradients[p] for p in bucket.params], bucket.rate(lr))
+                bucket.first = False
+
+    def _plan(self, group: dict[str, Any], params: list[Tensor]) -> Plan:
+        names = self.states_of(group)
+        together: dict[Any, list[Tensor]] = {}
+        with no_grad():
+            for p in params:
+                fresh = self._fill(group, p, names)
+                step = self.state[p].get(STEP)
+                where = p.spec and (p.placement, p.sbp, p.dtype)
+                together.setdefault((where or (p.device, p.dtype), fresh, _count(step)), []).append(p)
+            buckets = [self._bucket(names, key[1], members) for key, members in together.items()]
+        wanted = {id(p) for p in params}
+        return Plan([form(p) if id(p) in wanted else None for p in group["params"]], buckets)
+
+    def _fill(self, group: Mapping[str, Any], p: Tensor, names: tuple[str, ...]) -> bool:
+        """Give a parameter the states it lacks; whether it had none."""
+        state = self.state[p]
+        fresh = not state
+        for name in names:
+            if name not in state:
+                state[name] = OPS["full_like"](p.detach(), self.first_value(group, name), None)
+        if self.counts_steps and STEP not in state:
+            state[STEP] = self._zero(p)
+        return fresh
+
+    @staticmethod
+    def _zero(p: Tensor) -> Tensor:
+        if p.spec is not None:
+            return whole(torch.zeros((), device=p._meta.device), p.spec)
+        return of_torch(torch.zeros((), device=p.device.torch))
+
+    def _bucket(self, names: tuple[str, ...], fresh: bool, members: list[Tensor]) -> Bucket:
+        """Members were updated equally often, so one step counts for all, if nobody else counts with it."""
+        step = None
+        if self.counts_steps:
+            inside = {id(p) for p in members}
+            step = self.state[members[0]][STEP]
+            if any(s.get(STEP) is step for p, s in self.state.items() if id(p) not in inside):
+                step = OPS["clone"](step)
+            for p in members:
+                self.state[p][STEP] = step
+        return Bucket(members, {n: [self.state[p][n] for p in members] for n in names}, step, fresh)
+
+    # ---- hooks ---------------------------------------------------------------------------------------
+
+    def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHook:
+        """`hook(optimizer, args, kwargs)` before every step."""
+        return RemovableHook(self._before, hook)
+
+    def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHook:
+        """`hook(optimizer, args, kwargs)` after every step."""
+        return RemovableHook(self._after, hook)
+
+    # ---- state ---------------------------------------------------------------------------------------
+
+    def state_dict(self) -> dict[str, Any]:
+        """States by the number of their parameter, and the groups with numbers in the parameters' stead."""
+        numbers = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
+        groups = [{**g, "params": [numbers[id(p)] for p in g["params"]]} for g in self.param_groups]
+        state = {numbers[id(p)]: dict(s) for p, s in self.state.items() if id(p) in numbers and s}
+        return {"state": state, "param_groups": groups}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        """Take over a state that `state_dict` gave; checked before anything is changed."""
+        groups, state = state_dict["param_groups"], state_dict["state"]
+        if len(groups) != len(self.param_groups):
+            raise CheckpointError(
+                f"loaded state dict has {len(groups)} parameter groups, this optimizer has {len(self.param_groups)}"
+            )
+        by_number: dict[int, Tensor] = {}
+        for i, (saved, own) in enumerate(zip(groups, self.param_groups, strict=True)):
+            if len(saved["params"]) != len(own["params"]):
+                raise CheckpointError(
+                    f"loaded state dict contains a parameter group that doesn't match the size of optimizer's group: "
+                    f"group {i} has {len(saved['params'])} parameters there and {len(own['params'])} here"
+                )
+            by_number |= dict(zip(saved["params"], own["params"], strict=True))
+        by_number |= {str(n): p for n, p in by_number.items()}  # type: ignore[misc]  # JSON knows no numbers as keys
+        placed: dict[int, Tensor] = {}
+        loaded: dict[Tensor, dict[str, Any]] = {}
+        for number, values in state.items():
+            p = by_number.get(number)
+            if p is not None:
+                loaded[p] = {k: _placed(f"state {number}.{k}", v, p, placed) for k, v in values.items()}
+        self.state.clear()
+        self.state.update(loaded)
+        for saved, own in zip(groups, self.param_groups, strict=True):
+            own.update({k: v for k, v in saved.items() if k != "params"})
+        self._plans = [None] * len(self.param_groups)
+
+    def __repr__(self) -> str:
+        lines = []
+        for i, group in enumerate(self.param_groups):
+            options = "\n    ".join(f"{k}: {group[k]}" for k in sorted(group) if k != "params")
+            lines.append(f"Parameter Group {i}\n    {options}\n")
+        return f"{type(self).__name__} (\n" + "".join(lines) + ")"
+
+
+def _count(step: Any) -> Any:
+    return step._local("step").item() if isinstance(step, Tensor) else None
+
+
+def _placed(what: str, value: Any, p: Tensor, placed: dict[int, Tensor]) -> Any:
+    """A copy of a saved state, where its parameter lies. Parameters that shared a step share its copy."""
+    if not isinstance(value, Tensor):
+        return value
+    known = placed.get(id(value))
+    if known is not None:
+        return known
+    if value.ndim and tuple(value.shape) != tuple(p.shape):
+        raise CheckpointError(
+            f"{what} has shape {list(value.shape)}, but its parameter has {list(p.shape)}; the order or the shapes of the "
+            "parameters changed since it was saved"
+        )
+    copy = OPS["clone"](value.detach())
+    if p.spec is not None:
+        flat = (broadcast,) * p.placement.ndim
+        if copy.spec is None:
+            copy = OPS["from_local"](copy, p.placement, flat, None)
+        copy = OPS["to_global"](copy, p.placement, p.sbp if copy.ndim else flat)
+    elif copy.spec is None and copy.device is not p.device:
+        copy = of_torch(copy._local(what).to(Device(p.device).torch))
+    if copy.ndim and copy.dtype.differentiable and copy.dtype is not p.dtype:
+        copy = OPS["cast"](copy, p.dtype)
+    placed[id(value)] = copy
+    return copy
+
+
+def at_least_zero(options: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        value = options.get(name)
+        if value is not None and not isinstance(value, Tensor) and not value >= 0.0:
+            shown = {"lr": "learning rate"}.get(name, name)
+            raise OptionError(f"Invalid {shown}: {value}; it must be at least 0")
+
+
+def below_one(options: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        value = options[name]
+        if not 0.0 <= value < 1.0:
+            raise OptionError(f"Invalid {name}: {value}; it must be at least 0 and below 1")

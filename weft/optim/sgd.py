@@ -1,0 +1,54 @@
+"""Stochastic gradient descent, with momentum."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weft.core.dispatch import here
+from weft.core.errors import OptionError, TraceError
+from weft.ops.optimizer import sgd_update
+from weft.optim.optimizer import Bucket, Optimizer
+from weft.tensor.tensor import Tensor
+
+
+class SGD(Optimizer):
+    """params -= lr * grads; with momentum, through a running sum of them.
+
+    `fused`, `foreach` and `contiguous_params` are accepted for their writers' sake: an update is always fused.
+    """
+
+    counts_steps = False
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
+        weight_decay: float = 0.0, nesterov: bool = False, maximize: bool = False, *,
+        fused: Any = None, foreach: Any = None, contiguous_params: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
+                "nesterov": nesterov, "maximize": maximize,
+            },
+        )  # fmt: skip
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        super().check_options(options)
+        if options["nesterov"] and (options["momentum"] <= 0 or options["dampening"] != 0):
+            raise OptionError("Nesterov momentum requires a momentum and zero dampening; pass momentum=0.9, say")
+
+    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("momentum_buffer",) if group["momentum"] else ()
+
+    def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
+        dampening = group["dampening"]
+        if dampening and bucket.first and here.trace is not None:
+            raise TraceError(
+                "with dampening, the first step differs from the later ones, but a graph's steps are all alike; take one "
+                "step eagerly before the graph is traced, or use dampening=0"
+            )
+        sgd_update(
+            bucket.params, grads, bucket.states.get("momentum_buffer", []), lr, group["momentum"], dampening,
+            group["weight_decay"], group["nesterov"], group["maximize"], bucket.first and dampening != 0,
+        )  # fmt: skip
