@@ -5,6 +5,7 @@ The process groups are made directly over a store of their own, so torch.distrib
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
 from collections.abc import Sequence
 from datetime import timedelta
@@ -19,6 +20,7 @@ from weft.core.rank import Rank
 from weft.transport import reduction
 from weft.transport.base import Channel, Group, PeerFailed, Transport, checking
 from weft.transport.rendezvous import Meeting, is_loopback
+from weft.transport.waiter import Waiter
 from weft.transport.watch import Watch
 
 OPS = {
@@ -41,6 +43,10 @@ class C10dTransport(Transport):
         self._processes: dict[tuple[tuple[int, ...], str], Any] = {}
         self._watch = Watch(meeting, rank, self.deadline)
         self._closed = False
+        self._waiters: list[Waiter] = []
+        self._channels: list[C10dChannel] = []
+        self._kept: list[object] = []
+        self._exchanging: Waiter | None = None
         self._to_myself: deque[Tensor] = deque()
 
     def processes(self, ranks: tuple[int, ...], device: str) -> Any:
@@ -58,7 +64,7 @@ class C10dTransport(Transport):
         return found
 
     def _gloo(self, store: Any, index: int, size: int) -> Any:
-        options = dist.ProcessGroupGloo._Options()
+        options = dist.ProcessGroupGloo._Options()  # pyright: ignore[reportAttributeAccessIssue]  (missing in torch's stubs)
         if self._meeting.one_host and is_loopback(self._meeting.host):
             device = dist.ProcessGroupGloo.create_device(hostname="127.0.0.1")
         else:
@@ -98,7 +104,7 @@ class C10dTransport(Transport):
             if self._peer(dst, "send to") == self.rank:
                 self._to_myself.append(t.clone())
         everyone = tuple(range(self.world_size))
-        works: list[tuple[int, str, Any, bool]] = []
+        works: list[tuple[int, Any, bool]] = []
         keep: list[Tensor] = []
         back: list[tuple[Tensor, Tensor]] = []
         with Coalesced(self, everyone, [t for _, t in (*sends, *receives)]):
@@ -107,14 +113,13 @@ class C10dTransport(Transport):
                     flat = t if t.is_contiguous() else torch.empty_like(t, memory_format=torch.contiguous_format)
                     if flat is not t:
                         back.append((t, flat))
-                    works.append((src, "from", self._start("recv", everyone, flat, src), t.is_cuda))
+                    works.append((src, self.start("recv", everyone, flat, src), t.is_cuda))
             for dst, t in sends:
                 if dst != self.rank and t.numel():
                     flat = t.contiguous()
                     keep.append(flat)
-                    works.append((dst, "to", self._start("send", everyone, flat, dst), t.is_cuda))
-        for peer, way, work, cuda in works:
-            self.finish(work, f"an exchange {way} rank {peer}", (peer,), cuda)
+                    works.append((dst, self.start("send", everyone, flat, dst), t.is_cuda))
+        self._finish_exchange(works)
         for t, flat in back:
             t.copy_(flat)
         for src, t in receives:
@@ -123,7 +128,22 @@ class C10dTransport(Transport):
                     raise RankError(f"rank {src} receives from itself what it has not sent; send first")
                 t.copy_(self._to_myself.popleft().view(t.shape))
 
-    def _start(self, way: str, ranks: tuple[int, ...], t: Tensor, peer: int, tag: int = 1) -> Any:
+    def _finish_exchange(self, works: Sequence[tuple[int, Any, bool]]) -> None:
+        peers = tuple({peer for peer, _, _ in works})
+        what = f"an exchange with rank {', '.join(map(str, peers))}"
+        if any(not cuda for _, _, cuda in works):
+            waiter = self._exchanging = self._exchanging or self.waiter("exchange", tuple(range(self.world_size)))
+            for _, work, cuda in works:
+                if not cuda:
+                    waiter.add(work)
+            self.wait_until(waiter.idle, what, peers)
+            if waiter.error is not None:
+                raise self.explained(waiter.error, what, peers)
+        for _, work, cuda in works:
+            if cuda and work is not None:
+                self.finish(work, what, peers, cuda)
+
+    def start(self, way: str, ranks: tuple[int, ...], t: Tensor, peer: int, tag: int = 1) -> Any:
         processes = self.processes(ranks, t.device.type)
         try:
             return getattr(processes, way)([t], ranks.index(peer), tag)
@@ -142,7 +162,14 @@ class C10dTransport(Transport):
                 f"the two ends of channel {key!r} differ in (shape, dtype, copies): {layout.decode()} here, "
                 f"{found.decode()} there"
             )
-        return C10dChannel(self, src, dst, tuple(shape), dtype, copies, int(number))
+        made = C10dChannel(self, src, dst, (tuple(shape), dtype, copies), int(number))
+        self._channels.append(made)
+        return made
+
+    def waiter(self, name: str, ranks: tuple[int, ...]) -> Waiter:
+        made = Waiter(f"weft-{name}-{self.rank}", self.processes(ranks, "cpu"))
+        self._waiters.append(made)
+        return made
 
     def put(self, key: str, value: bytes) -> None:
         self._meeting.put(f"user/{key}", bytes(value))
@@ -166,6 +193,10 @@ class C10dTransport(Transport):
         self._closed = True
         self._watch.leave()
         self._groups.clear()
+        for channel in self._channels:
+            self._kept += channel.farewell()
+        for waiter in self._waiters:
+            waiter.close(1.0)
         self._processes.clear()
 
 
@@ -210,7 +241,7 @@ class C10dGroup(Group):
             return
         work, by = _reducible(t, reduce)
         options = dist.AllreduceOptions()
-        options.reduceOp = OPS[by]
+        options.reduceOp = dist.ReduceOp(OPS[by])
         self._run("all_reduce", t, "allreduce", [work], options)
         if reduce == "avg":
             work.div_(self.size)
@@ -318,63 +349,64 @@ class C10dChannel(Channel):
         transport: C10dTransport,
         src: int,
         dst: int,
-        shape: tuple[int, ...],
-        dtype: torch.dtype,
-        copies: int,
+        layout: tuple[tuple[int, ...], torch.dtype, int],
         tag: int,
     ) -> None:
-        self.shape, self.dtype, self.copies = shape, dtype, copies
+        self.shape, self.dtype, self.copies = layout
         self._transport, self._tag = transport, tag
         self._produces = transport.rank == src
         self._peer = dst if self._produces else src
         self._pair = (min(src, dst), max(src, dst))
         with torch.inference_mode(False):
-            self._buffers = [torch.empty(shape, dtype=dtype) for _ in range(copies)]
-            # An empty register still needs something to send: a byte.
-            self._wire = [
-                b.view(-1).view(torch.uint8) if b.numel() else torch.zeros(1, dtype=torch.uint8) for b in self._buffers
-            ]
-            self._word = [torch.zeros(1, dtype=torch.uint8) for _ in range(copies)]
-        self._sent: deque[Any] = deque()
-        self._sends = 0
-        self._awaited: deque[Any] = deque()  # receives under way, in order
-        self._starts = 0
-        self._came = 0
-        for _ in range(copies):
+            # What travels: the register's bytes, and one that is zero in a farewell.
+            size = torch.Size(self.shape).numel() * self.dtype.itemsize
+            self._wire = [torch.ones(size + 1, dtype=torch.uint8) for _ in range(self.copies)]
+            self._words = [torch.ones(1, dtype=torch.uint8) for _ in range(self.copies)]
+            self._buffers = [wire[:size].view(self.dtype).view(self.shape) for wire in self._wire]
+        self._sending = transport.waiter("sending", self._pair)
+        self._receiving = transport.waiter("receiving", self._pair)
+        self._sends = self._receives = 0
+        for _ in range(self.copies):
             self._expect()
 
     def _expect(self) -> None:
-        slot = self._starts % self.copies
-        self._starts += 1
-        t, tag = (self._word[slot], self._tag + 1) if self._produces else (self._wire[slot], self._tag)
-        self._awaited.append(self._transport._start("recv", self._pair, t, self._peer, tag))
+        slot, self._receives = self._receives % self.copies, self._receives + 1
+        t, tag = (self._words[slot], self._tag + 1) if self._produces else (self._wire[slot], self._tag)
+        self._receiving.add(self._transport.start("recv", self._pair, t, self._peer, tag), t)
 
-    def _send(self, t: Tensor, tag: int) -> None:
-        while self._sent and self._sent[0].is_completed():
-            self._sent.popleft()
-        self._sent.append(self._transport._start("send", self._pair, t, self._peer, tag))
-        self._sends += 1
+    def _send(self, wire: list[Tensor], tag: int) -> None:
+        slot, self._sends = self._sends % self.copies, self._sends + 1
+        self._sending.add(self._transport.start("send", self._pair, wire[slot], self._peer, tag))
 
-    def _count(self) -> int:
-        while self._awaited and self._awaited[0].is_completed():
-            self._transport.finish(self._awaited.popleft(), f"a channel with rank {self._peer}", (self._peer,))
-            self._came += 1
-            if self._produces:
-                self._expect()
-        return self._came
+    def farewell(self) -> list[object]:
+        """Complete what the other end still waits for; what is returned must stay until the process ends."""
+        tag = self._tag if self._produces else self._tag + 1
+        bye = torch.zeros_like((self._wire if self._produces else self._words)[0])
+        with contextlib.suppress(RankError):
+            return [bye, *(self._transport.start("send", self._pair, bye, self._peer, tag) for _ in range(self.copies))]
+        return []
+
+    def _came(self) -> int:
+        for waiter in (self._receiving, self._sending):
+            if waiter.error is not None:
+                raise self._transport.explained(waiter.error, f"a channel with rank {self._peer}", (self._peer,))
+        return self._receiving.done
 
     def buffer(self, slot: int) -> Tensor:
         return self._buffers[slot]
 
     def post(self) -> None:
-        self._send(self._wire[self._sends % self.copies], self._tag)
+        self._send(self._wire, self._tag)
 
     def arrived(self) -> int:
-        return self._count()
+        return self._came()
 
     def acknowledge(self) -> None:
         self._expect()
-        self._send(self._word[self._sends % self.copies], self._tag + 1)
+        self._send(self._words, self._tag + 1)
 
     def acknowledged(self) -> int:
-        return self._count()
+        came = self._came()
+        while self._receives < came + self.copies:
+            self._expect()
+        return came

@@ -55,7 +55,8 @@ class _Laid:
     __slots__ = ("tag", "tensors", "lent")
 
     def __init__(self, tag: tuple[object, ...], tensors: Sequence[Tensor], lent: bool) -> None:
-        self.tag, self.tensors, self.lent = tag, tensors, lent
+        self.tag, self.lent = tag, lent
+        self.tensors: Sequence[Tensor] = tensors
 
 
 class LocalTransport(Transport):
@@ -247,7 +248,8 @@ class LocalGroup(Group):
 
     def broadcast(self, t: Tensor, root: int) -> None:
         tag = ("broadcast", self._root(root), tuple(t.shape), t.dtype)
-        laid = self._meet(tag, (t,) if self.index == root else ())
+        given: list[Tensor] = [t] if self.index == root else []
+        laid = self._meet(tag, given)
         if self.index != root:
             t.copy_(laid[root].tensors[0])
         self._part(laid, tag)

@@ -9,14 +9,14 @@ import socket
 import time
 from collections.abc import Callable
 from datetime import timedelta
-from typing import Any
+from typing import Any, cast
 
 import torch.distributed as dist
 
 from weft.core.errors import DeadlineError, RankError
 from weft.core.rank import Rank
 
-PATIENCE = timedelta(seconds=1)  # of one look into the store; a long wait is many short ones, so Ctrl-C works
+LONGEST_NAP = 0.02  # seconds between looks into the store
 
 
 def is_loopback(host: str) -> bool:
@@ -117,7 +117,7 @@ class Meeting:
         self.store = dist.PrefixStore(self.prefix, self.tcp)
 
     def put(self, key: str, value: bytes) -> None:
-        self._try(lambda: self.store.set(key, value))
+        self._try(lambda: self.store.set(key, cast(str, value)))
 
     def add(self, key: str, amount: int = 1) -> int:
         return self._try(lambda: self.store.add(key, amount))
@@ -131,20 +131,17 @@ class Meeting:
 
     def get(self, key: str, patience: float, look_around: Callable[[], None] = lambda: None) -> bytes:
         """The value of a key that is there, or will be."""
-        end = time.monotonic() + patience
-        while True:
-            try:
-                self.store.wait([key], min(PATIENCE, timedelta(seconds=patience)))
-                return bytes(self.store.get(key))
-            except dist.DistStoreError:
-                look_around()
-                if time.monotonic() > end:
-                    raise DeadlineError(
-                        f"waited {patience:g} s for {key!r} in the store at {self.host}:{self.port}: no rank put it "
-                        "there. Did every rank start, and do all run the same program?"
-                    ) from None
-            except dist.DistNetworkError as error:
-                raise self._lost(error) from None
+        end, nap = time.monotonic() + patience, 1e-4
+        while not self.has(key):
+            look_around()
+            if time.monotonic() > end:
+                raise DeadlineError(
+                    f"waited {patience:g} s for {key!r} in the store at {self.host}:{self.port}: no rank put it "
+                    "there. Did every rank start, and do all run the same program?"
+                )
+            time.sleep(nap)
+            nap = min(nap * 1.5, LONGEST_NAP)
+        return self.value(key)
 
     def under(self, prefix: str) -> dist.Store:
         """A part of the store, through a connection of its own."""

@@ -1,0 +1,125 @@
+"""The launcher as a user calls it, and programs that are started in other ways."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from weft.core.errors import ArgumentError
+from weft.core.rank import current
+from weft.launch import spawn, spawn_threads
+
+PROGRAM = """
+import sys, torch
+from weft.core.rank import current
+from weft.transport import transport_of
+
+me, transport = current(), transport_of()
+t = torch.tensor([1.0 + me.index])
+transport.group(range(me.world_size)).all_reduce(t)
+assert __name__ == "__main__" and sys.modules["__main__"]
+where = f"{type(transport).__name__} rank {me.index} of {me.world_size}"
+print(f"{where}: {t.item()} {sys.argv[1:]}\\n", end="", flush=True)
+if "fail" in sys.argv and me.index == 1:
+    raise ValueError("on purpose")
+if "fail" in sys.argv or "hang" in sys.argv:
+    transport.note("op relu, step 7")
+    transport.recv(t, (me.index + 1) % me.world_size)
+"""
+
+
+@pytest.fixture
+def program(tmp_path: Path) -> str:
+    path = tmp_path / "program.py"
+    path.write_text(PROGRAM)
+    return str(path)
+
+
+def launch(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run(
+        [sys.executable, "-m", "weft.launch", *words],
+        capture_output=True,
+        text=True,
+        timeout=100,
+        env={**os.environ, **more},
+    )
+
+
+def test_processes_and_their_files(program: str, tmp_path: Path) -> None:
+    log = tmp_path / "log"
+    done = launch("--nproc_per_node", "2", "--redirect_stdout_and_stderr", "--logdir", str(log), program, "--a", "b")
+    assert done.returncode == 0, done.stderr
+    for i in range(2):
+        assert (log / f"local_rank_{i}" / "stdout").read_text() == (f"ShmTransport rank {i} of 2: 3.0 ['--a', 'b']\n")
+
+
+def test_threads_and_modules(program: str, tmp_path: Path) -> None:
+    done = launch("--threads", "--nproc_per_node", "3", "-m", "program", "x", PYTHONPATH=str(tmp_path))
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"LocalTransport rank {i} of 3: 6.0 ['x']" for i in range(3)]
+
+
+def test_a_failing_rank_ends_the_others(program: str) -> None:
+    done = launch("--nproc_per_node", "3", program, "fail")
+    assert done.returncode == 1
+    assert "weft.launch: rank 1 raised ValueError: on purpose; every other rank was ended" in done.stderr
+
+
+def test_a_failing_thread_ends_the_others(program: str) -> None:
+    done = launch("--threads", "--nproc_per_node", "3", program, "fail")
+    assert done.returncode == 1
+    assert "ValueError: on purpose" in done.stderr and "raised on rank 1 of 3" in done.stderr
+
+
+@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_outlives_the_launcher(program: str, way: signal.Signals) -> None:
+    words = [sys.executable, "-u", "-m", "weft.launch", "--nproc_per_node", "2", program, "hang"]
+    launcher = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert launcher.stdout is not None
+    for _ in range(2):
+        assert "ShmTransport" in launcher.stdout.readline()
+    launcher.send_signal(way)
+    launcher.stdout.read()  # ends when the last process that can write to it has ended
+    assert launcher.wait(20) == (130 if way == signal.SIGINT else -signal.SIGKILL)
+
+
+def test_by_hand_and_by_torchrun(program: str) -> None:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = str(found.getsockname()[1])
+    told = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
+    ranks = [
+        subprocess.Popen(
+            [sys.executable, program],
+            env={**told, "RANK": str(i), "LOCAL_RANK": str(i)},
+            stdout=subprocess.PIPE,
+            text=True,
+        )
+        for i in range(2)
+    ]
+    assert [r.communicate(timeout=60)[0] for r in ranks] == [f"ShmTransport rank {i} of 2: 3.0 []\n" for i in range(2)]
+    assert [r.returncode for r in ranks] == [0, 0]
+    done = subprocess.run(
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", program],
+        capture_output=True, text=True, timeout=100,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
+    assert sorted(done.stdout.splitlines()) == [f"ShmTransport rank {i} of 2: 3.0 []" for i in range(2)]
+
+
+def test_spawn_threads_returns_in_order() -> None:
+    assert spawn_threads(4, lambda k: current().index * k, 10) == [0, 10, 20, 30]
+
+
+def test_mistakes() -> None:
+    with pytest.raises(ArgumentError, match="one rank or more"):
+        spawn_threads(0, print)
+    with pytest.raises(ArgumentError, match="one rank or more"):
+        spawn(0, "x.py")
+    assert "there is no program 'missing.py'" in launch("--threads", "missing.py").stderr

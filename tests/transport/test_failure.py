@@ -1,0 +1,156 @@
+"""A rank that raises, dies, diverges or never comes ends the others within seconds, with an error that names it."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+
+import pytest
+import torch
+
+from weft.core.errors import DeadlineError, RankError
+from weft.core.rank import current
+from weft.launch import spawn, spawn_threads
+from weft.transport import PeerFailed, transport_of
+
+NOTICED = 10.0  # seconds
+
+
+def killed() -> None:
+    """Rank 1 vanishes at its third step; whoever waits for it says which rank, and at what."""
+    transport = transport_of()
+    group = transport.group(range(transport.world_size))
+    for step in range(5):
+        transport.note(f"op matmul, step {step}")
+        if step == 3 and transport.rank == 1:
+            if os.environ.get("WEFT_TRANSPORT") == "c10d":
+                time.sleep(1.2)  # its notes travel with its heartbeat
+            os.kill(os.getpid(), signal.SIGKILL)
+        start = time.monotonic()
+        try:
+            group.all_reduce(torch.ones(3))
+        except RankError as error:
+            print(f"{type(error).__name__} {time.monotonic() - start:.1f} {error}")
+            raise
+
+
+def raised() -> None:
+    transport = transport_of()
+    transport.note("op gelu, step 0")
+    if transport.rank == 1:
+        raise ValueError("these shapes don't fit")
+    transport.group(range(transport.world_size)).barrier()
+
+
+def diverged() -> None:
+    transport = transport_of()
+    group = transport.group(range(transport.world_size))
+    group.barrier()
+    with pytest.raises(RankError, match=r"rank 0 calls all_reduce.*rank 1 calls broadcast|rank 1 calls.*rank 0 calls"):
+        if transport.rank:
+            group.broadcast(torch.ones(4), 0)
+        else:
+            group.all_reduce(torch.ones(4))
+
+
+def differ() -> None:
+    """Same bytes, other shape: only the checking mode sees it."""
+    transport = transport_of()
+    group = transport.group(range(transport.world_size))
+    group.all_reduce(torch.ones(3))
+    with pytest.raises(RankError, match=r"\(2, 3\).*\(3, 2\)|\(3, 2\).*\(2, 3\)"):
+        group.all_reduce(torch.ones(2 + transport.rank, 3 - transport.rank))
+
+
+def alone() -> None:
+    transport = transport_of()
+    if transport.rank == 0:
+        with pytest.raises(DeadlineError, match=r"waited 0.5 s for rank 1 in barrier"):
+            transport.group((0, 1)).barrier()
+        transport.put("late", b"")
+    else:
+        transport.get("late")
+
+
+@pytest.mark.parametrize("transport", ["shm", "c10d"])
+def test_a_killed_rank_is_noticed_and_named(transport: str) -> None:
+    before = set(os.listdir("/dev/shm"))
+    ended = spawn(3, f"{__file__}:killed", transport=transport, check=False)
+    assert ended[1].code == -signal.SIGKILL
+    for one in (ended[0], ended[2]):
+        name, seconds, said = one.out.split(" ", 2)
+        assert name == "PeerFailed" and float(seconds) < NOTICED
+        assert "rank 1" in said and "died" in said and "op matmul, step 3" in said
+    assert set(os.listdir("/dev/shm")) == before
+
+
+@pytest.mark.parametrize("transport", ["shm", "c10d"])
+def test_a_rank_that_raises_ends_the_others_and_is_blamed(transport: str) -> None:
+    start = time.monotonic()
+    with pytest.raises(RankError, match="rank 1 raised ValueError: these shapes don't fit, at op gelu, step 0"):
+        spawn(2, f"{__file__}:raised", transport=transport)
+    assert time.monotonic() - start < 30
+
+
+def test_threads() -> None:
+    start = time.monotonic()
+    with pytest.raises(ValueError, match="don't fit") as caught:
+        spawn_threads(3, raised)
+    assert "rank 1" in caught.value.__notes__[0]
+    assert time.monotonic() - start < NOTICED
+
+
+def test_what_the_others_of_a_failed_thread_get() -> None:
+    got: dict[int, BaseException] = {}
+
+    def body() -> None:
+        try:
+            raised()
+        except RankError as error:
+            got[current().index] = error
+            raise
+
+    with pytest.raises(ValueError):
+        spawn_threads(3, body)
+    assert sorted(got) == [0, 2]
+    for error in got.values():
+        assert isinstance(error, PeerFailed)
+        assert "rank 1 raised ValueError: these shapes don't fit, at op gelu, step 0" in str(error)
+
+
+def checks() -> None:
+    """What needs processes, in one start."""
+    transport_of().deadline = 30
+    diverged()
+
+
+def test_divergence_between_threads() -> None:
+    spawn_threads(2, diverged_locally)
+
+
+def diverged_locally() -> None:
+    group = transport_of().group((0, 1))
+    with pytest.raises(RankError, match="diverged at call 1"):
+        if current().index:
+            group.broadcast(torch.ones(4), 0)
+        else:
+            group.all_reduce(torch.ones(4))
+
+
+def test_divergence_between_processes() -> None:
+    spawn(2, f"{__file__}:checks", transport="shm")
+
+
+@pytest.mark.parametrize("transport", ["shm", "c10d"])
+def test_checking_mode_compares_shapes(transport: str) -> None:
+    spawn(2, f"{__file__}:differ", transport=transport, env={"WEFT_CHECK": "1"})
+
+
+def test_deadlines() -> None:
+    def body() -> None:
+        if current().index == 0:
+            transport_of().deadline = 0.5
+        alone()
+
+    spawn_threads(2, body)

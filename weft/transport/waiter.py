@@ -1,0 +1,50 @@
+"""A thread that waits for c10d's sends and receives in order, so that others can look without waiting.
+
+Gloo's point-to-point work can only be waited for; it can't be asked whether it is complete.
+"""
+
+from __future__ import annotations
+
+import queue
+import threading
+from typing import Any
+
+from torch import Tensor
+
+
+class Waiter:
+    """`kept` must outlive the thread: a process group that goes away under a wait takes the process with it."""
+
+    def __init__(self, name: str, kept: object) -> None:
+        self._kept = kept
+        self.started = 0
+        self.done = 0  # how many works are complete; written by the thread alone
+        self.error: RuntimeError | None = None
+        self._works: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name=name, daemon=True)
+        self._thread.start()
+
+    def add(self, work: Any, message: Tensor | None = None) -> None:
+        """`message` is received; one whose last byte is zero is the sender's farewell, which counts no more."""
+        self.started += 1
+        self._works.put((work, message))
+
+    def idle(self) -> bool:
+        """Whether everything is complete, or nothing more will be."""
+        return self.done >= self.started or self.error is not None
+
+    def _run(self) -> None:
+        while (next_work := self._works.get()) is not None:
+            work, message = next_work
+            try:
+                work.wait()
+                if message is not None and not message[-1].item():
+                    return
+            except RuntimeError as error:
+                self.error = error
+                return
+            self.done += 1
+
+    def close(self, patience: float) -> None:
+        self._works.put(None)
+        self._thread.join(patience)
