@@ -294,4 +294,5 @@ class LocalChannel(Channel):
 
 
 def _shown(tag: tuple[object, ...]) -> str:
-    return f"{tag[0]}{tuple(tag[1:])}" if len(tag) > 1 else str(tag[0])
+    name, *rest = tag
+    return f"{name}({', '.join(map(str, rest))})"
