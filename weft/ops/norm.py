@@ -1,0 +1,225 @@
+"""Normalisation over the last dimensions: layer_norm and rms_norm, with gradients of gradients in closed form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.ops.broadcast import fit
+from weft.ops.declaration import Size, op
+from weft.ops.elementwise import add, mul, neg, sub
+from weft.ops.reduce import mean as mean_of
+from weft.ops.reduce import sum as sum_of
+from weft.ops.shape import axes
+
+aten = torch.ops.aten
+
+
+def _terms(shape: tuple[int, ...], normalized: Size) -> tuple[str, str, str]:
+    """The notation of the whole, of the normalised part, and of statistics."""
+    names = axes(len(shape))
+    first = len(shape) - len(normalized)
+    part = [f"{a}!" for a in names[first:]]
+    lead = names[:first]
+    return " ".join([*lead, *part]), " ".join(part), " ".join([*lead, *("1" for _ in part)])
+
+
+def _dims(normalized: Size) -> tuple[int, ...]:
+    return tuple(range(-len(normalized), 0))
+
+
+def _absent(like: Tensor, g: Tensor | None) -> Tensor:
+    """What stands for the gradient of an operand that needs none."""
+    return like.new_zeros(()) if g is None else g
+
+
+# ---- layer_norm --------------------------------------------------------------------------------------
+
+
+@op(returns="y | mean rstd")
+def layer_norm(
+    x: Tensor, normalized_shape: Size, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """(x - mean) / deviation over the last dimensions, times weight, plus bias.
+
+    >>> flow.nn.functional.layer_norm(flow.tensor([[1., 3.]]), (2,), eps=0.).tolist()
+    [[-1.0, 1.0]]
+    """
+    return torch.native_layer_norm(x, tuple(normalized_shape), weight, bias, eps)  # type: ignore[return-value]
+
+
+@layer_norm.layout
+def _(x, normalized_shape, weight, bias, eps):
+    whole, part, statistics = _terms(x, normalized_shape)
+    return f"{whole}, {part}, {part} -> {whole}, {statistics}, {statistics}"
+
+
+@layer_norm.out
+def _(outs, x, normalized_shape, weight, bias, eps):
+    aten.native_layer_norm.out(x, tuple(normalized_shape), weight, bias, eps, out0=outs[0], out1=outs[1], out2=outs[2])
+
+
+@layer_norm.grad
+def _(dy, x, mean, rstd, weight, bias_shape, normalized_shape, needs):
+    dx, dw, db = layer_norm_grad(dy, x, mean, rstd, weight, normalized_shape, needs)
+    return dx if needs[0] else None, dw if needs[1] else None, db if needs[2] else None
+
+
+@layer_norm.samples
+def _(rand):
+    yield rand(4, 5, 6), (6,), rand(6), rand(6)
+    yield rand(4, 6), (6,)
+    yield rand(4, 6), (6,), rand(6)
+    yield rand(4, 2, 3), (2, 3), rand(2, 3), rand(2, 3)
+
+
+@op(returns="dx dw db")
+def layer_norm_grad(
+    dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, normalized_shape: Size, wanted: Size
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of layer_norm's x, weight and bias; those that are not needed are zero."""
+    # the kernel takes a bias only to know whether there is one
+    grads = aten.native_layer_norm_backward(
+        dy, x, tuple(normalized_shape), mean, rstd, weight, weight, [bool(n) for n in wanted]
+    )
+    return tuple(_absent(x, g) for g in grads)  # type: ignore[return-value]
+
+
+@layer_norm_grad.layout
+def _(dy, x, mean, rstd, weight, normalized_shape, wanted):
+    whole, part, statistics = _terms(x, normalized_shape)
+    outs = [term if n else "" for term, n in zip((whole, part, part), wanted, strict=True)]
+    return f"{whole}, {whole}, {statistics}, {statistics}, {part} -> {', '.join(outs)}"
+
+
+layer_norm_grad.linear = (("dy",),)
+
+
+@layer_norm_grad.grad
+def _(ddx, ddw, ddb, dy, x, mean, rstd, weight, normalized_shape, wanted):
+    hat = mul(sub(x, mean), rstd)
+    return _second(ddx, ddw, ddb, dy, hat, rstd, weight, normalized_shape, wanted, True)
+
+
+@layer_norm_grad.samples
+def _(rand):
+    x, w = rand(4, 6), rand(6)
+    _, mean, rstd = torch.native_layer_norm(x, (6,), w, w, 1e-5)
+    yield rand(4, 6), x, mean, rstd, w, (6,), (True, True, True)
+    yield rand(4, 6), x, mean, rstd, None, (6,), (True, False, False)
+
+
+def _second(a, b, c, dy, hat, rstd, weight, normalized, wanted, centred):
+    """The gradients of a normalisation's gradient, for dy, x, the statistics and the weight.
+
+    With g = dy * weight and E the mean over the normalised dimensions, the first gradient is
+    dx = rstd * P(g), where P(g) = g - E[g] - hat * E[g * hat]; dw = sum(dy * hat); db = sum(dy). P is symmetric.
+    """
+    dims = _dims(normalized)
+    count = 1
+    for n in normalized:
+        count *= n
+
+    def mean(t: Any) -> Any:
+        return mean_of(t, dims, True)
+
+    def project(t: Any) -> Any:
+        flat = sub(t, mul(hat, mean(mul(t, hat))))
+        return sub(flat, mean(t)) if centred else flat
+
+    g = dy if weight is None else mul(dy, weight)
+    d_dy = d_x = d_w = None
+    if wanted[0]:
+        pa = mul(project(a), rstd)
+        d_dy = pa if weight is None else mul(pa, weight)
+        if weight is not None:
+            d_w = fit(mul(dy, pa), tuple(weight.shape))
+        a_hat, g_hat = mean(mul(a, hat)), mean(mul(g, hat))
+        along = neg(mul(rstd, add(mul(a, g_hat), mul(g, a_hat))))
+        explicit = sub(mul(a, g), mul(a_hat, g_hat))  # summed below: the part of the product that rstd scales
+        if centred:
+            explicit = sub(explicit, mul(mean(a), mean(g)))
+        d_x = neg(mul(mul(mul(rstd, rstd), hat), mul(sum_of(explicit, dims, True), 1.0 / count)))
+        if wanted[1]:
+            along = add(along, mul(b, dy))
+        d_x = add(d_x, mul(rstd, project(along)))
+    elif wanted[1]:
+        d_x = mul(rstd, project(mul(b, dy)))
+    if wanted[1]:
+        d_dy = mul(b, hat) if d_dy is None else add(d_dy, mul(b, hat))
+    if centred and wanted[2]:
+        d_dy = fit(c, tuple(dy.shape)) if d_dy is None else add(d_dy, c)
+    return (d_dy, d_x, None, None, d_w) if centred else (d_dy, d_x, None, d_w)
+
+
+# ---- rms_norm ----------------------------------------------------------------------------------------
+
+
+@op(returns="y | rstd")
+def rms_norm(x: Tensor, normalized_shape: Size, weight: Tensor | None = None, eps: float = 1e-6) -> Tensor:
+    """x divided by the root of its mean square over the last dimensions, times weight.
+
+    >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
+    [[1.0, -1.0]]
+    """
+    rstd = torch.rsqrt(x.square().mean(_dims(normalized_shape), True) + eps)
+    y = x * rstd
+    return (y if weight is None else y * weight), rstd  # type: ignore[return-value]
+
+
+@rms_norm.layout
+def _(x, normalized_shape, weight, eps):
+    whole, part, statistics = _terms(x, normalized_shape)
+    return f"{whole}, {part} -> {whole}, {statistics}"
+
+
+@rms_norm.grad
+def _(dy, x, rstd, weight, normalized_shape, needs):
+    dx, dw = rms_norm_grad(dy, x, rstd, weight, normalized_shape, needs)
+    return dx if needs[0] else None, dw if needs[1] else None
+
+
+@rms_norm.samples
+def _(rand):
+    yield rand(4, 5, 6), (6,), rand(6)
+    yield rand(4, 6), (6,)
+
+
+@op(returns="dx dw")
+def rms_norm_grad(
+    dy: Tensor, x: Tensor, rstd: Tensor, weight: Tensor | None, normalized_shape: Size, wanted: Size
+) -> tuple[Tensor, Tensor]:
+    """The gradients of rms_norm's x and weight; those that are not needed are zero."""
+    hat = x * rstd
+    dx = dw = None
+    if wanted[0]:
+        g = dy if weight is None else dy * weight
+        dx = (g - hat * (g * hat).mean(_dims(normalized_shape), True)) * rstd
+    if wanted[1]:
+        dw = (dy * hat).sum_to_size(tuple(normalized_shape))
+    return _absent(x, dx), _absent(x, dw)
+
+
+@rms_norm_grad.layout
+def _(dy, x, rstd, weight, normalized_shape, wanted):
+    whole, part, statistics = _terms(x, normalized_shape)
+    outs = [term if n else "" for term, n in zip((whole, part), wanted, strict=True)]
+    return f"{whole}, {whole}, {statistics}, {part} -> {', '.join(outs)}"
+
+
+rms_norm_grad.linear = (("dy",),)
+
+
+@rms_norm_grad.grad
+def _(ddx, ddw, dy, x, rstd, weight, normalized_shape, wanted):
+    return _second(ddx, ddw, None, dy, mul(x, rstd), rstd, weight, normalized_shape, wanted, False)
+
+
+@rms_norm_grad.samples
+def _(rand):
+    x = rand(4, 6)
+    rstd = torch.rsqrt(x.square().mean(1, True) + 1e-6)
+    yield rand(4, 6), x, rstd, rand(6), (6,), (True, True)
+    yield rand(4, 6), x, rstd, None, (6,), (True, False)
