@@ -70,6 +70,8 @@ def _start(t: Tensor, gradient: Tensor | None, position: int) -> Tensor:
                 f"grad can be implicitly created only for scalar outputs; this one has shape {list(t.shape)}. "
                 "Reduce it (loss.mean().backward()) or pass the gradient: y.backward(gradient)"
             )
+        if here.trace is not None and here.trace.job.micro_batches > 1:
+            return OPS["full_like"](t, 1.0 / here.trace.job.micro_batches)  # the mean over the micro-batches
         return OPS["ones_like"](t)
     if gradient.shape != t.shape:
         raise ShapeError(
@@ -228,12 +230,15 @@ def _hooked(table: dict[int, Any], g: Tensor | None) -> Tensor | None:
 
 
 def _accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
-    """Add to `.grad`. A global tensor's gradient is boxed to the tensor's own layout, partial sums made whole."""
+    """Add to `.grad`; while a graph is traced, tell the trace. A global tensor's gradient is boxed to the tensor's own layout, partial sums made whole."""
+    if here.trace is not None:
+        here.trace.gradient(t, g)
+        return
     if t.spec is not None:
         g = OPS["to_global"](g, t.spec.placement, tuple(broadcast if s.kind == "P" else s for s in t.spec.nd_sbp))
     if t.grad is None:
         # a gradient that somebody else holds too (an expanded view, the user's own tensor) must not be added to in place
-        t.grad = g if create_graph or here.trace is not None else _own(g)
+        t.grad = g if create_graph else _own(g)
     else:
         t.grad = _add(t.grad, g)
 

@@ -30,7 +30,7 @@ def make_entry(op: Op) -> Callable[..., Any]:
         "kernel": op.kernel, "explain": explain, "next_sequence": next_sequence,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
-    exec(compile(source, f"<entry of {op.name}>", "exec"), space)
+    exec(compile(source, f"<weft entry of {op.name}>", "exec"), space)
     entry = space[op.name]
     entry.__doc__, entry.__module__, entry.__wrapped__ = op.__doc__, op.__module__, op.__wrapped__
     return entry

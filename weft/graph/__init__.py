@@ -1,3 +1,9 @@
-"""`nn.Graph`: modules wrapped in blocks, traced once into a job, compiled and launched. A call's arguments are
-flattened onto the job's inputs, and its outputs are unflattened from the plan's sinks.
-"""
+"""nn.Graph: trace a program once into a job, compile it, launch it through the virtual machine."""
+
+from weft.graph.blocks import GraphModule, ProxyModule
+from weft.graph.config import GraphConfig
+from weft.graph.graph import Graph
+
+Proxy = ProxyModule
+
+__all__ = ["Graph", "GraphConfig", "GraphModule", "Proxy", "ProxyModule"]

@@ -2,31 +2,48 @@
 
 from __future__ import annotations
 
-import contextlib
 import sys
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft.core.device import Device
-from weft.core.dtype import DType
+from weft.core.dtype import DType, float64
+from weft.core.errors import ShapeError
+from weft.core.placement import Placement
+from weft.core.sbp import broadcast
 from weft.core.spec import Spec
 from weft.job.job import Job
 from weft.job.value import Node, Value
-from weft.tensor.tensor import Tensor
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor, of_value
 
 PACKAGE = str(Path(__file__).resolve().parent.parent)
 Form = tuple[tuple[int, ...], DType, Spec | None, Device]
 
 
-class Builder:
-    """The trace in progress."""
+class Settings(NamedTuple):
+    """What a graph says of a module, beyond what the module says of itself."""
 
-    def __init__(self, job: Job) -> None:
-        self.job = job
-        self.scope: list[str] = []
-        self.stage: int | None = None
+    path: str
+    stage: int | None = None
+    placement: Placement | None = None
+    checkpoint: bool = False
+
+
+class Builder:
+    """The trace in progress.
+
+    modules    what is known of the modules that will be called, by identity
+    gradients  what backward found for the leaves, by identity
+    """
+
+    def __init__(self, job: Job, modules: dict[int, Settings]) -> None:
+        self.job, self.modules = job, modules
+        self.settings = Settings("")
         self.losses: list[Value] = []
+        self.gradients: dict[int, tuple[Tensor, Tensor]] = {}
+        self.numbers: dict[str, dict[Placement | None, Value]] = {}
         self._values: dict[int, tuple[Tensor, Value]] = {}  # by identity; the tensor is held so that it stays itself
         self._names: dict[int, str] = {}
         self._counts: dict[str, int] = {}
@@ -35,17 +52,22 @@ class Builder:
         self, op: str, args: tuple[Any, ...], forms: Sequence[Form], *, name: str = "", ranked: bool = False
     ) -> tuple[Value, ...]:
         """Append a node; its outputs."""
-        name = self.unique(name or "-".join(filter(None, (".".join(self.scope[-1:]), op))))
+        at = self.settings
+        name = self.unique(name or "-".join(filter(None, (at.path, op))))
         outputs = tuple(
             Value(name if len(forms) == 1 else f"{name}:{i}", shape, dtype, spec, device)
             for i, (shape, dtype, spec, device) in enumerate(forms)
         )
-        micro = any(
-            self.job.is_micro(v) for a in args for v in (a if isinstance(a, tuple) else (a,)) if isinstance(v, Value)
-        )
-        self.job.append(
-            Node(name, op, args, outputs, ".".join(self.scope[-1:]), user_line(), micro, ranked, self.stage)
-        )
+        read = (v for a in args for v in (a if isinstance(a, tuple) else (a,)) if isinstance(v, Value))
+        micro = op != "unpack" and any(map(self.job.is_micro, list(read)))
+        node = Node(name, op, args, outputs, at.path, user_line(), micro and op not in LEAVING, ranked, at.stage)
+        if op == "unpack":
+            node.micro = True
+        if self.losses:
+            node.extra["backward"] = True
+        elif at.checkpoint:
+            node.extra["checkpoint"] = True
+        self.job.append(node)
         return outputs
 
     def unique(self, name: str) -> str:
@@ -53,10 +75,48 @@ class Builder:
         self._counts[name] = 0 if count is None else count + 1
         return name if count is None else self.unique(f"{name}-{count + 1}")
 
+    # ---- what comes in ---------------------------------------------------------------------------------
+
     def name_of(self, t: Tensor, name: str) -> None:
         """Say what a tensor is called before it is captured: a parameter's path."""
         self._names.setdefault(id(t), name)
-        self._values.setdefault(-id(t), (t, None))  # type: ignore[arg-type]
+
+    def known_name(self, t: Tensor) -> str:
+        return self._names.get(id(t), "parameter")
+
+    def input(self, t: Tensor, name: str) -> Tensor:
+        """A tensor that each call brings along."""
+        form = (tuple(t.shape), t.dtype, t.spec, _device(t))
+        value = self.add("input", (), [form], name=name)[0]
+        return of_value(value, value.spec)
+
+    def unpack(self, t: Tensor) -> Tensor:
+        """The micro-batches of an input: slices of each rank's own part along the first dimension."""
+        v, k = t.value, self.job.micro_batches
+        if not v.shape:
+            return t
+        parts = k
+        if v.spec is not None:
+            for n, s in zip(v.spec.placement.shape, v.spec.nd_sbp, strict=True):
+                parts *= n if s.dim == 0 else 1
+        if v.shape[0] % parts:
+            shown = f"{k} micro-batches" + (f" on {parts // k} ranks" if parts > k else "")
+            raise ShapeError(
+                f"input {v.name} of shape {list(v.shape)} can't be cut into {shown}: its first dimension must be divisible "
+                f"by {parts}; choose another batch size or config.set_gradient_accumulation_steps"
+            )
+        shape = (v.shape[0] // k, *v.shape[1:])
+        spec = None if v.spec is None else v.spec.replace(shape=shape)
+        value = self.add("unpack", (v,), [(shape, v.dtype, spec, v.device)], name=f"{v.name}.micro")[0]
+        return of_value(value, spec)
+
+    def number(self, name: str, placement: Placement | None = None) -> Value:
+        """A number that the host says anew at each launch, where it is needed."""
+        known = self.numbers.setdefault(name, {})
+        if placement not in known:
+            spec = None if placement is None else Spec((), float64, placement, (broadcast,) * placement.ndim)
+            known[placement] = self.add("host", (name,), [((), float64, spec, Device("cpu"))], name=name)[0]
+        return known[placement]
 
     def capture(self, t: Tensor) -> Value:
         """An eager tensor that the program uses: a variable of the job, once."""
@@ -64,33 +124,80 @@ class Builder:
         if known is not None:
             return known[1]
         name = self.unique(self._names.get(id(t), "constant"))
-        form = (tuple(t.shape), t.dtype, t.spec, t.device if t.spec is None else Device("cpu"))
-        value = Value(name, *form)
-        node = Node(name, "variable", (), (value,), scope=".".join(self.scope[-1:]), stage=self.stage)
-        self.job.append(node)
+        value = Value(name, tuple(t.shape), t.dtype, t.spec, _device(t))
+        self.job.append(Node(name, "variable", (), (value,)))
         self.job.variables[value] = t
         self._values[id(t)] = (t, value)
         return value
 
+    # ---- what goes out ---------------------------------------------------------------------------------
+
+    def output(self, t: Tensor, name: str) -> Value:
+        v = t.value if t.value is not None else self.capture(t)
+        if self.job.is_micro(v):
+            k = self.job.micro_batches
+            shape = (k,) if not v.shape else (v.shape[0] * k, *v.shape[1:])
+            spec = None if v.spec is None else v.spec.replace(shape=shape)
+            v = self.add("pack", (v,), [(shape, v.dtype, spec, v.device)], name=f"{name}.pack")[0]
+        self.add("output", (v,), [], name=name)
+        return v
+
     def loss(self, outputs: Sequence[Tensor]) -> None:
         self.losses.extend(t.value for t in outputs if t.value is not None)
 
-    @contextlib.contextmanager
-    def inside(self, scope: str, stage: int | None = None) -> Iterator[None]:
-        """Nodes made inside belong to a module, and to its stage if it has one."""
-        before = self.stage
-        self.scope.append(scope)
-        self.stage = stage if stage is not None else before
+    def gradient(self, leaf: Tensor, g: Tensor) -> None:
+        """Take note of a leaf's gradient, in whatever layout it came."""
+        known = self.gradients.get(id(leaf))
+        self.gradients[id(leaf)] = (leaf, g if known is None else OPS["add"](known[1], g))
+
+    def accumulated(self, g: Tensor) -> Tensor:
+        """A gradient summed over the micro-batches."""
+        v = g.value
+        if not self.job.is_micro(v):
+            return g
+        value = self.add("accumulate", (v,), [(v.shape, v.dtype, v.spec, v.device)], name=f"{v.name}.sum")[0]
+        return of_value(value, v.spec)
+
+    # ---- modules ---------------------------------------------------------------------------------------
+
+    def call_module(self, module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """Call a module; what it computes belongs to it, and lies where its stage lies."""
+        before = self.settings
+        own = self.modules.get(id(module))
+        if own is None:
+            return call(*args, **kwargs)
+        if own.stage is None:
+            own = own._replace(stage=before.stage)
+        if before.checkpoint:
+            own = own._replace(checkpoint=True)
+        if own.placement is not None:
+            args = tuple(_moved(a, own.placement) for a in args)
+            kwargs = {k: _moved(a, own.placement) for k, a in kwargs.items()}
+        self.settings = own
         try:
-            yield
+            return call(*args, **kwargs)
         finally:
-            self.scope.pop()
-            self.stage = before
+            self.settings = before
+
+
+LEAVING = ("accumulate", "pack")  # from once per micro-batch to once per launch
+
+
+def _moved(a: Any, placement: Placement) -> Any:
+    """A module's argument, moved to the placement of its stage."""
+    if not isinstance(a, Tensor) or a.spec is None or a.spec.placement is placement:
+        return a
+    same = len(a.spec.nd_sbp) == placement.ndim and not a.spec.has_partial
+    return OPS["to_global"](a, placement, a.spec.nd_sbp if same else (broadcast,) * placement.ndim)
+
+
+def _device(t: Tensor) -> Device:
+    return t.device if t.spec is None else Device("cpu")
 
 
 def user_line() -> str:
     """file:line of the innermost frame outside of the package."""
     frame = sys._getframe(2)
-    while frame is not None and frame.f_code.co_filename.startswith(PACKAGE):
+    while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, "<weft")):
         frame = frame.f_back  # type: ignore[assignment]
     return "" if frame is None else f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"

@@ -7,6 +7,7 @@ from typing import Any, Self
 
 from weft.autograd import no_grad
 from weft.core import dtype as dtypes
+from weft.core.dispatch import here
 from weft.core.device import Device
 from weft.core.errors import ArgumentError
 from weft.core.placement import Placement
@@ -45,9 +46,14 @@ class Module:
         raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if here.trace is not None:
+            return here.trace.call_module(self, self._call, args, kwargs)
         if self._hooks is None:
             return self.forward(*args, **kwargs)
         return hooks.call(self, self._hooks, args, kwargs)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        return self.forward(*args, **kwargs) if self._hooks is None else hooks.call(self, self._hooks, args, kwargs)
 
     # ---- attributes ----------------------------------------------------------------------------------
 

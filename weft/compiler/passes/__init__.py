@@ -1,1 +1,34 @@
-"""One pass per file: a job comes in and a job goes out. The order in which they run is the list in `weft.compiler`."""
+"""The passes, in order. Each is one file with `run(job, options)`; adding one is that file and one line here."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.compiler.options import Options
+from weft.compiler.passes import (
+    boxing,
+    common_subexpressions,
+    dead_code,
+    fuse_collectives,
+    recompute,
+)
+from weft.job.job import Job
+
+PASSES: tuple[tuple[str, Callable[[Job, Options], None]], ...] = (
+    ("common_subexpressions", common_subexpressions.run),
+    ("dead_code", dead_code.run),
+    ("recompute", recompute.run),  # activation checkpointing
+    ("boxing", boxing.run),  # movements become nodes, shared between those who need the same
+    ("fuse_collectives", fuse_collectives.run),
+)
+
+
+def apply(job: Job, options: Options, watch: Callable[[str, Job], Any] | None = None) -> None:
+    """Run every pass; `watch` sees the job after each. With `options.verify`, each must leave it well formed."""
+    for name, run in PASSES:
+        run(job, options)
+        if options.verify:
+            job.verify()
+        if watch is not None:
+            watch(name, job)

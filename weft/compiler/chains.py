@@ -1,0 +1,71 @@
+"""Which nodes run together: a chain is what one actor does in one act.
+
+A chain's key is (placement, once per micro-batch or per launch, depth). Depth counts, along the longest way to a node,
+how often data changed placement or rate; so a chain never waits for something that waits for it, and each edge between
+chains leads from a lesser depth to a greater one. A pipeline's first stage has a chain of depth 0 on the way forward
+and one of depth 2 S - 2 on the way back.
+"""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from weft.core.placement import Placement
+from weft.job.job import Job
+from weft.job.value import Node, Value
+from weft.ops import OPS
+
+
+class Key(NamedTuple):
+    placement: Placement | None  # None: local
+    micro: bool
+    depth: int
+
+
+def placement_of(v: Value) -> Placement | None:
+    return v.spec.placement if v.spec is not None else None
+
+
+def is_alias(node: Node, variables: set[Value]) -> bool:
+    """A view of a variable: whoever reads it can make it itself, once."""
+    return node.op in OPS and OPS[node.op].view and node.args[0] in variables
+
+
+def assign(job: Job) -> dict[Node, tuple[Key, ...]]:
+    """The chains of each node that runs: one, or two where it crosses from one placement to another."""
+    found: dict[Node, tuple[Key, ...]] = {}
+    home: dict[Value, Key | None] = {}  # the chain that makes a value; None: it is there before any chain runs
+    memory: set[Value] = set()  # variables and views of them
+    for node in job.nodes:
+        if node.op in ("variable", "input", "host"):
+            for v in node.outputs:
+                home[v] = None
+                if node.op == "variable":
+                    memory.add(v)
+            continue
+        if is_alias(node, memory):
+            memory.update(node.outputs)
+            home.update(dict.fromkeys(node.outputs))
+            continue
+        if node.op == "output":
+            continue
+        if node.op == "unpack":
+            home[node.outputs[0]] = None
+            continue
+        places = [placement_of(v) for v in node.operands()]
+        there = placement_of(node.outputs[0]) if node.outputs else (places[0] if places else None)
+        crossing = bool(places) and places[0] is not there
+        start = places[0] if crossing else there
+        rate = node.micro or node.op in ("accumulate", "pack")  # those two run in the micro chain and end there
+        depth = 0
+        for v in node.operands():
+            source = home[v]
+            if source is not None:
+                moved = source.placement is not placement_of(v) or source.placement is not start or source.micro != rate
+                depth = max(depth, source.depth + moved)
+        first = Key(start, rate, depth)
+        keys = (first, Key(there, rate, depth + 1)) if crossing else (first,)
+        found[node] = keys
+        for v in node.outputs:
+            home[v] = keys[-1]
+    return found

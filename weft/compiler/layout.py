@@ -1,0 +1,79 @@
+"""Registers of a rank's plan: what each holds, where in it, and between whom. Pure; both ends of a crossing agree."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass, field
+
+import torch
+
+from weft.boxing.lowering import Slices, lower
+from weft.compiler.chains import Key
+from weft.compiler.memory import MemoryPlan, packed
+from weft.core.dtype import DType
+from weft.job.value import Node, Value
+
+Shape = tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Packet:
+    """The contents of one register: values, or pieces of values that cross to another rank, packed one after another."""
+
+    id: int
+    name: str
+    source: Key | str
+    target: Key | str
+    src: int
+    dst: int
+    copies: int = 1
+    full: int = 0
+    entries: dict[Value, Shape] = field(default_factory=dict)  # with the local shape, or the piece's
+    plan: MemoryPlan = MemoryPlan((), 0)
+
+    def close(self) -> None:
+        """Work out the offsets, once every entry is known."""
+        self.plan = packed([math.prod(s) * v.dtype.itemsize for v, s in self.entries.items()])
+
+    @property
+    def bytes(self) -> int:
+        return self.plan.total
+
+    def view(self, memory: torch.Tensor, v: Value) -> torch.Tensor:
+        """The entry's place in one copy of the register."""
+        at = self.plan.offsets[list(self.entries).index(v)]
+        return typed(memory, at, self.entries[v], v.dtype)
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """One rank's part of an exchange between chains on different placements."""
+
+    node: Node
+    sends: tuple[tuple[int, Slices], ...]
+    receives: tuple[tuple[Slices, tuple[int, ...]], ...]
+    reduces: tuple[tuple[int, str], ...]
+    shape: Shape  # of this rank's shard afterwards
+    fill: str
+
+    @staticmethod
+    def of(node: Node, rank: int) -> Crossing:
+        (step,) = lower(node.extra["route"], rank) or (None,)
+        if step is None or step.transfers is None:
+            kind = "nothing" if step is None else step.kind
+            raise AssertionError(f"{node.name}: {kind} can't cross placements")
+        t = step.transfers
+        return Crossing(node, t.sends, t.receives, t.reduces, step.shape, step.fill)
+
+
+def typed(memory: torch.Tensor, at: int, shape: Shape, dtype: DType) -> torch.Tensor:
+    """Bytes of a register or an arena, seen as a tensor."""
+    return memory[at : at + math.prod(shape) * dtype.itemsize].view(dtype.torch).view(shape)
+
+
+def local_shape(v: Value, rank: int) -> Shape:
+    return v.spec.local_shape(rank) if v.spec is not None else v.shape
+
+
+def sliced(shape: Shape, where: Slices) -> Shape:
+    return tuple(len(range(*s.indices(n))) for s, n in zip(where, shape, strict=True))

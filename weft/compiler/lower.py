@@ -1,0 +1,300 @@
+"""From a job to one rank's plan: chains become tasks, values that leave a chain go into registers.
+
+Only this rank's part is worked out. Ids come from what all ranks know (the chains' order, the ranks at both ends), so the
+two ends of a register that crosses ranks agree without talking.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+from weft.compiler import chains
+from weft.compiler.chains import Key
+from weft.compiler.layout import Crossing, Packet, local_shape, sliced
+from weft.compiler.options import Options
+from weft.compiler.program import Program
+from weft.core.errors import CompileError
+from weft.job.job import Job
+from weft.job.text import show
+from weft.job.value import Node, Value
+from weft.ops import OPS
+from weft.plan import ids
+from weft.plan.plan import Plan, Port, Register, Stream, Task
+
+SOURCE, SINK = "source", "sink"
+
+
+@dataclass
+class Lowered:
+    """A rank's plan, and what its tasks are made of."""
+
+    plan: Plan
+    job: Job
+    programs: dict[int, Program] = field(default_factory=dict)  # by task id
+    packets: dict[int, Packet] = field(default_factory=dict)  # by register id
+    inputs: Packet | None = None
+    outputs: list[tuple[Node, Packet | None]] = field(default_factory=list)
+    source: int = 0
+    sink: int = 0
+    unpacked: dict[Value, Value] = field(default_factory=dict)  # a micro-batch's value to the input it is a part of
+
+
+def lower(job: Job, rank: int, world_size: int, options: Options) -> Lowered:
+    return _Lowering(job, rank, world_size, options).go()
+
+
+class _Lowering:
+    def __init__(self, job: Job, rank: int, world_size: int, options: Options) -> None:
+        self.job, self.rank, self.world_size, self.options = job, rank, world_size, options
+        self.micro = options.micro_batches
+        self.homes = chains.assign(job)
+        keys = dict.fromkeys(k for ks in self.homes.values() for k in ks)
+        self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, str(k.placement)))
+        self.index = {k: i for i, k in enumerate(self.keys)}
+        self.mine = [k for k in self.keys if k.placement is None or rank in k.placement]
+        self.packets: dict[int, Packet] = {}
+        self.device = "cpu"
+
+    # ---- names and numbers -----------------------------------------------------------------------------
+
+    def place(self, end: Key | str) -> int:
+        return self.index[end] if isinstance(end, Key) else len(self.keys) + (end == SINK)
+
+    def task_id(self, end: Key | str, rank: int) -> int:
+        return ids.encode(rank, self.device, 0, 0, self.place(end) + 1)
+
+    def packet(self, source: Key | str, target: Key | str, src: int, dst: int, copies: int, full: int = 0) -> Packet:
+        n = len(self.keys) + 2
+        number = (self.place(source) * n + self.place(target)) * 2 + bool(full)
+        number = (number * self.world_size + src) * self.world_size + dst
+        known = self.packets.get(number)
+        if known is None:
+            name = f"{self.title(source)}-{self.title(target)}" + (f".{src}-{dst}" if src != dst else "")
+            known = self.packets[number] = Packet(number, name, source, target, src, dst, copies, full)
+        return known
+
+    def title(self, end: Key | str) -> str:
+        if isinstance(end, str):
+            return end
+        last = self.index[end] == len(self.keys) - 1
+        role = "step" if not end.micro and (last or self.micro > 1) else "chain"
+        return f"{role}{self.index[end]}"
+
+    def copies(self, a: Key | str, b: Key | str) -> int:
+        """How far the writer may run ahead. Between the chains of a stage on its way forward and back, as many
+        micro-batches as are under way in the stages behind it: from this quota alone, 1F1B falls out."""
+        if not isinstance(a, Key) or not isinstance(b, Key):
+            return 2
+        if a.placement is b.placement and a.micro and b.micro:
+            return max(1, min((b.depth - a.depth) // 2 + 1, self.micro))
+        return 1 if a.placement is b.placement else min(2, self.micro) if a.micro else 1
+
+    # ---- the work --------------------------------------------------------------------------------------
+
+    def go(self) -> Lowered:
+        job, rank = self.job, self.rank
+        lowered = Lowered(Plan(job.name, rank, self.world_size), job)
+        memory = self._variables()
+        made: dict[Value, Key] = {}
+        for node, keys in self.homes.items():
+            made.update(dict.fromkeys(node.outputs, keys[-1]))
+        given = {n.outputs[0]: n.outputs[0] for n in job.nodes if n.op in ("input", "host")}
+        given |= {n.outputs[0]: n.args[0] for n in job.nodes if n.op == "unpack"}
+        lowered.unpacked = {n.outputs[0]: n.args[0] for n in job.nodes if n.op == "unpack"}
+        members: dict[Key, list[Node]] = {k: [] for k in self.mine}
+        aliases = [
+            n for n in job.nodes if n not in self.homes and n.outputs and n.outputs[0] in memory and n.op != "variable"
+        ]
+        for node, keys in self.homes.items():
+            for k in keys:
+                if k in members:
+                    members[k].append(node)
+        imports: dict[Key, dict[Value, Packet]] = {k: {} for k in self.mine}
+        exports: dict[Key, dict[Value, list[Packet]]] = {k: {} for k in self.mine}
+        self.crossings: dict[Key, dict[Node, Crossing]] = {k: {} for k in self.mine}
+        self.arrivals: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
+        self.departures: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
+        readers: set[Key] = set()
+        inputs = Packet(self._inputs_id(), "inputs", SOURCE, SINK, rank, rank, 2)
+        for k in self.mine:
+            for node in members[k]:
+                keys = self.homes[node]
+                if len(keys) == 2:
+                    self._cross(node, keys, k)
+                    if k is not keys[0]:
+                        continue
+                for v in node.operands():
+                    if v in memory or (v in made and made[v] == k):
+                        continue
+                    if v in given:
+                        readers.add(k)
+                        inputs.entries[v] = local_shape(v, rank)
+                        imports[k][v] = inputs
+                    else:
+                        packet = self.packet(made[v], k, rank, rank, self.copies(made[v], k))
+                        packet.entries[v] = local_shape(v, rank)
+                        imports[k][v] = packet
+                        self._export(exports[made[v]], v, packet)
+        for node in job.outputs:
+            v = node.args[0]
+            if v.spec is not None and rank not in v.spec.placement:
+                lowered.outputs.append((node, None))
+            elif v in memory:
+                lowered.outputs.append((node, None))
+            elif v in given:
+                readers.add(SINK)  # type: ignore[arg-type]
+                inputs.entries[v] = local_shape(v, rank)
+                lowered.outputs.append((node, inputs))
+            else:
+                packet = self.packet(made[v], SINK, rank, rank, 2)
+                packet.entries[v] = local_shape(v, rank)
+                self._export(exports[made[v]], v, packet)
+                lowered.outputs.append((node, packet))
+        self._finish_inputs(lowered, inputs, readers)
+        for k in self.mine:
+            self.packet(k, SINK, rank, rank, 2)  # a launch is over when every chain has done its part
+        if not self.mine:
+            self.packet(SOURCE, SINK, rank, rank, 2)
+        for p in self.packets.values():
+            p.close()
+        lowered.packets = {p.id: p for p in self.packets.values()}
+        loops = self._loops(members, memory)
+        tasks = []
+        for k in self.mine:
+            program = Program(
+                self.title(k), rank, [*self._needed(aliases, members[k]), *members[k]], imports[k], exports[k],
+                self.crossings[k], self.arrivals[k], self.departures[k], memory, self.micro, lowered.unpacked,
+            )  # fmt: skip
+            task = self._task(k, program, loops)
+            lowered.programs[task.id] = program
+            tasks.append(task)
+        lowered.source, lowered.sink = self.task_id(SOURCE, rank), self.task_id(SINK, rank)
+        ends = self._ends(lowered, readers)
+        registers = [self._register(p, readers) for p in lowered.packets.values()]
+        lowered.plan = Plan(
+            job.name, rank, self.world_size, (Stream(0, "compute"),), (*ends[:1], *tasks, *ends[1:]),
+            tuple(sorted(registers, key=lambda r: r.id)), shared_hash(job),
+        )  # fmt: skip
+        return lowered
+
+    def _variables(self) -> set[Value]:
+        memory: set[Value] = set()
+        for n in self.job.nodes:
+            if n.op == "variable" or chains.is_alias(n, memory):
+                memory.update(n.outputs)
+        return memory
+
+    def _needed(self, aliases: list[Node], nodes: list[Node]) -> list[Node]:
+        """The views of variables that a chain's nodes read."""
+        wanted = {v for n in nodes for v in n.operands()}
+        found: list[Node] = []
+        for n in reversed(aliases):
+            if n.outputs[0] in wanted:
+                found.append(n)
+                wanted.update(n.operands())
+        return found[::-1]
+
+    def _export(self, table: dict[Value, list[Packet]], v: Value, packet: Packet) -> None:
+        packets = table.setdefault(v, [])
+        if packet not in packets:
+            packets.append(packet)
+
+    def _cross(self, node: Node, keys: tuple[Key, ...], k: Key) -> None:
+        """The packets of an exchange between two chains; pieces for this very rank go through one too."""
+        a, b = keys
+        part = Crossing.of(node, self.rank)
+        v = node.args[0]
+        self.crossings[k][node] = part
+        if k == a:
+            shape = local_shape(v, self.rank)
+            for rank, where in part.sends:
+                packet = self.packet(a, b, self.rank, rank, self.copies(a, b))
+                packet.entries[v] = sliced(shape, where)
+                self.departures[k][node, rank] = packet
+        if k == b:
+            for where, ranks in part.receives:
+                for rank in ranks:
+                    packet = self.packet(a, b, rank, self.rank, self.copies(a, b))
+                    packet.entries[v] = sliced(part.shape, where)
+                    self.arrivals[k][node, rank] = packet
+
+    def _inputs_id(self) -> int:
+        n = len(self.keys) + 2
+        return (
+            (self.place(SOURCE) * n + self.place(SINK)) * 2 * self.world_size + self.rank
+        ) * self.world_size + self.rank
+
+    def _finish_inputs(self, lowered: Lowered, inputs: Packet, readers: set[Key]) -> None:
+        """Micro-batches are parts of the inputs, which the register holds whole."""
+        whole: dict[Value, tuple[int, ...]] = {}
+        for v in list(inputs.entries):
+            owner = lowered.unpacked.get(v, v)
+            whole[owner] = local_shape(owner, self.rank)
+        lowered.inputs = inputs if readers else None
+        if not readers:
+            return
+        inputs.entries = whole
+        self.packets[inputs.id] = inputs
+
+    def _loops(self, members: dict[Key, list[Node]], memory: set[Value]) -> list[Packet]:
+        """A chain that writes variables lets the next launch's readers go on: an order that begins full."""
+        writers = [k for k in self.mine if any(n.op in OPS and OPS[n.op].writes for n in members[k])]
+        found = []
+        for w in writers:
+            for k in self.mine:
+                if k != w and any(v in memory for n in members[k] for v in n.operands()):
+                    packet = self.packet(w, k, self.rank, self.rank, 1, full=1)
+                    found.append(packet)
+        return found
+
+    def _period(self, end: Key | str, other: Key | str) -> int:
+        """How many acts of `end` one copy of a register lasts."""
+        mine = self.micro if isinstance(end, Key) and end.micro else 1
+        theirs = self.micro if isinstance(other, Key) and other.micro else 1
+        return mine if theirs == 1 else 1
+
+    def _task(self, k: Key, program: Program, loops: list[Packet]) -> Task:
+        reads: dict[int, Port] = {}
+        writes: dict[int, Port] = {}
+        for p in self.packets.values():
+            if p.name == "inputs":
+                if any(q is p for q in program.imports.values()):
+                    reads[p.id] = Port(p.id, self._period(k, SOURCE))
+                continue
+            if p.target == k and p.dst == self.rank:
+                reads[p.id] = Port(p.id, self._period(k, p.source))
+            if p.source == k and p.src == self.rank:
+                writes[p.id] = Port(p.id, self._period(k, p.target))
+        acts = self.micro if k.micro else 1
+        return Task(
+            self.task_id(k, self.rank), program.name, "compute", tuple(reads.values()), tuple(writes.values()), acts
+        )
+
+    def _ends(self, lowered: Lowered, readers: set[Key]) -> list[Task]:
+        """The source takes in a launch's inputs, the sink hands out its outputs."""
+        produced = tuple(Port(p.id) for p in self.packets.values() if p.source == SOURCE)
+        free = [k for k in self.mine if not any(p.target == k and p.dst == self.rank for p in self.packets.values())]
+        ends = [Task(lowered.source, SOURCE, "source", (), produced)]
+        if not produced and free:
+            raise CompileError(
+                f"graph {self.job.name}: nothing that it computes depends on an input; give build() a tensor that varies, "
+                "or compute constants outside of the graph"
+            )
+        consumed = [
+            Port(p.id) for p in self.packets.values() if p.target == SINK and (p.name != "inputs" or SINK in readers)
+        ]
+        return [*ends, Task(lowered.sink, SINK, "sink", tuple(consumed), ())]
+
+    def _register(self, p: Packet, readers: set[Key]) -> Register:
+        if p.name == "inputs":
+            ends = [self.task_id(k, self.rank) for k in sorted(readers, key=self.place)]
+            return Register(p.id, p.name, self.task_id(SOURCE, self.rank), tuple(ends), p.copies, (p.bytes,), "uint8")
+        shape, dtype = ((p.bytes,), "uint8") if p.entries else ((), "")
+        source, target = self.task_id(p.source, p.src), self.task_id(p.target, p.dst)
+        return Register(p.id, p.name, source, (target,), p.copies, shape, dtype, p.full)
+
+
+def shared_hash(job: Job) -> str:
+    """Of what every rank must agree on: the job itself."""
+    return hashlib.sha256(show(job).encode()).hexdigest()[:16]

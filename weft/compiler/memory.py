@@ -1,0 +1,77 @@
+"""A static memory plan: which offset of a chain's arena each value gets, so that values never alive together share."""
+
+from __future__ import annotations
+
+import bisect
+from collections.abc import Sequence
+from typing import NamedTuple
+
+ALIGN = 64
+
+
+class Block(NamedTuple):
+    """Memory wanted from step `first` to step `last`, both included."""
+
+    bytes: int
+    first: int
+    last: int
+
+
+class MemoryPlan(NamedTuple):
+    offsets: tuple[int, ...]
+    total: int
+
+
+def aligned(n: int) -> int:
+    return -(-n // ALIGN) * ALIGN
+
+
+def plan(blocks: Sequence[Block]) -> MemoryPlan:
+    """Best fit in the order of first use, the largest first where several begin together.
+
+    >>> plan([Block(64, 0, 1), Block(64, 1, 2), Block(64, 2, 3)])
+    MemoryPlan(offsets=(0, 64, 0), total=128)
+    """
+    order = sorted(range(len(blocks)), key=lambda i: (blocks[i].first, -blocks[i].bytes))
+    offsets = [0] * len(blocks)
+    free: list[tuple[int, int]] = []  # (offset, size), by offset, never adjacent
+    ending: list[tuple[int, int, int]] = []  # (last, offset, size), by last
+    total = 0
+    for i in order:
+        size = aligned(blocks[i].bytes)
+        while ending and ending[0][0] < blocks[i].first:
+            _, offset, length = ending.pop(0)
+            _release(free, offset, length)
+        fits = [(length, offset) for offset, length in free if length >= size]
+        if fits:
+            length, offset = min(fits)
+            free.remove((offset, length))
+            if length > size:
+                bisect.insort(free, (offset + size, length - size))
+        elif free and sum(free[-1]) == total:  # grow the last gap rather than begin anew
+            offset, _ = free.pop()
+            total = offset + size
+        else:
+            offset, total = total, total + size
+        offsets[i] = offset
+        bisect.insort(ending, (blocks[i].last, offset, size))
+    return MemoryPlan(tuple(offsets), total)
+
+
+def _release(free: list[tuple[int, int]], offset: int, size: int) -> None:
+    i = bisect.bisect(free, (offset, size))
+    if i < len(free) and free[i][0] == offset + size:
+        size += free.pop(i)[1]
+    if i and sum(free[i - 1]) == offset:
+        before, length = free.pop(i - 1)
+        offset, size, i = before, size + length, i - 1
+    free.insert(i, (offset, size))
+
+
+def packed(sizes: Sequence[int]) -> MemoryPlan:
+    """One after another: the contents of a register."""
+    offsets, at = [], 0
+    for n in sizes:
+        offsets.append(at)
+        at += aligned(n)
+    return MemoryPlan(tuple(offsets), at)

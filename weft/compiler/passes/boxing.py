@@ -1,0 +1,105 @@
+"""Insert the movement of data: where a node wants an operand in another layout, steps of a route come before it.
+
+The same value in the same layout is moved once, whoever needs it. Afterwards every operand of every node lies as the
+node's signature says, and `to_global` nodes are gone.
+"""
+
+from __future__ import annotations
+
+from weft.boxing import Route, signature
+from weft.boxing.planner import route
+from weft.compiler.options import Options
+from weft.compiler.passes.dead_code import written
+from weft.core.errors import CompileError
+from weft.core.spec import Spec
+from weft.job.job import SPECIAL, Job
+from weft.job.value import Node, Value
+from weft.ops import OPS
+
+
+def run(job: Job, options: Options) -> None:
+    moves = _Moves(job)
+    for node in job.nodes:
+        moves.place(node)
+    job.rebuild(moves.nodes)
+
+
+class _Moves:
+    def __init__(self, job: Job) -> None:
+        self.job = job
+        self.nodes: list[Node] = []
+        self.table: dict[Value, Value] = {}
+        self.moved: dict[tuple[Value, Spec], Value] = {}
+        self.names: dict[str, int] = {}
+
+    def place(self, node: Node) -> None:
+        node.replace_operands(self.table)
+        if node.op == "to_global":
+            spec = node.outputs[0].spec
+            assert spec is not None
+            self.table[node.outputs[0]] = self.move(node.args[0], spec, node)
+            return
+        if node.op not in SPECIAL and any(v.spec is not None for v in (*node.operands(), *node.outputs)):
+            self.fit(node)
+        self.nodes.append(node)
+        overwritten = written(node)
+        if overwritten:
+            self.moved = {key: v for key, v in self.moved.items() if key[0] not in overwritten}
+
+    def fit(self, node: Node) -> None:
+        op = OPS[node.op]
+        chosen = signature.choose(op, tuple(_spec(a) for a in node.args))
+        for v, spec in zip(node.outputs, chosen.outputs, strict=True):
+            if v.spec is not spec:
+                raise CompileError(
+                    f"{node.name} was traced with {v.spec} and is now {spec}: a pass changed its operands"
+                )
+        node.ranked = chosen.ranked
+        wanted = iter(chosen.inputs)
+        node.args = tuple(self._moved_argument(a, wanted, node) for a in node.args)
+
+    def _moved_argument(self, a: object, wanted: object, node: Node) -> object:
+        if isinstance(a, Value):
+            return self.move(a, next(wanted), node)  # type: ignore[call-overload]
+        if isinstance(a, tuple):
+            return tuple(self._moved_argument(v, wanted, node) for v in a)
+        return a
+
+    def move(self, v: Value, spec: Spec, reader: Node) -> Value:
+        """The value in another layout, moved there unless it was already."""
+        assert v.spec is not None
+        if v.spec is spec:
+            return v
+        known = self.moved.get((v, spec))
+        if known is not None:
+            return known
+        now = v
+        path = route(v.shape, v.dtype, v.spec.placement, v.spec.nd_sbp, spec.placement, spec.nd_sbp)
+        states = list(path.states())
+        for step, after in zip(path.steps, states[1:], strict=True):
+            target = v.spec.replace(placement=after.placement, nd_sbp=after.nd_sbp)
+            shared = self.moved.get((v, target))
+            if shared is None:
+                assert now.spec is not None
+                shared = Value(self._name(v), v.shape, v.dtype, target, v.device)
+                text = str(step)
+                node = Node(
+                    shared.name, "boxing", (now, text), (shared,), reader.scope, reader.at, self.job.is_micro(v),
+                    stage=reader.stage, extra={"route": Route(now.spec, target, (step,))},
+                )  # fmt: skip
+                self.nodes.append(node)
+                self.job.producer[shared] = node
+                self.moved[v, target] = shared
+            now = shared
+        self.moved[v, spec] = now
+        return now
+
+    def _name(self, v: Value) -> str:
+        n = self.names[v.name] = self.names.get(v.name, 0) + 1
+        return f"{v.name}.boxed{n}"
+
+
+def _spec(a: object) -> object:
+    if isinstance(a, Value):
+        return a.spec
+    return tuple(_spec(v) for v in a) if isinstance(a, tuple) else a

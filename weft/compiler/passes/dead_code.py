@@ -1,0 +1,35 @@
+"""Drop what nobody reads: nodes without an effect whose outputs lead to none."""
+
+from __future__ import annotations
+
+from weft.compiler.options import Options
+from weft.job.job import Job
+from weft.job.value import Node, Value
+from weft.ops import OPS
+
+EFFECTS = ("input", "output")  # inputs stay, so that a call's arguments keep their places
+
+
+def run(job: Job, options: Options) -> None:
+    wanted: set[Value] = set()
+    kept: list[Node] = []
+    for node in reversed(job.nodes):
+        if node.op in EFFECTS or writes(node) or any(v in wanted for v in node.outputs):
+            kept.append(node)
+            wanted.update(node.operands())
+    job.rebuild(kept[::-1])
+
+
+def writes(node: Node) -> bool:
+    return node.op in OPS and bool(OPS[node.op].writes)
+
+
+def written(node: Node) -> set[Value]:
+    """The variables a node overwrites."""
+    if not writes(node):
+        return set()
+    found: set[Value] = set()
+    for i in OPS[node.op].writes:
+        a = node.args[i]
+        found.update(v for v in (a if isinstance(a, tuple) else (a,)) if isinstance(v, Value))
+    return found

@@ -1,0 +1,229 @@
+"""A compiled graph at work: memory for its registers, acts for its tasks, one VM instruction a launch."""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from weft.compiler.layout import Packet
+from weft.compiler.lower import Lowered
+from weft.compiler.program import Program, Writer
+from weft.core import random
+from weft.core.rank import current
+from weft.job.value import Node, Value
+from weft.runtime.actor import Turn
+from weft.runtime.executor import Executor, Ticket
+from weft.tensor.blob import Blob
+from weft.tensor.tensor import Tensor
+from weft.transport import transport_of
+from weft.vm import vm_of
+from weft.vm.instruction import Instruction
+
+
+class Launch:
+    """What one call brings along, and where its results go."""
+
+    __slots__ = ("inputs", "numbers", "outputs", "seed", "instruction", "ticket")
+
+    def __init__(self, inputs: list[Blob], numbers: list[float], outputs: list[Blob], seed: int) -> None:
+        self.inputs, self.numbers, self.outputs, self.seed = inputs, numbers, outputs, seed
+        self.instruction: Instruction | None = None
+        self.ticket: Ticket | None = None
+
+
+class Running:
+    """The runtime of one compiled graph on one rank.
+
+    `inputs` and `numbers` are the values that a launch fills: tensors, and what the host says anew each time (learning
+    rates).
+    """
+
+    def __init__(self, lowered: Lowered, inputs: list[Value], numbers: list[Value]) -> None:
+        self.lowered, self.inputs, self.numbers = lowered, inputs, numbers
+        self.rank, self.transport, self.vm = current(), transport_of(), vm_of()
+        self.waiting: collections.deque[Launch] = collections.deque()  # launched, not yet taken in by the source
+        self.under_way: collections.deque[Launch] = collections.deque()  # taken in, not yet handed out by the sink
+        self.seeds: collections.deque[int] = collections.deque()  # of the launches under way, for chains that draw
+        self.first_seed = 0  # the number of the launch that the first of them belongs to
+        self.draw = (0, 0)  # the seed and the micro-batch of the chain that is running
+        self.channels: dict[int, Any] = {}
+        self.memory: dict[int, list[torch.Tensor]] = {}
+        self.variables: dict[Value, Blob] = {v: _blob(t) for v, t in lowered.job.variables.items()}
+        self.bound: dict[Value, torch.Tensor] = {}
+        self.texts: dict[int, str] = {}
+        self.chains: list[dict[Any, Callable[[], None]]] = []
+        self._registers()
+        acts = {t: self._chain(t, p) for t, p in lowered.programs.items()} | self._ends()
+        self.executor = Executor(lowered.plan, acts, self.channels, deadline=self.transport.deadline, watch=self._watch)
+
+    def _registers(self) -> None:
+        plan = self.lowered.plan
+        for r in plan.registers:
+            packet = self.lowered.packets[r.id]
+            if packet.src != packet.dst:
+                key = f"{plan.name}/{r.id}"
+                shape = (max(r.bytes, 1),)
+                channel = self.transport.channel(key, packet.src, packet.dst, shape, torch.uint8, r.copies)
+                self.channels[r.id] = channel
+                self.memory[r.id] = [channel.buffer(i) for i in range(r.copies)]
+            else:
+                self.memory[r.id] = [torch.zeros(r.bytes, dtype=torch.uint8) for _ in range(r.copies)]
+
+    # ---- acts ------------------------------------------------------------------------------------------
+
+    def _chain(self, task_id: int, program: Program) -> Callable[[Turn], None]:
+        """One act of a chain: the function bound to the copies that are its turn, made when they first are."""
+        task = self.lowered.plan.task(task_id)
+        arena = torch.empty(program.memory.total, dtype=torch.uint8)
+        functions: dict[Any, Callable[[], None]] = {}
+        self.chains.append(functions)
+        acts = task.acts
+
+        def bind(turn: Turn, phase: int) -> Callable[[], None]:
+            slots = {p.register: self.memory[p.register][s] for p, s in zip(task.consumes, turn.consumed, strict=True)}
+            slots |= {p.register: self.memory[p.register][s] for p, s in zip(task.produces, turn.produced, strict=True)}
+            function, text = program.bind(slots, phase, self.bound, arena, self)
+            self.texts.setdefault(task_id, text)
+            return function
+
+        def act(turn: Turn) -> None:
+            phase = turn.act % acts
+            key = (turn.consumed, turn.produced, phase)
+            function = functions.get(key)
+            if function is None:
+                function = functions[key] = bind(turn, phase)
+            function()
+
+        def drawing(turn: Turn) -> None:
+            self.draw = (self.seeds[turn.act // acts - self.first_seed], turn.act % acts)
+            act(turn)
+
+        return drawing if program.random else act
+
+    def _ends(self) -> dict[int, Callable[[Turn], None]]:
+        """The source, which takes in a launch's inputs, and the sink, which hands out its outputs."""
+        lowered, packet = self.lowered, self.lowered.inputs
+        places: list[list[tuple[int, bool, torch.Tensor]]] = []
+        if packet is not None:
+            for memory in self.memory[packet.id]:
+                views = [(v, packet.view(memory, v)) for v in packet.entries]
+                places.append([
+                    (self.inputs.index(v), True, view) if v in self.inputs else (self.numbers.index(v), False, view)
+                    for v, view in views
+                ])  # fmt: skip
+        draws = any(p.random for p in lowered.programs.values())
+
+        def source(turn: Turn) -> None:
+            launch = self.waiting.popleft()
+            self.under_way.append(launch)
+            if draws:
+                self.seeds.append(launch.seed)
+            if packet is not None:
+                for i, is_input, view in places[turn.produced[0]]:
+                    if is_input:
+                        view.copy_(launch.inputs[i].data)  # type: ignore[arg-type]
+                    else:
+                        view.fill_(launch.numbers[i])
+
+        ports = [p.register for p in lowered.plan.task(lowered.sink).consumes]
+        found = [(node, p, ports.index(p.id) if p is not None else 0) for node, p in lowered.outputs]
+        reads: list[Callable[[Turn], torch.Tensor]] = [self._reader(node, p, port) for node, p, port in found]
+
+        def sink(turn: Turn) -> None:
+            launch = self.under_way.popleft()
+            for read, blob in zip(reads, launch.outputs, strict=True):
+                blob.data.copy_(read(turn))  # type: ignore[union-attr]
+            if draws:
+                self.seeds.popleft()
+                self.first_seed += 1
+            assert launch.instruction is not None
+            launch.instruction.finish()
+
+        return {lowered.source: source, lowered.sink: sink}
+
+    def _reader(self, node: Node, packet: Packet | None, port: int) -> Callable[[Turn], torch.Tensor]:
+        """Where the sink finds an output: in a register, or in a variable."""
+        v = node.args[0]
+        if packet is None:
+            nothing = torch.empty(0)
+            return lambda turn: self.bound.get(v, nothing)
+        views = [packet.view(memory, v) for memory in self.memory[packet.id]]
+        return lambda turn: views[turn.consumed[port]]
+
+    def drawn(self, writer: Writer, n: Node, text: str, cut: tuple[slice, ...]) -> str:
+        """A draw from the launch's seed: the same on every rank, whatever part of it the rank keeps."""
+        number = self.lowered.job.nodes.index(n)
+
+        def draw(make: Callable[[], torch.Tensor]) -> torch.Tensor:
+            seed, phase = self.draw
+            with random.seeded(random.mix(seed, number * 4096 + phase), torch.device("cpu")):
+                return make()[cut]
+
+        return f"{writer.name('draw', draw)}(lambda: {text})"
+
+    # ---- launching -------------------------------------------------------------------------------------
+
+    def launch(
+        self, inputs: list[Blob], numbers: list[float], outputs: list[Blob], reads: list[Blob], writes: list[Blob]
+    ) -> Instruction:
+        """Submit one launch: an instruction that reads the inputs and variables and writes the outputs and variables.
+
+        Several may be in flight. Whoever waits for one of its results drives the actors meanwhile.
+        """
+        if self._moved():
+            self._rebind()
+        launch = Launch(inputs, numbers, outputs, random.of(self.rank).next_draw())
+
+        def start() -> None:
+            self.waiting.append(launch)
+            launch.ticket = self.executor.launch()
+
+        instruction = launch.instruction = self.vm.submit(
+            "launch", "graph:" + self.lowered.plan.name, start, (*inputs, *reads), (*outputs, *writes),
+            name=self.lowered.plan.name, drive=lambda seconds: self._drive(launch, seconds),
+        )  # fmt: skip
+        return instruction
+
+    def _drive(self, launch: Launch, seconds: float) -> None:
+        assert launch.ticket is not None
+        try:
+            launch.ticket.wait()
+        except BaseException as error:
+            for other in (*self.under_way, *self.waiting):
+                if other.instruction is not None and not other.instruction.finished:
+                    other.instruction.finish(error)
+            self.under_way.clear()
+            self.waiting.clear()
+
+    def _watch(self) -> None:
+        """Raise if a rank that this one works with has failed."""
+        self.transport.look_around(tuple(range(self.transport.world_size)))
+
+    def _moved(self) -> bool:
+        """Whether a variable's memory is another than the one that the chains are bound to."""
+        bound = self.bound
+        if len(bound) != len(self.variables):
+            return True
+        return any(b.data is not bound[v] for v, b in self.variables.items())
+
+    def _rebind(self) -> None:
+        """Bind the chains anew, once nothing is in flight: a variable was given other memory."""
+        self.vm.drain()
+        self.bound = {v: _data(b) for v, b in self.variables.items()}
+        for functions in self.chains:
+            functions.clear()
+
+    def close(self) -> None:
+        self.executor.close()
+
+
+def _blob(t: Tensor) -> Blob:
+    return t.shard if t.shard is not None else t.blob
+
+
+def _data(b: Blob) -> torch.Tensor:
+    assert b.data is not None
+    return b.data

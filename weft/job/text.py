@@ -1,0 +1,148 @@
+"""A job as text: one node a line, in a small language that `parse` reads back.
+
+job Train_0, 4 micro-batches
+%x = input() : float32[8,16] cpu:[0,1] (S(0))
+%m.weight = variable() : float32[4,16] cpu:[0,1] (B)
+%m-linear = linear(%x, %m.weight, None) : float32[8,4] cpu:[0,1] (S(0))    # m, train.py:12
+"""
+
+from __future__ import annotations
+
+import ast
+import re
+from typing import Any
+
+from weft.boxing import routes, steps
+from weft.core import dtype as dtypes
+from weft.core import placement as placements
+from weft.core import sbp as sbps
+from weft.core.device import Device
+from weft.core.dtype import DType
+from weft.core.errors import CompileError
+from weft.core.placement import Placement
+from weft.core.sbp import Sbp
+from weft.core.spec import Spec
+from weft.job.job import Job
+from weft.job.value import Node, Value
+
+NAME = r"[\w.:+/<>\[\]-]+"
+
+
+def show(job: Job) -> str:
+    head = f"job {job.name}" + (f", {job.micro_batches} micro-batches" if job.micro_batches > 1 else "")
+    return "\n".join([head, *map(show_node, job.nodes)]) + "\n"
+
+
+def show_node(n: Node) -> str:
+    left = ", ".join(f"%{v.name}" for v in n.outputs)
+    forms = ", ".join(v.form for v in n.outputs)
+    marks = "".join(
+        f" {word}"
+        for word, on in (("@micro", n.micro), ("@ranked", n.ranked), (f"@stage({n.stage})", n.stage is not None))
+        if on
+    )
+    where = ", ".join(filter(None, (n.scope, n.at)))
+    called = f"{n.op}({', '.join(map(_argument, n.args))})"
+    named = "" if n.outputs and n.outputs[0].name == n.name else f"{n.name}: "
+    return (
+        named + (f"{left} = " if left else "") + called + (f" : {forms}" if forms else "") + marks
+        + (f"    # {where}" if where else "")
+    )  # fmt: skip
+
+
+def _argument(a: Any) -> str:
+    if isinstance(a, Value):
+        return f"%{a.name}"
+    if isinstance(a, DType):
+        return f"dtype({a.name!r})"
+    if isinstance(a, Placement):
+        return f"placement({str(a)!r})"
+    if isinstance(a, Sbp):
+        return f"sbp({str(a)!r})"
+    if isinstance(a, Device):
+        return f"device({str(a)!r})"
+    if isinstance(a, (tuple, list)):
+        inside = ", ".join(map(_argument, a))
+        return f"({inside}{',' if len(a) == 1 else ''})"
+    if isinstance(a, float) and a in (float("inf"), float("-inf")):
+        return f"float({str(a)!r})"
+    if a is None or isinstance(a, (bool, int, float, complex, str)):
+        return repr(a)
+    raise CompileError(f"a job can't write down an argument of type {type(a).__name__}: {a!r}")
+
+
+_LINE = re.compile(
+    rf"(?:(?P<name>{NAME}): )?(?:(?P<left>%{NAME}(?:, %{NAME})*) = )?(?P<op>\w+)\((?P<args>.*?)\)"
+    rf"(?: : (?P<forms>[^@#]+?))?(?P<marks>(?: @[\w()]+)*)(?:    # (?P<where>.*))?$"
+)
+
+
+def parse(text: str) -> Job:
+    """The inverse of `show`; what variables hold is not in the text."""
+    lines = text.strip("\n").split("\n")
+    head = re.fullmatch(r"job (\S+?)(?:, (\d+) micro-batches)?", lines[0])
+    if head is None:
+        raise CompileError(f"line 1: a job begins like `job Train_0`; this is {lines[0]!r}")
+    job = Job(head[1])
+    job.micro_batches = int(head[2] or 1)
+    values: dict[str, Value] = {}
+    for number, line in enumerate(lines[1:], 2):
+        m = _LINE.match(line)
+        if m is None:
+            raise CompileError(f"line {number}: can't read {line!r}")
+        try:
+            job.append(_node(m, values))
+        except (KeyError, SyntaxError, ValueError) as cause:
+            raise CompileError(f"line {number}: {cause} in {line!r}") from None
+    return job
+
+
+def _node(m: re.Match[str], values: dict[str, Value]) -> Node:
+    names = [n[1:] for n in m["left"].split(", ")] if m["left"] else []
+    forms = [_form(f) for f in re.split(r", (?=\w+\[)", m["forms"])] if m["forms"] else []
+    outputs = tuple(Value(n, *f) for n, f in zip(names, forms, strict=True))
+    args = _arguments(m["args"], values)
+    values.update({v.name: v for v in outputs})
+    marks = m["marks"].split()
+    stage = next((int(k[7:-1]) for k in marks if k.startswith("@stage(")), None)
+    scope, _, at = (m["where"] or "").rpartition(", ")
+    name = m["name"] or names[0]
+    node = Node(name, m["op"], args, outputs, scope, at, "@micro" in marks, "@ranked" in marks, stage)
+    if node.op == "boxing":
+        step = steps.parse(args[1])
+        many = isinstance(args[0], tuple)
+        pairs = zip(args[0] if many else args[:1], outputs, strict=True)
+        found = [routes.Route(a.spec, b.spec, (step,)) for a, b in pairs]
+        node.extra = {"routes": found} if many else {"route": found[0]}
+    return node
+
+
+def _form(text: str) -> tuple[tuple[int, ...], DType, Spec | None, Device]:
+    m = re.fullmatch(r"(\w+)\[([\d,]*)\] (\S+)(?: \((.+)\))?", text.strip())
+    if m is None:
+        raise ValueError(f"{text!r} is no form of a value")
+    shape = tuple(map(int, m[2].split(","))) if m[2] else ()
+    dtype = dtypes.named(m[1])
+    if m[4] is None:
+        return shape, dtype, None, Device(m[3])
+    spec = Spec(shape, dtype, placements.parse(m[3]), tuple(map(sbps.parse, m[4].split(", "))))
+    return shape, dtype, spec, Device("cpu")
+
+
+def _arguments(text: str, values: dict[str, Value]) -> tuple[Any, ...]:
+    source = re.sub(rf"%({NAME})", lambda m: f"value({m[1]!r})", text)
+    tree = ast.parse(f"f({source})", mode="eval").body
+    assert isinstance(tree, ast.Call)
+    made = {
+        "value": lambda n: values[n], "dtype": dtypes.named, "placement": placements.parse, "sbp": sbps.parse,
+        "device": Device, "float": float,
+    }  # fmt: skip
+
+    def read(e: ast.expr) -> Any:
+        if isinstance(e, ast.Tuple):
+            return tuple(map(read, e.elts))
+        if isinstance(e, ast.Call) and isinstance(e.func, ast.Name):
+            return made[e.func.id](ast.literal_eval(e.args[0]))
+        return ast.literal_eval(e)
+
+    return tuple(map(read, tree.args))
