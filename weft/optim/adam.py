@@ -8,6 +8,7 @@ from typing import Any
 from weft.core.errors import OptionError
 from weft.ops.optimizer import adam_update, adamw_update
 from weft.optim.optimizer import Bucket, Optimizer, at_least_zero, below_one
+from weft.optim.short import short
 from weft.tensor.tensor import Tensor
 
 
@@ -38,8 +39,9 @@ class _Adam(Optimizer):
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         states, (beta1, beta2) = bucket.states, group["betas"]
         type(self).op(
-            bucket.params, grads, states["exp_avg"], states["exp_avg_sq"], states.get("max_exp_avg_sq", []),
-            bucket.step, lr, beta1, beta2, group["eps"], group["weight_decay"], group["maximize"], group["do_bias_correction"],
+            bucket.params, grads, states["exp_avg"], states["exp_avg_sq"], states.get("max_exp_avg_sq", ()),
+            bucket.step, lr, beta1, beta2, group["eps"], group["weight_decay"], group["maximize"],
+            group["do_bias_correction"],
         )  # fmt: skip
 
 
@@ -56,7 +58,7 @@ _NAMES = ("beta parameter at index 0", "beta parameter at index 1")
 class Adam(_Adam):
     """Steps along the gradient's running mean over the root of its square's; weight decay adds to the gradient."""
 
-    op = adam_update
+    op = staticmethod(short(adam_update))
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
@@ -69,7 +71,7 @@ class Adam(_Adam):
 class AdamW(_Adam):
     """Adam whose weight decay shrinks the parameters by themselves, not through the means."""
 
-    op = adamw_update
+    op = staticmethod(short(adamw_update))
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,

@@ -7,7 +7,10 @@ from typing import Any
 
 from weft.ops.optimizer import adadelta_update, adagrad_update, rmsprop_update
 from weft.optim.optimizer import Bucket, Optimizer, at_least_zero, below_one
+from weft.optim.short import short
 from weft.tensor.tensor import Tensor
+
+_adadelta, _adagrad, _rmsprop = short(adadelta_update), short(adagrad_update), short(rmsprop_update)
 
 
 class Adagrad(Optimizer):
@@ -36,7 +39,7 @@ class Adagrad(Optimizer):
         return group["initial_accumulator_value"]
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
-        adagrad_update(
+        _adagrad(
             bucket.params, grads, bucket.states["sum"], bucket.step, lr, group["lr_decay"], group["weight_decay"],
             group["eps"], group["maximize"],
         )  # fmt: skip
@@ -68,8 +71,8 @@ class RMSprop(Optimizer):
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         states = bucket.states
-        rmsprop_update(
-            bucket.params, grads, states["square_avg"], states.get("grad_avg", []), states.get("momentum_buffer", []),
+        _rmsprop(
+            bucket.params, grads, states["square_avg"], states.get("grad_avg", ()), states.get("momentum_buffer", ()),
             lr, group["alpha"], group["eps"], group["weight_decay"], group["momentum"], group["maximize"],
         )  # fmt: skip
 
@@ -94,7 +97,7 @@ class Adadelta(Optimizer):
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         states = bucket.states
-        adadelta_update(
+        _adadelta(
             bucket.params, grads, states["square_avg"], states["acc_delta"], lr, group["rho"], group["eps"],
             group["weight_decay"], group["maximize"],
         )  # fmt: skip

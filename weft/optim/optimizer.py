@@ -132,8 +132,8 @@ class Optimizer(ABC):
                 )
             if id(p) in known:
                 raise OptionError(
-                    f"parameter {i}, of shape {list(p.shape)}, appears twice in the optimizer; it would be updated twice "
-                    "in a step. Leave out the second, list(dict.fromkeys(params)) keeps the first of each"
+                    f"parameter {i}, of shape {list(p.shape)}, appears twice in the optimizer; it would be updated "
+                    "twice in a step. Leave out the second, list(dict.fromkeys(params)) keeps the first of each"
                 )
             known.add(id(p))
         group = {"params": params, **{k: v for k, v in param_group.items() if k != "params"}}
@@ -321,8 +321,8 @@ def _placed(what: str, value: Any, p: Tensor, placed: dict[int, Tensor]) -> Any:
         return known
     if value.ndim and tuple(value.shape) != tuple(p.shape):
         raise CheckpointError(
-            f"{what} has shape {list(value.shape)}, but its parameter has {list(p.shape)}; the order or the shapes of the "
-            "parameters changed since it was saved"
+            f"{what} has shape {list(value.shape)}, but its parameter has {list(p.shape)}; the order or the shapes of "
+            "the parameters changed since it was saved"
         )
     copy = OPS["clone"](value.detach())
     if p.spec is not None:

@@ -9,7 +9,10 @@ from weft.core.dispatch import here
 from weft.core.errors import OptionError, TraceError
 from weft.ops.optimizer import sgd_update
 from weft.optim.optimizer import Bucket, Optimizer
+from weft.optim.short import short
 from weft.tensor.tensor import Tensor
+
+update = short(sgd_update)
 
 
 class SGD(Optimizer):
@@ -45,10 +48,10 @@ class SGD(Optimizer):
         dampening = group["dampening"]
         if dampening and bucket.first and here.trace is not None:
             raise TraceError(
-                "with dampening, the first step differs from the later ones, but a graph's steps are all alike; take one "
-                "step eagerly before the graph is traced, or use dampening=0"
+                "with dampening, the first step differs from the later ones, but a graph's steps are all alike; take "
+                "one step eagerly before the graph is traced, or use dampening=0"
             )
-        sgd_update(
-            bucket.params, grads, bucket.states.get("momentum_buffer", []), lr, group["momentum"], dampening,
+        update(
+            bucket.params, grads, bucket.states.get("momentum_buffer", ()), lr, group["momentum"], dampening,
             group["weight_decay"], group["nesterov"], group["maximize"], bucket.first and dampening != 0,
         )  # fmt: skip

@@ -1,0 +1,49 @@
+"""The short way of an op over lists of tensors: local data at hand, nothing pending, no interceptor, no gradient."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.core.dispatch import here
+from weft.ops.declaration import Op
+from weft.ops.explain import explain
+from weft.tensor.tensor import Tensor
+
+
+def short(op: Op) -> Callable[..., None]:
+    """The op, called with all its arguments in order; what isn't at hand goes the general way."""
+    lists = tuple(i for i in op.operands if op.params[i].kind == "tensors")
+    singles = tuple(i for i in op.operands if op.params[i].kind != "tensors")
+    kernel = op.kernel
+    assert not op.keywords and not op.returns and op.vjp is None
+
+    def issue(*args: Any) -> None:
+        if not here.plain:
+            op(*args)
+            return
+        local = list(args)
+        for i in lists:
+            data = []
+            for t in args[i]:
+                blob = t.blob
+                now = blob.now
+                if now is None or blob.access is not None:
+                    op(*args)
+                    return
+                data.append(now)
+            local[i] = data
+        for i in singles:
+            t = args[i]
+            if isinstance(t, Tensor):
+                local[i] = t.blob.now
+                if local[i] is None or t.blob.access is not None:
+                    op(*args)
+                    return
+        try:
+            kernel(*local)
+        except Exception as cause:
+            raise explain(op, cause, args) from cause
+
+    issue.__name__ = issue.__qualname__ = op.name
+    return issue
