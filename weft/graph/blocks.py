@@ -10,7 +10,7 @@ from typing import Any
 from weft.core.errors import GraphError
 from weft.core.placement import Placement
 from weft.job.builder import Settings
-from weft.nn import Module
+from weft.nn.module import Module
 from weft.tensor.tensor import Tensor
 
 

@@ -23,7 +23,7 @@ from weft.job.builder import Builder
 from weft.job.job import Job
 from weft.job.text import show, show_node
 from weft.job.value import Value
-from weft.nn import Module
+from weft.nn.module import Module
 from weft.ops import OPS
 from weft.optim import Optimizer
 from weft.plan.verify import verify
