@@ -3,4 +3,67 @@
 The folders lie in the order of the path of data, which docs/architecture.md draws.
 """
 
+from __future__ import annotations
+
+import sys
+from collections.abc import Callable
+from typing import Any
+
+from weft import amp, autograd, boxing, checkpoint, functional, graph, launch, nn, optim, vm
+from weft.autograd.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from weft.core import dtype as _dtypes
+from weft.core import errors, sbp
+from weft.core.device import Device as device
+from weft.core.dtype import (
+    DType as dtype,
+)
+from weft.core.dtype import (
+    bfloat16,
+    complex64,
+    complex128,
+    float16,
+    float32,
+    float64,
+    int8,
+    int16,
+    int32,
+    int64,
+    uint8,
+)  # fmt: skip
+from weft.core.placement import Placement as placement
+from weft.functional import comm, env, linalg
+from weft.functional.bound import _C, register
+from weft.functional.creation import get_default_dtype, set_default_dtype
+from weft.functional.random import Generator, default_generator
+from weft.tensor.parameter import Parameter
+from weft.tensor.printing import set_printoptions
+from weft.tensor.tensor import Size, Tensor
+
 __version__ = "0.1.0"
+
+# every public function of the table: flow.relu, flow.matmul, flow.ones, ...
+globals().update(functional.functions)
+# names that Python has too
+globals().update(
+    bool=_dtypes.bool_, float=float32, double=float64, half=float16, int=int32, long=int64, short=int16, char=int8,
+    byte=uint8,
+)  # fmt: skip
+# modules whose public path isn't their folder's
+for _module in (comm, env, linalg, sbp):
+    sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    found = functional.table.lookup("flow", name) if name in functional.names.FLOW else None
+    if found is None:
+        raise AttributeError(f"weft has no {name!r}")
+    return globals().setdefault(name, found)
+
+
+__all__ = [
+    "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "autograd", "bfloat16", "boxing", "checkpoint", "comm",
+    "complex64", "complex128", "default_generator", "device", "dtype", "enable_grad", "env", "errors", "float16",
+    "float32", "float64", "functional", "get_default_dtype", "graph", "inference_mode", "int8", "int16", "int32",
+    "int64", "is_grad_enabled", "launch", "linalg", "nn", "no_grad", "optim", "placement", "register", "sbp",
+    "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8", "vm",
+]  # fmt: skip

@@ -1,1 +1,48 @@
 """Public names and Tensor methods, bound from the registry of ops; signatures and overloads."""
+
+from weft.core.dispatch import hooks
+from weft.functional import (
+    arithmetic,
+    comm,
+    conversion,
+    creation,
+    env,
+    indexing,
+    info,
+    likeness,
+    linalg,
+    names,
+    neural,
+    overwrite,
+    random,
+    reduction,
+    shaping,
+    table,
+)
+from weft.tensor import printing
+from weft.tensor.tensor import Tensor
+from weft.vm import vm_of
+
+hooks.wait_read = lambda blob: vm_of().wait_read(blob)
+hooks.wait_write = lambda blob: vm_of().wait_write(blob)
+
+
+def bind() -> None:
+    """Give Tensor its operators and methods."""
+    for name, function in {**dict(table.listed("tensor")), **arithmetic.operators()}.items():
+        if name not in Tensor.__dict__ or name in table.ADAPTERS["tensor"]:
+            setattr(Tensor, name, function)
+    Tensor.__getitem__, Tensor.__setitem__ = indexing.getitem, indexing.setitem  # type: ignore[attr-defined]
+    Tensor.__repr__ = Tensor.__str__ = printing.show  # type: ignore[method-assign]
+    Tensor.__format__ = printing.formatted  # type: ignore[method-assign]
+    Tensor.T = property(shaping.transposed)  # type: ignore[attr-defined]
+    Tensor.mT = property(shaping.matrix_transposed)  # type: ignore[attr-defined]
+
+
+bind()
+functions = dict(table.listed("flow"))
+
+__all__ = [
+    "bind", "comm", "conversion", "creation", "env", "functions", "info", "likeness", "linalg", "names", "neural",
+    "overwrite", "random", "reduction", "shaping", "table",
+]  # fmt: skip

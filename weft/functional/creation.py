@@ -1,0 +1,326 @@
+"""Tensors from sizes and values: local, on a device; or, with a placement and an sbp, global."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import torch
+
+from weft.core import dtype as dtypes
+from weft.core import random
+from weft.core import sbp as sbps
+from weft.core.device import Device
+from weft.core.dispatch import here, tracing
+from weft.core.dtype import DType
+from weft.core.errors import ArgumentError, SbpError
+from weft.core.placement import Placement
+from weft.core.rank import current
+from weft.core.sbp import NdSbp, broadcast
+from weft.functional.table import public
+from weft.ops import create
+from weft.ops.convert import from_local, to_global
+from weft.tensor.tensor import Tensor, of_torch
+
+Where = tuple[Device | None, Placement | None, NdSbp | None]
+
+
+def get_default_dtype() -> DType:
+    """The dtype that floating point tensors get where none is named: torch's, as kernels go by it too."""
+    return dtypes.of_torch(torch.get_default_dtype())
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Set the dtype of new floating point tensors, Weft's and torch's."""
+    torch.set_default_dtype(dtypes.of(dtype).torch)
+
+
+def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) -> Where:
+    """Where a new tensor goes: device, or placement and sbp."""
+    if placement is None:
+        if sbp is not None:
+            raise ArgumentError(f"{name}(): sbp says how a tensor lies on a placement; give placement=... too")
+        return (None if device is None else Device(device).check()), None, None
+    if device is not None:
+        raise ArgumentError(f"{name}(): device makes a local tensor, placement a global one; give one of them")
+    if not isinstance(placement, Placement):
+        raise ArgumentError(f"{name}(): placement must be a flow.placement, not {type(placement).__name__}")
+    if sbp is None:
+        raise SbpError(f"{name}(): placement={placement!r} needs an sbp, such as sbp=flow.sbp.broadcast")
+    placement.check(current().world_size)
+    return None, placement, sbps.nd(sbp, placement.ndim, ndim)
+
+
+def size_of(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
+    """The size from f(2, 3), f((2, 3)) or f(())."""
+    given = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    try:
+        return tuple(n if type(n) is int else n.__index__() for n in given)
+    except (AttributeError, TypeError):
+        raise ArgumentError(f"{name}(): a size is ints, f(2, 3) or f((2, 3)); got {given!r}") from None
+
+
+def finished(x: Tensor, requires_grad: bool) -> Tensor:
+    if requires_grad:
+        x.requires_grad = True
+    return x
+
+
+def _filled(name: str, value: float) -> Callable[..., Tensor]:
+    def make(
+        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:  # fmt: skip
+        shape = size_of(name, size)
+        kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
+        return finished(
+            create.full(shape, value, kind, *place(name, device, placement, sbp, len(shape))), requires_grad
+        )
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"A tensor of {name}.\n\n>>> flow.{name}(2, 2).tolist()\n{[[value] * 2] * 2}"
+    return public("flow")(make)
+
+
+ones = _filled("ones", 1.0)
+zeros = _filled("zeros", 0.0)
+
+
+@public("flow")
+def full(
+    size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None,
+    sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of one value.
+
+    >>> flow.full((2,), 7).tolist()
+    [7, 7]
+    """
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    shape = size_of("full", (size,))
+    return finished(
+        create.full(shape, value, _kind(value, dtype), *place("full", device, placement, sbp, len(shape))),
+        requires_grad,
+    )
+
+
+def _kind(value: Any, dtype: Any) -> DType:
+    if dtype is not None:
+        return dtypes.of(dtype)
+    return get_default_dtype() if isinstance(value, float) else dtypes.of(type(value))
+
+
+@public("flow")
+def empty(
+    *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of whatever the memory held."""
+    shape = size_of("empty", size)
+    kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
+    return finished(create.empty(shape, kind, *place("empty", device, placement, sbp, len(shape))), requires_grad)
+
+
+@public("flow")
+def arange(
+    start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
+    placement: Placement | None = None, sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """start, start + step, ... below end.
+
+    >>> flow.arange(1, 7, 2).tolist()
+    [1, 3, 5]
+    """
+    if end is None:
+        start, end = 0, start
+    numbers = [n.item() if isinstance(n, Tensor) else n for n in (start, end, step)]
+    whole = all(isinstance(n, int) for n in numbers)
+    kind = dtypes.of(dtype) if dtype is not None else dtypes.int64 if whole else get_default_dtype()
+    return finished(create.arange(*numbers, kind, *place("arange", device, placement, sbp, 1)), requires_grad)
+
+
+@public("flow")
+def linspace(
+    start: float, end: float, steps: int, dtype: Any = None, device: Any = None, placement: Placement | None = None,
+    sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`steps` numbers from start to end, both included, at equal distances.
+
+    >>> flow.linspace(0, 1, 3).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    data = torch.linspace(start, end, steps, dtype=None if dtype is None else dtypes.of(dtype).torch)
+    return placed("linspace", data, device, placement, sbp, requires_grad)
+
+
+@public("flow")
+def logspace(
+    start: float, end: float, steps: int, base: float = 10.0, dtype: Any = None, device: Any = None,
+    placement: Placement | None = None, sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`steps` numbers from base ** start to base ** end, their logarithms at equal distances."""
+    data = torch.logspace(start, end, steps, base, dtype=None if dtype is None else dtypes.of(dtype).torch)
+    return placed("logspace", data, device, placement, sbp, requires_grad)
+
+
+@public("flow")
+def eye(
+    n: int, m: int | None = None, dtype: Any = None, device: Any = None, placement: Placement | None = None,
+    sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Ones on the diagonal, zeros elsewhere.
+
+    >>> flow.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    data = torch.eye(n, n if m is None else m, dtype=None if dtype is None else dtypes.of(dtype).torch)
+    return placed("eye", data, device, placement, sbp, requires_grad)
+
+
+# ---- from data ---------------------------------------------------------------------------------------
+
+
+def placed(name: str, data: torch.Tensor, device: Any, placement: Any, sbp: Any, requires_grad: bool) -> Tensor:
+    """A tensor over data that every rank has alike; a global one takes its part of it."""
+    on, where, how = place(name, device, placement, sbp, data.dim())
+    if where is None or how is None:
+        return finished(of_torch(data if on is None else data.to(on.torch)), requires_grad)
+    flat = (broadcast,) * where.ndim
+    with tracing(None) if here.trace is not None else contextlib.nullcontext():  # data is there: nothing to trace
+        x = from_local(of_torch(data), where, flat, tuple(data.shape), False)
+        return finished(x if how == flat else to_global(x, where, how).detach(), requires_grad)
+
+
+def _plain(data: Any) -> Any:
+    """Nested lists with numbers in the places of tensors."""
+    if isinstance(data, Tensor):
+        return data.tolist()
+    return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
+
+
+def _holds_tensors(data: Any) -> bool:
+    while isinstance(data, (list, tuple)) and data:
+        data = data[0]
+    return isinstance(data, Tensor)
+
+
+@public("flow")
+def tensor(
+    data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    placement: Placement | None = None, sbp: Any = None,
+) -> Tensor:  # fmt: skip
+    """A new tensor with a copy of the data: numbers, nested lists, numpy arrays, tensors.
+
+    >>> flow.tensor([[1, 2], [3, 4]]).shape
+    weft.Size([2, 2])
+    """
+    kind = None if dtype is None else dtypes.of(dtype).torch
+    if isinstance(data, Tensor):
+        data = data._whole("flow.tensor(tensor)")
+    if isinstance(data, torch.Tensor):
+        copied = data.detach().clone() if kind is None else data.detach().to(kind, copy=True)
+    else:
+        copied = torch.tensor(_plain(data) if _holds_tensors(data) else data, dtype=kind)
+    return placed("tensor", copied, device, placement, sbp, requires_grad)
+
+
+@public("flow")
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """The data as a tensor, without copying where that can be."""
+    if isinstance(data, Tensor):
+        return data if dtype is None and device is None else data.to(device=device, dtype=dtype)  # type: ignore
+    if hasattr(data, "__array_interface__") or isinstance(data, torch.Tensor):
+        kind = None if dtype is None else dtypes.of(dtype).torch
+        shared = torch.as_tensor(data, dtype=kind)
+        return placed("as_tensor", shared.detach(), device, None, None, False)
+    return tensor(data, dtype, device)
+
+
+@public("flow")
+def from_numpy(array: Any) -> Tensor:
+    """A tensor that shares memory with a numpy array."""
+    return of_torch(torch.from_numpy(array))
+
+
+@public("flow")
+def from_torch(x: torch.Tensor) -> Tensor:
+    """A tensor that shares memory with a torch tensor."""
+    return of_torch(x.detach())
+
+
+@public("flow")
+def from_dlpack(exporter: Any) -> Tensor:
+    """A tensor that shares memory with whatever speaks DLPack: numpy, torch, jax, cupy."""
+    return of_torch(torch.from_dlpack(exporter))
+
+
+@public("flow")
+def to_dlpack(x: Tensor) -> Any:
+    """A DLPack capsule over the tensor's memory."""
+    return x.__dlpack__()
+
+
+# ---- random ------------------------------------------------------------------------------------------
+
+
+def drawing(generator: Any) -> Any:
+    """Draws inside come from the generator, or, if there is None, from the rank's own."""
+    return contextlib.nullcontext() if generator is None else random.drawing_from(generator.torch)
+
+
+def _random(name: str, op: Any, doc: str) -> Callable[..., Tensor]:
+    def make(
+        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+        generator: Any = None, requires_grad: bool = False,
+    ) -> Tensor:  # fmt: skip
+        shape = size_of(name, size)
+        kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
+        with drawing(generator):
+            y = op(shape, kind, *place(name, device, placement, sbp, len(shape)))
+        return finished(y, requires_grad)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = doc
+    return public("flow")(make)
+
+
+rand = _random("rand", create.rand, "Draws from the uniform distribution over [0, 1).")
+randn = _random("randn", create.randn, "Draws from the normal distribution.")
+
+
+@public("flow")
+def randint(
+    low: int, high: Any = None, size: Any = None, dtype: Any = None, device: Any = None,
+    placement: Placement | None = None, sbp: Any = None, generator: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Draws integers from low (0 where it is left out) to high - 1: randint(high, size), randint(low, high, size)."""
+    if size is None:
+        low, high, size = 0, low, high
+    if not isinstance(size, (tuple, list)):
+        raise ArgumentError(f"randint(): write randint(high, size) or randint(low, high, size); the size is {size!r}")
+    if low >= high:
+        raise ArgumentError(f"randint(): draws lie from low to high - 1; there is none from {low} to {high - 1}")
+    kind = dtypes.int64 if dtype is None else dtypes.of(dtype)
+    shape = size_of("randint", (size,))
+    with drawing(generator):
+        y = create.randint(low, high, shape, kind, *place("randint", device, placement, sbp, len(shape)))
+    return finished(y, requires_grad)
+
+
+@public("flow")
+def randperm(
+    n: int, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+    generator: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """The numbers below n in a random order."""
+    kind = dtypes.int64 if dtype is None else dtypes.of(dtype)
+    with drawing(generator):
+        return finished(create.randperm(n, kind, *place("randperm", device, placement, sbp, 1)), requires_grad)
+
+
+@public("flow")
+def normal(mean: float, std: float, size: Sequence[int], **options: Any) -> Tensor:
+    """Draws from the normal distribution of this mean and standard deviation."""
+    wanted = options.pop("requires_grad", False)
+    return finished(randn(size, **options) * std + mean, wanted)  # type: ignore[operator]

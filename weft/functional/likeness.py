@@ -1,0 +1,120 @@
+"""New tensors in another one's form: `ones_like`, `rand_like`, `new_zeros`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.core import dtype as dtypes
+from weft.core.sbp import broadcast
+from weft.functional import creation
+from weft.functional.creation import finished, size_of
+from weft.functional.table import public
+from weft.ops import create
+from weft.tensor.tensor import Tensor
+
+
+def form(x: Tensor, dtype: Any, device: Any, placement: Any, sbp: Any) -> dict[str, Any]:
+    """Options that make a tensor like x: its dtype and its place, as far as nothing else is said."""
+    options: dict[str, Any] = {"dtype": x.dtype if dtype is None else dtypes.of(dtype)}
+    if placement is not None or (sbp is not None and x.spec is not None):
+        options |= {"placement": placement or x.placement, "sbp": sbp}
+    elif device is not None or x.spec is None:
+        options["device"] = x.device if device is None else device
+    else:  # random and constant tensors can't be partial
+        options |= {"placement": x.placement, "sbp": tuple(broadcast if s.kind == "P" else s for s in x.sbp)}
+    return options
+
+
+def _like(name: str, op: Any) -> None:
+    def make(
+        x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:  # fmt: skip
+        if device is None and placement is None and sbp is None:
+            return finished(op(x, None if dtype is None else dtypes.of(dtype)), requires_grad)
+        made = getattr(creation, name.removesuffix("_like"))
+        return finished(made(tuple(x.shape), **form(x, dtype, device, placement, sbp)), requires_grad)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = op.__doc__
+    public("flow")(make)
+
+
+_like("ones_like", create.ones_like)
+_like("zeros_like", create.zeros_like)
+_like("empty_like", create.empty_like)
+
+
+@public("flow")
+def full_like(
+    x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """One value in x's form."""
+    options = form(x, dtype, device, placement, sbp)
+    return creation.full(tuple(x.shape), fill_value, requires_grad=requires_grad, **options)
+
+
+def _random_like(name: str, make: Callable[..., Tensor]) -> None:
+    def like(
+        x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        generator: Any = None, requires_grad: bool = False,
+    ) -> Tensor:  # fmt: skip
+        options = form(x, dtype, device, placement, sbp)
+        return make(tuple(x.shape), generator=generator, requires_grad=requires_grad, **options)
+
+    like.__name__ = like.__qualname__ = name
+    like.__doc__ = f"{make.__doc__} In x's form."
+    public("flow")(like)
+
+
+_random_like("rand_like", creation.rand)
+_random_like("randn_like", creation.randn)
+
+
+@public("flow")
+def randint_like(x: Tensor, low: int, high: int | None = None, *, generator: Any = None, **options: Any) -> Tensor:
+    """Draws integers from low to high - 1, in x's form."""
+    if high is None:
+        low, high = 0, low
+    wanted = options.pop("requires_grad", False)
+    given = form(x, *(options.get(k) for k in ("dtype", "device", "placement", "sbp")))
+    return creation.randint(low, high, tuple(x.shape), generator=generator, requires_grad=wanted, **given)
+
+
+def _new(name: str, make: Callable[..., Tensor]) -> None:
+    def new(
+        x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:  # fmt: skip
+        options = form(x, dtype, device, placement, sbp)
+        return make(size_of(name, size), requires_grad=requires_grad, **options)
+
+    new.__name__ = new.__qualname__ = name
+    new.__doc__ = f"A tensor of this size, in the form of x for the rest: see `flow.{name.removeprefix('new_')}`."
+    public("flow tensor")(new)
+
+
+_new("new_ones", creation.ones)
+_new("new_zeros", creation.zeros)
+_new("new_empty", creation.empty)
+
+
+@public("flow tensor")
+def new_full(
+    x: Tensor, size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None,
+    sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of this size and value, in the form of x for the rest."""
+    options = form(x, dtype, device, placement, sbp)
+    return creation.full(size, fill_value, requires_grad=requires_grad, **options)
+
+
+@public("tensor")
+def new_tensor(
+    x: Tensor, data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, placement: Any = None,
+    sbp: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor of this data, in the form of x for the rest."""
+    return creation.tensor(data, requires_grad=requires_grad, **form(x, dtype, device, placement, sbp))

@@ -1,0 +1,46 @@
+"""Names: what is public beyond PyTorch's own lists, and which names are others' aliases."""
+
+from __future__ import annotations
+
+from typing import Final
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# names that OneFlow has and PyTorch hasn't there
+FLOW: Final = _words("""
+    batch_gather broadcast_like cast concat expand gather_nd gelu global_to_global in_top_k local_to_global mish nms
+    numel one_hot quick_gelu scatter_nd slice slice_update tensor_scatter_nd_update to_global to_local
+""")
+TENSOR: Final = _words("""
+    cast gelu in_top_k mish selu silu softplus softsign to_global to_local
+""")
+NEURAL: Final = _words("""
+    adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
+    adaptive_max_pool3d affine_grid avg_pool1d avg_pool2d avg_pool3d batch_norm bilinear binary_cross_entropy
+    binary_cross_entropy_with_logits celu conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
+    cosine_embedding_loss cosine_similarity cross_entropy ctc_loss dropout dropout1d dropout2d dropout3d elu elu_
+    embedding embedding_bag fold gelu glu grid_sample group_norm gumbel_softmax hardshrink hardsigmoid hardswish
+    hardtanh hinge_embedding_loss huber_loss instance_norm interpolate kl_div l1_loss layer_norm leaky_relu
+    leaky_relu_ linear log_softmax logsigmoid margin_ranking_loss max_pool1d max_pool2d max_pool3d max_unpool1d
+    max_unpool2d max_unpool3d mish mse_loss multi_margin_loss nll_loss normalize one_hot pad pairwise_distance
+    pixel_shuffle pixel_unshuffle poisson_nll_loss prelu quick_gelu relu relu6 relu_ rms_norm rrelu
+    scaled_dot_product_attention selu sigmoid silu smooth_l1_loss soft_margin_loss softmax softmin softplus
+    softshrink softsign sparse_softmax_cross_entropy tanh tanhshrink threshold triplet_margin_loss unfold upsample
+""")
+OVERWRITING: Final = _words("""
+    clamp copy where
+""")  # in place without an in-place kernel of their own
+
+ALIASES: Final = {
+    "absolute": "abs", "absolute_": "abs_", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
+    "arctan": "atan", "arctanh": "atanh", "arctan2": "atan2", "clip": "clamp", "clip_": "clamp_", "concat": "cat",
+    "concatenate": "cat", "divide": "div", "divide_": "div_", "true_divide": "div", "equal_": "eq_",
+    "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "multiply": "mul",
+    "multiply_": "mul_", "negative": "neg", "negative_": "neg_", "subtract": "sub", "subtract_": "sub_",
+    "swapaxes": "transpose", "swapdims": "transpose", "bmm": "matmul", "mm": "matmul", "mv": "matmul",
+    "dot": "matmul", "fix": "trunc", "moveaxis": "movedim", "row_stack": "vstack", "reduce_sum": "sum",
+    "reduce_mean": "mean", "batch_matmul": "matmul", "inverse": "inv",
+}  # fmt: skip

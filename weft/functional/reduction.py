@@ -1,0 +1,69 @@
+"""Reductions in PyTorch's forms: with a dtype, with indices, over two tensors."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.functional.conversion import cast
+from weft.functional.signature import overloaded
+from weft.functional.table import calling, public
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+Dims = int | Sequence[int] | None
+_sum, _mean, _amax, _amin, _maximum, _minimum = map(calling, ["sum", "mean", "amax", "amin", "maximum", "minimum"])
+
+
+@public("flow tensor")
+def sum(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum of the elements, over some dimensions or all.
+
+    >>> flow.ones(2, 3).sum(1).tolist()
+    [3.0, 3.0]
+    """
+    return _sum(x if dtype is None else cast(x, dtype), dim, keepdim)
+
+
+@public("flow tensor")
+def mean(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean of the elements, over some dimensions or all.
+
+    >>> flow.mean(flow.tensor([[1., 3.]])).item()
+    2.0
+    """
+    return _mean(x if dtype is None else cast(x, dtype), dim, keepdim)
+
+
+def _max_of_all(x: Tensor) -> Tensor:
+    """The largest element; with `dim`, that of each slice and its index; of two tensors, the larger elements.
+
+    >>> flow.max(flow.tensor([[1., 3.], [5., 2.]]), 1)[0].tolist()
+    [3.0, 5.0]
+    """
+    return _amax(x)
+
+
+def _max_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    return OPS["max"](x, dim, keepdim)
+
+
+def _max_of_two(x: Tensor, other: Tensor) -> Tensor:
+    return _maximum(x, other)
+
+
+def _min_of_all(x: Tensor) -> Tensor:
+    """The smallest element; with `dim`, that of each slice and its index; of two tensors, the smaller elements."""
+    return _amin(x)
+
+
+def _min_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    return OPS["min"](x, dim, keepdim)
+
+
+def _min_of_two(x: Tensor, other: Tensor) -> Tensor:
+    return _minimum(x, other)
+
+
+max = public("flow tensor", "max")(overloaded("max", _max_of_all, _max_along, _max_of_two))
+min = public("flow tensor", "min")(overloaded("min", _min_of_all, _min_along, _min_of_two))

@@ -1,0 +1,313 @@
+"""Shape functions in the forms that people write: `view(2, 3)` and `view((2, 3))`, `split`, `chunk`, `stack`, ..."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+from weft.core.errors import ArgumentError, IndexingError, ShapeError
+from weft.functional.creation import size_of
+from weft.functional.table import calling, public
+from weft.ops.shape import dim_of, resolve
+from weft.tensor.tensor import Size, Tensor
+
+_reshape, _view, _permute, _transpose, _expand, _narrow, _select, _unsqueeze, _cat = map(
+    calling, ["reshape", "view", "permute", "transpose", "expand", "narrow", "select", "unsqueeze", "cat"]
+)
+
+
+@public("flow tensor")
+def reshape(x: Tensor, *shape: Any) -> Tensor:
+    """x in another shape, sharing memory where strides allow; -1 stands for what is left.
+
+    >>> flow.arange(6).reshape(3, -1).tolist()
+    [[0, 1], [2, 3], [4, 5]]
+    """
+    return _reshape(x, size_of("reshape", shape))
+
+
+@public("flow tensor")
+def view(x: Tensor, *shape: Any) -> Tensor:
+    """x in another shape, sharing memory; -1 stands for what is left.
+
+    >>> flow.arange(6).view(2, 3).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    return _view(x, size_of("view", shape))
+
+
+@public("tensor")
+def reshape_as(x: Tensor, other: Tensor) -> Tensor:
+    """x in the other's shape."""
+    return _reshape(x, tuple(other.shape))
+
+
+@public("tensor")
+def view_as(x: Tensor, other: Tensor) -> Tensor:
+    """x in the other's shape, sharing memory."""
+    return _view(x, tuple(other.shape))
+
+
+@public("flow tensor")
+def permute(x: Tensor, *dims: Any) -> Tensor:
+    """x with its dimensions in another order.
+
+    >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
+    weft.Size([4, 2, 3])
+    """
+    order = size_of("permute", dims)
+    n = x.ndim
+    if sorted(d % n if -n <= d < n else d for d in order) != list(range(n)):
+        raise IndexingError(f"permute(): {list(order)} must name each of the {n} dimensions once")
+    return _permute(x, order)
+
+
+@public("flow tensor")
+def expand(x: Tensor, *shape: Any) -> Tensor:
+    """x seen as a larger shape, without copying; -1 keeps a dimension.
+
+    >>> flow.tensor([[1.], [2.]]).expand(2, 3).tolist()
+    [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
+    """
+    return _expand(x, size_of("expand", shape))
+
+
+@public("flow tensor")
+def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
+    """x seen as a larger shape, without copying."""
+    return _expand(x, tuple(shape))
+
+
+@public("tensor")
+def expand_as(x: Tensor, other: Tensor) -> Tensor:
+    """x seen as the other's shape, without copying."""
+    return _expand(x, tuple(other.shape))
+
+
+@public("flow")
+def broadcast_shapes(*shapes: Sequence[int]) -> Size:
+    """The shape that tensors of these shapes broadcast to together.
+
+    >>> flow.broadcast_shapes((2, 1), (3,))
+    weft.Size([2, 3])
+    """
+    ndim = max(map(len, shapes), default=0)
+    full = [1] * ndim
+    for shape in shapes:
+        for i, n in enumerate(shape, ndim - len(shape)):
+            if n != 1 and full[i] not in (1, n):
+                raise ShapeError(
+                    f"shapes {', '.join(map(str, map(list, shapes)))} don't broadcast: {full[i]} meets {n}"
+                )
+            full[i] = n if full[i] == 1 else full[i]
+    return Size(full)
+
+
+@public("flow")
+def broadcast_tensors(*tensors: Tensor) -> list[Tensor]:
+    """The tensors, each seen in the shape that they broadcast to together."""
+    given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+    shape = broadcast_shapes(*(tuple(t.shape) for t in given))
+    return [_expand(t, tuple(shape)) for t in given]
+
+
+@public("flow tensor")
+def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """x with a run of dimensions made one.
+
+    >>> flow.ones(2, 3, 4).flatten(1).shape
+    weft.Size([2, 12])
+    """
+    shape = tuple(x.shape)
+    if not shape:
+        return _reshape(x, (1,))
+    first, last = dim_of(start_dim, len(shape)), dim_of(end_dim, len(shape))
+    if first > last:
+        raise ShapeError(f"flatten(): start_dim={start_dim} comes after end_dim={end_dim} in shape {list(shape)}")
+    merged = 1
+    for n in shape[first : last + 1]:
+        merged *= n
+    return _reshape(x, (*shape[:first], merged, *shape[last + 1 :]))
+
+
+@public("flow tensor")
+def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """x with a dimension divided into several; one of them may be -1."""
+    shape, d = tuple(x.shape), dim_of(dim, x.ndim)
+    return _reshape(x, (*shape[:d], *resolve((shape[d],), tuple(sizes)), *shape[d + 1 :]))
+
+
+@public("flow tensor")
+def t(x: Tensor) -> Tensor:
+    """The transpose of a matrix; a vector is its own."""
+    if x.ndim > 2:
+        raise ShapeError(f"t() transposes matrices, and this has shape {list(x.shape)}: write x.transpose(-2, -1)")
+    return x if x.ndim < 2 else _transpose(x, 0, 1)
+
+
+def transposed(x: Tensor) -> Tensor:
+    """x with its dimensions in the reverse order."""
+    return x if x.ndim < 2 else _permute(x, tuple(reversed(range(x.ndim))))
+
+
+def matrix_transposed(x: Tensor) -> Tensor:
+    """x with its last two dimensions exchanged."""
+    if x.ndim < 2:
+        raise ShapeError(f"mT exchanges the last two dimensions; this tensor has shape {list(x.shape)}")
+    return _transpose(x, -2, -1)
+
+
+@public("flow tensor")
+def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """x with some dimensions moved elsewhere, the others in their order."""
+    n = x.ndim
+    src = [dim_of(d, n) for d in ([source] if isinstance(source, int) else source)]
+    dst = [dim_of(d, n) for d in ([destination] if isinstance(destination, int) else destination)]
+    if len(src) != len(dst) or len(set(src)) != len(src) or len(set(dst)) != len(dst):
+        raise IndexingError(f"movedim(): {source} to {destination}: as many, and each dimension once")
+    rest = iter(d for d in range(n) if d not in src)
+    return _permute(x, tuple(src[dst.index(i)] if i in dst else next(rest) for i in range(n)))
+
+
+@public("flow tensor")
+def split(x: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
+
+    >>> [p.tolist() for p in flow.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
+    """
+    d = dim_of(dim, x.ndim)
+    whole = x.shape[d]
+    if isinstance(split_size, int):
+        if split_size <= 0:
+            raise ArgumentError(f"split(): parts of size {split_size}; a size is at least 1")
+        sizes = [min(split_size, whole - at) for at in range(0, whole, split_size)] or [0]
+    else:
+        sizes = list(split_size)
+        if sum(sizes) != whole:
+            raise ShapeError(
+                f"split(): the sizes {sizes} make {sum(sizes)}, but dimension {d} of {list(x.shape)} has {whole}"
+            )
+    parts, at = [], 0
+    for size in sizes:
+        parts.append(_narrow(x, d, at, size))
+        at += size
+    return tuple(parts)
+
+
+@public("flow tensor")
+def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of at most so many parts along a dimension, all of one size but the last.
+
+    >>> [p.tolist() for p in flow.arange(5).chunk(3)]
+    [[0, 1], [2, 3], [4]]
+    """
+    if chunks < 1:
+        raise ArgumentError(f"chunk(): {chunks} parts; there must be at least one")
+    size = x.shape[dim_of(dim, x.ndim)]
+    if size == 0:
+        return (x,) * chunks
+    return split(x, -(-size // chunks), dim)
+
+
+@public("flow tensor")
+def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of parts along a dimension: so many balanced ones, or cut at these places."""
+    n = x.shape[dim_of(dim, x.ndim)]
+    if isinstance(indices_or_sections, int):
+        base, longer = divmod(n, indices_or_sections)
+        return split(x, [base + (i < longer) for i in range(indices_or_sections)], dim)
+    cuts = [0, *(min(i if i >= 0 else max(n + i, 0), n) for i in indices_or_sections), n]
+    return tuple(_narrow(x, dim, a, max(b - a, 0)) for a, b in itertools.pairwise(cuts))
+
+
+@public("flow tensor")
+def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of every slice along a dimension, which goes away.
+
+    >>> [row.tolist() for row in flow.tensor([[1, 2], [3, 4]]).unbind()]
+    [[1, 2], [3, 4]]
+    """
+    d = dim_of(dim, x.ndim)
+    return tuple(_select(x, d, i) for i in range(x.shape[d]))
+
+
+@public("flow")
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """The tensors side by side along a new dimension.
+
+    >>> flow.stack([flow.ones(2), flow.zeros(2)]).tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+    if not tensors:
+        raise ArgumentError("stack(): no tensors were given")
+    d = dim_of(dim, tensors[0].ndim + 1)
+    return _cat([_unsqueeze(x, d) for x in tensors], d)
+
+
+@public("flow tensor")
+def repeat(x: Tensor, *sizes: Any) -> Tensor:
+    """Copies of x laid side by side, so many along each dimension.
+
+    >>> flow.tensor([1, 2]).repeat(2, 2).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+    counts = size_of("repeat", sizes)
+    shape = (1,) * (len(counts) - x.ndim) + tuple(x.shape)
+    if len(counts) < x.ndim:
+        raise ShapeError(f"repeat{counts}: a count for each dimension of {list(x.shape)}, and maybe more in front")
+    y = _reshape(x, tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair))
+    y = _expand(y, tuple(n for pair in zip(counts, shape, strict=True) for n in pair))
+    return _reshape(y, tuple(c * n for c, n in zip(counts, shape, strict=True)))
+
+
+@public("flow tensor")
+def tile(x: Tensor, *dims: Any) -> Tensor:
+    """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
+    counts = size_of("tile", dims)
+    return repeat(x, (1,) * (x.ndim - len(counts)) + counts)
+
+
+def _at_least(ndim: int) -> Any:
+    def raised(*tensors: Any) -> Any:
+        given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+        shaped = tuple(x if x.ndim >= ndim else _reshape(x, _LIFTED[ndim](tuple(x.shape))) for x in given)
+        return shaped[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else shaped
+
+    raised.__name__ = raised.__qualname__ = f"atleast_{ndim}d"
+    raised.__doc__ = f"The tensors with at least {ndim} dimension{'s' * (ndim > 1)}."
+    return public("flow")(raised)
+
+
+_LIFTED: dict[int, Any] = {
+    1: lambda s: s or (1,),
+    2: lambda s: (1,) * (2 - len(s)) + s,
+    3: lambda s: (1, 1, 1) if not s else (1, s[0], 1) if len(s) == 1 else (*s, 1),
+}
+atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
+
+
+@public("flow")
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors side by side: along the second dimension, vectors along their only one."""
+    lifted = [atleast_1d(x) for x in tensors]
+    return _cat(lifted, 0 if lifted[0].ndim == 1 else 1)
+
+
+@public("flow")
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors one below the other."""
+    return _cat([atleast_2d(x) for x in tensors], 0)
+
+
+@public("flow")
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors one behind the other, along the third dimension."""
+    return _cat([atleast_3d(x) for x in tensors], 2)
+
+
+@public("flow")
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors side by side, vectors as columns."""
+    return _cat([_reshape(x, (-1, 1)) if x.ndim <= 1 else x for x in tensors], 1)

@@ -1,0 +1,100 @@
+"""Overloads: several signatures under one name, tried in order. No match tells what was given and what is accepted."""
+
+from __future__ import annotations
+
+import functools
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from weft.core.errors import ArgumentError
+from weft.ops.declaration import OPERAND_KINDS, Param
+from weft.ops.explain import accepts, describe
+
+Function = Callable[..., Any]
+
+
+class Signature:
+    """One way to call a function: its parameters, as they are annotated."""
+
+    def __init__(self, f: Function) -> None:
+        self.f = f
+        parameters = list(inspect.signature(f).parameters.values())
+        rest = [p for p in parameters if p.kind is p.VAR_POSITIONAL]
+        self.open = bool(rest)
+        self.params = tuple(
+            Param(p.name, OPERAND_KINDS.get(str(p.annotation), "attribute"), _text(p.annotation), p.default,
+                  p.kind is p.KEYWORD_ONLY)
+            for p in parameters if p.kind is not p.VAR_POSITIONAL
+        )  # fmt: skip
+        self.positional = tuple(p for p in self.params if not p.keyword_only)
+        self.by_name = {p.name: p for p in self.params}
+
+    def refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
+        """Why these arguments don't fit; None if they do."""
+        if len(args) > len(self.positional) and not self.open:
+            return f"takes {len(self.positional)} positional arguments but {len(args)} were given"
+        for p, value in zip(self.positional, args, strict=False):
+            if p.name in kwargs:
+                return f"got several values for argument '{p.name}'"
+            if not accepts(p, value):
+                return _wrong(p, value)
+        for name, value in kwargs.items():
+            p = self.by_name.get(name)
+            if p is None:
+                return f"got an unexpected argument '{name}'"
+            if not accepts(p, value):
+                return _wrong(p, value)
+        for p in self.params[len(args) :] if len(args) <= len(self.positional) else ():
+            if p.required and p.name not in kwargs:
+                return f"missing required argument '{p.name}'"
+        return None
+
+    def text(self, name: str) -> str:
+        parts, starred = [], False
+        for p in self.params:
+            if p.keyword_only and not starred:
+                starred = True
+                parts.append("*")
+            parts.append(f"{p.name}: {p.type}" + ("" if p.required else f" = {p.default!r}"))
+        return f"{name}({', '.join(parts)})"
+
+
+def _text(annotation: Any) -> str:
+    return "Any" if annotation is inspect.Parameter.empty else str(annotation)
+
+
+def _wrong(p: Param, value: Any) -> str:
+    wanted = {"tensor": "tensor", "operand": "tensor or number", "optional": "tensor or None"}.get(p.kind)
+    wanted = wanted or ("a sequence of tensors" if p.kind == "tensors" else p.type)
+    return f"argument '{p.name}' must be {wanted}, not {type(value).__name__}"
+
+
+def overloaded(name: str, *functions: Function) -> Function:
+    """One function out of several: the first whose signature fits the arguments is called."""
+    signatures = tuple(Signature(f) for f in functions)
+
+    @functools.wraps(functions[0])
+    def dispatch(*args: Any, **kwargs: Any) -> Any:
+        for s in signatures:
+            if s.refusal(args, kwargs) is None:
+                return s.f(*args, **kwargs)
+        raise refused(name, signatures, args, kwargs)
+
+    dispatch.__name__ = dispatch.__qualname__ = name
+    dispatch.__doc__ = functions[0].__doc__
+    dispatch.signatures = tuple(s.text(name) for s in signatures)  # type: ignore[attr-defined]
+    return dispatch
+
+
+def refused(
+    name: str, signatures: tuple[Signature, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
+) -> ArgumentError:
+    """The error of a call that fits no signature."""
+    given = [*map(describe, args), *(f"{k}={describe(v)}" for k, v in kwargs.items())]
+    lines = [f"{name}({', '.join(given)}): no signature takes these arguments; there are"]
+    lines += [f"  {s.text(name)}\n      {s.refusal(args, kwargs)}" for s in signatures]
+    if len(signatures) == 1:
+        lines = [f"{name}(): {signatures[0].refusal(args, kwargs)}", f"  given: {name}({', '.join(given)})",
+                 f"  accepted: {signatures[0].text(name)}"]  # fmt: skip
+    return ArgumentError("\n".join(lines))

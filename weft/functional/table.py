@@ -1,0 +1,117 @@
+"""The one table of public names: what `flow`, `flow._C`, `nn.functional` and `Tensor` call, by name.
+
+An op whose declared signature is the public one stands here as its own entry: nothing lies between. Where the two
+differ, a small adapter, marked `@public`, stands in its place. An op is public in `flow` and in `Tensor` where PyTorch
+has its name there, or where OneFlow had it; in `flow._C` always.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import torch
+
+from weft.autograd.inplace import in_place
+from weft.core.dispatch import hooks
+from weft.core.errors import ArgumentError
+from weft.functional import names
+from weft.ops import OPS
+from weft.ops.declaration import Op
+from weft.tensor.tensor import Tensor
+
+Function = Callable[..., Any]
+ADAPTERS: Final[dict[str, dict[str, Function]]] = {"flow": {}, "tensor": {}, "neural": {}}
+
+
+def public(where: str, name: str = "") -> Callable[[Function], Function]:
+    """Mark an adapter: its places among flow, tensor and neural, and its names where they aren't its own."""
+
+    def mark(f: Function) -> Function:
+        for place in where.split():
+            for n in (name or f.__name__).split():
+                assert n not in ADAPTERS[place], f"{n} has two adapters in {place}"
+                ADAPTERS[place][n] = f
+        if not f.__doc__ and f.__name__ in OPS:
+            f.__doc__ = OPS[f.__name__].__doc__
+        return f
+
+    return mark
+
+
+def entry(op: Op) -> Function:
+    """The function made for an op, so that a public name costs no more than the op itself."""
+    if getattr(op.entry, "__self__", None) is op:
+        op.entry = hooks.road(op)
+    return op.entry
+
+
+def calling(name: str) -> Function:
+    """The entry of a declared op, by name."""
+    return entry(OPS[name])
+
+
+def overwriting(op: Op) -> Function:
+    """`name_`: the op into the memory of its first operand."""
+    bind, n = op.bind, len(op.params)
+
+    def overwrite(*args: Any, **kwargs: Any) -> Tensor:
+        if kwargs or len(args) != n:
+            try:
+                args = bind(args, kwargs)
+            except TypeError as wrong:
+                raise ArgumentError(str(wrong).replace(f"{op.name}()", f"{op.name}_()")) from None
+        return in_place(op, args)
+
+    overwrite.__name__ = overwrite.__qualname__ = f"{op.name}_"
+    overwrite.__doc__ = f"`{op.name}`, into the memory of its first operand."
+    return overwrite
+
+
+def with_inplace(op: Op) -> Function:
+    """nn.functional's form of an op that can overwrite: `inplace=False` behind its own arguments."""
+    run, bind = entry(op), op.bind
+
+    def choose(*args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
+        if not inplace and len(args) <= len(op.params):
+            return run(*args, **kwargs)
+        if len(args) == len(op.params) + 1:
+            *args, inplace = args  # type: ignore[assignment]
+        return in_place(op, bind(tuple(args), kwargs)) if inplace else run(*args, **kwargs)
+
+    choose.__name__ = choose.__qualname__ = op.name
+    choose.__doc__ = op.__doc__
+    return choose
+
+
+def lookup(place: str, name: str) -> Function | None:
+    """What a public name stands for in a place; None where there is no such name."""
+    name = names.ALIASES.get(name, name)
+    found = ADAPTERS[place].get(name)
+    if found is not None:
+        return found
+    op = OPS.get(name)
+    if op is not None and not op.conversion:
+        return with_inplace(op) if place == "neural" and op.inplace_kernel is not None else entry(op)
+    op = OPS.get(name.removesuffix("_"))
+    if name.endswith("_") and op is not None and (op.inplace_kernel is not None or op.name in names.OVERWRITING):
+        return overwriting(op)
+    return None
+
+
+def listed(place: str) -> Iterator[tuple[str, Function]]:
+    """Every public name of a place, with what it stands for."""
+    shown = _SHOWN[place]
+    candidates = [*ADAPTERS[place], *OPS, *(f"{n}_" for n in OPS), *names.ALIASES]
+    for name in dict.fromkeys(candidates):
+        if name in ADAPTERS[place] or shown(name):
+            found = lookup(place, name)
+            if found is not None:
+                yield name, found
+
+
+_SHOWN: Final[dict[str, Callable[[str], bool]]] = {
+    "flow": lambda name: name in names.FLOW or hasattr(torch, name),
+    "tensor": lambda name: name in names.TENSOR or hasattr(torch.Tensor, name),
+    "neural": lambda name: name in names.NEURAL,
+}
