@@ -9,7 +9,7 @@ from torch import Tensor
 
 from weft.ops.broadcast import fit
 from weft.ops.declaration import Size, op
-from weft.ops.elementwise import add, mul, neg, sub
+from weft.ops.elementwise import add, mul, neg, rsqrt, square, sub
 from weft.ops.reduce import mean as mean_of
 from weft.ops.reduce import sum as sum_of
 from weft.ops.shape import axes
@@ -79,7 +79,7 @@ def _(rand):
 def layer_norm_grad(
     dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, normalized_shape: Size, wanted: Size
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of layer_norm's x, weight and bias; those that are not needed are zero."""
+    """The gradients of layer_norm's x, weight and bias; those that are not wanted are zero."""
     # the kernel takes a bias only to know whether there is one
     grads = aten.native_layer_norm_backward(
         dy, x, tuple(normalized_shape), mean, rstd, weight, weight, [bool(n) for n in wanted]
@@ -100,7 +100,9 @@ layer_norm_grad.linear = (("dy",),)
 @layer_norm_grad.grad
 def _(ddx, ddw, ddb, dy, x, mean, rstd, weight, normalized_shape, wanted):
     hat = mul(sub(x, mean), rstd)
-    return _second(ddx, ddw, ddb, dy, hat, rstd, weight, normalized_shape, wanted, True)
+    # mean and rstd are functions of x: their share of the gradient is x's
+    d_dy, d_x, d_w = _second(ddx, ddw, ddb, dy, hat, rstd, weight, normalized_shape, wanted, True)
+    return d_dy, d_x, None, None, d_w
 
 
 @layer_norm_grad.samples
@@ -151,33 +153,36 @@ def _second(a, b, c, dy, hat, rstd, weight, normalized, wanted, centred):
         d_dy = mul(b, hat) if d_dy is None else add(d_dy, mul(b, hat))
     if centred and wanted[2]:
         d_dy = fit(c, tuple(dy.shape)) if d_dy is None else add(d_dy, c)
-    return (d_dy, d_x, None, None, d_w) if centred else (d_dy, d_x, None, d_w)
+    return d_dy, d_x, d_w
 
 
 # ---- rms_norm ----------------------------------------------------------------------------------------
 
 
-@op(returns="y | rstd")
+def _rstd(x: Tensor, normalized: Size, eps: float) -> Tensor:
+    return torch.rsqrt(x.square().mean(_dims(normalized), True) + eps)
+
+
+@op()
 def rms_norm(x: Tensor, normalized_shape: Size, weight: Tensor | None = None, eps: float = 1e-6) -> Tensor:
     """x divided by the root of its mean square over the last dimensions, times weight.
 
     >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
     [[1.0, -1.0]]
     """
-    rstd = torch.rsqrt(x.square().mean(_dims(normalized_shape), True) + eps)
-    y = x * rstd
-    return (y if weight is None else y * weight), rstd  # type: ignore[return-value]
+    y = x * _rstd(x, normalized_shape, eps)
+    return y if weight is None else y * weight
 
 
 @rms_norm.layout
 def _(x, normalized_shape, weight, eps):
-    whole, part, statistics = _terms(x, normalized_shape)
-    return f"{whole}, {part} -> {whole}, {statistics}"
+    whole, part, _ = _terms(x, normalized_shape)
+    return f"{whole}, {part} -> {whole}"
 
 
 @rms_norm.grad
-def _(dy, x, rstd, weight, normalized_shape, needs):
-    dx, dw = rms_norm_grad(dy, x, rstd, weight, normalized_shape, needs)
+def _(dy, x, weight, normalized_shape, eps, needs):
+    dx, dw = rms_norm_grad(dy, x, weight, normalized_shape, eps, needs)
     return dx if needs[0] else None, dw if needs[1] else None
 
 
@@ -189,9 +194,10 @@ def _(rand):
 
 @op(returns="dx dw")
 def rms_norm_grad(
-    dy: Tensor, x: Tensor, rstd: Tensor, weight: Tensor | None, normalized_shape: Size, wanted: Size
+    dy: Tensor, x: Tensor, weight: Tensor | None, normalized_shape: Size, eps: float, wanted: Size
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of rms_norm's x and weight; those that are not needed are zero."""
+    """The gradients of rms_norm's x and weight; those that are not wanted are zero."""
+    rstd = _rstd(x, normalized_shape, eps)
     hat = x * rstd
     dx = dw = None
     if wanted[0]:
@@ -203,23 +209,23 @@ def rms_norm_grad(
 
 
 @rms_norm_grad.layout
-def _(dy, x, rstd, weight, normalized_shape, wanted):
-    whole, part, statistics = _terms(x, normalized_shape)
+def _(dy, x, weight, normalized_shape, eps, wanted):
+    whole, part, _ = _terms(x, normalized_shape)
     outs = [term if n else "" for term, n in zip((whole, part), wanted, strict=True)]
-    return f"{whole}, {whole}, {statistics}, {part} -> {', '.join(outs)}"
+    return f"{whole}, {whole}, {part} -> {', '.join(outs)}"
 
 
 rms_norm_grad.linear = (("dy",),)
 
 
 @rms_norm_grad.grad
-def _(ddx, ddw, dy, x, rstd, weight, normalized_shape, wanted):
-    return _second(ddx, ddw, None, dy, mul(x, rstd), rstd, weight, normalized_shape, wanted, False)
+def _(ddx, ddw, dy, x, weight, normalized_shape, eps, wanted):
+    rstd = rsqrt(add(mean_of(square(x), _dims(normalized_shape), True), eps))
+    d_dy, d_x, d_w = _second(ddx, ddw, None, dy, mul(x, rstd), rstd, weight, normalized_shape, wanted, False)
+    return d_dy, d_x, d_w
 
 
 @rms_norm_grad.samples
 def _(rand):
-    x = rand(4, 6)
-    rstd = torch.rsqrt(x.square().mean(1, True) + 1e-6)
-    yield rand(4, 6), x, rstd, rand(6), (6,), (True, True)
-    yield rand(4, 6), x, rstd, None, (6,), (True, False)
+    yield rand(4, 6), rand(4, 6), rand(6), (6,), 1e-6, (True, True)
+    yield rand(4, 6), rand(4, 6), None, (6,), 1e-6, (True, False)

@@ -47,6 +47,13 @@ WITHOUT_SAMPLES = {
     "to_local": "boxing does it: tests/boxing, tests/interpreter",
     "from_local": "boxing does it: tests/boxing, tests/interpreter",
 }
+# operands that are functions of other operands: their share of the gradient is the others'
+BY_VALUE = {
+    "layer_norm_grad": ("mean", "rstd"),
+    "group_norm_grad": ("mean", "rstd"),
+    "batch_norm_grad": ("save_mean", "save_rstd"),
+    "attention_grad": ("out", "logsumexp"),
+}
 UNEVEN = (2, 3)  # ranks: samples have sizes that don't divide by all of them
 
 
@@ -154,8 +161,10 @@ def check_example(op: Op, flow: Any) -> None:
 
 def differentiable(op: Op, args: Args) -> list[int]:
     """The flattened operands whose gradients are compared: floating ones that the kernel doesn't overwrite."""
-    overwritten = written(op, args)
-    return [i for i, t in enumerate(tensors(op, args)) if t.is_floating_point() and i not in overwritten]
+    without = set(written(op, args))
+    counted = replaced(op, args, list(range(len(tensors(op, args)))))
+    without.update(counted[op.names.index(n)] for n in BY_VALUE.get(op.name, ()))
+    return [i for i, t in enumerate(tensors(op, args)) if t.is_floating_point() and i not in without]
 
 
 def of_truth(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], second: bool) -> Any:
@@ -166,7 +175,10 @@ def of_truth(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], seco
     try:
         outputs = run_kernel(op, replaced(op, args, leaves))
         ys, dys = _chosen(op, outputs, dys)
-        return _gradients(torch, ys, [leaves[i] for i in which], dys, second)
+        nothing = torch.stack([leaves[i].sum() * 0 for i in which]).sum()  # for outputs that no operand changes
+        return _gradients(
+            torch, [y if y.requires_grad else y + nothing for y in ys], [leaves[i] for i in which], dys, second
+        )
     except (RuntimeError, NotImplementedError):
         return None
 
@@ -187,12 +199,13 @@ def _keywords(op: Op, args: Args) -> dict[str, Any]:
 
 
 def _chosen(op: Op, outputs: Any, dys: list[Any]) -> tuple[list[Any], list[Any]]:
-    pairs = [
-        (y, d)
-        for y, d, ok in zip(outputs, dys, op.differentiable[: op.visible], strict=False)
-        if ok and y.requires_grad
-    ]
+    """The outputs that have gradients, with those that are given for them."""
+    pairs = [(y, d) for y, d, ok in zip(outputs, dys, op.differentiable, strict=False) if ok and _floating(y)]
     return [y for y, _ in pairs], [d for _, d in pairs]
+
+
+def _floating(y: Any) -> bool:
+    return bool(y.is_floating_point())
 
 
 def _gradients(library: Any, ys: list[Any], xs: list[Any], dys: list[Any], second: bool) -> Any:
@@ -228,7 +241,8 @@ def numeric(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], secon
         return sum(float((y * d).sum()) for y, d in zip(ys, weights, strict=True) if y.is_floating_point())
 
     found = []
-    for i in [*which, *(-1 - j for j in range(len(dys) if second else 0))]:
+    moved_dys = [j for j, ok in enumerate(op.differentiable[: op.visible]) if ok] if second else []
+    for i in [*which, *(-1 - j for j in moved_dys)]:
         target = given[i] if i >= 0 else dys[-1 - i]
         g = torch.zeros_like(target)
         for at in itertools.product(*map(range, target.shape)):

@@ -1,0 +1,107 @@
+"""Dropout: one kernel that draws its mask on local tensors; a product with a global mask on global ones, so that the
+layout doesn't change what is dropped.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.core.errors import ArgumentError
+from weft.core.random import generator
+from weft.core.sbp import broadcast
+from weft.ops.create import keep_mask
+from weft.ops.declaration import op
+from weft.ops.elementwise import mul
+
+
+def _check(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise ArgumentError(f"dropout: p is the probability of dropping an element, between 0 and 1; got {p}")
+
+
+@op(random=True, returns="y | mask")
+def dropout(x: Tensor, p: float = 0.5, train: bool = True) -> Tensor:
+    """x with each element dropped with probability p, and the others scaled by 1 / (1 - p); x itself if not training.
+
+    >>> flow.nn.functional.dropout(flow.ones(2), 1.).tolist()
+    [0.0, 0.0]
+    """
+    _check(p)
+    if not train or p == 0:
+        return x.clone(), x.new_ones(())  # type: ignore[return-value]
+    mask = torch.empty_like(x).bernoulli_(1.0 - p, generator=generator(x.device))
+    if p < 1:
+        mask.div_(1.0 - p)
+    return x * mask, mask  # type: ignore[return-value]
+
+
+@dropout.out
+def _(outs, x, p, train):
+    y, mask = outs
+    _check(p)
+    if not train or p == 0:
+        mask.fill_(1)
+        y.copy_(x)
+        return
+    mask.bernoulli_(1.0 - p, generator=generator(x.device))
+    if p < 1:
+        mask.div_(1.0 - p)
+    torch.mul(x, mask, out=y)
+
+
+@dropout.grad
+def _(dy, mask):
+    return mul(dy, mask)
+
+
+@dropout.instead
+def _(x: Any, p: float, train: bool) -> Any:
+    _check(p)
+    if not train or p == 0:
+        return x
+    # a mask belongs to the logical tensor: whole on every rank where x is a partial sum
+    where = tuple(broadcast if s.is_partial else s for s in x.sbp)
+    return mul(x, keep_mask(tuple(x.shape), p, x.dtype, None, x.placement, where))
+
+
+@dropout.samples
+def _(rand):
+    yield rand(4, 6), 0.5
+    yield rand(4, 6), 0.3, False
+    yield rand(4, 6), 1.0
+
+
+@op(random=True, returns="y*")
+def bernoulli(x: Tensor) -> Tensor:
+    """1 with probability x, else 0, element by element.
+
+    >>> flow.bernoulli(flow.tensor([0., 1.])).tolist()
+    [0.0, 1.0]
+    """
+    return torch.bernoulli(x, generator=generator(x.device))
+
+
+@bernoulli.samples
+def _(rand):
+    yield rand(4, 6).sigmoid()
+
+
+@op(random=True, returns="y*")
+def multinomial(x: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
+    """Draws of indices, with probabilities in proportion to x's last dimension.
+
+    >>> flow.multinomial(flow.tensor([0., 3., 0.]), 1).tolist()
+    [1]
+    """
+    if x.device.type == "meta":
+        return x.new_empty((*x.shape[:-1], num_samples), dtype=torch.int64)
+    return torch.multinomial(x, num_samples, replacement, generator=generator(x.device))
+
+
+@multinomial.samples
+def _(rand):
+    yield rand(4, 6).sigmoid(), 2
+    yield rand(6).sigmoid(), 20, True

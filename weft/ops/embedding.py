@@ -1,0 +1,136 @@
+"""Rows of a table by index. A table split over its rows gives partial sums: each rank knows which rows it holds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.core.errors import IndexingError
+from weft.core.sbp import broadcast, partial_sum, split
+from weft.ops import notation
+from weft.ops.copies import masked_fill
+from weft.ops.declaration import op
+from weft.ops.elementwise import eq
+from weft.ops.notation import Rule
+from weft.ops.shape import axes, unsqueeze
+
+aten = torch.ops.aten
+
+
+def out_of_range(what: str, ids: Tensor, rows: int) -> IndexingError | None:
+    """The error for the first index outside of [0, rows), if there is one."""
+    if ids.numel() == 0 or ids.device.type == "meta":
+        return None
+    low, high = (int(v) for v in torch.aminmax(ids))
+    if low >= 0 and high < rows:
+        return None
+    worst = high if high >= rows else low
+    place = (ids == worst).nonzero()[0].tolist()
+    return IndexingError(
+        f"{what}: index {worst}, at position {place}, is out of range: there are {rows} rows, 0 to {rows - 1}"
+    )
+
+
+@op(linear="weight")
+def embedding(weight: Tensor, ids: Tensor, padding_idx: int | None = None) -> Tensor:
+    """The rows of weight that ids name. The row padding_idx gets no gradient.
+
+    >>> flow._C.embedding(flow.tensor([[1., 2.], [3., 4.]]), flow.tensor([1, 0])).tolist()
+    [[3.0, 4.0], [1.0, 2.0]]
+    """
+    try:
+        return aten.embedding(weight, ids, -1 if padding_idx is None else padding_idx)
+    except IndexError as error:
+        raise out_of_range("embedding", ids, weight.shape[0]) or error from None
+
+
+@embedding.layout
+def _(weight, ids, padding_idx):
+    at = " ".join(axes(len(ids)))
+    return f"v@ d, {at} -> {at} d"
+
+
+@embedding.out
+def _(y, weight, ids, padding_idx):
+    try:
+        torch.index_select(weight, 0, ids.reshape(-1), out=y.view(-1, weight.shape[1]))
+    except IndexError as error:
+        raise out_of_range("embedding", ids, weight.shape[0]) or error from None
+
+
+@embedding.ranked
+def _(where, weight, ids, padding_idx):
+    start, stop = where.inputs[0][0]
+    wrong = out_of_range("embedding", ids, where.input_shapes[0][0])
+    if wrong is not None:
+        raise wrong
+    if start == stop:
+        return weight.new_zeros((*ids.shape, weight.shape[1]))
+    elsewhere = (ids < start) | (ids >= stop)
+    return aten.embedding(weight, (ids - start).masked_fill_(elsewhere, 0)).masked_fill_(elsewhere.unsqueeze(-1), 0)
+
+
+@embedding.grad
+def _(dy, weight_shape, ids, padding_idx):
+    return embedding_weight_grad(dy, ids, weight_shape[0], padding_idx), None
+
+
+@embedding.samples
+def _(rand):
+    ids = torch.tensor([[0, 4, 4], [2, 1, 3]])
+    yield rand(5, 6), ids
+    yield rand(5, 6), ids, 4
+    yield rand(5, 6), ids[0]
+
+
+@op(returns="dw")
+def embedding_weight_grad(dy: Tensor, ids: Tensor, rows: int, padding_idx: int | None = None) -> Tensor:
+    """The gradient of an embedding's table: rows of dy added up by index.
+
+    >>> flow._C.embedding_weight_grad(flow.ones(2, 1), flow.tensor([1, 1]), 3).tolist()
+    [[0.0], [2.0], [0.0]]
+    """
+    return aten.embedding_dense_backward(dy, ids, rows, -1 if padding_idx is None else padding_idx, False)
+
+
+@embedding_weight_grad.layout
+def _(dy, ids, rows, padding_idx):
+    at = " ".join(axes(len(ids)))
+    return (
+        *notation.rules(f"{at} d, {at} -> v! d", (dy, ids), ((rows, dy[-1]),)),
+        Rule((partial_sum, broadcast), (partial_sum,)),
+        Rule((broadcast, broadcast), (split(0),), ranked=True),
+    )
+
+
+@embedding_weight_grad.out
+def _(dw, dy, ids, rows, padding_idx):
+    dw.zero_()
+    if padding_idx is not None:
+        dy = dy.masked_fill((ids == padding_idx).unsqueeze(-1), 0)
+    dw.index_add_(0, ids.reshape(-1), dy.reshape(-1, dy.shape[-1]))
+
+
+@embedding_weight_grad.ranked
+def _(where, dy, ids, rows, padding_idx):
+    start, stop = where.outputs[0][0]
+    dw = dy.new_zeros((stop - start, dy.shape[-1]))
+    mine = (ids >= start) & (ids < stop)
+    if padding_idx is not None:
+        mine &= ids != padding_idx
+    return dw.index_add_(0, ids[mine] - start, dy[mine])
+
+
+@embedding_weight_grad.grad
+def _(ddw, ids, padding_idx):
+    picked: Any = embedding(ddw, ids)
+    return picked if padding_idx is None else masked_fill(picked, unsqueeze(eq(ids, padding_idx), -1), 0.0), None
+
+
+@embedding_weight_grad.samples
+def _(rand):
+    ids = torch.tensor([[0, 4, 4], [2, 1, 3]])
+    yield rand(2, 3, 6), ids, 5
+    yield rand(2, 3, 6), ids, 5, 4
