@@ -47,8 +47,11 @@ WITHOUT_SAMPLES = {
     "to_local": "boxing does it: tests/boxing, tests/interpreter",
     "from_local": "boxing does it: tests/boxing, tests/interpreter",
 }
-# operands that are functions of other operands: their share of the gradient is the others'
+# operands that are functions of other operands, whose gradient includes theirs, or constants by definition
 BY_VALUE = {
+    "cross_entropy": ("weight",),
+    "cross_entropy_grad": ("weight", "count"),
+    "nll_loss": ("weight",),
     "layer_norm_grad": ("mean", "rstd"),
     "group_norm_grad": ("mean", "rstd"),
     "batch_norm_grad": ("save_mean", "save_rstd"),
