@@ -18,6 +18,7 @@ from weft.ops.declaration import Op
 from weft.ops.explain import explain, signature
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor
+from weft.vm.dependency import alias
 
 
 def make_entry(op: Op) -> Callable[..., Any]:
@@ -27,7 +28,7 @@ def make_entry(op: Op) -> Callable[..., Any]:
     source = _source(op)
     space: dict[str, Any] = {
         "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call, "record": record,
-        "kernel": op.kernel, "explain": explain, "next_sequence": next_sequence,
+        "kernel": op.kernel, "alias": alias, "explain": explain, "next_sequence": next_sequence,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
     exec(compile(source, f"<weft entry of {op.name}>", "exec"), space)
@@ -89,11 +90,13 @@ def _source(op: Op) -> str:
     lines.append(f"                raise explain(op, cause, ({', '.join(names)},)) from cause")
     for j in range(op.visible):
         lines.append(f"            y{j} = new(Tensor)")
-        lines.append(f"            y{j}.blob = b{j} = new(Blob)")
-        lines.append(f"            b{j}.now = b{j}.data = r{j}")
-        lines.append(f"            b{j}.access = None")
-        if op.view:
+        if not op.view:
+            lines.append(f"            y{j}.blob = b{j} = new(Blob)")
+            lines.append(f"            b{j}.now = b{j}.data = r{j}")
+            lines.append(f"            b{j}.access = None")
+        else:
             base = op.params[op.operands[0]].name
+            lines.append(f"            y{j}.blob = b{j} = alias({base}.blob, r{j})")
             attributes = ", ".join(n for i, n in enumerate(names) if i != op.operands[0])
             lines.append(f"            y{j}._view_of = ({base}, op, ({attributes}{',' if attributes else ''}))")
     if op.vjp is not None and any(op.differentiable[: op.visible]):

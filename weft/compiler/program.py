@@ -24,6 +24,10 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 
 
+SMALL = 1 << 16  # bytes
+FORM_ONLY = ("ones_like", "zeros_like", "full_like")  # the operand's form is all that they read
+
+
 class Program:
     """One chain on one rank.
 
@@ -48,6 +52,7 @@ class Program:
         for i, n in enumerate(nodes):
             for v in n.operands():
                 self.last_read[v] = i
+        self.constant = self._constants()
         self.root = self._roots()
         self.buckets = collective.buckets(self)
         self.memory, self.blocks = self._plan()
@@ -60,18 +65,41 @@ class Program:
     def bytes(self, v: Value) -> int:
         return math.prod(self.shape(v)) * v.dtype.itemsize
 
+    def stand_in(self, v: Value) -> torch.Tensor:
+        """A tensor of a value's form, for those who read no more."""
+        return torch.empty(self.shape(v), dtype=v.dtype.torch)
+
     def _roots(self) -> dict[Value, Value]:
         """For a value that only looks at another's memory: whose memory it is."""
         root: dict[Value, Value] = {}
         for n in self.nodes:
+            if n in self.constant:
+                continue
             looks = n.op in OPS and OPS[n.op].view or n.op == "boxing" and collective.aliases(n, self.rank)
             if looks and isinstance(n.args[0], Value):
                 for v in n.outputs:
                     root[v] = root.get(n.args[0], n.args[0])
         return root
 
+    def _constants(self) -> set[Node]:
+        """Nodes whose value depends on nothing that varies, and is small: computed once, when the chain is bound."""
+        found: set[Node] = set()
+        known: set[Value] = set()
+        for n in self.nodes:
+            if n.op not in OPS or len(n.outputs) != 1 or self.exports.get(n.outputs[0]):
+                continue
+            op = OPS[n.op]
+            if op.random or op.writes or op.keywords or (self.bytes(n.outputs[0]) > SMALL and not op.view):
+                continue
+            if n.op in FORM_ONLY or all(v in known for v in n.operands()):
+                found.add(n)
+                known.update(n.outputs)
+        return found
+
     def planned(self, node: Node) -> bool:
         """Whether the node's outputs get memory of the arena: it has a kernel that writes where it is told to."""
+        if node in self.constant:
+            return False
         if node.op == "boxing":
             return node not in self.crossings and collective.writes_into(node, self.rank)
         return node.op in OPS and OPS[node.op].out_kernel is not None and not node.ranked and not OPS[node.op].random
@@ -208,6 +236,12 @@ class Writer:
     def call(self, n: Node) -> None:
         op = OPS[n.op]
         args, kernel, cut = self.local(n)
+        if n in self.program.constant:
+            held = [
+                self.program.stand_in(a) if n.op in FORM_ONLY and isinstance(a, Value) else self.known(a) for a in args
+            ]
+            self.static[n.outputs[0]] = kernel(*held)
+            return
         if op.view and self.is_static(n.args[0]):
             made = kernel(*[self.static[a] if isinstance(a, Value) else a for a in args])
             if made.untyped_storage().data_ptr() == self.static[n.args[0]].untyped_storage().data_ptr():
@@ -217,6 +251,8 @@ class Writer:
             return
         outs = [self.memory_for(v) for v in n.outputs]
         if self.program.planned(n) and all(o is not None for o in outs):
+            if op.prepare is not None and all(map(self.is_static, n.args)) and self.prepared(n, op, args, outs):
+                return
             names = [self.name(v.name, o) for v, o in zip(n.outputs, outs, strict=True)]
             target = names[0] if len(names) == 1 else f"({', '.join(names)})"
             function = self.name(f"{n.op}_out", op.out_kernel)
@@ -230,6 +266,34 @@ class Writer:
             text = self.run.drawn(self, n, text, cut)
         targets = [self.variable(v) for v in n.outputs]
         self.lines.append(f"{', '.join(targets)} = {text}" if targets else text)
+
+    def prepared(self, n: Node, op: Any, args: tuple[Any, ...], outs: list[torch.Tensor | None]) -> bool:
+        """Emit the very call that the op makes for this memory, with its views taken now."""
+        found = op.prepare(*outs, *[self.known(a) for a in args])
+        if found is None:
+            return False
+        function, positional, keywords = found
+        parts = [self.literal(f"{n.name}_{i}", a) for i, a in enumerate(positional)]
+        parts += [f"{k}={self.literal(n.outputs[0].name, a)}" for k, a in keywords.items()]
+        self.lines.append(f"{self.name(getattr(function, '__name__', n.op), function)}({', '.join(parts)})")
+        for v, o in zip(n.outputs, outs, strict=True):
+            assert o is not None
+            self.static[v] = o
+        return True
+
+    def known(self, a: Any) -> Any:
+        if isinstance(a, Value):
+            return self.static[a]
+        return [self.known(v) for v in a] if isinstance(a, tuple) and any(isinstance(v, Value) for v in a) else a
+
+    def literal(self, hint: str, a: Any) -> str:
+        """A tensor under the name of the value that it is; anything else as an argument."""
+        if not isinstance(a, torch.Tensor):
+            return self.expression(a)
+        for v, t in self.static.items():
+            if t is a:
+                return self.name(v.name, a)
+        return self.name(hint, a)
 
     def variable(self, v: Value) -> str:
         name = self.name(v.name, object())  # reserves it

@@ -193,17 +193,21 @@ class Compiled:
     ) -> None:  # fmt: skip
         self.lowered, self.running, self.form, self.outputs = lowered, running, form, outputs
         self.examples, self.optimizers, self.numbers, self.made = examples, optimizers, numbers, made
+        self.quick = [_quick(t) for _, t in examples]
         written = {v for n in lowered.job.nodes for v in passes.dead_code.written(n)}
-        self.writes = [b for v, b in running.variables.items() if v in written]
-        self.reads = [b for v, b in running.variables.items() if v not in written]
+        # one of them stands for all: they share a record of who reads and writes
+        self.writes = running.together([b for v, b in running.variables.items() if v in written])
+        self.reads = running.together([b for v, b in running.variables.items() if v not in written])
         rank = running.rank.index
         self.forms = [(v, v.spec.local_shape(rank) if v.spec is not None else v.shape) for v in made]
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        given = tree.form((args, kwargs))
-        if given != self.form:
-            raise GraphError(self._mismatch(given))
-        inputs = [_blob(t) for _, t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
+        inputs = self._inputs(args) if not kwargs else None
+        if inputs is None:
+            given = tree.form((args, kwargs))
+            if given != self.form:
+                raise GraphError(self._mismatch(given))
+            inputs = [_blob(t) for _, t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
         blobs, tensors = [], []
         for v, shape in self.forms:
             data = torch.empty(shape, dtype=v.dtype.torch)
@@ -216,6 +220,26 @@ class Compiled:
                 schedule.step()
         found = iter(tensors)
         return tree.rebuild(self.outputs, lambda leaf: next(found) if isinstance(leaf, _Output) else leaf)
+
+    def _inputs(self, args: tuple[Any, ...]) -> list[Blob] | None:
+        """The blobs of plain tensor arguments of the right form; None where a closer look is needed."""
+        if len(args) != len(self.quick):
+            return None
+        blobs = []
+        for t, expected in zip(args, self.quick, strict=True):
+            if not isinstance(t, Tensor):
+                return None
+            spec = t.spec
+            if spec is not None:
+                if spec is not expected:
+                    return None
+                blobs.append(t.shard)
+                continue
+            data = t.blob.data
+            if data is None or (data.shape, data.dtype, data.device) != expected:
+                return None
+            blobs.append(t.blob)
+        return blobs
 
     def _mismatch(self, given: Any) -> str:
         pairs = itertools.zip_longest(_flat(self.form), _flat(given), fillvalue="nothing")
@@ -241,6 +265,12 @@ def _flat(form: Any) -> list[Any]:
     if isinstance(form, tuple) and form and form[0] in ("tuple", "list", "dict"):
         return [x for f in form[1:] for x in _flat(f)]
     return [form]
+
+
+def _quick(t: Tensor) -> Any:
+    if t.spec is not None:
+        return t.spec
+    return torch.Size(t.shape), t.dtype.torch, t.device.torch
 
 
 def _blob(t: Tensor) -> Blob:

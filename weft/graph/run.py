@@ -20,6 +20,7 @@ from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
 from weft.vm import vm_of
+from weft.vm.dependency import join
 from weft.vm.instruction import Instruction
 
 
@@ -115,6 +116,7 @@ class Running:
                     for v, view in views
                 ])  # fmt: skip
         draws = any(p.random for p in lowered.programs.values())
+        filled: dict[tuple[int, int], float] = {}  # what a number's place holds already
 
         def source(turn: Turn) -> None:
             launch = self.waiting.popleft()
@@ -122,11 +124,13 @@ class Running:
             if draws:
                 self.seeds.append(launch.seed)
             if packet is not None:
-                for i, is_input, view in places[turn.produced[0]]:
+                slot = turn.produced[0]
+                for i, is_input, view in places[slot]:
                     if is_input:
                         view.copy_(launch.inputs[i].data)  # type: ignore[arg-type]
-                    else:
+                    elif filled.get((slot, i)) != launch.numbers[i]:
                         view.fill_(launch.numbers[i])
+                        filled[slot, i] = launch.numbers[i]
 
         ports = [p.register for p in lowered.plan.task(lowered.sink).consumes]
         found = [(node, p, ports.index(p.id) if p is not None else 0) for node, p in lowered.outputs]
@@ -165,6 +169,13 @@ class Running:
         return f"{writer.name('draw', draw)}(lambda: {text})"
 
     # ---- launching -------------------------------------------------------------------------------------
+
+    def together(self, blobs: list[Blob]) -> list[Blob]:
+        """One blob that stands for all of them in an instruction."""
+        self.vm.drain()
+        if len(blobs) > 1:
+            join(blobs)
+        return blobs[:1]
 
     def launch(
         self, inputs: list[Blob], numbers: list[float], outputs: list[Blob], reads: list[Blob], writes: list[Blob]

@@ -14,6 +14,7 @@ from weft.core.errors import DeviceError
 from weft.ops.declaration import Op
 from weft.ops.explain import call_text, check_arguments, explain
 from weft.tensor.tensor import Tensor, of_torch
+from weft.vm.dependency import alias
 
 
 def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
@@ -23,7 +24,11 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
         for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
             if isinstance(t, Tensor) and t.blob.access is not None:
                 hooks.wait_write(t.blob)
-    return [of_torch(y) for y in execute(op, op.kernel, local, args)], args
+    outputs = [of_torch(y) for y in execute(op, op.kernel, local, args)]
+    if op.view:
+        for y in outputs:
+            y.blob = alias(args[op.operands[0]].blob, y.blob.data)
+    return outputs, args
 
 
 def localize(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:

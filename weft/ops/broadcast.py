@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
 from torch import Tensor
 
 from weft.ops.declaration import Size, op
@@ -29,6 +30,25 @@ def _undo(x: tuple[int, ...], shape: Size) -> str:
     kept = names[len(x) - len(shape) :]
     out = ["1" if n == 1 and m != 1 else a for a, n, m in zip(kept, shape, x[len(x) - len(shape) :], strict=True)]
     return f"{' '.join(names)} -> {' '.join(out)}"
+
+
+@sum_to.out
+def _(y, x, shape):
+    dims, kept = _lost(x, shape)
+    torch.sum(x, dims, True, out=y.view(kept))
+
+
+@sum_to.prepared
+def _(y, x, shape):
+    dims, kept = _lost(x, shape)
+    return torch.sum, (x, dims, True), {"out": y.view(kept)}
+
+
+def _lost(x: Tensor, shape: Size) -> tuple[tuple[int, ...], tuple[int, ...]]:
+    """The dimensions that broadcasting made, and the shape with each of them kept as one."""
+    lead = x.dim() - len(shape)
+    kept = (1,) * lead + tuple(shape)
+    return tuple(i for i, n in enumerate(kept) if i < lead or (n == 1 and x.shape[i] != 1)), kept
 
 
 @sum_to.grad

@@ -93,6 +93,7 @@ class Op:
         self.layout_function: Callable[..., str | Iterable[Rule]] | None = None
         self.sample_function: Callable[..., Iterable[Any]] | None = None
         self.out_kernel: Callable[..., Any] | None = None
+        self.prepare: Callable[..., Any] | None = None
         self.inplace_kernel: Callable[..., Any] | None = None
         self.ranked_kernel: Callable[..., Any] | None = None
         self.scatter: Callable[..., Any] | None = None
@@ -163,6 +164,11 @@ class Op:
     def out(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """The kernel that writes into given memory: `f(out, *args)`, or `f((out, ...), *args)` for several outputs."""
         self.out_kernel = f
+        return f
+
+    def prepared(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """For memory that stays: like `out`, but gives the call to make each time, (function, args, kwargs), or None."""
+        self.prepare = f
         return f
 
     def inplace(self, f: Callable[..., Any]) -> Callable[..., Any]:

@@ -28,6 +28,7 @@ def unary(
     declared = op("... -> ...", linear="x" if linear else "")(body)
     if out:
         declared.out(lambda y, x: kernel(x, out=y))
+        declared.prepared(lambda y, x: (kernel, (x,), {"out": y}))
     if inplace is not None:
         declared.inplace(lambda x: inplace(x))
     declared.samples(lambda rand: [(rand(4, 6).abs() + 0.5 if positive else rand(4, 6),)])
@@ -47,6 +48,7 @@ def binary(
     body.__annotations__ = {"a": "Tensor | Scalar", "b": "Tensor | Scalar", "return": "Tensor"}
     declared = op("..., ... -> ...", linear=linear)(body)
     declared.out(lambda y, a, b: kernel(a, b, out=y))
+    declared.prepared(lambda y, a, b: (kernel, (a, b), {"out": y}) if isinstance(a, Tensor) else None)
     if inplace is not None:
         declared.inplace(lambda a, b: inplace(a, b))
 
@@ -175,6 +177,7 @@ relu = unary(
     inplace=torch.relu_, out=False,
 )  # fmt: skip
 relu.out(lambda y, x: torch.clamp_min(x, 0, out=y))
+relu.prepared(lambda y, x: (torch.clamp_min, (x, 0), {"out": y}))
 
 
 @relu.grad
@@ -192,6 +195,7 @@ def relu_grad(dy: Tensor, y: Tensor) -> Tensor:
     return aten.threshold_backward(dy, y, 0)
 
 
+relu_grad.prepared(lambda dx, dy, y: (aten.threshold_backward.grad_input, (dy, y, 0), {"grad_input": dx}))
 relu_grad.out(lambda dx, dy, y: aten.threshold_backward.grad_input(dy, y, 0, grad_input=dx))
 
 

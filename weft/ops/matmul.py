@@ -41,6 +41,11 @@ def _(y, a, b):
         torch.matmul(a, b, out=y)
 
 
+@matmul.prepared
+def _(y, a, b):
+    return (torch.mm if a.dim() == 2 == b.dim() else torch.matmul), (a, b), {"out": y}
+
+
 @matmul.grad
 def _(dy, a, b, a_shape, b_shape, needs):
     da = db = None
@@ -116,6 +121,16 @@ def _(y, x, weight, bias):
         torch.addmm(bias, x.reshape(-1, x.shape[-1]), weight.t(), out=y.view(-1, y.shape[-1]))
 
 
+@linear.prepared
+def _(y, x, weight, bias):
+    if x.dim() != 2 and not (x.is_contiguous() and x.dim() > 2):
+        return None
+    flat, out = x.view(-1, x.shape[-1]), y.view(-1, y.shape[-1])
+    if bias is None:
+        return torch.mm, (flat, weight.t()), {"out": out}
+    return torch.addmm, (bias, flat, weight.t()), {"out": out}
+
+
 @linear.grad
 def _(dy, x, weight, bias_shape, needs):
     return (
@@ -143,6 +158,13 @@ def linear_weight_grad(dy: Tensor, x: Tensor) -> Tensor:
 @linear_weight_grad.out
 def _(dw, dy, x):
     torch.mm(dy.reshape(-1, dy.shape[-1]).t(), x.reshape(-1, x.shape[-1]), out=dw)
+
+
+@linear_weight_grad.prepared
+def _(dw, dy, x):
+    if not (dy.is_contiguous() and x.is_contiguous() and x.dim() > 1):
+        return None
+    return torch.mm, (dy.view(-1, dy.shape[-1]).t(), x.view(-1, x.shape[-1])), {"out": dw}
 
 
 @linear_weight_grad.grad

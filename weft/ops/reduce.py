@@ -53,6 +53,11 @@ def _(y, x, dim, keepdim):
     torch.sum(x, tuple(range(x.dim())) if dim is None else dim, keepdim, out=y)
 
 
+@sum.prepared
+def _(y, x, dim, keepdim):
+    return torch.sum, (x, tuple(range(x.dim())) if dim is None else dim, keepdim), {"out": y}
+
+
 @sum.grad
 def _(dy, x_shape, dim, keepdim):
     shape = tuple(x_shape)
@@ -93,6 +98,11 @@ def _(where, x, dim, keepdim):
 @mean.out
 def _(y, x, dim, keepdim):
     torch.mean(x, tuple(range(x.dim())) if dim is None else dim, keepdim, out=y)
+
+
+@mean.prepared
+def _(y, x, dim, keepdim):
+    return torch.mean, (x, tuple(range(x.dim())) if dim is None else dim, keepdim), {"out": y}
 
 
 @mean.grad

@@ -51,6 +51,23 @@ def alias(base: Blob, data: torch.Tensor | None) -> Blob:
     return view
 
 
+def join(blobs: Collection[Blob]) -> None:
+    """Let blobs share one record, so that one of them in an instruction stands for all. Nothing may be pending on them."""
+    joined = Access()
+    found: dict[int, weakref.ref[Blob]] = {}
+    for blob in blobs:
+        old = blob.access
+        assert old is None or not (old.writers or old.readers), "join: something is pending on a blob"
+        refs = old.blobs if old is not None and old.blobs is not None else [weakref.ref(blob)]
+        found.update((id(ref()), ref) for ref in refs if ref() is not None)
+    joined.blobs = list(found.values())
+    joined.crowded = 16 + 2 * len(joined.blobs)
+    for ref in joined.blobs:
+        blob = ref()
+        if blob is not None:
+            blob.access = joined
+
+
 def writable(blob: Blob) -> bool:
     """Whether the memory may be written right now: nothing pending writes or reads it. `now` says only the first."""
     access = blob.access
