@@ -1,3 +1,85 @@
 """Modules, parameters and layers, written with the public functions alone. They hold the tensors that a model's data
 meets on its way.
 """
+
+from weft.nn import functional, init, utils
+from weft.nn.activation import (
+    CELU,
+    ELU,
+    GELU,
+    GLU,
+    SELU,
+    Hardshrink,
+    Hardsigmoid,
+    Hardswish,
+    Hardtanh,
+    LeakyReLU,
+    LogSigmoid,
+    LogSoftmax,
+    Mish,
+    PReLU,
+    QuickGELU,
+    ReLU,
+    ReLU6,
+    Sigmoid,
+    SiLU,
+    Softmax,
+    Softplus,
+    Softshrink,
+    Softsign,
+    Tanh,
+    Threshold,
+)  # fmt: skip
+from weft.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from weft.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
+from weft.nn.linear import Embedding, Linear
+from weft.nn.loss import (
+    BCELoss,
+    BCEWithLogitsLoss,
+    CosineSimilarity,
+    CrossEntropyLoss,
+    HuberLoss,
+    KLDivLoss,
+    L1Loss,
+    MarginRankingLoss,
+    MSELoss,
+    NLLLoss,
+    PairwiseDistance,
+    SmoothL1Loss,
+    TripletMarginLoss,
+)  # fmt: skip
+from weft.nn.module import Module
+from weft.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d, GroupNorm, LayerNorm, RMSNorm
+from weft.nn.shaping import (
+    AdaptiveAvgPool1d,
+    AdaptiveAvgPool2d,
+    AdaptiveAvgPool3d,
+    AdaptiveMaxPool1d,
+    AdaptiveMaxPool2d,
+    AvgPool1d,
+    AvgPool2d,
+    AvgPool3d,
+    Dropout,
+    Dropout1d,
+    Dropout2d,
+    Dropout3d,
+    Flatten,
+    Identity,
+    MaxPool1d,
+    MaxPool2d,
+    MaxPool3d,
+)  # fmt: skip
+from weft.tensor.parameter import Parameter
+
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d",
+    "CELU", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "CosineSimilarity",
+    "CrossEntropyLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "ELU", "Embedding", "Flatten", "GELU", "GLU",
+    "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HuberLoss", "Identity", "KLDivLoss", "L1Loss",
+    "LayerNorm", "LeakyReLU", "Linear", "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "MaxPool1d",
+    "MaxPool2d", "MaxPool3d", "Mish", "Module", "ModuleDict", "ModuleList", "NLLLoss", "PReLU", "PairwiseDistance",
+    "Parameter", "ParameterDict", "ParameterList", "QuickGELU", "RMSNorm", "ReLU", "ReLU6", "SELU", "Sequential",
+    "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Softshrink", "Softsign", "Tanh", "Threshold",
+    "TripletMarginLoss", "functional", "init", "utils",
+]  # fmt: skip

@@ -7,8 +7,8 @@ from typing import Any, Self
 
 from weft.autograd import no_grad
 from weft.core import dtype as dtypes
-from weft.core.dispatch import here
 from weft.core.device import Device
+from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.core.placement import Placement
 from weft.nn import conversion, hooks, state_dict

@@ -1,0 +1,219 @@
+"""Modules that hold others in order, or by name."""
+
+from __future__ import annotations
+
+import operator
+from collections.abc import Iterable, Iterator, Mapping
+from typing import Any
+
+from weft.core.errors import IndexingError
+from weft.nn.module import Module
+from weft.tensor.parameter import Parameter
+
+
+class _List(Module):
+    """Numbered members. `index` looks one up as a list would."""
+
+    def _name(self, index: Any) -> str:
+        n = len(self)
+        at = operator.index(index)
+        if not -n <= at < n:
+            raise IndexingError(f"index {at} is out of range: this {self._get_name()} has {n} members")
+        return str(at % n)
+
+    def _replace_all(self, values: list[Any]) -> None:
+        members = self._parameters if isinstance(self, ParameterList) else self._modules
+        for name in list(members):
+            del members[name]
+        for i, value in enumerate(values):
+            setattr(self, str(i), value)
+
+    def __len__(self) -> int:
+        return len(self._roles)
+
+    def __iter__(self) -> Iterator[Any]:
+        return iter([self.__dict__[name] for name in self._roles])
+
+    def __contains__(self, value: object) -> bool:
+        return any(value is v for v in self)
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(list(self)[index])
+        return self.__dict__[self._name(index)]
+
+    def __setitem__(self, index: Any, value: Any) -> None:
+        setattr(self, self._name(index), value)
+
+    def __delitem__(self, index: Any) -> None:
+        values = list(self)
+        del values[index if isinstance(index, slice) else int(self._name(index))]
+        self._replace_all(values)
+
+    def append(self, value: Any) -> Any:
+        setattr(self, str(len(self)), value)
+        return self
+
+    def extend(self, values: Iterable[Any]) -> Any:
+        for value in list(values):
+            self.append(value)
+        return self
+
+    def insert(self, index: int, value: Any) -> None:
+        values = list(self)
+        values.insert(index, value)
+        self._replace_all(values)
+
+    def __iadd__(self, values: Iterable[Any]) -> Any:
+        return self.extend(values)
+
+
+class ModuleList(_List):
+    """A list of modules."""
+
+    def __init__(self, modules: Iterable[Module] | None = None) -> None:
+        super().__init__()
+        self.extend(modules or ())
+
+
+class ParameterList(_List):
+    """A list of parameters; tensors become parameters."""
+
+    def __init__(self, values: Iterable[Any] | None = None) -> None:
+        super().__init__()
+        self.extend(values or ())
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        super().__setattr__(name, as_parameter(value) if name.isdigit() else value)
+
+    def extra_repr(self) -> str:
+        return "\n".join(f"({n}): {described(p)}" for n, p in self._parameters.items())
+
+
+class Sequential(_List):
+    """Modules, each called with what the one before returned.
+
+    >>> flow.nn.Sequential(flow.nn.Linear(2, 3), flow.nn.ReLU())
+    Sequential(
+      (0): Linear(in_features=2, out_features=3, bias=True)
+      (1): ReLU()
+    )
+    """
+
+    def __init__(self, *modules: Any) -> None:
+        super().__init__()
+        given = modules[0] if len(modules) == 1 and not isinstance(modules[0], Module) else modules
+        named = given.items() if isinstance(given, Mapping) else ((str(i), m) for i, m in enumerate(given))
+        for name, module in named:
+            self.add_module(name, module)
+
+    def forward(self, x: Any) -> Any:
+        for module in self._chain():
+            x = module(x)
+        return x
+
+    def _chain(self) -> list[Any]:
+        members = self.__dict__
+        return [members[name] for name in self._roles]
+
+    def _name(self, index: Any) -> str:
+        at = int(super()._name(index))
+        return list(self._roles)[at]
+
+    def __getitem__(self, index: Any) -> Any:
+        if isinstance(index, slice):
+            return type(self)(dict(list(self._modules.items())[index]))
+        return super().__getitem__(index)
+
+    def __delitem__(self, index: Any) -> None:
+        if isinstance(index, slice):
+            super().__delitem__(index)
+        else:
+            values = list(self)
+            numbered = list(self._roles) == [str(i) for i in range(len(values))]
+            name = self._name(index)
+            if numbered:
+                values.remove(self.__dict__[name])
+                self._replace_all(values)
+            else:
+                delattr(self, name)
+
+
+class _Dict(Module):
+    """Named members."""
+
+    def __len__(self) -> int:
+        return len(self._roles)
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(list(self._roles))
+
+    def __contains__(self, name: object) -> bool:
+        return name in self._roles
+
+    def __getitem__(self, name: str) -> Any:
+        if name not in self._roles:
+            raise KeyError(name)
+        return self.__dict__[name]
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if isinstance(value, Module):
+            self.add_module(name, value)
+        else:
+            self.register_parameter(name, as_parameter(value))
+
+    def __delitem__(self, name: str) -> None:
+        if name not in self._roles:
+            raise KeyError(name)
+        delattr(self, name)
+
+    def keys(self) -> Iterable[str]:
+        return list(self._roles)
+
+    def values(self) -> Iterable[Any]:
+        return [self.__dict__[n] for n in self._roles]
+
+    def items(self) -> Iterable[tuple[str, Any]]:
+        return [(n, self.__dict__[n]) for n in self._roles]
+
+    def update(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
+        for name, value in values.items() if isinstance(values, (Mapping, _Dict)) else values:
+            self[name] = value
+
+    def pop(self, name: str) -> Any:
+        value = self[name]
+        del self[name]
+        return value
+
+    def clear(self) -> None:
+        for name in list(self._roles):
+            del self[name]
+
+
+class ModuleDict(_Dict):
+    """A dict of modules."""
+
+    def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
+        super().__init__()
+        self.update(modules or {})
+
+
+class ParameterDict(_Dict):
+    """A dict of parameters; tensors become parameters."""
+
+    def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
+        super().__init__()
+        self.update(parameters or {})
+
+    def extra_repr(self) -> str:
+        return "\n".join(f"({n}): {described(p)}" for n, p in self._parameters.items())
+
+
+def as_parameter(value: Any) -> Any:
+    return value if value is None or isinstance(value, Parameter) else Parameter(value)
+
+
+def described(p: Any) -> str:
+    if p is None:
+        return "None"
+    return f"Parameter containing: [{p.dtype.name} of size {'x'.join(map(str, p.shape))}]"

@@ -1,0 +1,171 @@
+"""Convolutions, and their transposes."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from weft.core.errors import OptionError
+from weft.nn import functional as F
+from weft.nn import init
+from weft.nn.making import made, several
+from weft.nn.module import Module
+from weft.tensor.tensor import Tensor
+
+
+class _Conv(Module):
+    """What all convolutions share: options, weight and bias."""
+
+    dims: int
+    transposed = False
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any, padding: Any, dilation: Any,
+        groups: int, bias: bool, padding_mode: str, output_padding: Any, device: Any, dtype: Any,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if groups < 1 or in_channels % groups or out_channels % groups:
+            raise OptionError(
+                f"in_channels ({in_channels}) and out_channels ({out_channels}) must be divisible by groups ({groups})"
+            )
+        if padding_mode != "zeros":
+            raise OptionError(f"padding_mode {padding_mode!r}: only 'zeros' here; pad before with F.pad(x, ..., mode)")
+        n = self.dims
+        self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
+        self.kernel_size = several(kernel_size, n, "kernel_size")
+        self.stride = several(stride, n, "stride")
+        self.dilation = several(dilation, n, "dilation")
+        self.output_padding = several(output_padding, n, "output_padding")
+        self.padding: Any = padding if isinstance(padding, str) else several(padding, n, "padding")
+        if isinstance(padding, str):
+            if padding not in ("same", "valid"):
+                raise OptionError(f"padding is 'same', 'valid', or numbers; got {padding!r}")
+            if padding == "same" and any(s != 1 for s in self.stride):
+                raise OptionError("padding='same' is not supported for strided convolutions")
+        self.padding_mode = padding_mode
+        shape = (
+            (in_channels, out_channels // groups) if self.transposed else (out_channels, in_channels // groups)
+        ) + self.kernel_size
+        self.weight = made(shape, device, dtype)
+        self.register_parameter("bias", made((out_channels,), device, dtype) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        init.kaiming_uniform_(self.weight, a=math.sqrt(5))
+        if self.bias is not None:
+            fan = init.calc_fan(self.weight.shape)
+            if fan:
+                init.uniform_(self.bias, -1 / math.sqrt(fan), 1 / math.sqrt(fan))
+
+    def _padding(self) -> tuple[int, ...]:
+        if self.padding == "valid":
+            return (0,) * self.dims
+        if self.padding == "same":
+            totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
+            if any(t % 2 for t in totals):
+                raise OptionError(f"padding='same' with kernel_size {self.kernel_size} pads unevenly; use F.pad before")
+            return tuple(t // 2 for t in totals)
+        return self.padding
+
+    def extra_repr(self) -> str:
+        n = self.dims
+        parts = [f"{self.in_channels}, {self.out_channels}, kernel_size={self.kernel_size}, stride={self.stride}"]
+        if self.padding != (0,) * n:
+            parts.append(f"padding={self.padding!r}" if isinstance(self.padding, str) else f"padding={self.padding}")
+        if self.dilation != (1,) * n:
+            parts.append(f"dilation={self.dilation}")
+        if self.output_padding != (0,) * n:
+            parts.append(f"output_padding={self.output_padding}")
+        if self.groups != 1:
+            parts.append(f"groups={self.groups}")
+        if self.bias is None:
+            parts.append("bias=False")
+        return ", ".join(parts)
+
+
+class _Forward(_Conv):
+    """A convolution: a class per number of dimensions names the function."""
+
+    function: str
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, groups: int = 1, bias: bool = True, padding_mode: str = "zeros", device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            in_channels,
+            out_channels,
+            kernel_size,
+            stride,
+            padding,
+            dilation,
+            groups,
+            bias,
+            padding_mode,
+            0,
+            device,
+            dtype,
+        )
+
+    def forward(self, x: Tensor) -> Tensor:
+        run = getattr(F, self.function)
+        return run(x, self.weight, self.bias, self.stride, self._padding(), self.dilation, self.groups)
+
+
+class Conv1d(_Forward):
+    """Convolution over (batch, channels, length)."""
+
+    dims, function = 1, "conv1d"
+
+
+class Conv2d(_Forward):
+    """Convolution over (batch, channels, height, width)."""
+
+    dims, function = 2, "conv2d"
+
+
+class Conv3d(_Forward):
+    """Convolution over (batch, channels, depth, height, width)."""
+
+    dims, function = 3, "conv3d"
+
+
+class _Transposed(_Conv):
+    """The gradient of a convolution with respect to its input, as a layer."""
+
+    function: str
+    transposed = True
+
+    def __init__(
+        self, in_channels: int, out_channels: int, kernel_size: Any, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: int = 1, bias: bool = True, dilation: Any = 1, padding_mode: str = "zeros",
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            in_channels, out_channels, kernel_size, stride, padding, dilation, groups, bias, padding_mode,
+            output_padding, device, dtype,
+        )  # fmt: skip
+
+    def forward(self, x: Tensor) -> Tensor:
+        return getattr(F, self.function)(
+            x, self.weight, self.bias, self.stride, self._padding(), self.output_padding, self.groups, self.dilation
+        )
+
+
+class ConvTranspose1d(_Transposed):
+    """Transposed convolution over (batch, channels, length)."""
+
+    dims, function = 1, "conv_transpose1d"
+
+
+class ConvTranspose2d(_Transposed):
+    """Transposed convolution over (batch, channels, height, width)."""
+
+    dims, function = 2, "conv_transpose2d"
+
+
+class ConvTranspose3d(_Transposed):
+    """Transposed convolution over (batch, channels, depth, height, width)."""
+
+    dims, function = 3, "conv_transpose3d"

@@ -1,0 +1,22 @@
+"""What layers compute, as functions: the ops, and the losses composed of them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.functional import neural
+from weft.nn import losses
+
+COMPOSED = {name: getattr(losses, name) for name in losses.__all__}
+
+
+def __getattr__(name: str) -> Callable[..., Any]:
+    found = neural.functions().get(name) or COMPOSED.get(name)
+    if found is None:
+        raise AttributeError(f"nn.functional has no {name!r}")
+    return globals().setdefault(name, found)
+
+
+def __dir__() -> list[str]:
+    return sorted({*neural.__all__, *COMPOSED})

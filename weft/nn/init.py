@@ -1,0 +1,202 @@
+"""Filling parameters with their first values, in place and outside of the graph of gradients; by the laws of torch's.
+
+A global tensor gets the same logical values whatever its layout.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from weft.autograd import assign, no_grad
+from weft.core import dtype as dtypes
+from weft.core.errors import OptionError, ShapeError
+from weft.core.sbp import broadcast
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor, of_shard, of_torch
+
+GAINS = {
+    "linear": 1.0, "conv1d": 1.0, "conv2d": 1.0, "conv3d": 1.0, "conv_transpose1d": 1.0, "conv_transpose2d": 1.0,
+    "conv_transpose3d": 1.0, "sigmoid": 1.0, "tanh": 5.0 / 3, "relu": math.sqrt(2.0), "selu": 3.0 / 4,
+}  # fmt: skip
+
+
+def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
+    """By how much a nonlinearity shrinks what passes: the factor that the initial weights make up for.
+
+    >>> flow.nn.init.calculate_gain("leaky_relu", 0.2)
+    1.3867504905630728
+    """
+    if nonlinearity == "leaky_relu":
+        slope = 0.01 if param is None else param
+        if isinstance(slope, bool) or not isinstance(slope, (int, float)):
+            raise OptionError(f"negative_slope {param!r} is not a number")
+        return math.sqrt(2.0 / (1 + slope**2))
+    gain = GAINS.get(nonlinearity)
+    if gain is None:
+        raise OptionError(f"Unsupported nonlinearity {nonlinearity!r}; there are {', '.join([*GAINS, 'leaky_relu'])}")
+    return gain
+
+
+def calc_fan(shape: Sequence[int], mode: str = "fan_in", data_format: str = "NCHW") -> int:
+    """How many inputs an output sees ("fan_in"), or outputs an input feeds ("fan_out"); or their sum ("fan_sum")."""
+    if len(shape) < 2:
+        raise ShapeError(f"fan in and fan out need a tensor of at least 2 dimensions; got {list(shape)}")
+    field = math.prod(shape[2:]) if data_format == "NCHW" else math.prod(shape[1:-1])
+    fans = {"fan_in": (shape[1] if data_format == "NCHW" else shape[-1]) * field, "fan_out": shape[0] * field}
+    fans["fan_sum"] = fans["fan_in"] + fans["fan_out"]
+    fans["fan_avg"] = fans["fan_sum"] // 2
+    if mode.lower() not in fans:
+        raise OptionError(f"Mode {mode!r} not supported; there are {', '.join(fans)}")
+    return fans[mode.lower()]
+
+
+def get_data_format(data_format: str) -> str:
+    """ "NCHW" where channels come first, "NHWC" where they come last; "NCL" and "NCDHW" count as the former."""
+    if data_format not in ("NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
+        raise OptionError(f"data_format is NCHW or NHWC; got {data_format!r}")
+    return "NCHW" if data_format[1] == "C" else "NHWC"
+
+
+# ---- by value ----------------------------------------------------------------------------------------
+
+
+def constant_(tensor: Tensor, val: float) -> Tensor:
+    """Fill with one value."""
+    with no_grad():
+        assign(tensor, OPS["full_like"](tensor.detach(), val, None))
+    return tensor
+
+
+def ones_(tensor: Tensor) -> Tensor:
+    return constant_(tensor, 1.0)
+
+
+def zeros_(tensor: Tensor) -> Tensor:
+    return constant_(tensor, 0.0)
+
+
+def eye_(tensor: Tensor) -> Tensor:
+    """The identity matrix."""
+    if tensor.ndim != 2:
+        raise ShapeError(f"eye_ fills a matrix; got a tensor of shape {list(tensor.shape)}")
+    return _give(tensor, torch.eye(*tensor.shape))
+
+
+def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
+    """Make a convolution's weight pass as many channels through unchanged as it can."""
+    shape = tuple(tensor.shape)
+    if len(shape) not in (3, 4, 5) or shape[0] % groups:
+        raise ShapeError(
+            f"dirac_ fills a convolution's weight, of 3 to 5 dimensions, in whole groups; got {list(shape)}"
+        )
+    whole = torch.zeros(shape)
+    per_group = shape[0] // groups
+    for g in range(groups):
+        for d in range(min(per_group, shape[1])):
+            whole[(g * per_group + d, d, *(n // 2 for n in shape[2:]))] = 1
+    return _give(tensor, whole)
+
+
+# ---- by chance ---------------------------------------------------------------------------------------
+
+
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
+    """Draw evenly from [a, b)."""
+    return _draw(tensor, "rand", lambda x: x.mul_(b - a).add_(a))
+
+
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
+    return _draw(tensor, "randn", lambda x: x.mul_(std).add_(mean))
+
+
+def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
+    """Draw from a normal law of which only [a, b] remains."""
+
+    def below(x: float) -> float:
+        return (1.0 + math.erf((x - mean) / (std * math.sqrt(2.0)))) / 2.0
+
+    low, high = 2 * below(a) - 1, 2 * below(b) - 1
+
+    def shape(x: torch.Tensor) -> torch.Tensor:
+        x.mul_(high - low).add_(low).erfinv_()
+        return x.mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
+
+    return _draw(tensor, "rand", shape)
+
+
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, *, data_format: str = "NCHW") -> Tensor:
+    """Evenly, so that variance passes through a layer unchanged both ways."""
+    bound = gain * math.sqrt(6.0 / calc_fan(tensor.shape, "fan_sum", get_data_format(data_format)))
+    return uniform_(tensor, -bound, bound)
+
+
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, *, data_format: str = "NCHW") -> Tensor:
+    """Normally, so that variance passes through a layer unchanged both ways."""
+    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / calc_fan(tensor.shape, "fan_sum", get_data_format(data_format))))
+
+
+def kaiming_uniform_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", *, data_format: str = "NCHW"
+) -> Tensor:
+    """Evenly, so that variance passes through a layer and its nonlinearity."""
+    bound = math.sqrt(3.0) * _kaiming(tensor, a, mode, nonlinearity, data_format)
+    return uniform_(tensor, -bound, bound)
+
+
+def kaiming_normal_(
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", *, data_format: str = "NCHW"
+) -> Tensor:
+    """Normally, so that variance passes through a layer and its nonlinearity."""
+    return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity, data_format))
+
+
+def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str, data_format: str) -> float:
+    if 0 in tensor.shape:
+        return 0.0
+    return calculate_gain(nonlinearity, a) / math.sqrt(calc_fan(tensor.shape, mode, get_data_format(data_format)))
+
+
+def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+    """Rows, or columns where they are fewer, at right angles and of length `gain`."""
+    if tensor.ndim < 2:
+        raise ShapeError(f"orthogonal_ needs at least 2 dimensions; got {list(tensor.shape)}")
+    rows, cols = tensor.shape[0], math.prod(tensor.shape[1:])
+    with no_grad():
+        if tensor.spec is not None:
+            flat = (broadcast,) * tensor.placement.ndim
+            drawn = OPS["randn"]((rows, cols), dtypes.float32, None, tensor.placement, flat)
+        else:
+            drawn = OPS["randn"]((rows, cols), dtypes.float32)
+    square = drawn._local("orthogonal_")
+    if not square.numel():
+        return tensor
+    q, r = torch.linalg.qr(square.t() if rows < cols else square)
+    q = q * r.diagonal().sign()
+    return _give(tensor, (q.t() if rows < cols else q).mul(gain).reshape(tuple(tensor.shape)))
+
+
+def _draw(tensor: Tensor, law: str, shape: Any) -> Tensor:
+    """Draw in the tensor's own form, and shape each rank's part alike."""
+    with no_grad():
+        where = (None, tensor.placement, tensor.sbp) if tensor.spec is not None else (tensor.device, None, None)
+        drawn = OPS[law](tuple(tensor.shape), tensor.dtype, *where)
+        shape(drawn._local("init"))
+        assign(tensor, drawn)
+    return tensor
+
+
+def _give(tensor: Tensor, whole: torch.Tensor) -> Tensor:
+    """Overwrite with a value that every rank has alike."""
+    whole = whole.to(tensor.dtype.torch)
+    with no_grad():
+        if tensor.spec is None:
+            assign(tensor, of_torch(whole.to(tensor.device.torch)))
+        else:
+            flat = (broadcast,) * tensor.placement.ndim
+            value = of_shard(whole.to(tensor._meta.device), tensor.spec.replace(nd_sbp=flat))
+            assign(tensor, OPS["to_global"](value, tensor.placement, tensor.sbp))
+    return tensor

@@ -1,0 +1,156 @@
+"""Losses as modules."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.nn import functional as F
+from weft.nn.module import Module
+from weft.tensor.tensor import Tensor
+
+
+class _Loss(Module):
+    """A function of inputs and targets; its options are attributes, named as its arguments."""
+
+    function: str
+    options: tuple[str, ...] = ()
+
+    def __init__(self, reduction: str = "mean", **options: Any) -> None:
+        super().__init__()
+        self.reduction = reduction
+        for name, value in options.items():
+            if isinstance(value, Tensor):
+                self.register_buffer(name, value)
+            else:
+                setattr(self, name, value)
+        self.options = tuple(options)
+
+    def forward(self, *inputs: Tensor) -> Tensor:
+        values = {name: self.__dict__[name] for name in self.options}
+        return getattr(F, self.function)(*inputs, **values, reduction=self.reduction)
+
+
+class MSELoss(_Loss):
+    """The mean square of the difference."""
+
+    function = "mse_loss"
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+
+
+class L1Loss(_Loss):
+    """The mean size of the difference."""
+
+    function = "l1_loss"
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+
+
+class SmoothL1Loss(_Loss):
+    """Square below `beta`, straight above it."""
+
+    function = "smooth_l1_loss"
+
+    def __init__(self, reduction: str = "mean", beta: float = 1.0) -> None:
+        super().__init__(reduction, beta=beta)
+
+
+class HuberLoss(_Loss):
+    """Square below `delta`, straight above it."""
+
+    function = "huber_loss"
+
+    def __init__(self, reduction: str = "mean", delta: float = 1.0) -> None:
+        super().__init__(reduction, delta=delta)
+
+
+class CrossEntropyLoss(_Loss):
+    """Minus the log-probability of each target class, from scores that softmax makes probabilities of."""
+
+    function = "cross_entropy"
+
+    def __init__(
+        self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+        label_smoothing: float = 0.0,
+    ) -> None:  # fmt: skip
+        super().__init__(reduction, weight=weight, ignore_index=ignore_index, label_smoothing=label_smoothing)
+
+
+class NLLLoss(_Loss):
+    """Minus the log-probability of each target class."""
+
+    function = "nll_loss"
+
+    def __init__(self, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean") -> None:
+        super().__init__(reduction, weight=weight, ignore_index=ignore_index)
+
+
+class BCELoss(_Loss):
+    """Minus the log of the probability that the target gets."""
+
+    function = "binary_cross_entropy"
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        super().__init__(reduction, weight=weight)
+
+
+class BCEWithLogitsLoss(_Loss):
+    """BCELoss of the sigmoid, without losing digits."""
+
+    function = "binary_cross_entropy_with_logits"
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean", pos_weight: Tensor | None = None) -> None:
+        super().__init__(reduction, weight=weight, pos_weight=pos_weight)
+
+
+class KLDivLoss(_Loss):
+    """How far one distribution lies from another."""
+
+    function = "kl_div"
+
+    def __init__(self, reduction: str = "mean", log_target: bool = False) -> None:
+        super().__init__(reduction, log_target=log_target)
+
+
+class MarginRankingLoss(_Loss):
+    """How far pairs are from being ranked by the margin."""
+
+    function = "margin_ranking_loss"
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        super().__init__(reduction, margin=margin)
+
+
+class TripletMarginLoss(_Loss):
+    """How far positives are from being nearer than negatives by the margin."""
+
+    function = "triplet_margin_loss"
+
+    def __init__(
+        self, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6, swap: bool = False, reduction: str = "mean"
+    ) -> None:
+        super().__init__(reduction, margin=margin, p=p, eps=eps, swap=swap)
+
+
+class CosineSimilarity(Module):
+    """The cosine of the angle between two tensors, along `dim`."""
+
+    def __init__(self, dim: int = 1, eps: float = 1e-8) -> None:
+        super().__init__()
+        self.dim, self.eps = dim, eps
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.cosine_similarity(x1, x2, self.dim, self.eps)
+
+
+class PairwiseDistance(Module):
+    """The p-norm of the difference."""
+
+    def __init__(self, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> None:
+        super().__init__()
+        self.p, self.eps, self.keepdim = p, eps, keepdim
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return F.pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)

@@ -1,0 +1,204 @@
+"""Losses and distances, composed of ops: their gradients, layouts and kernels follow from those."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.core.errors import DtypeError, OptionError, ShapeError
+from weft.core.sbp import broadcast
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+__all__ = [
+    "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_similarity", "huber_loss", "kl_div", "l1_loss",
+    "margin_ranking_loss", "mse_loss", "nll_loss", "normalize", "one_hot", "pairwise_distance", "smooth_l1_loss",
+    "soft_margin_loss", "triplet_margin_loss",
+]  # fmt: skip
+
+add, sub, mul, div, where, absolute = (OPS[n] for n in ("add", "sub", "mul", "div", "where", "abs"))
+log, exp, maximum, power, total, mean = (OPS[n] for n in ("log", "exp", "maximum", "pow", "sum", "mean"))
+
+
+def reduced(loss: Tensor, reduction: str) -> Tensor:
+    if reduction == "mean":
+        return mean(loss)
+    if reduction == "sum":
+        return total(loss)
+    if reduction == "none":
+        return loss
+    raise OptionError(f"{reduction!r} is not a valid value for reduction; it is 'mean', 'sum' or 'none'")
+
+
+def _same_shape(name: str, x: Tensor, target: Tensor) -> None:
+    if x.shape != target.shape:
+        raise ShapeError(
+            f"{name}: the target's shape {list(target.shape)} is not the input's, {list(x.shape)}; "
+            "reshape or expand it so that every element has its target"
+        )
+
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The square of the difference.
+
+    >>> flow.nn.functional.mse_loss(flow.tensor([1.0, 2.0]), flow.tensor([1.0, 4.0])).item()
+    2.0
+    """
+    return reduced(OPS["square"](sub(input, target)), reduction)
+
+
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """The size of the difference."""
+    return reduced(absolute(sub(input, target)), reduction)
+
+
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
+    """Square below `beta`, straight above it."""
+    if beta < 0:
+        raise OptionError(f"smooth_l1_loss does not support negative values for beta; got {beta}")
+    if beta == 0:
+        return l1_loss(input, target, reduction)
+    d = sub(input, target)
+    size = absolute(d)
+    bent = div(mul(0.5, mul(d, d)), beta)
+    return reduced(where(OPS["lt"](size, beta), bent, sub(size, 0.5 * beta)), reduction)
+
+
+def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
+    """Square below `delta`, straight above it, with one slope where they meet."""
+    if not delta > 0:
+        raise OptionError(f"huber_loss does not support non-positive values for delta; got {delta}")
+    d = sub(input, target)
+    size = absolute(d)
+    return reduced(where(OPS["le"](size, delta), mul(0.5, mul(d, d)), mul(delta, sub(size, 0.5 * delta))), reduction)
+
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
+) -> Tensor:
+    """-log of the probability `input` that the target, 0 or 1 or between, gets."""
+    _same_shape("binary_cross_entropy", input, target)
+    least = -100.0  # as torch's: a probability of zero costs much, not infinitely much
+    yes = mul(target, maximum(log(input), least))
+    no = mul(sub(1.0, target), maximum(log(sub(1.0, input)), least))
+    loss = OPS["neg"](add(yes, no))
+    return reduced(loss if weight is None else mul(loss, weight), reduction)
+
+
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean",
+    pos_weight: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """binary_cross_entropy(sigmoid(input), target), without losing digits."""
+    _same_shape("binary_cross_entropy_with_logits", input, target)
+    behind = OPS["logsigmoid"](input)
+    rest = mul(sub(1.0, target), input)
+    if pos_weight is None:
+        loss = sub(rest, behind)
+    else:
+        loss = sub(rest, mul(behind, add(1.0, mul(sub(pos_weight, 1.0), target))))
+    return reduced(loss if weight is None else mul(loss, weight), reduction)
+
+
+def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
+    """How far the distribution whose logarithm is `input` lies from `target`; "batchmean" divides by the batch size."""
+    if log_target:
+        loss = mul(exp(target), sub(target, input))
+    else:
+        positive = OPS["gt"](target, 0)
+        safe = where(positive, target, 1.0)
+        loss = sub(mul(target, log(safe)), mul(target, input))
+    if reduction == "batchmean":
+        return div(total(loss), float(input.shape[0]) if input.ndim else 1.0)
+    return reduced(loss, reduction)
+
+
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
+    """Minus the log-probability that each target class has in `input`, whose classes lie along dimension 1 (or 0)."""
+    dim = 1 if input.ndim > 1 else 0
+    expected = (*input.shape[:dim], *input.shape[dim + 1 :])
+    if tuple(target.shape) != expected:
+        raise ShapeError(
+            f"nll_loss: log-probabilities of shape {list(input.shape)} take targets of shape {list(expected)}, "
+            f"one class each; got {list(target.shape)}"
+        )
+    if target.dtype.differentiable:
+        raise DtypeError(f"nll_loss: a target is the number of a class, an integer; got {target.dtype}")
+    counted = OPS["ne"](target, ignore_index)
+    safe = where(counted, target, 0)
+    picked = OPS["squeeze"](OPS["gather"](input, dim, OPS["unsqueeze"](safe, dim)), dim)
+    worth = OPS["cast"](counted, input.dtype)
+    if weight is not None:
+        worth = mul(worth, OPS["reshape"](OPS["index_select"](weight, 0, OPS["reshape"](safe, (-1,))), expected))
+    loss = OPS["neg"](mul(picked, worth))
+    return div(total(loss), total(worth)) if reduction == "mean" else reduced(loss, reduction)
+
+
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
+    """log(1 + exp(-target * input)), for targets 1 and -1."""
+    return reduced(OPS["softplus"](OPS["neg"](mul(target, input))), reduction)
+
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """How far `input1` is from being above `input2` by the margin, where the target is 1; below, where it is -1."""
+    gap = add(mul(OPS["neg"](target), sub(input1, input2)), float(margin))
+    return reduced(maximum(gap, 0.0), reduction)
+
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
+    """The p-norm of the difference, along the last dimension."""
+    d = absolute(add(sub(x1, x2), eps))
+    if p == float("inf"):
+        return OPS["amax"](d, -1, keepdim)
+    return power(total(power(d, float(p)), -1, keepdim), 1.0 / p)
+
+
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
+    swap: bool = False, reduction: str = "mean",
+) -> Tensor:  # fmt: skip
+    """How far the positive is from being nearer to the anchor than the negative, by the margin."""
+    near = pairwise_distance(anchor, positive, p, eps)
+    far = pairwise_distance(anchor, negative, p, eps)
+    if swap:
+        far = OPS["minimum"](far, pairwise_distance(positive, negative, p, eps))
+    return reduced(maximum(add(sub(near, far), float(margin)), 0.0), reduction)
+
+
+def _norm(x: Tensor, p: float, dim: int, keepdim: bool) -> Tensor:
+    if p == 2.0:
+        return OPS["sqrt"](total(mul(x, x), dim, keepdim))
+    return power(total(power(absolute(x), float(p)), dim, keepdim), 1.0 / p)
+
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """x over its p-norm along `dim`.
+
+    >>> flow.nn.functional.normalize(flow.tensor([[3.0, 4.0]])).tolist()
+    [[0.6..., 0.8...]]
+    """
+    return div(input, maximum(_norm(input, p, dim, True), eps))
+
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
+    """The cosine of the angle between two tensors, along `dim`."""
+    dot = total(mul(x1, x2), dim)
+    return div(dot, mul(maximum(_norm(x1, 2.0, dim, False), eps), maximum(_norm(x2, 2.0, dim, False), eps)))
+
+
+def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: Any = 0) -> Tensor:
+    """A new last dimension that holds `on_value` at the place the integer names.
+
+    >>> flow.nn.functional.one_hot(flow.tensor([0, 2]), 3).tolist()
+    [[1, 0, 0], [0, 0, 1]]
+    """
+    if input.dtype.differentiable:
+        raise DtypeError(f"one_hot takes integers; got {input.dtype}")
+    n = int(OPS["amax"](input).item()) + 1 if num_classes == -1 else num_classes
+    flat = (broadcast,) * input.placement.ndim if input.is_global else None
+    form = (None, input.placement, flat) if input.is_global else (input.device, None, None)
+    classes = OPS["arange"](0, n, 1, input.dtype, *form)
+    return where(OPS["eq"](OPS["unsqueeze"](input, -1), classes), on_value, off_value)

@@ -1,0 +1,215 @@
+"""Pooling, dropout, and layers that only change the shape."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.core.errors import OptionError
+from weft.nn import functional as F
+from weft.nn.module import Module
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+
+class Identity(Module):
+    """What comes in goes out; arguments are ignored."""
+
+    def __init__(self, *args: Any, **kwargs: Any) -> None:
+        super().__init__()
+
+    def forward(self, x: Any) -> Any:
+        return x
+
+
+class Flatten(Module):
+    """Dimensions from start_dim to end_dim become one."""
+
+    def __init__(self, start_dim: int = 1, end_dim: int = -1) -> None:
+        super().__init__()
+        self.start_dim, self.end_dim = start_dim, end_dim
+
+    def forward(self, x: Tensor) -> Tensor:
+        start, end = self.start_dim % x.ndim, self.end_dim % x.ndim
+        count = 1
+        for n in x.shape[start : end + 1]:
+            count *= n
+        return OPS["reshape"](x, (*x.shape[:start], count, *x.shape[end + 1 :]))
+
+    def extra_repr(self) -> str:
+        return f"start_dim={self.start_dim}, end_dim={self.end_dim}"
+
+
+class _Dropout(Module):
+    """Drops with probability p while training, and scales up what stays."""
+
+    function = "dropout"
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise OptionError(f"dropout probability has to be between 0 and 1, but got {p}")
+        self.p, self.inplace = p, inplace
+
+    def forward(self, x: Tensor) -> Tensor:
+        if not self.training or self.p == 0:
+            return x
+        return getattr(F, self.function)(x, self.p, True)
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class Dropout(_Dropout):
+    """Drops elements."""
+
+
+class Dropout1d(_Dropout):
+    """Drops whole channels of (batch, channels, length)."""
+
+    function = "dropout1d"
+
+
+class Dropout2d(_Dropout):
+    """Drops whole channels of (batch, channels, height, width)."""
+
+    function = "dropout2d"
+
+
+class Dropout3d(_Dropout):
+    """Drops whole channels of (batch, channels, depth, height, width)."""
+
+    function = "dropout3d"
+
+
+class _MaxPool(Module):
+    """The largest of each window."""
+
+    function: str
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, return_indices: bool = False,
+        ceil_mode: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
+        self.padding, self.dilation = padding, dilation
+        self.return_indices, self.ceil_mode = return_indices, ceil_mode
+
+    def forward(self, x: Tensor) -> Any:
+        return getattr(F, self.function)(
+            x, self.kernel_size, self.stride, self.padding, self.dilation, ceil_mode=self.ceil_mode,
+            return_indices=self.return_indices,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return (
+            f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}, dilation={self.dilation}, "
+            f"ceil_mode={self.ceil_mode}"
+        )
+
+
+class MaxPool1d(_MaxPool):
+    """The largest of each window of (batch, channels, length)."""
+
+    function = "max_pool1d"
+
+
+class MaxPool2d(_MaxPool):
+    """The largest of each window of (batch, channels, height, width)."""
+
+    function = "max_pool2d"
+
+
+class MaxPool3d(_MaxPool):
+    """The largest of each window of (batch, channels, depth, height, width)."""
+
+    function = "max_pool3d"
+
+
+class _AvgPool(Module):
+    """The mean of each window."""
+
+    function: str
+
+    def __init__(
+        self, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: bool = False,
+        count_include_pad: bool = True, divisor_override: int | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.kernel_size, self.stride = kernel_size, kernel_size if stride is None else stride
+        self.padding, self.ceil_mode, self.count_include_pad = padding, ceil_mode, count_include_pad
+        self.divisor_override = divisor_override
+
+    def forward(self, x: Tensor) -> Tensor:
+        options = {} if self.divisor_override is None else {"divisor_override": self.divisor_override}
+        return getattr(F, self.function)(
+            x, self.kernel_size, self.stride, self.padding, ceil_mode=self.ceil_mode,
+            count_include_pad=self.count_include_pad, **options,
+        )  # fmt: skip
+
+    def extra_repr(self) -> str:
+        return f"kernel_size={self.kernel_size}, stride={self.stride}, padding={self.padding}"
+
+
+class AvgPool1d(_AvgPool):
+    """The mean of each window of (batch, channels, length)."""
+
+    function = "avg_pool1d"
+
+
+class AvgPool2d(_AvgPool):
+    """The mean of each window of (batch, channels, height, width)."""
+
+    function = "avg_pool2d"
+
+
+class AvgPool3d(_AvgPool):
+    """The mean of each window of (batch, channels, depth, height, width)."""
+
+    function = "avg_pool3d"
+
+
+class _Adaptive(Module):
+    """Windows that make an output of a given size."""
+
+    function: str
+
+    def __init__(self, output_size: Any) -> None:
+        super().__init__()
+        self.output_size = output_size
+
+    def forward(self, x: Tensor) -> Tensor:
+        return getattr(F, self.function)(x, self.output_size)
+
+    def extra_repr(self) -> str:
+        return f"output_size={self.output_size}"
+
+
+class AdaptiveAvgPool1d(_Adaptive):
+    """Means over windows, to a given length."""
+
+    function = "adaptive_avg_pool1d"
+
+
+class AdaptiveAvgPool2d(_Adaptive):
+    """Means over windows, to a given height and width."""
+
+    function = "adaptive_avg_pool2d"
+
+
+class AdaptiveAvgPool3d(_Adaptive):
+    """Means over windows, to a given depth, height and width."""
+
+    function = "adaptive_avg_pool3d"
+
+
+class AdaptiveMaxPool1d(_Adaptive):
+    """Largest values of windows, to a given length."""
+
+    function = "adaptive_max_pool1d"
+
+
+class AdaptiveMaxPool2d(_Adaptive):
+    """Largest values of windows, to a given height and width."""
+
+    function = "adaptive_max_pool2d"

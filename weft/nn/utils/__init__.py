@@ -1,0 +1,33 @@
+"""Helpers around parameters: clipping of gradients, many parameters as one vector."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from weft.autograd import assign, no_grad
+from weft.core.errors import ShapeError
+from weft.functional.clipping import clip_grad_norm as clip_grad_norm_
+from weft.functional.clipping import clip_grad_value as clip_grad_value_
+from weft.functional.clipping import total_norm as get_total_norm
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+__all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "vector_to_parameters"]
+
+
+def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
+    """All parameters, flat, one after another."""
+    return OPS["cat"]([OPS["reshape"](p, (-1,)) for p in parameters], 0)
+
+
+def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
+    """Overwrite the parameters with the parts of a vector that `parameters_to_vector` makes of them."""
+    everyone = list(parameters)
+    wanted = sum(p.numel() for p in everyone)
+    if vec.numel() != wanted:
+        raise ShapeError(f"the vector has {vec.numel()} elements, the parameters have {wanted} together")
+    at = 0
+    with no_grad():
+        for p in everyone:
+            assign(p, OPS["reshape"](OPS["narrow"](vec.detach(), 0, at, p.numel()), tuple(p.shape)))
+            at += p.numel()
