@@ -9,8 +9,9 @@ from weft.core.device import Device
 from weft.core.dtype import DType, float64, int64
 from weft.core.placement import Placement
 from weft.core.random import generator
-from weft.core.sbp import NdSbp
+from weft.core.sbp import NdSbp, broadcast, partials
 from weft.ops.declaration import Scalar, Size, op
+from weft.ops.notation import Rule, rules
 from weft.ops.shape import axes
 
 CPU = torch.device("cpu")
@@ -115,12 +116,19 @@ randperm.samples(lambda r: [(9, int64)])
 keep_mask.samples(lambda r: [((4, 6), 0.5, float64), ((4, 6), 1.0, float64)])
 
 
+def _in_the_form_of(x: tuple[int, ...]) -> tuple[Rule, ...]:
+    """Only the form is read, so of a partial sum any part will do."""
+    partial = tuple(Rule((p,), (broadcast,)) for p in partials.values())
+    return *rules("... -> ...", (x,), (x,)), *partial
+
+
 def _like(name: str, kernel, doc: str):
     def body(x: Tensor, dtype: DType | None = None) -> Tensor:
         return kernel(x, dtype=None if dtype is None else dtype.torch)
 
     body.__name__, body.__doc__ = name, doc
-    declared = op("... -> ...")(body)
+    declared = op()(body)
+    declared.layout(lambda x, dtype: _in_the_form_of(x))
     declared.samples(lambda r: [(r(4, 6),)] if name != "empty_like" else [])
     return declared
 
@@ -136,7 +144,7 @@ ones_like.out(lambda y, x, dtype: y.fill_(1))
 zeros_like.out(lambda y, x, dtype: y.zero_())
 
 
-@op("... -> ...")
+@op()
 def full_like(x: Tensor, value: Scalar, dtype: DType | None = None) -> Tensor:
     """One value in x's form.
 
@@ -144,6 +152,10 @@ def full_like(x: Tensor, value: Scalar, dtype: DType | None = None) -> Tensor:
     [7.0, 7.0]
     """
     return torch.full_like(x, value, dtype=None if dtype is None else dtype.torch)
+
+
+full_like.layout(lambda x, value, dtype: _in_the_form_of(x))
+full_like.out(lambda y, x, value, dtype: y.fill_(value))
 
 
 @full_like.samples
