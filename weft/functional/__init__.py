@@ -20,11 +20,20 @@ from weft.functional import (
     table,
 )
 from weft.tensor import printing
+from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor
 from weft.vm import vm_of
 
-hooks.wait_read = lambda blob: vm_of().wait_read(blob)
-hooks.wait_write = lambda blob: vm_of().wait_write(blob)
+
+def _wait_read(blob: Blob) -> None:
+    vm_of().wait_read(blob)
+
+
+def _wait_write(blob: Blob) -> None:
+    vm_of().wait_write(blob)
+
+
+hooks.wait_read, hooks.wait_write = _wait_read, _wait_write
 
 
 def bind() -> None:
@@ -33,6 +42,7 @@ def bind() -> None:
         if name not in Tensor.__dict__ or name in table.ADAPTERS["tensor"]:
             setattr(Tensor, name, function)
     Tensor.__getitem__, Tensor.__setitem__ = indexing.getitem, indexing.setitem  # type: ignore[attr-defined]
+    Tensor.__iter__ = indexing.iterate  # type: ignore[attr-defined]
     Tensor.__repr__ = Tensor.__str__ = printing.show  # type: ignore[method-assign]
     Tensor.__format__ = printing.formatted  # type: ignore[method-assign]
     Tensor.T = property(shaping.transposed)  # type: ignore[attr-defined]

@@ -64,7 +64,7 @@ def clip_grad_norm(
     with no_grad():
         norm = total_norm(grads, float(norm_type), error_if_nonfinite)
         if grads:
-            factor = OPS["minimum"](OPS["div"](float(max_norm), OPS["add"](norm, 1e-6)), 1.0)
+            factor = OPS["clamp"](OPS["div"](float(max_norm), OPS["add"](norm, 1e-6)), None, 1.0)
             for group in groups_of(grads):
                 OPS["scale_all"](group, _beside(factor, group[0]))
         return norm
@@ -74,8 +74,7 @@ def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) ->
     """Clamp every element of every gradient, in place, to [-clip_value, clip_value]."""
     with no_grad():
         for g in grads_of(parameters):
-            in_place(OPS["maximum"], (g, -float(clip_value)))
-            in_place(OPS["minimum"], (g, float(clip_value)))
+            in_place(OPS["clamp"], (g, -float(clip_value), float(clip_value)))
 
 
 def _beside(factor: Tensor, t: Tensor) -> Tensor:

@@ -61,6 +61,16 @@ def size_of(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
         raise ArgumentError(f"{name}(): a size is ints, f(2, 3) or f((2, 3)); got {given!r}") from None
 
 
+def made(op: Callable[..., Tensor], args: tuple[Any, ...], where: Where, splits: bool = True) -> Tensor:
+    """What a creation op makes; in a layout that the op can't make, made whole first."""
+    device, placement, wanted = where
+    if placement is None or wanted is None:
+        return op(*args, *where)
+    able = tuple(s if s is broadcast or (splits and s.dim >= 0) else broadcast for s in wanted)
+    y = op(*args, device, placement, able)
+    return y if able == wanted else to_global(y, placement, wanted)
+
+
 def finished(x: Tensor, requires_grad: bool) -> Tensor:
     if requires_grad:
         x.requires_grad = True
@@ -74,9 +84,8 @@ def _filled(name: str, value: float) -> Callable[..., Tensor]:
     ) -> Tensor:  # fmt: skip
         shape = size_of(name, size)
         kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
-        return finished(
-            create.full(shape, value, kind, *place(name, device, placement, sbp, len(shape))), requires_grad
-        )
+        y = made(create.full, (shape, value, kind), place(name, device, placement, sbp, len(shape)))
+        return finished(y, requires_grad)
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A tensor of {name}.\n\n>>> flow.{name}(2, 2).tolist()\n{[[value] * 2] * 2}"
@@ -99,10 +108,8 @@ def full(
     """
     value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
     shape = size_of("full", (size,))
-    return finished(
-        create.full(shape, value, _kind(value, dtype), *place("full", device, placement, sbp, len(shape))),
-        requires_grad,
-    )
+    where = place("full", device, placement, sbp, len(shape))
+    return finished(made(create.full, (shape, value, _kind(value, dtype)), where), requires_grad)
 
 
 def _kind(value: Any, dtype: Any) -> DType:
@@ -119,7 +126,8 @@ def empty(
     """A tensor of whatever the memory held."""
     shape = size_of("empty", size)
     kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
-    return finished(create.empty(shape, kind, *place("empty", device, placement, sbp, len(shape))), requires_grad)
+    y = made(create.empty, (shape, kind), place("empty", device, placement, sbp, len(shape)))
+    return finished(y, requires_grad)
 
 
 @public("flow")
@@ -137,7 +145,8 @@ def arange(
     numbers = [n.item() if isinstance(n, Tensor) else n for n in (start, end, step)]
     whole = all(isinstance(n, int) for n in numbers)
     kind = dtypes.of(dtype) if dtype is not None else dtypes.int64 if whole else get_default_dtype()
-    return finished(create.arange(*numbers, kind, *place("arange", device, placement, sbp, 1)), requires_grad)
+    y = made(create.arange, (*numbers, kind), place("arange", device, placement, sbp, 1), splits=False)
+    return finished(y, requires_grad)
 
 
 @public("flow")
@@ -316,7 +325,8 @@ def randperm(
     """The numbers below n in a random order."""
     kind = dtypes.int64 if dtype is None else dtypes.of(dtype)
     with drawing(generator):
-        return finished(create.randperm(n, kind, *place("randperm", device, placement, sbp, 1)), requires_grad)
+        y = made(create.randperm, (n, kind), place("randperm", device, placement, sbp, 1), splits=False)
+    return finished(y, requires_grad)
 
 
 @public("flow")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
@@ -43,6 +43,13 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     return x if steps else OPS["view"](x, tuple(x.shape))
 
 
+def iterate(x: Tensor) -> Iterator[Tensor]:
+    """The slices along the first dimension."""
+    if not x.ndim:
+        raise IndexingError("a tensor of no dimension can't be iterated over; read it with x.item()")
+    return iter([_select_now(x, 0, i) for i in range(x.shape[0])])
+
+
 def setitem(x: Tensor, key: Any, value: Any) -> None:
     """x[key] = value."""
     steps, gathered = parse(x, key)
@@ -54,8 +61,16 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         part = op(part, *attributes)
     if any(g is not None for g in gathered):
         _put(part, gathered, value)
-    else:
+    elif not _itself(part, value):
         assign(part, _fitting(part, value))
+
+
+def _itself(part: Tensor, value: Any) -> bool:
+    """Whether the value is the part already: the end of `x[0] += 1`."""
+    if not isinstance(value, Tensor) or value.spec is not None or value._view_of is None:
+        return False
+    a, b = part._meta, value._meta
+    return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
 
 
 def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:

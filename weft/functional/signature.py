@@ -10,6 +10,7 @@ from typing import Any
 from weft.core.errors import ArgumentError
 from weft.ops.declaration import OPERAND_KINDS, Param
 from weft.ops.explain import accepts, describe
+from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
 
@@ -37,13 +38,13 @@ class Signature:
         for p, value in zip(self.positional, args, strict=False):
             if p.name in kwargs:
                 return f"got several values for argument '{p.name}'"
-            if not accepts(p, value):
+            if not _takes(p, value):
                 return _wrong(p, value)
         for name, value in kwargs.items():
             p = self.by_name.get(name)
             if p is None:
                 return f"got an unexpected argument '{name}'"
-            if not accepts(p, value):
+            if not _takes(p, value):
                 return _wrong(p, value)
         for p in self.params[len(args) :] if len(args) <= len(self.positional) else ():
             if p.required and p.name not in kwargs:
@@ -58,6 +59,13 @@ class Signature:
                 parts.append("*")
             parts.append(f"{p.name}: {p.type}" + ("" if p.required else f" = {p.default!r}"))
         return f"{name}({', '.join(parts)})"
+
+
+def _takes(p: Param, value: Any) -> bool:
+    """Stricter than an op, which takes a tensor of one element for a number: that would blur overloads."""
+    if isinstance(value, Tensor) and p.kind == "attribute":
+        return "Tensor" in p.type or p.type == "Any"
+    return accepts(p, value)
 
 
 def _text(annotation: Any) -> str:

@@ -112,6 +112,6 @@ def listed(place: str) -> Iterator[tuple[str, Function]]:
 
 _SHOWN: Final[dict[str, Callable[[str], bool]]] = {
     "flow": lambda name: name in names.FLOW or hasattr(torch, name),
-    "tensor": lambda name: name in names.TENSOR or hasattr(torch.Tensor, name),
+    "tensor": lambda name: name in names.TENSOR or hasattr(torch.Tensor, name) or name.endswith("_"),
     "neural": lambda name: name in names.NEURAL,
 }
