@@ -1,0 +1,169 @@
+"""Attention in one kernel that never holds the whole table of scores; a composition where its gradient needs one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.core.dispatch import here
+from weft.core.dtype import bool_
+from weft.core.errors import ShapeError
+from weft.ops.broadcast import fit
+from weft.ops.copies import where
+from weft.ops.declaration import op
+from weft.ops.elementwise import add, mul
+from weft.ops.matmul import matmul
+from weft.ops.shape import transpose
+from weft.ops.softmax import softmax, softmax_grad
+from weft.ops.triangle import hide_future
+
+aten = torch.ops.aten
+
+
+def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
+    fits = q.dim() == k.dim() == v.dim() == 4 and q.shape[:2] == k.shape[:2] == v.shape[:2]
+    if not fits or q.shape[-1] != k.shape[-1] or k.shape[2] != v.shape[2]:
+        raise ShapeError(
+            "attention takes queries [batch, heads, t, d], keys [batch, heads, s, d] and values [batch, heads, s, e]; "
+            f"got {list(q.shape)}, {list(k.shape)}, {list(v.shape)}"
+        )
+
+
+def _flash(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    """Whether the fused kernel takes these: it is the CPU's, and wants keys as wide as values."""
+    return q.device.type in ("cpu", "meta") and q.shape[-1] == v.shape[-1] and q.numel() > 0 < k.numel()
+
+
+def _added(mask: Tensor | None, like: Tensor) -> Tensor | None:
+    """A mask as numbers to add to the scores."""
+    if mask is None or mask.dtype != torch.bool:
+        return mask
+    return torch.zeros(mask.shape, dtype=like.dtype, device=like.device).masked_fill_(~mask, -torch.inf)
+
+
+def _scores(q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
+    scores = (q * _scale(q.shape[-1], scale)) @ k.transpose(-2, -1)
+    if is_causal:
+        scores = hide_future.kernel(scores)
+    return scores if mask is None else scores + mask
+
+
+def _scale(width: int, scale: float | None) -> float:
+    return 1 / math.sqrt(width) if scale is None else scale
+
+
+@op(returns="y | logsumexp")
+def scaled_dot_product_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    attn_mask: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """softmax(q @ k.T * scale + mask) @ v, for [batch, heads, sequence, width]; scale is 1 / sqrt(width) by default.
+
+    >>> q = flow.ones(1, 1, 2, 4)
+    >>> flow._C.scaled_dot_product_attention(q, q, q).tolist()
+    [[[[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]]]
+    """
+    _check(q, k, v)
+    mask = _added(attn_mask, q)
+    if _flash(q, k, v):
+        return aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, is_causal, attn_mask=mask, scale=scale)
+    scores = _scores(q, k, mask, is_causal, scale)
+    return torch.softmax(scores, -1) @ v, scores.logsumexp(-1)  # type: ignore[return-value]
+
+
+def _terms(mask: tuple[int, ...] | None, is_causal: bool) -> tuple[str, str, str, str]:
+    """The notation of queries, keys, values and mask. Queries may be split along the sequence if each sees all keys."""
+    t = "t!" if is_causal else "t"
+    table = ["b", "h", t, "s!"]
+    return f"b h {t} d!", "b h s! d!", "b h s! e!", " ".join(table[len(table) - len(mask or ()) :])
+
+
+@scaled_dot_product_attention.layout
+def _(q, k, v, attn_mask, is_causal, scale):
+    queries, keys, values, mask = _terms(attn_mask, is_causal)
+    t = queries.split()[2]
+    with_mask = f", {mask}" if attn_mask is not None else ""
+    return f"{queries}, {keys}, {values}{with_mask} -> b h {t} e!, b h {t}"
+
+
+@scaled_dot_product_attention.grad
+def _(dy, q, k, v, attn_mask, y, logsumexp, is_causal, scale, needs):
+    if here.grad or needs[3]:
+        return _composed_gradient(dy, q, k, v, attn_mask, is_causal, scale, needs)
+    dq, dk, dv = attention_grad(dy, q, k, v, y, logsumexp, attn_mask, is_causal, scale)
+    return dq if needs[0] else None, dk if needs[1] else None, dv if needs[2] else None, None
+
+
+def _composed_gradient(dy, q, k, v, mask, is_causal, scale, needs):
+    factor = _scale(q.shape[-1], scale)
+    p = softmax(composed_scores(q, k, mask, is_causal, scale), -1)
+    dscores = softmax_grad(matmul(dy, transpose(v, -2, -1)), p, -1)
+    return (
+        mul(matmul(dscores, k), factor) if needs[0] else None,
+        mul(matmul(transpose(dscores, -2, -1), q), factor) if needs[1] else None,
+        matmul(transpose(p, -2, -1), dy) if needs[2] else None,
+        fit(dscores, tuple(mask.shape)) if needs[3] else None,
+    )
+
+
+def composed_scores(q: Any, k: Any, mask: Any, is_causal: bool, scale: float | None) -> Any:
+    """What the softmax of attention is taken of, in public ops."""
+    scores = matmul(mul(q, _scale(q.shape[-1], scale)), transpose(k, -2, -1))
+    if is_causal:
+        scores = hide_future(scores)
+    if mask is None:
+        return scores
+    return where(mask, scores, float("-inf")) if mask.dtype is bool_ else add(scores, mask)
+
+
+@scaled_dot_product_attention.samples
+def _(rand):
+    yield rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5), None, True
+    yield rand(2, 3, 4, 5), rand(2, 3, 6, 5), rand(2, 3, 6, 5), None, False, 0.3
+    yield rand(2, 3, 4, 5), rand(2, 3, 6, 5), rand(2, 3, 6, 5), rand(4, 6)
+    yield rand(2, 3, 4, 5), rand(2, 3, 6, 5), rand(2, 3, 6, 7), rand(2, 1, 1, 6)
+    yield rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5), torch.ones(4, 4, dtype=torch.bool).tril()
+
+
+@op(returns="dq dk dv")
+def attention_grad(
+    dy: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, attn_mask: Tensor | None,
+    is_causal: bool, scale: float | None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The gradients of attention's queries, keys and values; probabilities are computed again from logsumexp."""
+    mask = _added(attn_mask, q)
+    if _flash(q, k, v):
+        return aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            dy, q, k, v, out, logsumexp, 0.0, is_causal, attn_mask=mask, scale=scale
+        )
+    p = torch.exp(_scores(q, k, mask, is_causal, scale) - logsumexp.unsqueeze(-1))
+    dp = dy @ v.transpose(-2, -1)
+    dscores = p * (dp - (dy * out).sum(-1, True)) * _scale(q.shape[-1], scale)
+    return dscores @ k, dscores.transpose(-2, -1) @ q, p.transpose(-2, -1) @ dy
+
+
+@attention_grad.layout
+def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
+    queries, keys, values, mask = _terms(attn_mask, is_causal)
+    t = queries.split()[2]
+    y = f"b h {t} e!"
+    with_mask = f", {mask}" if attn_mask is not None else ""
+    return f"{y}, {queries}, {keys}, {values}, {y}, b h {t}{with_mask} -> {queries}, {keys}, {values}"
+
+
+attention_grad.linear = (("dy",),)
+
+
+@attention_grad.samples
+def _(rand):
+    for is_causal, width in ((True, 5), (False, 5), (False, 7)):
+        q, k, v = rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, width)
+        y, logsumexp = scaled_dot_product_attention.kernel(q, k, v, None, is_causal)
+        yield rand(2, 3, 4, width), q, k, v, y, logsumexp, None, is_causal, None
