@@ -1,4 +1,4 @@
-"""What layers compute, as functions: the ops, and the losses composed of them."""
+"""What layers compute, as functions: the ops, and what is composed of them."""
 
 from __future__ import annotations
 
@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.functional import neural
-from weft.nn import losses
+from weft.nn import compositions, losses
 
-COMPOSED = {name: getattr(losses, name) for name in losses.__all__}
+COMPOSED = {name: getattr(module, name) for module in (compositions, losses) for name in module.__all__}
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

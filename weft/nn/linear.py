@@ -12,6 +12,7 @@ from weft.nn import init
 from weft.nn.making import made
 from weft.nn.module import Module
 from weft.ops import OPS
+from weft.ops.embedding import embedding
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
@@ -91,7 +92,7 @@ class Embedding(Module):
                 init.zeros_(OPS["select"](self.weight.detach(), 0, self.padding_idx))
 
     def forward(self, x: Tensor) -> Tensor:
-        return F.embedding(x, self.weight, self.padding_idx)
+        return embedding(self.weight, x, self.padding_idx)
 
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"

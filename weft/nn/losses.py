@@ -16,7 +16,7 @@ __all__ = [
 ]  # fmt: skip
 
 add, sub, mul, div, where, absolute = (OPS[n] for n in ("add", "sub", "mul", "div", "where", "abs"))
-log, exp, maximum, power, total, mean = (OPS[n] for n in ("log", "exp", "maximum", "pow", "sum", "mean"))
+log, exp, power, total, mean = (OPS[n] for n in ("log", "exp", "pow", "sum", "mean"))
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
@@ -78,8 +78,8 @@ def binary_cross_entropy(
     """-log of the probability `input` that the target, 0 or 1 or between, gets."""
     _same_shape("binary_cross_entropy", input, target)
     least = -100.0  # as torch's: a probability of zero costs much, not infinitely much
-    yes = mul(target, maximum(log(input), least))
-    no = mul(sub(1.0, target), maximum(log(sub(1.0, input)), least))
+    yes = mul(target, OPS["clamp"](log(input), least))
+    no = mul(sub(1.0, target), OPS["clamp"](log(sub(1.0, input)), least))
     loss = OPS["neg"](add(yes, no))
     return reduced(loss if weight is None else mul(loss, weight), reduction)
 
@@ -145,7 +145,7 @@ def margin_ranking_loss(
 ) -> Tensor:
     """How far `input1` is from being above `input2` by the margin, where the target is 1; below, where it is -1."""
     gap = add(mul(OPS["neg"](target), sub(input1, input2)), float(margin))
-    return reduced(maximum(gap, 0.0), reduction)
+    return reduced(OPS["relu"](gap), reduction)
 
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
@@ -165,7 +165,7 @@ def triplet_margin_loss(
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:
         far = OPS["minimum"](far, pairwise_distance(positive, negative, p, eps))
-    return reduced(maximum(add(sub(near, far), float(margin)), 0.0), reduction)
+    return reduced(OPS["relu"](add(sub(near, far), float(margin))), reduction)
 
 
 def _norm(x: Tensor, p: float, dim: int, keepdim: bool) -> Tensor:
@@ -180,13 +180,13 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     >>> flow.nn.functional.normalize(flow.tensor([[3.0, 4.0]])).tolist()
     [[0.6..., 0.8...]]
     """
-    return div(input, maximum(_norm(input, p, dim, True), eps))
+    return div(input, OPS["clamp"](_norm(input, p, dim, True), eps))
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""
     dot = total(mul(x1, x2), dim)
-    return div(dot, mul(maximum(_norm(x1, 2.0, dim, False), eps), maximum(_norm(x2, 2.0, dim, False), eps)))
+    return div(dot, mul(*(OPS["clamp"](_norm(x, 2.0, dim, False), eps) for x in (x1, x2))))
 
 
 def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: Any = 0) -> Tensor:

@@ -2,9 +2,10 @@
 a graph.
 """
 
+from weft.optim import lr_scheduler
 from weft.optim.adam import Adam, AdamW
 from weft.optim.adaptive import Adadelta, Adagrad, RMSprop
 from weft.optim.optimizer import Optimizer
 from weft.optim.sgd import SGD
 
-__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop"]
+__all__ = ["SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler"]

@@ -1,0 +1,228 @@
+"""Layers against torch's: the same options, weights and inputs give the same outputs and gradients."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft.nn import functional as F
+from weft.tensor.tensor import of_torch
+
+IMAGE, VECTOR, SEQUENCE = (2, 4, 6, 6), (3, 4), (2, 4, 8)
+
+LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...]]] = [
+    ("Linear", (4, 5), {}, VECTOR),
+    ("Linear", (4, 5), {"bias": False}, (2, 3, 4)),
+    ("Conv1d", (4, 6, 3), {"padding": 1}, SEQUENCE),
+    ("Conv2d", (4, 6, 3), {"stride": 2, "padding": 1, "groups": 2}, IMAGE),
+    ("Conv2d", (4, 6, 3), {"padding": "same", "bias": False, "dilation": 2}, IMAGE),
+    ("Conv3d", (4, 2, 2), {}, (1, 4, 3, 3, 3)),
+    ("ConvTranspose2d", (4, 6, 3), {"stride": 2, "padding": 1, "output_padding": 1}, IMAGE),
+    ("BatchNorm1d", (4,), {}, VECTOR),
+    ("BatchNorm1d", (4,), {"momentum": None}, SEQUENCE),
+    ("BatchNorm2d", (4,), {"eps": 1e-3, "momentum": 0.2}, IMAGE),
+    ("BatchNorm2d", (4,), {"affine": False, "track_running_stats": False}, IMAGE),
+    ("BatchNorm3d", (4,), {}, (2, 4, 3, 3, 3)),
+    ("LayerNorm", (4,), {}, VECTOR),
+    ("LayerNorm", ((4, 8),), {"elementwise_affine": False}, SEQUENCE),
+    ("LayerNorm", (8,), {"bias": False}, SEQUENCE),
+    ("RMSNorm", (8,), {}, SEQUENCE),
+    ("RMSNorm", (8,), {"eps": 1e-3, "elementwise_affine": False}, SEQUENCE),
+    ("GroupNorm", (2, 4), {}, IMAGE),
+    ("MaxPool1d", (2,), {}, SEQUENCE),
+    ("MaxPool2d", (3,), {"stride": 2, "padding": 1}, IMAGE),
+    ("AvgPool1d", (2,), {}, SEQUENCE),
+    ("AvgPool2d", (2,), {"stride": 1}, IMAGE),
+    ("AvgPool2d", (3,), {"padding": 1, "count_include_pad": False, "ceil_mode": True}, IMAGE),
+    ("AdaptiveAvgPool1d", (3,), {}, SEQUENCE),
+    ("AdaptiveAvgPool2d", (1,), {}, IMAGE),
+    ("AdaptiveAvgPool2d", ((2, 3),), {}, IMAGE),
+    ("Flatten", (), {}, IMAGE),
+    ("Flatten", (0, 1), {}, IMAGE),
+    ("Identity", (), {}, VECTOR),
+    ("Dropout", (0.0,), {}, VECTOR),
+    ("ReLU", (), {}, VECTOR),
+    ("ReLU6", (), {}, VECTOR),
+    ("LeakyReLU", (0.2,), {}, VECTOR),
+    ("ELU", (1.5,), {}, VECTOR),
+    ("CELU", (1.5,), {}, VECTOR),
+    ("SELU", (), {}, VECTOR),
+    ("GELU", (), {}, VECTOR),
+    ("GELU", (), {"approximate": "tanh"}, VECTOR),
+    ("GLU", (), {"dim": 1}, VECTOR),
+    ("SiLU", (), {}, VECTOR),
+    ("Mish", (), {}, VECTOR),
+    ("Tanh", (), {}, VECTOR),
+    ("Sigmoid", (), {}, VECTOR),
+    ("Softmax", (1,), {}, VECTOR),
+    ("LogSoftmax", (0,), {}, VECTOR),
+    ("LogSigmoid", (), {}, VECTOR),
+    ("Softplus", (2.0,), {}, VECTOR),
+    ("Softshrink", (0.3,), {}, VECTOR),
+    ("Softsign", (), {}, VECTOR),
+    ("Hardshrink", (0.3,), {}, VECTOR),
+    ("Hardsigmoid", (), {}, VECTOR),
+    ("Hardswish", (), {}, VECTOR),
+    ("Hardtanh", (-0.5, 0.5), {}, VECTOR),
+    ("PReLU", (), {}, VECTOR),
+    ("Threshold", (0.1, 2.0), {}, VECTOR),
+]
+
+
+DIFFERENT_PRINT = {"Hardtanh", "Softplus", "AvgPool1d", "Threshold", "GLU", "LayerNorm", "Softshrink", "Hardshrink"}
+
+
+def named(row: tuple[Any, ...]) -> str:
+    return f"{row[0]}-{row[1]}-{row[2]}"
+
+
+def both(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[torch.nn.Module, flow.nn.Module]:
+    """torch's layer and ours, with the same weights."""
+    torch.manual_seed(0)
+    theirs = getattr(torch.nn, name)(*args, **kwargs)
+    ours = getattr(flow.nn, name)(*args, **kwargs)
+    for p in theirs.parameters():
+        p.data.normal_()
+    ours.load_state_dict({k: of_torch(v.clone()) for k, v in theirs.state_dict().items()})
+    return theirs, ours
+
+
+def close(ours: flow.Tensor, theirs: torch.Tensor) -> None:
+    torch.testing.assert_close(ours.detach().to_torch(), theirs.detach(), rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize("row", LAYERS, ids=named)
+def test_a_layer_computes_what_torchs_does(row: tuple[Any, ...]) -> None:
+    name, args, kwargs, shape = row
+    theirs, ours = both(name, args, kwargs)
+    x = torch.randn(shape, requires_grad=True)
+    y = of_torch(x.detach().clone()).requires_grad_()
+    expected, got = theirs(x), ours(y)
+    close(got, expected)
+    slope = torch.randn_like(expected)
+    expected.backward(slope)
+    got.backward(of_torch(slope.clone()))
+    assert x.grad is not None and y.grad is not None
+    close(y.grad, x.grad)
+    for (path, p), q in zip(theirs.named_parameters(), ours.parameters(), strict=True):
+        assert p.grad is not None and q.grad is not None, path
+        close(q.grad, p.grad)
+    for (path, b), c in zip(theirs.state_dict().items(), ours.state_dict().values(), strict=True):
+        torch.testing.assert_close(c.to_torch(), b, msg=path)
+    theirs.eval(), ours.eval()
+    close(ours(y), theirs(x))
+
+
+@pytest.mark.parametrize("row", LAYERS, ids=named)
+def test_a_layer_prints_as_torchs_does(row: tuple[Any, ...]) -> None:
+    name, args, kwargs, _ = row
+    theirs, ours = getattr(torch.nn, name)(*args, **kwargs), getattr(flow.nn, name)(*args, **kwargs)
+    text = repr(theirs).replace(", bias=True)", ")") if "Norm" in name else repr(theirs)
+    if "BatchNorm" not in name and name not in DIFFERENT_PRINT:
+        assert repr(ours) == text
+
+
+def test_embedding() -> None:
+    theirs = torch.nn.Embedding(5, 3, padding_idx=1)
+    ours = flow.nn.Embedding(5, 3, padding_idx=1)
+    assert ours.weight.tolist()[1] == [0.0, 0.0, 0.0]
+    ours.load_state_dict({"weight": of_torch(theirs.weight.detach().clone())})
+    ids = torch.tensor([[1, 0], [4, 0]])
+    theirs(ids).sum().backward()
+    got = ours(of_torch(ids))
+    got.sum().backward()
+    close(got, theirs(ids))
+    close(ours.weight.grad, theirs.weight.grad)  # type: ignore[arg-type]
+    assert repr(ours) == repr(theirs)
+
+
+LOSSES: list[tuple[str, dict[str, Any], str]] = [
+    *[
+        (n, {"reduction": r}, "real")
+        for n in ("MSELoss", "L1Loss", "SmoothL1Loss", "HuberLoss")
+        for r in ("mean", "sum", "none")
+    ],
+    ("SmoothL1Loss", {"beta": 0.3}, "real"),
+    ("HuberLoss", {"delta": 0.3}, "real"),
+    ("BCELoss", {}, "probability"),
+    ("BCEWithLogitsLoss", {}, "target"),
+    ("BCEWithLogitsLoss", {"pos_weight": [1.0, 2.0, 0.5, 3.0], "reduction": "sum"}, "target"),
+    ("KLDivLoss", {"reduction": "batchmean"}, "logs"),
+    ("KLDivLoss", {"log_target": True}, "logs"),
+    ("NLLLoss", {}, "classes"),
+    ("NLLLoss", {"weight": [1.0, 2.0, 0.5, 3.0], "ignore_index": 1}, "classes"),
+    ("NLLLoss", {"reduction": "none"}, "classes"),
+    ("CrossEntropyLoss", {}, "classes"),
+    ("CrossEntropyLoss", {"ignore_index": 1, "reduction": "sum"}, "classes"),
+    ("CrossEntropyLoss", {"label_smoothing": 0.1}, "classes"),
+]
+
+
+@pytest.mark.parametrize("row", LOSSES, ids=lambda r: f"{r[0]}-{r[1]}")
+def test_a_loss_is_torchs(row: tuple[str, dict[str, Any], str]) -> None:
+    name, options, kind = row
+    torch.manual_seed(1)
+    x = torch.randn(5, 4)
+    target: torch.Tensor = torch.randn(5, 4)
+    if kind == "probability":
+        x, target = x.sigmoid(), target.sigmoid()
+    elif kind == "target":
+        target = target.sigmoid()
+    elif kind == "logs":
+        x = x.log_softmax(1)
+        target = target.log_softmax(1) if options.get("log_target") else target.softmax(1)
+    elif kind == "classes":
+        x, target = x.log_softmax(1), torch.tensor([0, 1, 3, 2, 1])
+    theirs = getattr(torch.nn, name)(**{k: torch.tensor(v) if isinstance(v, list) else v for k, v in options.items()})
+    ours = getattr(flow.nn, name)(**{k: flow.tensor(v) if isinstance(v, list) else v for k, v in options.items()})
+    a = x.clone().requires_grad_()
+    b = of_torch(x.clone()).requires_grad_()
+    expected, got = theirs(a, target), ours(b, of_torch(target))
+    close(got, expected)
+    expected.sum().backward()
+    got.sum().backward()
+    close(b.grad, a.grad)  # type: ignore[arg-type]
+
+
+def test_distances() -> None:
+    a, b, c = (torch.randn(3, 4) for _ in range(3))
+    ours = [of_torch(t) for t in (a, b, c)]
+    close(F.cosine_similarity(*ours[:2]), torch.nn.functional.cosine_similarity(a, b))
+    close(F.pairwise_distance(*ours[:2]), torch.nn.functional.pairwise_distance(a, b))
+    close(F.normalize(ours[0]), torch.nn.functional.normalize(a))
+    close(F.triplet_margin_loss(*ours), torch.nn.functional.triplet_margin_loss(a, b, c))
+    close(F.margin_ranking_loss(*ours[:2], ours[2].sign()), torch.nn.functional.margin_ranking_loss(a, b, c.sign()))
+    assert F.one_hot(flow.tensor([1, 0])).tolist() == [[0, 1], [1, 0]]
+
+
+def test_dropout_drops_while_training_only() -> None:
+    flow.manual_seed(3)
+    drop = flow.nn.Dropout(0.25)
+    x = flow.ones(4000)
+    y = drop(x)
+    kept = (y != 0).sum().item()
+    assert 2800 < kept < 3200 and y.max().item() == pytest.approx(4 / 3)
+    assert drop.eval()(x) is x
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda: flow.nn.Dropout(1.5), "between 0 and 1"),
+        (lambda: flow.nn.Conv2d(3, 4, 3, groups=2), "divisible by groups"),
+        (lambda: flow.nn.Conv2d(4, 4, (3, 3, 3)), "kernel_size is one number, or 2"),
+        (lambda: flow.nn.GroupNorm(3, 4), "divisible by num_groups"),
+        (lambda: flow.nn.Linear(-1, 2), "at least 0"),
+        (lambda: flow.nn.Embedding(3, 2, padding_idx=3), "within num_embeddings"),
+        (lambda: flow.nn.BatchNorm2d(3)(flow.ones(2, 3)), "expected 4D input"),
+        (lambda: flow.nn.ReLU6(1, 2), "takes 1 arguments"),
+        (lambda: flow.nn.MSELoss("most")(flow.ones(2), flow.ones(2)), "not a valid value for reduction"),
+        (lambda: flow.nn.NLLLoss()(flow.ones(2, 3), flow.ones(2)), "Long|number of a class"),
+    ],
+)
+def test_a_layer_refuses_what_it_cannot_be(make: Any, says: str) -> None:
+    with pytest.raises(flow.errors.WeftError, match=says):
+        make()

@@ -1,0 +1,143 @@
+"""Schedules against torch's, over more steps than they have phases."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+from torch.optim import lr_scheduler as theirs
+
+import weft as flow
+from weft.optim import lr_scheduler as ours
+
+ROWS: list[tuple[str, dict[str, Any]]] = [
+    ("StepLR", {"step_size": 3}),
+    ("MultiStepLR", {"milestones": [2, 5, 5, 9], "gamma": 0.5}),
+    ("ExponentialLR", {"gamma": 0.9}),
+    ("ConstantLR", {"factor": 0.5, "total_iters": 4}),
+    ("LinearLR", {"start_factor": 0.2, "end_factor": 0.8, "total_iters": 6}),
+    ("LambdaLR", {"lr_lambda": lambda t: 1 / (1 + t)}),
+    ("MultiplicativeLR", {"lr_lambda": lambda t: 0.95}),
+    ("CosineAnnealingLR", {"T_max": 4, "eta_min": 0.01}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 3, "T_mult": 2, "eta_min": 0.01}),
+    ("CosineAnnealingWarmRestarts", {"T_0": 4}),
+    ("PolynomialLR", {"total_iters": 6, "power": 2.0}),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 14}),
+    ("OneCycleLR", {"max_lr": 0.5, "total_steps": 14, "three_phase": True, "anneal_strategy": "linear"}),
+]
+
+
+def optimizers() -> tuple[torch.optim.Optimizer, flow.optim.Optimizer]:
+    options: dict[str, Any] = {"lr": 0.3, "momentum": 0.9}
+    a, b = torch.nn.Parameter(torch.ones(1)), torch.nn.Parameter(torch.ones(1))
+    x, y = flow.nn.Parameter(flow.ones(1)), flow.nn.Parameter(flow.ones(1))
+    return (
+        torch.optim.SGD([{"params": [a]}, {"params": [b], "lr": 0.1}], **options),
+        flow.optim.SGD([{"params": [x]}, {"params": [y], "lr": 0.1}], **options),
+    )
+
+
+def rates(optimizer: Any, scheduler: Any, steps: int) -> list[list[float]]:
+    seen = []
+    for _ in range(steps):
+        seen.append([g["lr"] for g in optimizer.param_groups] + [g["momentum"] for g in optimizer.param_groups])
+        optimizer.step()
+        scheduler.step()
+    return seen
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: r[0])
+def test_a_schedule_is_torchs(row: tuple[str, dict[str, Any]]) -> None:
+    name, options = row
+    a, b = optimizers()
+    expected = rates(a, getattr(theirs, name)(a, **options), 14)
+    got = rates(b, getattr(ours, name)(b, **options), 14)
+    assert got == [pytest.approx(e, rel=1e-12) for e in expected]
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: r[0])
+def test_a_schedule_goes_on_where_it_was_saved(row: tuple[str, dict[str, Any]]) -> None:
+    name, options = row
+    _, a = optimizers()
+    whole = getattr(ours, name)(a, **options)
+    rates(a, whole, 5)
+    state, groups = whole.state_dict(), a.state_dict()
+    _, b = optimizers()
+    again = getattr(ours, name)(b, **options)
+    b.load_state_dict(groups)
+    again.load_state_dict(state)
+    assert rates(b, again, 6) == rates(a, whole, 6)
+
+
+def test_one_after_another() -> None:
+    def make(module: Any, optimizer: Any) -> Any:
+        parts = [
+            module.LinearLR(optimizer, 0.1, total_iters=4),
+            module.ExponentialLR(optimizer, 0.9),
+            module.CosineAnnealingLR(optimizer, 5),
+        ]
+        return module.SequentialLR(optimizer, parts, [4, 8])
+
+    a, b = optimizers()
+    expected, got = rates(a, make(theirs, a), 14), rates(b, make(ours, b), 14)
+    assert got == [pytest.approx(e) for e in expected]
+
+
+def test_several_at_once() -> None:
+    def make(module: Any, optimizer: Any) -> Any:
+        return module.ChainedScheduler(
+            [module.ConstantLR(optimizer, 0.1, total_iters=3), module.ExponentialLR(optimizer, 0.9)]
+        )
+
+    a, b = optimizers()
+    expected, got = rates(a, make(theirs, a), 8), rates(b, make(ours, b), 8)
+    assert got == [pytest.approx(e) for e in expected]
+
+
+def test_on_a_plateau() -> None:
+    a, b = optimizers()
+    x = theirs.ReduceLROnPlateau(a, patience=1, cooldown=1, factor=0.5)
+    y = ours.ReduceLROnPlateau(b, patience=1, cooldown=1, factor=0.5)
+    for loss in (3.0, 2.0, 2.0, 2.0, 2.0, 1.9, 1.9, 1.9, 1.9, 1.9):
+        x.step(loss)
+        y.step(flow.tensor(loss))
+        assert [g["lr"] for g in b.param_groups] == [g["lr"] for g in a.param_groups]
+
+
+def test_oneflows_own() -> None:
+    """Formulas as OneFlow documents them."""
+    _, b = optimizers()
+    got = [r[0] for r in rates(b, ours.CosineDecayLR(b, 4, alpha=0.1), 6)]
+    expected = [0.3 * (0.9 * 0.5 * (1 + math.cos(math.pi * min(t, 4) / 4)) + 0.1) for t in range(6)]
+    assert got == pytest.approx(expected)
+    _, b = optimizers()
+    got = [r[0] for r in rates(b, ours.PolynomialLR(b, decay_batch=4, end_learning_rate=0.1), 6)]
+    assert got == pytest.approx([0.3, 0.25, 0.2, 0.15, 0.1, 0.1])
+    _, b = optimizers()
+    got = [r[0] for r in rates(b, ours.WarmUpLR(b, 0.5, 4), 6)]
+    assert got == pytest.approx([0.15, 0.1875, 0.225, 0.2625, 0.3, 0.3])
+    _, b = optimizers()
+    warm = ours.WarmUpLR(ours.StepLR(b, 3, 0.1), 0.5, 2, "constant")
+    assert [r[0] for r in rates(b, warm, 7)] == pytest.approx([0.15, 0.15, 0.3, 0.03, 0.03, 0.03, 0.003])
+    _, b = optimizers()
+    warm = ours.WarmUpLR(ours.ExponentialLR(b, 0.5), 0.5, 2, warmup_prefix=True)
+    assert [r[0] for r in rates(b, warm, 5)] == pytest.approx([0.15, 0.225, 0.3, 0.15, 0.075])
+
+
+@pytest.mark.parametrize(
+    "make",
+    [
+        lambda o: ours.StepLR(o, 0),
+        lambda o: ours.ConstantLR(o, 2.0),
+        lambda o: ours.OneCycleLR(o, 0.1),
+        lambda o: ours.SequentialLR(o, [ours.ExponentialLR(o, 0.9)], [3]),
+        lambda o: ours.WarmUpLR(o, warmup_method="slow"),
+        lambda o: ours.LambdaLR(o, [lambda t: 1.0]),
+        lambda o: ours.StepLR(None, 3),  # type: ignore[arg-type]
+    ],
+)
+def test_a_schedule_refuses_what_it_cannot_be(make: Any) -> None:
+    with pytest.raises(flow.errors.OptionError):
+        make(optimizers()[1])

@@ -1,0 +1,25 @@
+"""Learning rate schedules: values that follow from the number of steps, put into the optimizer's groups.
+
+Formulas and recursions are torch's; `WarmUpLR`, `CosineDecayLR` and `PolynomialLR`'s long form are OneFlow's.
+"""
+
+from weft.optim.lr_scheduler.compose import ChainedScheduler, ReduceLROnPlateau, SequentialLR, WarmUpLR, WarmupLR
+from weft.optim.lr_scheduler.cycle import CosineAnnealingLR, CosineAnnealingWarmRestarts, OneCycleLR
+from weft.optim.lr_scheduler.decay import (
+    ConstantLR,
+    CosineDecayLR,
+    ExponentialLR,
+    LambdaLR,
+    LinearLR,
+    MultiplicativeLR,
+    MultiStepLR,
+    PolynomialLR,
+    StepLR,
+)
+from weft.optim.lr_scheduler.scheduler import LRScheduler
+
+__all__ = [
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CosineDecayLR",
+    "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR",
+    "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR", "WarmUpLR", "WarmupLR",
+]  # fmt: skip

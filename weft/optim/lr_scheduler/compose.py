@@ -1,0 +1,191 @@
+"""Schedules of schedules, and one that watches a measure."""
+
+from __future__ import annotations
+
+import bisect
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+from weft.core.errors import OptionError
+from weft.optim.lr_scheduler.scheduler import LRScheduler
+from weft.optim.optimizer import Optimizer
+
+
+class WarmUpLR(LRScheduler):
+    """OneFlow's: up to the rate over warmup_iters steps, then as the schedule it is given, or constant.
+
+    `warmup_method` is "linear" or "constant". With `warmup_prefix`, the schedule begins after the warm-up; otherwise it
+    runs along underneath, and the warm-up leads to where it will be.
+    """
+
+    def __init__(
+        self, scheduler_or_optimizer: LRScheduler | Optimizer, warmup_factor: float = 1.0 / 3, warmup_iters: int = 5,
+        warmup_method: str = "linear", warmup_prefix: bool = False, last_epoch: int = -1,
+    ) -> None:  # fmt: skip
+        inner = scheduler_or_optimizer if isinstance(scheduler_or_optimizer, LRScheduler) else None
+        optimizer = scheduler_or_optimizer.optimizer if inner else scheduler_or_optimizer
+        if warmup_method not in ("linear", "constant"):
+            raise OptionError(f"'warmup_method' must be 'linear' or 'constant'; got {warmup_method!r}")
+        self.inner = inner
+        self.warmup_factor, self.warmup_iters = warmup_factor, warmup_iters
+        self.warmup_method, self.warmup_prefix = warmup_method, warmup_prefix
+        self._goal: list[float] | None = None
+        assert isinstance(optimizer, Optimizer)
+        super().__init__(optimizer, last_epoch)
+
+    def _inner_at(self, step: int) -> list[float]:
+        """The rates of the schedule underneath at a step; it is walked there, since it may be a recursion."""
+        if self.inner is None:
+            return list(self.base_lrs)
+        if step <= 0:
+            self._set(self.base_lrs)
+            self.inner.last_epoch, self.inner._step_count = -1, 0
+            self.inner.step()
+        elif self.inner.last_epoch > step:
+            self._inner_at(0)
+        while self.inner.last_epoch < step:
+            self._set(self.inner._last_lr)
+            self.inner.step()
+        return list(self.inner._last_lr)
+
+    def get_lr(self) -> list[float]:
+        t = self.last_epoch
+        if t >= self.warmup_iters:
+            return self._inner_at(t - self.warmup_iters if self.warmup_prefix else t)
+        if self.warmup_method == "constant":
+            return [base * self.warmup_factor for base in self.base_lrs]
+        if self._goal is None:
+            self._goal = list(self.base_lrs) if self.warmup_prefix else self._inner_at(self.warmup_iters)
+        part = t / self.warmup_iters
+        starts = [base * self.warmup_factor for base in self.base_lrs]
+        return [start + (end - start) * part for start, end in zip(starts, self._goal, strict=True)]
+
+    def state_dict(self) -> dict[str, Any]:
+        kept = {k: v for k, v in super().state_dict().items() if k != "inner"}
+        return {**kept, "inner": None if self.inner is None else self.inner.state_dict()}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        if self.inner is not None and state_dict.get("inner") is not None:
+            self.inner.load_state_dict(state_dict["inner"])
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "inner"})
+
+
+WarmupLR = WarmUpLR
+
+
+class SequentialLR(LRScheduler):
+    """One schedule after another; milestones say when the next begins."""
+
+    def __init__(
+        self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1,
+        interval_rescaling: Any = False,
+    ) -> None:  # fmt: skip
+        if len(schedulers) < 1 or len(milestones) != len(schedulers) - 1:
+            raise OptionError(
+                f"Sequential Schedulers expects one milestone fewer than schedulers; got {len(milestones)} milestones "
+                f"for {len(schedulers)} schedulers"
+            )
+        for s in schedulers:
+            if s.optimizer is not optimizer:
+                raise OptionError("Sequential Schedulers expects all schedulers to belong to the same optimizer")
+        self.optimizer, self.schedulers, self.milestones = optimizer, list(schedulers), list(milestones)
+        self.last_epoch = last_epoch + 1
+        for group in optimizer.param_groups:
+            group["lr"] = group["initial_lr"]
+        for s in self.schedulers:  # each took a first step when it was made
+            s.last_epoch -= 1
+            s._step_count -= 1
+        self.schedulers[0].step()
+        self._last_lr = self.schedulers[0].get_last_lr()
+
+    def step(self, epoch: int | None = None) -> None:
+        self.last_epoch += 1
+        i = bisect.bisect_right(self.milestones, self.last_epoch)
+        current = self.schedulers[i]
+        if i > 0 and self.milestones[i - 1] == self.last_epoch:
+            for group in self.optimizer.param_groups:
+                group["lr"] = group["initial_lr"]
+            current.last_epoch = -1
+            current.step()
+        else:
+            current.step()
+        self._last_lr = current.get_last_lr()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "schedulers": [s.state_dict() for s in self.schedulers]}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        for s, kept in zip(self.schedulers, state_dict["schedulers"], strict=True):
+            s.load_state_dict(kept)
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
+
+
+class ChainedScheduler(LRScheduler):
+    """Several schedules at once, each applied to what the ones before made."""
+
+    def __init__(self, schedulers: Sequence[LRScheduler]) -> None:
+        if not schedulers:
+            raise OptionError("ChainedScheduler expects at least one scheduler to be chained, but got none")
+        self.schedulers = list(schedulers)
+        self.optimizer = self.schedulers[0].optimizer
+        if any(s.optimizer is not self.optimizer for s in self.schedulers):
+            raise OptionError("ChainedScheduler expects all schedulers to belong to the same optimizer")
+        self._last_lr = self._now()
+
+    def step(self, epoch: int | None = None) -> None:
+        for s in self.schedulers:
+            s.step()
+        self._last_lr = self._now()
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "schedulers": [s.state_dict() for s in self.schedulers]}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        for s, kept in zip(self.schedulers, state_dict["schedulers"], strict=True):
+            s.load_state_dict(kept)
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
+
+
+class ReduceLROnPlateau(LRScheduler):
+    """Times factor whenever a measure got no better for `patience` steps: `step(loss)`."""
+
+    def __init__(
+        self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,
+        threshold: float = 1e-4, threshold_mode: str = "rel", cooldown: int = 0,
+        min_lr: float | Sequence[float] = 0.0, eps: float = 1e-8,
+    ) -> None:  # fmt: skip
+        if factor >= 1.0:
+            raise OptionError(f"Factor should be < 1.0; got {factor}")
+        if mode not in ("min", "max") or threshold_mode not in ("rel", "abs"):
+            raise OptionError(f"mode is min or max, threshold_mode rel or abs; got {mode!r} and {threshold_mode!r}")
+        self.optimizer, self.mode, self.factor, self.patience = optimizer, mode, factor, patience
+        self.threshold, self.threshold_mode, self.cooldown, self.eps = threshold, threshold_mode, cooldown, eps
+        count = len(optimizer.param_groups)
+        self.min_lrs = list(min_lr) if isinstance(min_lr, (list, tuple)) else [min_lr] * count
+        self.best = math.inf if mode == "min" else -math.inf
+        self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
+        self._last_lr = self._now()
+
+    def is_better(self, a: float, best: float) -> bool:
+        down = self.mode == "min"
+        if self.threshold_mode == "rel":
+            return a < best * (1.0 - self.threshold) if down else a > best * (self.threshold + 1.0)
+        return a < best - self.threshold if down else a > best + self.threshold
+
+    def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
+        value = float(metrics)
+        self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
+        if self.is_better(value, self.best):
+            self.best, self.num_bad_epochs = value, 0
+        else:
+            self.num_bad_epochs += 1
+        if self.cooldown_counter > 0:
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown_counter - 1, 0
+        if self.num_bad_epochs > self.patience:
+            for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):
+                lower = max(group["lr"] * self.factor, least)
+                if group["lr"] - lower > self.eps:
+                    group["lr"] = lower
+            self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
+        self._last_lr = self._now()

@@ -1,0 +1,128 @@
+"""Schedules that go up and down: cosines, restarts, one cycle."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+
+from weft.core.errors import OptionError
+from weft.optim.lr_scheduler.scheduler import LRScheduler
+from weft.optim.optimizer import Optimizer
+
+
+class CosineAnnealingLR(LRScheduler):
+    """Down to eta_min along half a cosine of T_max steps, and up again."""
+
+    def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
+        self.T_max, self.eta_min = T_max, eta_min
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        t, low = self.last_epoch, self.eta_min
+        if t == 0:
+            return self._now()
+        if self._step_count == 1 and t > 0:
+            return [low + (base - low) * (1 + math.cos(t * math.pi / self.T_max)) / 2 for base in self.base_lrs]
+        if (t - 1 - self.T_max) % (2 * self.T_max) == 0:
+            turn = (1 - math.cos(math.pi / self.T_max)) / 2
+            return [lr + (base - low) * turn for base, lr in zip(self.base_lrs, self._now(), strict=True)]
+        ratio = (1 + math.cos(math.pi * t / self.T_max)) / (1 + math.cos(math.pi * (t - 1) / self.T_max))
+        return [ratio * (lr - low) + low for lr in self._now()]
+
+
+class CosineAnnealingWarmRestarts(LRScheduler):
+    """Down to eta_min along half a cosine, then again from the top, each time over T_mult times as many steps."""
+
+    def __init__(
+        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1
+    ) -> None:
+        if T_0 <= 0 or T_mult < 1:
+            raise OptionError(f"T_0 is at least 1 and T_mult at least 1; got {T_0} and {T_mult}")
+        self.T_0, self.T_mult, self.T_i, self.eta_min, self.T_cur = T_0, T_mult, T_0, eta_min, last_epoch
+        super().__init__(optimizer, last_epoch)
+
+    def get_lr(self) -> list[float]:
+        part = (1 + math.cos(math.pi * self.T_cur / self.T_i)) / 2
+        return [self.eta_min + (base - self.eta_min) * part for base in self.base_lrs]
+
+    def step(self, epoch: float | None = None) -> None:
+        at = self.last_epoch + 1 if epoch is None else epoch
+        if at < 0:
+            raise OptionError(f"Expected non-negative epoch, but got {epoch}")
+        start, length = 0.0, self.T_0
+        if self.T_mult == 1:
+            start = at // self.T_0 * self.T_0
+        else:
+            while at >= start + length:
+                start, length = start + length, length * self.T_mult
+        self.T_cur, self.T_i = at - start, length
+        self._step_count += 1
+        self.last_epoch = math.floor(at)
+        self._set(self.get_lr())
+
+
+class OneCycleLR(LRScheduler):
+    """Up from max_lr / div_factor to max_lr, then down to a small fraction; momentum the other way round."""
+
+    def __init__(
+        self, optimizer: Optimizer, max_lr: float | Sequence[float], total_steps: int | None = None,
+        epochs: int | None = None, steps_per_epoch: int | None = None, pct_start: float = 0.3,
+        anneal_strategy: str = "cos", cycle_momentum: bool = True, base_momentum: float = 0.85,
+        max_momentum: float = 0.95, div_factor: float = 25.0, final_div_factor: float = 1e4, three_phase: bool = False,
+        last_epoch: int = -1,
+    ) -> None:  # fmt: skip
+        if total_steps is None:
+            if epochs is None or steps_per_epoch is None:
+                raise OptionError("You must define either total_steps OR (epochs AND steps_per_epoch)")
+            total_steps = epochs * steps_per_epoch
+        if total_steps <= 0 or not 0 <= pct_start <= 1 or anneal_strategy not in ("cos", "linear"):
+            raise OptionError(
+                "OneCycleLR: total_steps is at least 1, pct_start between 0 and 1, anneal_strategy 'cos' or 'linear'; "
+                f"got {total_steps}, {pct_start} and {anneal_strategy!r}"
+            )
+        self.total_steps, self.anneal_strategy = total_steps, anneal_strategy
+        rise = float(pct_start * total_steps) - 1
+        self.phases: list[tuple[float, str, str]]
+        if three_phase:
+            fall = float(2 * pct_start * total_steps) - 2
+            self.phases = [(rise, "initial", "max"), (fall, "max", "initial"), (total_steps - 1, "initial", "min")]
+        else:
+            self.phases = [(rise, "initial", "max"), (total_steps - 1, "max", "min")]
+        count = len(optimizer.param_groups)
+        tops = list(max_lr) if isinstance(max_lr, (list, tuple)) else [max_lr] * count
+        self.levels = [
+            {"initial": top / div_factor, "max": top, "min": top / div_factor / final_div_factor} for top in tops
+        ]
+        self.cycle_momentum = cycle_momentum
+        self.momenta = {"initial": max_momentum, "max": base_momentum, "min": max_momentum}
+        if last_epoch == -1:
+            for group, level in zip(optimizer.param_groups, self.levels, strict=True):
+                group["initial_lr"] = level["initial"]
+        if cycle_momentum and not {"momentum", "betas"} & set(optimizer.defaults):
+            raise OptionError("the optimizer has no momentum to cycle; pass cycle_momentum=False")
+        super().__init__(optimizer, last_epoch)
+
+    def _between(self, start: float, end: float, part: float) -> float:
+        if self.anneal_strategy == "linear":
+            return (end - start) * part + start
+        return end + (start - end) / 2.0 * (math.cos(math.pi * part) + 1)
+
+    def _value(self, levels: Mapping[str, float]) -> float:
+        begin = 0.0
+        for i, (end, a, b) in enumerate(self.phases):
+            if self.last_epoch <= end or i == len(self.phases) - 1:
+                return self._between(levels[a], levels[b], (self.last_epoch - begin) / (end - begin))
+            begin = end
+        raise AssertionError("a schedule has a phase")
+
+    def get_lr(self) -> list[float]:
+        if self.last_epoch > self.total_steps:
+            raise OptionError(f"Tried to step {self.last_epoch} times; the number of total steps is {self.total_steps}")
+        if self.cycle_momentum:
+            for group in self.optimizer.param_groups:
+                momentum = self._value(self.momenta)
+                if "betas" in group:
+                    group["betas"] = (momentum, *group["betas"][1:])
+                else:
+                    group["momentum"] = momentum
+        return [self._value(level) for level in self.levels]
