@@ -71,6 +71,27 @@ def test_global_losses_are_those_of_one_device(ranks: int) -> None:
                 assert torch.allclose(mine, truth, atol=1e-9), (name, args[2:], sbp, mine, truth)
 
 
+@pytest.mark.parametrize("sbp", ["S(0)", "S(2)", "P", "S(1)", "B"])
+def test_batch_norm_takes_the_statistics_of_the_whole_batch(sbp: str) -> None:
+    x, weight, bias = floats(5, 4, 3), floats(4), floats(4) + 1
+    running = floats(4), floats(4).abs()
+
+    def on_one(made: Any) -> list[torch.Tensor]:
+        stats = [made(t, "B") for t in running]
+        args = [made(x, sbp), *stats, made(weight, "B"), made(bias, "B"), True, 0.2]
+        y_and_dx = with_gradients(OPS["batch_norm"], args)
+        return [*y_and_dx, *(conversions.whole(t).to_torch() if t.spec else t.to_torch() for t in stats)]
+
+    def on_each_rank() -> list[torch.Tensor]:
+        placement = Placement("cpu", [0, 1])
+        return on_one(lambda t, s: to_global(t, parse(s), placement))
+
+    truth = on_one(lambda t, _: of_torch(t.clone()))
+    for results in spawn_threads(2, on_each_rank, deadline=60):
+        for mine, expected in zip(results, truth, strict=True):
+            assert torch.allclose(mine, expected, atol=1e-9)
+
+
 def test_dropout_drops_the_same_elements_in_every_layout() -> None:
     x = floats(6, 5)
 

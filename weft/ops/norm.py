@@ -8,10 +8,10 @@ import torch
 from torch import Tensor
 
 from weft.ops.broadcast import fit
+from weft.ops.create import zeros_like
 from weft.ops.declaration import Size, op
 from weft.ops.elementwise import add, mul, neg, rsqrt, square, sub
 from weft.ops.reduce import mean as mean_of
-from weft.ops.reduce import sum as sum_of
 from weft.ops.shape import axes
 
 aten = torch.ops.aten
@@ -30,7 +30,7 @@ def _dims(normalized: Size) -> tuple[int, ...]:
     return tuple(range(-len(normalized), 0))
 
 
-def _absent(like: Tensor, g: Tensor | None) -> Tensor:
+def absent(like: Tensor, g: Tensor | None) -> Tensor:
     """What stands for the gradient of an operand that needs none."""
     return like.new_zeros(()) if g is None else g
 
@@ -84,7 +84,7 @@ def layer_norm_grad(
     grads = aten.native_layer_norm_backward(
         dy, x, tuple(normalized_shape), mean, rstd, weight, weight, [bool(n) for n in wanted]
     )
-    return tuple(_absent(x, g) for g in grads)  # type: ignore[return-value]
+    return tuple(absent(x, g) for g in grads)  # type: ignore[return-value]
 
 
 @layer_norm_grad.layout
@@ -101,7 +101,7 @@ layer_norm_grad.linear = (("dy",),)
 def _(ddx, ddw, ddb, dy, x, mean, rstd, weight, normalized_shape, wanted):
     hat = mul(sub(x, mean), rstd)
     # mean and rstd are functions of x: their share of the gradient is x's
-    d_dy, d_x, d_w = _second(ddx, ddw, ddb, dy, hat, rstd, weight, normalized_shape, wanted, True)
+    d_dy, d_x, d_w = second_gradient(ddx, ddw, ddb, dy, hat, rstd, weight, _dims(normalized_shape), wanted)
     return d_dy, d_x, None, None, d_w
 
 
@@ -113,16 +113,13 @@ def _(rand):
     yield rand(4, 6), x, mean, rstd, None, (6,), (True, False, False)
 
 
-def _second(a, b, c, dy, hat, rstd, weight, normalized, wanted, centred):
-    """The gradients of a normalisation's gradient, for dy, x, the statistics and the weight.
+def second_gradient(a, b, c, dy, hat, rstd, weight, dims, wanted, centred=True):
+    """The gradients of a normalisation's gradients a = ddx, b = ddw, c = ddb, with respect to dy, x and the weight.
 
     With g = dy * weight and E the mean over the normalised dimensions, the first gradient is
     dx = rstd * P(g), where P(g) = g - E[g] - hat * E[g * hat]; dw = sum(dy * hat); db = sum(dy). P is symmetric.
+    Everything here broadcasts against dy; the statistics' share of the gradient is in x's.
     """
-    dims = _dims(normalized)
-    count = 1
-    for n in normalized:
-        count *= n
 
     def mean(t: Any) -> Any:
         return mean_of(t, dims, True)
@@ -140,10 +137,10 @@ def _second(a, b, c, dy, hat, rstd, weight, normalized, wanted, centred):
             d_w = fit(mul(dy, pa), tuple(weight.shape))
         a_hat, g_hat = mean(mul(a, hat)), mean(mul(g, hat))
         along = neg(mul(rstd, add(mul(a, g_hat), mul(g, a_hat))))
-        explicit = sub(mul(a, g), mul(a_hat, g_hat))  # summed below: the part of the product that rstd scales
+        explicit = sub(mul(a, g), mul(a_hat, g_hat))  # its mean is what rstd scales
         if centred:
             explicit = sub(explicit, mul(mean(a), mean(g)))
-        d_x = neg(mul(mul(mul(rstd, rstd), hat), mul(sum_of(explicit, dims, True), 1.0 / count)))
+        d_x = neg(mul(mul(mul(rstd, rstd), hat), mean(explicit)))
         if wanted[1]:
             along = add(along, mul(b, dy))
         d_x = add(d_x, mul(rstd, project(along)))
@@ -152,7 +149,7 @@ def _second(a, b, c, dy, hat, rstd, weight, normalized, wanted, centred):
     if wanted[1]:
         d_dy = mul(b, hat) if d_dy is None else add(d_dy, mul(b, hat))
     if centred and wanted[2]:
-        d_dy = fit(c, tuple(dy.shape)) if d_dy is None else add(d_dy, c)
+        d_dy = add(zeros_like(dy), c) if d_dy is None else add(d_dy, c)
     return d_dy, d_x, d_w
 
 
@@ -205,7 +202,7 @@ def rms_norm_grad(
         dx = (g - hat * (g * hat).mean(_dims(normalized_shape), True)) * rstd
     if wanted[1]:
         dw = (dy * hat).sum_to_size(tuple(normalized_shape))
-    return _absent(x, dx), _absent(x, dw)
+    return absent(x, dx), absent(x, dw)
 
 
 @rms_norm_grad.layout
@@ -221,8 +218,8 @@ rms_norm_grad.linear = (("dy",),)
 @rms_norm_grad.grad
 def _(ddx, ddw, dy, x, weight, normalized_shape, eps, wanted):
     rstd = rsqrt(add(mean_of(square(x), _dims(normalized_shape), True), eps))
-    d_dy, d_x, d_w = _second(ddx, ddw, None, dy, mul(x, rstd), rstd, weight, normalized_shape, wanted, False)
-    return d_dy, d_x, d_w
+    dims = _dims(normalized_shape)
+    return second_gradient(ddx, ddw, None, dy, mul(x, rstd), rstd, weight, dims, wanted, False)
 
 
 @rms_norm_grad.samples

@@ -54,7 +54,7 @@ BY_VALUE = {
     "nll_loss": ("weight",),
     "layer_norm_grad": ("mean", "rstd"),
     "group_norm_grad": ("mean", "rstd"),
-    "batch_norm_grad": ("save_mean", "save_rstd"),
+    "batch_norm_grad": ("running_mean", "running_var", "save_mean", "save_rstd"),
     "attention_grad": ("out", "logsumexp"),
 }
 UNEVEN = (2, 3)  # ranks: samples have sizes that don't divide by all of them
