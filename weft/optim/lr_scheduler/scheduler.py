@@ -10,7 +10,7 @@ from weft.optim.optimizer import Optimizer
 
 
 class LRScheduler:
-    """Subclasses give the rates of step `last_epoch` from `get_lr`; reading `group["lr"]` there makes it a recursion."""
+    """Subclasses give the rates of step `last_epoch` from `get_lr`; reading `group["lr"]` in it makes a recursion."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
         if not isinstance(optimizer, Optimizer):
