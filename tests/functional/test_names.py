@@ -64,6 +64,14 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("sum", (), {"dtype": "float64"}), ("mean", (0, True), {}), ("max", (), {}), ("max", (1,), {}),
     ("max", (), {"dim": 0, "keepdim": True}), ("min", (), {}), ("min", (-1,), {}), ("amax", (1,), {}),
     ("argmax", (), {}), ("argmax", (1,), {}), ("argmin", (0, True), {}), ("norm", (), {}), ("norm", (1,), {}),
+    ("var", (), {}), ("var", (1, False, True), {}), ("std", (0,), {}), ("std", (), {"dim": 1, "correction": 0}),
+    ("logsumexp", (1,), {}), ("softmax", (1,), {}), ("log_softmax", (-1,), {}), ("any", (), {}), ("all", (1,), {}),
+    ("clamp_min", (0.0,), {}), ("clamp_max", (1.0,), {}), ("clamp", (-1, 1), {}), ("floor", (), {}), ("round", (), {}),
+    ("masked_select", (torch.tensor([True, False, True]),), {}), ("nonzero", (), {"as_tuple": True}),
+    ("argwhere", (), {}), ("take_along_dim", (torch.tensor([[0, 2], [1, 1]]), 1), {}),
+    ("take_along_dim", (torch.tensor([0, 5]),), {}), ("isclose", (torch.tensor([0.5, 0.25, 2.0]),), {}),
+    ("index_select", (1, torch.tensor([2, 0])), {}), ("gather", (0, torch.tensor([[1, 0, 1]])), {}),
+    ("scatter", (1, torch.tensor([[0], [2]]), 9.0), {}), ("addcmul", (torch.ones(3), torch.ones(3)), {"value": 2}),
     ("contiguous", (), {}), ("type_as", (torch.zeros(1, dtype=torch.float64),), {}),
 ]  # fmt: skip
 
@@ -105,6 +113,22 @@ def test_operators_promote_and_reflect_as_torchs_do(name: str, other: Any) -> No
     for data in (torch.tensor(X).abs(), torch.tensor([[1, 2, 3]])):
         same(f(flow.tensor(data), ours), f(data, theirs))
         same(f(ours, flow.tensor(data)), f(theirs, data))
+
+
+@pytest.mark.parametrize("name", ["__and__", "__or__", "__xor__", "__iand__", "__ior__", "__ixor__"])
+def test_operators_on_truths_and_bits(name: str) -> None:
+    f = getattr(operator, name)
+    for a, b in (([True, False, True], [True, True, False]), ([6, 5, 4], [3, 3, 3])):
+        same(f(flow.tensor(a), flow.tensor(b)), f(torch.tensor(a), torch.tensor(b)))
+    same(~flow.tensor([True, False]), ~torch.tensor([True, False]))
+
+
+@pytest.mark.parametrize("name", ["__mod__", "__floordiv__"])
+def test_division_with_remainder(name: str) -> None:
+    f = getattr(operator, name)
+    same(f(flow.tensor(X), 0.7), f(torch.tensor(X), 0.7))
+    same(f(flow.tensor([7, -7]), 3), f(torch.tensor([7, -7]), 3))
+    same(f(5.0, flow.tensor(X)), f(5.0, torch.tensor(X)))
 
 
 @pytest.mark.parametrize("name", ["__lt__", "__le__", "__gt__", "__ge__", "__eq__", "__ne__"])
@@ -167,8 +191,35 @@ def test_nn_functional_has_inplace() -> None:
     assert neural.relu(x, True) is x
     same(x, torch.tensor(X).relu())
     assert neural.softmax is flow.softmax
-    with pytest.raises(AttributeError, match="nn.functional has no 'narrow'"):
+    with pytest.raises(AttributeError, match=r"nn\.functional has no 'narrow'"):
         neural.narrow  # noqa: B018
+
+
+def test_the_forms_of_nn_functional() -> None:
+    F, TF = neural, torch.nn.functional
+    ids, weight = torch.tensor([[0, 2]]), torch.tensor(X).t()
+    same(F.embedding(flow.tensor(ids), flow.tensor(weight)), TF.embedding(ids, weight))
+    same(F.leaky_relu(flow.tensor(X), negative_slope=0.2), TF.leaky_relu(torch.tensor(X), 0.2))
+    same(
+        F.softmax(flow.tensor([1, 2]), 0, dtype=flow.float64), TF.softmax(torch.tensor([1, 2]), 0, dtype=torch.float64)
+    )
+    x = flow.ones(1000)
+    assert F.dropout(x, 0.5, training=False) is x
+    dropped = F.dropout(x, 0.25)
+    assert abs((dropped == 0).float().mean().item() - 0.25) < 0.05 and abs(dropped.mean().item() - 1) < 0.1
+    q = torch.randn(2, 1, 3, 4, generator=torch.Generator().manual_seed(0))
+    ours = flow.tensor(q)
+    for options in ({}, {"is_causal": True}, {"scale": 0.5}):
+        expected = TF.scaled_dot_product_attention(q, q, q, **options)
+        got = F.scaled_dot_product_attention(ours, ours, ours, **options)
+        torch.testing.assert_close(got.to_torch(), expected)
+        apart = F.scaled_dot_product_attention(ours, ours, ours, dropout_p=1e-12, **options)  # keeps all but the road
+        torch.testing.assert_close(apart.to_torch(), expected)
+    mask = torch.tensor([[True, False, True]] * 3)
+    for m in (mask, torch.zeros(3, 3).masked_fill(~mask, -3.0)):
+        expected = TF.scaled_dot_product_attention(q, q, q, m)
+        got = F.scaled_dot_product_attention(ours, ours, ours, flow.tensor(m), 1e-12)
+        torch.testing.assert_close(got.to_torch(), expected)
 
 
 def test_stacking() -> None:

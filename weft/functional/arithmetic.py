@@ -91,3 +91,37 @@ def allclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
 def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (mat1 @ mat2)."""
     return _add(_scaled(x, beta), _scaled(_matmul(mat1, mat2), alpha))
+
+
+@public("flow tensor")
+def clamp_min(x: Tensor, min: Any) -> Tensor:
+    """x, but at least min."""
+    return OPS["clamp"](x, min, None)
+
+
+@public("flow tensor")
+def clamp_max(x: Tensor, max: Any) -> Tensor:
+    """x, but at most max."""
+    return OPS["clamp"](x, None, max)
+
+
+@public("tensor", "clamp_min_")
+def clamp_min_(x: Tensor, min: Any) -> Tensor:
+    """`clamp_min`, into x's memory."""
+    return in_place(OPS["clamp"], (x, min, None))
+
+
+@public("tensor", "clamp_max_")
+def clamp_max_(x: Tensor, max: Any) -> Tensor:
+    """`clamp_max`, into x's memory."""
+    return in_place(OPS["clamp"], (x, None, max))
+
+
+@public("flow tensor")
+def isclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether |x - other| <= atol + rtol * |other|, element by element."""
+    near = OPS["le"](OPS["abs"](_sub(x, other)), _add(_mul(OPS["abs"](other), rtol), atol))
+    near = OPS["logical_or"](near, OPS["eq"](x, other))
+    near = OPS["logical_and"](near, OPS["logical_not"](OPS["logical_xor"](OPS["isinf"](x), OPS["isinf"](other))))
+    both = OPS["logical_and"](OPS["isnan"](x), OPS["isnan"](other))
+    return OPS["logical_or"](near, both) if equal_nan else near

@@ -21,6 +21,7 @@ from weft.core.sbp import NdSbp, broadcast
 from weft.functional.table import public
 from weft.ops import create
 from weft.ops.convert import from_local, to_global
+from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor, of_torch
 
 Where = tuple[Device | None, Placement | None, NdSbp | None]
@@ -61,10 +62,13 @@ def size_of(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
         raise ArgumentError(f"{name}(): a size is ints, f(2, 3) or f((2, 3)); got {given!r}") from None
 
 
-def made(op: Callable[..., Tensor], args: tuple[Any, ...], where: Where, splits: bool = True) -> Tensor:
+def made(op: Op, args: tuple[Any, ...], where: Where, splits: bool = True) -> Tensor:
     """What a creation op makes; in a layout that the op can't make, made whole first."""
     device, placement, wanted = where
     if placement is None or wanted is None:
+        if here.plain:  # nothing to trace, to choose or to record
+            with contextlib.suppress(Exception):  # which the general way explains
+                return of_torch(op.kernel(*args, device))
         return op(*args, *where)
     able = tuple(s if s is broadcast or (splits and s.dim >= 0) else broadcast for s in wanted)
     y = op(*args, device, placement, able)
@@ -286,7 +290,7 @@ def _random(name: str, op: Any, doc: str) -> Callable[..., Tensor]:
         shape = size_of(name, size)
         kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
         with drawing(generator):
-            y = op(shape, kind, *place(name, device, placement, sbp, len(shape)))
+            y = made(op, (shape, kind), place(name, device, placement, sbp, len(shape)))
         return finished(y, requires_grad)
 
     make.__name__ = make.__qualname__ = name

@@ -7,20 +7,22 @@ from typing import Any
 
 import numpy as np
 
-from weft.autograd.inplace import assign, check_writable
+from weft.autograd.inplace import assign, check_writable, in_place
 from weft.core.dispatch import here
 from weft.core.errors import IndexingError, ShapeError
 from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.overwrite import number_like
-from weft.functional.table import calling
+from weft.functional.shaping import broadcast_shapes
+from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.declaration import Op
+from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
 Step = tuple[Op, tuple[Any, ...]]
-_select, _narrow, _unsqueeze = OPS["select"], OPS["narrow"], OPS["unsqueeze"]
-_select_now, _narrow_now = calling("select"), calling("narrow")
+_select, _narrow, _unsqueeze, _fill = (OPS[n] for n in ("select", "narrow", "unsqueeze", "fill"))
+_select_now, _narrow_now, _expand, _where = map(calling, ("select", "narrow", "expand", "where"))
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
@@ -61,6 +63,8 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         part = op(part, *attributes)
     if any(g is not None for g in gathered):
         _put(part, gathered, value)
+    elif type(value) in (int, float, bool):
+        in_place(_fill, (part, value))
     elif not _itself(part, value):
         assign(part, _fitting(part, value))
 
@@ -247,3 +251,57 @@ def _replace(x: Tensor, steps: list[Step], gathered: list[Tensor | None], value:
         assert scatter is not None
         whole = scatter(before, whole, *attributes)
     assign(x, whole)
+
+
+# ---- as functions ------------------------------------------------------------------------------------
+
+
+@public("flow tensor")
+def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+    """The elements of x where the mask holds, in a row.
+
+    >>> flow.masked_select(flow.tensor([1, 2, 3]), flow.tensor([True, False, True])).tolist()
+    [1, 3]
+    """
+    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
+    return getitem(_expand(x, shape), _expand(mask, shape))
+
+
+@public("flow tensor")
+def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
+    """The positions of the elements that aren't zero, one per row; `as_tuple`: one tensor per dimension.
+
+    >>> flow.nonzero(flow.tensor([[0, 3], [1, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    positions = OPS["nonzero"](x)
+    return tuple(_select_now(positions, 1, i) for i in range(x.ndim)) if as_tuple else positions
+
+
+@public("flow tensor")
+def argwhere(x: Tensor) -> Tensor:
+    """The positions of the elements that aren't zero, one per row."""
+    return OPS["nonzero"](x)
+
+
+@public("flow tensor")
+def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """The elements of x at these positions along a dimension, the others broadcast; without one, of x in a row."""
+    if dim is None:
+        return OPS["gather"](OPS["reshape"](x, (-1,)), 0, OPS["reshape"](indices, (-1,)))
+    d = dim_of(dim, x.ndim)
+    form, places = list(x.shape), list(indices.shape)
+    form[d] = places[d] = 1
+    shape = tuple(broadcast_shapes(form, places))
+    left, right = ((*shape[:d], t.shape[d], *shape[d + 1 :]) for t in (x, indices))
+    return OPS["gather"](_expand(x, left), d, _expand(indices, right))
+
+
+@public("flow")
+def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
+    """x where the condition holds, y elsewhere; of the condition alone, where it holds.
+
+    >>> flow.where(flow.tensor([True, False]), flow.ones(2), 0.).tolist()
+    [1.0, 0.0]
+    """
+    return nonzero(condition, True) if x is None and y is None else _where(condition, x, y)

@@ -1,13 +1,99 @@
-"""What `nn.functional` offers, from the same table as everything else."""
+"""What `nn.functional` offers: the same table as everything else, and its own forms where they differ from the ops'."""
 
 from __future__ import annotations
 
+import functools
+import math
 from collections.abc import Callable
 from typing import Any
 
+from weft.autograd.inplace import in_place
+from weft.core.dtype import bool_
+from weft.core.errors import ArgumentError
 from weft.functional import table
+from weft.functional.conversion import cast
+from weft.functional.table import calling, public
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+_softmax, _log_softmax, _dropout, _embedding = map(calling, ("softmax", "log_softmax", "dropout", "embedding"))
+_attention, _leaky_relu = map(calling, ("scaled_dot_product_attention", "leaky_relu"))
+_matmul, _mul, _transpose = map(calling, ("matmul", "mul", "transpose"))
 
 
+@public("neural flow tensor")
+def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """exp(x), scaled to sum to one along a dimension.
+
+    >>> flow.softmax(flow.zeros(2), 0).tolist()
+    [0.5, 0.5]
+    """
+    return _softmax(x if dtype is None else cast(x, dtype), _given("softmax", dim))
+
+
+@public("neural flow tensor")
+def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax, computed in one."""
+    return _log_softmax(x if dtype is None else cast(x, dtype), _given("log_softmax", dim))
+
+
+def _given(name: str, dim: int | None) -> int:
+    if dim is None:
+        raise ArgumentError(f"{name}(): name the dimension that sums to one, such as dim=-1")
+    return dim
+
+
+@public("neural")
+def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """x with each element dropped with probability p and the others scaled by 1 / (1 - p), while training."""
+    if not training:
+        return x
+    return in_place(OPS["copy"], (x, _dropout(x, p, True))) if inplace else _dropout(x, p, True)
+
+
+@public("neural")
+def embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
+) -> Tensor:  # fmt: skip
+    """The rows of the weight that the input names.
+
+    >>> flow.nn.functional.embedding(flow.tensor([1]), flow.tensor([[1., 2.], [3., 4.]])).tolist()
+    [[3.0, 4.0]]
+    """
+    if max_norm is not None or scale_grad_by_freq or sparse:
+        raise ArgumentError(
+            "embedding(): max_norm, scale_grad_by_freq and sparse have no counterpart here; leave them out"
+        )
+    return _embedding(weight, input, padding_idx)
+
+
+@public("neural")
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None,
+) -> Tensor:  # fmt: skip
+    """softmax(query @ key.T * scale + mask) @ value, in one kernel; step by step where weights are dropped."""
+    if not dropout_p:
+        return _attention(query, key, value, attn_mask, is_causal, scale)
+    by = query.shape[-1] ** -0.5 if scale is None else scale
+    scores = _matmul(_mul(query, by), _transpose(key, -2, -1))
+    if is_causal:
+        scores = OPS["hide_future"](scores)
+    if attn_mask is not None and attn_mask.dtype is bool_:
+        scores = OPS["masked_fill"](scores, OPS["logical_not"](attn_mask), -math.inf)
+    elif attn_mask is not None:
+        scores = OPS["add"](scores, attn_mask)
+    return _matmul(_dropout(_softmax(scores, -1), dropout_p, True), value)
+
+
+@public("neural")
+def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x where it is above zero, negative_slope * x below."""
+    return in_place(OPS["leaky_relu"], (x, negative_slope)) if inplace else _leaky_relu(x, negative_slope)
+
+
+@functools.cache
 def functions() -> dict[str, Callable[..., Any]]:
     """nn.functional's names that there are ops or adapters for."""
     return dict(table.listed("neural"))

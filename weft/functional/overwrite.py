@@ -6,15 +6,17 @@ from typing import Any
 
 import torch
 
-from weft.autograd.inplace import assign
+from weft.autograd.inplace import assign, in_place
 from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.conversion import cast, to
 from weft.functional.creation import drawing
 from weft.functional.likeness import form
 from weft.functional.table import public
-from weft.ops import create
+from weft.ops import OPS, create
 from weft.tensor.tensor import Tensor
+
+_fill = OPS["fill"]
 
 
 @public("tensor")
@@ -53,13 +55,13 @@ def fill_(x: Tensor, value: Any) -> Tensor:
     >>> flow.empty(2).fill_(3).tolist()
     [3.0, 3.0]
     """
-    return assign(x, number_like(x, value))
+    return in_place(_fill, (x, value))
 
 
 @public("flow tensor")
 def zero_(x: Tensor) -> Tensor:
     """Overwrite every element with zero."""
-    return assign(x, number_like(x, 0))
+    return in_place(_fill, (x, 0))
 
 
 def _draw(x: Tensor, op: Any, generator: Any, scale: float, shift: float) -> Tensor:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Sequence
 from typing import Any
 
@@ -9,10 +10,13 @@ from weft.functional.conversion import cast
 from weft.functional.signature import overloaded
 from weft.functional.table import calling, public
 from weft.ops import OPS
+from weft.ops.reduce import dims_of
 from weft.tensor.tensor import Tensor
 
 Dims = int | Sequence[int] | None
-_sum, _mean, _amax, _amin, _maximum, _minimum = map(calling, ["sum", "mean", "amax", "amin", "maximum", "minimum"])
+_sum, _mean, _amax, _amin = map(calling, ("sum", "mean", "amax", "amin"))
+_maximum, _minimum, _add, _sub = map(calling, ("maximum", "minimum", "add", "sub"))
+_mul, _div, _sqrt, _log, _exp = map(calling, ("mul", "div", "sqrt", "log", "exp"))
 
 
 @public("flow tensor")
@@ -67,3 +71,40 @@ def _min_of_two(x: Tensor, other: Tensor) -> Tensor:
 
 max = public("flow tensor", "max")(overloaded("max", _max_of_all, _max_along, _max_of_two))
 min = public("flow tensor", "min")(overloaded("min", _min_of_all, _min_along, _min_of_two))
+
+
+def _count(x: Tensor, dim: Dims) -> int:
+    total = 1
+    for d in dims_of(dim, x.ndim):
+        total *= x.shape[d]
+    return total
+
+
+@public("flow tensor")
+def var(
+    x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None
+) -> Tensor:
+    """The variance of the elements, over some dimensions or all; divided by one less than their number.
+
+    >>> flow.tensor([1., 3.]).var().item()
+    2.0
+    """
+    less = int(unbiased) if correction is None else correction
+    off = _sub(x, _mean(x, dim, True))
+    return _div(_sum(_mul(off, off), dim, keepdim), float(builtins.max(_count(x, dim) - less, 0)))
+
+
+@public("flow tensor")
+def std(
+    x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None
+) -> Tensor:
+    """The standard deviation of the elements, over some dimensions or all."""
+    return _sqrt(var(x, dim, unbiased, keepdim, correction=correction))
+
+
+@public("flow tensor")
+def logsumexp(x: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
+    """log(sum(exp(x))) over some dimensions, without overflow."""
+    top = _amax(x, dim, True).detach()
+    y = _add(_log(_sum(_exp(_sub(x, top)), dim, True)), top)
+    return y if keepdim else y.squeeze(tuple(dims_of(dim, x.ndim)))  # type: ignore[attr-defined]
