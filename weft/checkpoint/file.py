@@ -102,7 +102,7 @@ def _why(path: Any, cause: Exception) -> str:
         start = file.read(8)
     if start[:4] == b"PK\x03\x04" or start[:2] == b"\x80\x02":
         return (
-            f"{path} is a pickle, as torch.save writes it, and loading one can run code. Convert it where you trust it: "
+            f"{path} is a pickle, as torch.save writes it, and loading one can run code. If you trust it, convert it: "
             "safetensors.torch.save_file(torch.load(path, weights_only=True), 'model.safetensors')"
         )
     header = int.from_bytes(start, "little")

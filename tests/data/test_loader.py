@@ -1,0 +1,88 @@
+"""Batches: their content against the dataset's, their order against torch's."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import pytest
+import torch
+
+import weft as flow
+from weft import data
+from weft.launch.threads import spawn_threads
+
+
+class Point(NamedTuple):
+    x: Any
+    y: Any
+
+
+class Squares(data.Dataset):
+    """Samples that are Weft's tensors, within a structure."""
+
+    def __len__(self) -> int:
+        return 7
+
+    def __getitem__(self, i: int) -> dict[str, Any]:
+        return {"at": i, "pair": (flow.tensor([float(i)]), flow.tensor(i * i)), "point": Point(i, float(i))}
+
+
+def test_batches_keep_the_structure_of_samples() -> None:
+    batches = list(data.DataLoader(Squares(), batch_size=3))
+    assert [b["at"].tolist() for b in batches] == [[0, 1, 2], [3, 4, 5], [6]]
+    first = batches[0]
+    assert isinstance(first["pair"][0], flow.Tensor) and first["pair"][0].shape == (3, 1)
+    assert first["pair"][1].dtype is flow.int64 and first["point"].y.dtype is flow.float64
+    assert len(data.DataLoader(Squares(), batch_size=3, drop_last=True)) == 2
+
+
+def test_tensors_by_rows() -> None:
+    x, y = flow.arange(6).view(3, 2), flow.arange(3)
+    batches = list(data.DataLoader(data.TensorDataset(x, y), batch_size=2))
+    assert [b[0].tolist() for b in batches] == [[[0, 1], [2, 3]], [[4, 5]]]
+    with pytest.raises(flow.errors.ShapeError, match="one length"):
+        data.TensorDataset(x, flow.arange(2))
+
+
+def test_shuffling_repeats_under_a_seed_and_visits_all() -> None:
+    def order() -> list[int]:
+        return [int(b["at"]) for b in data.DataLoader(Squares(), shuffle=True)]
+
+    flow.manual_seed(5)
+    first, second = order(), order()
+    flow.manual_seed(5)
+    assert order() == first != second and sorted(first) == list(range(7))
+
+
+def test_a_collation_of_ones_own() -> None:
+    loader = data.DataLoader(
+        Squares(), batch_size=4, collate_fn=lambda samples: flow.tensor([s["at"] for s in samples])
+    )
+    assert [b.tolist() for b in loader] == [[0, 1, 2, 3], [4, 5, 6]]
+    assert [b["at"] for b in data.DataLoader(Squares(), batch_size=None)] == list(range(7))
+
+
+def test_workers_bring_the_same_batches() -> None:
+    loader = data.DataLoader(Squares(), batch_size=3, num_workers=1)
+    assert [b["at"].tolist() for b in loader] == [[0, 1, 2], [3, 4, 5], [6]]
+
+
+@pytest.mark.parametrize("shuffle", [True, False])
+def test_each_rank_sees_its_own_part(shuffle: bool) -> None:
+    def run() -> list[int]:
+        sampler = data.DistributedSampler(Squares(), shuffle=shuffle)
+        sampler.set_epoch(3)
+        return list(sampler)
+
+    parts = spawn_threads(3, run)
+    for i, part in enumerate(parts):
+        theirs = torch.utils.data.DistributedSampler(Squares(), 3, i, shuffle=shuffle)  # type: ignore[arg-type]
+        theirs.set_epoch(3)
+        assert part == list(theirs)
+    with pytest.raises(flow.errors.OptionError, match="none of 2 replicas"):
+        data.DistributedSampler(Squares(), 2, 2)
+
+
+def test_random_parts_share_nothing() -> None:
+    a, b = data.random_split(Squares(), [4, 3])
+    assert sorted([*a.indices, *b.indices]) == list(range(7))

@@ -1,0 +1,79 @@
+"""`DataLoader`: torch's, whose batches are Weft's tensors. Workers handle torch's, which travel between processes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import torch
+import torch.utils.data as theirs
+
+from weft.core import random
+from weft.tensor.tensor import Tensor, of_torch
+
+
+def each(value: Any, kind: type, turn: Callable[[Any], Any]) -> Any:
+    """A nested structure with every value of a kind turned into something else."""
+    if isinstance(value, kind):
+        return turn(value)
+    if isinstance(value, Mapping):
+        return {k: each(v, kind, turn) for k, v in value.items()}
+    if isinstance(value, tuple) and hasattr(value, "_fields"):
+        return type(value)(*(each(v, kind, turn) for v in value))
+    if isinstance(value, (list, tuple)):
+        return type(value)(each(v, kind, turn) for v in value)
+    return value
+
+
+def to_weft(value: Any) -> Any:
+    return each(value, torch.Tensor, of_torch)
+
+
+def to_torch(value: Any) -> Any:
+    return each(value, Tensor, lambda t: t._local("a batch"))
+
+
+def default_collate(samples: Any) -> Any:
+    """Samples as one batch: tensors and numbers stacked, within the structure that the samples have."""
+    return to_weft(theirs.default_collate([to_torch(s) for s in samples]))
+
+
+class Collate:
+    """What a loader's workers run: any collation, with torch tensors as its result."""
+
+    def __init__(self, function: Callable[[Any], Any] | None, batched: bool) -> None:
+        self.function, self.batched = function, batched
+
+    def __call__(self, samples: Any) -> Any:
+        if self.function is not None:
+            return to_torch(self.function(samples))
+        if self.batched:
+            return theirs.default_collate([to_torch(s) for s in samples])
+        return theirs.default_convert(to_torch(samples))
+
+
+class DataLoader(theirs.DataLoader):
+    """Batches of a dataset, in order or shuffled; arguments as torch's.
+
+    Shuffling draws from the rank's own source, so that `flow.manual_seed` repeats it. Workers are spawned, since a fork
+    of a process with threads may hang: a script that uses them needs `if __name__ == "__main__":`.
+    """
+
+    def __init__(
+        self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Any = None,
+        batch_sampler: Any = None, num_workers: int = 0, collate_fn: Callable[[Any], Any] | None = None,
+        pin_memory: bool = False, drop_last: bool = False, timeout: float = 0.0, worker_init_fn: Any = None,
+        multiprocessing_context: Any = None, generator: Any = None, **options: Any,
+    ) -> None:  # fmt: skip
+        if num_workers > 0 and multiprocessing_context is None:
+            multiprocessing_context = "spawn"
+        if generator is None:
+            generator = random.of().generator(torch.device("cpu"))
+        super().__init__(
+            dataset, batch_size, shuffle, sampler, batch_sampler, num_workers,
+            Collate(collate_fn, batch_size is not None or batch_sampler is not None), pin_memory, drop_last, timeout,
+            worker_init_fn, multiprocessing_context, getattr(generator, "torch", generator), **options,
+        )  # fmt: skip
+
+    def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        return map(to_weft, super().__iter__())
