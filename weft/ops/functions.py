@@ -1,0 +1,101 @@
+"""The functions of mathematics, element by element."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.ops.broadcast import fit
+from weft.ops.declaration import Op, Scalar, op
+from weft.ops.elementwise import add, binary, cos, div, exp, mul, neg, reciprocal, rsqrt, square, sub, unary
+
+
+def _function(name: str, says: str, slope: Callable[[Any, Any], Any], sample: Callable[[Any], Any] | None = None) -> Op:
+    """Declare torch's function of this name; `slope(x, y)` is its derivative."""
+    declared = unary(name, getattr(torch, name), says, inplace=getattr(torch, f"{name}_"))
+
+    @declared.grad
+    def _(dy, x, y):
+        return mul(dy, slope(x, y))
+
+    if sample is not None:
+        declared.samples(lambda rand: [(sample(rand(4, 6)),)])
+    return declared
+
+
+def _above_zero(x: Tensor) -> Tensor:
+    return x.abs() + 0.5
+
+
+def _inside_one(x: Tensor) -> Tensor:
+    return torch.tanh(x) * 0.9
+
+
+erf = _function(
+    "erf", "The error function: the probability of a normal draw of variance 1/2 within x of its mean.",
+    lambda x, y: mul(exp(neg(square(x))), 2 / math.sqrt(math.pi)),
+)  # fmt: skip
+erfc = _function("erfc", "1 - erf(x).", lambda x, y: mul(exp(neg(square(x))), -2 / math.sqrt(math.pi)))
+exp2 = _function("exp2", "2 to the power x.", lambda x, y: mul(y, math.log(2)))
+expm1 = _function("expm1", "exp(x) - 1, exact near zero.", lambda x, y: add(y, 1.0))
+log2 = _function("log2", "The logarithm to base 2.", lambda x, y: div(1 / math.log(2), x), _above_zero)
+log10 = _function("log10", "The logarithm to base 10.", lambda x, y: div(1 / math.log(10), x), _above_zero)
+log1p = _function("log1p", "log(1 + x), exact near zero.", lambda x, y: reciprocal(add(x, 1.0)), _above_zero)
+tan = _function("tan", "The tangent.", lambda x, y: add(square(y), 1.0), _inside_one)
+sinh = _function("sinh", "The hyperbolic sine.", lambda x, y: cosh(x))
+cosh = _function("cosh", "The hyperbolic cosine.", lambda x, y: sinh(x))
+asin = _function("asin", "The arc sine.", lambda x, y: rsqrt(sub(1.0, square(x))), _inside_one)
+acos = _function("acos", "The arc cosine.", lambda x, y: neg(rsqrt(sub(1.0, square(x)))), _inside_one)
+atan = _function("atan", "The arc tangent.", lambda x, y: reciprocal(add(square(x), 1.0)))
+asinh = _function("asinh", "The inverse of sinh.", lambda x, y: rsqrt(add(square(x), 1.0)))
+acosh = _function("acosh", "The inverse of cosh.", lambda x, y: rsqrt(sub(square(x), 1.0)), lambda x: x.abs() + 1.5)
+atanh = _function("atanh", "The inverse of tanh.", lambda x, y: reciprocal(sub(1.0, square(x))), _inside_one)
+sinc = unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at zero.", inplace=torch.sinc_)
+
+
+@sinc.grad
+def _(dy, x, y):
+    return mul(dy, div(sub(cos(mul(x, math.pi)), y), x))
+
+
+atan2 = binary("atan2", torch.atan2, "The angle of the point (b, a), in its right quadrant.", scalar=False)
+
+
+@atan2.grad
+def _(dy, a, b, a_shape, b_shape, needs):
+    scaled = div(dy, add(square(a), square(b)))
+    return fit(mul(scaled, b), a_shape) if needs[0] else None, fit(neg(mul(scaled, a)), b_shape) if needs[1] else None
+
+
+@op("..., ..., ... -> ...", linear="a+b")
+def lerp(a: Tensor, b: Tensor, weight: Tensor | Scalar) -> Tensor:
+    """a + weight * (b - a): a where the weight is 0, b where it is 1.
+
+    >>> flow.lerp(flow.zeros(1), flow.ones(1), 0.25).tolist()
+    [0.25]
+    """
+    return torch.lerp(a, b, weight)
+
+
+lerp.out(lambda y, a, b, weight: torch.lerp(a, b, weight, out=y))
+lerp.inplace(lambda a, b, weight: a.lerp_(b, weight))
+
+
+@lerp.grad
+def _(dy, a, b, weight, a_shape, b_shape, weight_shape, needs):
+    there = mul(dy, weight)
+    return (
+        fit(sub(dy, there), a_shape) if needs[0] else None,
+        fit(there, b_shape) if needs[1] else None,
+        fit(mul(dy, sub(b, a)), weight_shape) if needs[2] else None,
+    )
+
+
+@lerp.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6), 0.3
+    yield rand(4, 6), rand(6), rand(4, 1)
