@@ -72,9 +72,9 @@ def load(module: Any, state: Mapping[str, Any], strict: bool, assign_them: bool)
     def visit(m: Any, prefix: str) -> None:
         metadata = {WRITES: writes, "assign": assign_them}
         for hook, with_module in m._hooks_of("load_pre"):
-            given = (state, prefix, metadata, strict, missing, unexpected, errors)
+            given = (state, prefix, metadata, True, missing, unexpected, errors)
             hook(m, *given) if with_module else hook(*given)
-        m._load_from_state_dict(state, prefix, metadata, strict, missing, unexpected, errors)
+        m._load_from_state_dict(state, prefix, metadata, True, missing, unexpected, errors)
         for name, child in m._modules.items():
             if child is not None:
                 visit(child, f"{prefix}{name}.")

@@ -1,0 +1,256 @@
+"""Optimizers against torch's, step by step; the state they keep; what they refuse."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft.core.errors import CheckpointError, OptionError, WeftError
+from weft.launch.threads import spawn_threads
+from weft.tensor.tensor import of_torch
+
+SHAPES = [(3, 4), (5,), (), (2, 1, 3), (4, 0)]
+ROWS: list[tuple[str, dict[str, Any]]] = [
+    ("SGD", {"lr": 0.1}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "weight_decay": 0.01}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "dampening": 0.5}),
+    ("SGD", {"lr": 0.1, "momentum": 0.9, "nesterov": True, "maximize": True}),
+    ("Adam", {}),
+    ("Adam", {"lr": 0.01, "betas": (0.8, 0.9), "eps": 1e-6, "weight_decay": 0.1, "amsgrad": True}),
+    ("AdamW", {"maximize": True}),
+    ("AdamW", {"lr": 0.01, "weight_decay": 0.1, "amsgrad": True}),
+    ("Adagrad", {"lr_decay": 0.1, "initial_accumulator_value": 0.2, "weight_decay": 0.1}),
+    ("RMSprop", {"momentum": 0.9, "centered": True, "weight_decay": 0.1}),
+    ("RMSprop", {"alpha": 0.9, "maximize": True}),
+    ("Adadelta", {"rho": 0.8, "weight_decay": 0.1}),
+]
+
+
+def parameters() -> tuple[list[torch.nn.Parameter], list[flow.nn.Parameter]]:
+    torch.manual_seed(0)
+    theirs = [torch.nn.Parameter(torch.randn(s)) for s in SHAPES]
+    return theirs, [flow.nn.Parameter(of_torch(p.detach().clone())) for p in theirs]
+
+
+def give(theirs: list[Any], ours: list[Any], skip: int | None = None) -> None:
+    for i, (p, q) in enumerate(zip(theirs, ours, strict=True)):
+        p.grad = None if i == skip else torch.randn_like(p)
+        q.grad = None if i == skip else of_torch(p.grad.clone())
+
+
+def same(theirs: list[Any], ours: list[Any]) -> None:
+    for p, q in zip(theirs, ours, strict=True):
+        torch.testing.assert_close(q.detach().to_torch(), p.detach(), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r[0]}-{list(r[1])}")
+def test_ten_steps_are_torchs(row: tuple[str, dict[str, Any]]) -> None:
+    name, options = row
+    theirs, ours = parameters()
+    a, b = getattr(torch.optim, name)(theirs, **options), getattr(flow.optim, name)(ours, **options)
+    for step in range(10):
+        give(theirs, ours, skip=1 if step in (0, 4) else None)  # a parameter without a gradient keeps its own count
+        a.step()
+        b.step()
+        same(theirs, ours)
+
+
+@pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r[0]}-{list(r[1])}")
+def test_a_state_goes_on_elsewhere(row: tuple[str, dict[str, Any]]) -> None:
+    name, options = row
+    theirs, ours = parameters()
+    a, b = getattr(torch.optim, name)(theirs, **options), getattr(flow.optim, name)(ours, **options)
+    for _ in range(3):
+        give(theirs, ours)
+        a.step()
+        b.step()
+    copies = [flow.nn.Parameter(p.detach().clone()) for p in ours]
+    c = getattr(flow.optim, name)(copies, lr=9.0)
+    state = b.state_dict()
+    c.load_state_dict(state)
+    assert set(state["state"].get(0, {})) == set(a.state_dict()["state"].get(0, {})) - (
+        {"step"} if name in ("RMSprop", "Adadelta") else set()
+    ) - ({"momentum_buffer"} if not options.get("momentum") else set())
+    for _ in range(3):
+        give(theirs, ours)
+        for p, q in zip(ours, copies, strict=True):
+            q.grad = p.grad
+        a.step()
+        c.step()
+        same(theirs, copies)
+
+
+def test_groups_have_options_of_their_own() -> None:
+    theirs, ours = parameters()
+    a = torch.optim.SGD([{"params": theirs[:2], "lr": 0.5}, {"params": theirs[2]}], lr=0.1, momentum=0.9)
+    b = flow.optim.SGD([{"params": ours[:2], "lr": 0.5}, {"params": ours[2]}], lr=0.1, momentum=0.9)
+    a.add_param_group({"params": theirs[3:], "momentum": 0.0})
+    b.add_param_group({"params": ours[3:], "momentum": 0.0})
+    for lr in (0.5, 0.2, 0.3):
+        a.param_groups[0]["lr"] = b.param_groups[0]["lr"] = lr
+        give(theirs, ours)
+        a.step()
+        b.step()
+        same(theirs, ours)
+    assert "momentum: 0.9" in repr(b)
+
+
+def test_gradients_and_parameters_of_any_strides() -> None:
+    base = torch.randn(3, 4)
+    theirs = [torch.nn.Parameter(base.clone().t())]
+    ours = [flow.nn.Parameter(of_torch(base.clone()).t())]
+    a, b = torch.optim.AdamW(theirs), flow.optim.AdamW(ours)
+    for _ in range(3):
+        g = torch.randn(3, 4)
+        theirs[0].grad, ours[0].grad = g.t().clone(), of_torch(g).t()
+        a.step()
+        b.step()
+    same(theirs, ours)
+
+
+def test_a_step_is_noticed_by_the_tape() -> None:
+    w = flow.nn.Parameter(flow.ones(2))
+    optimizer = flow.optim.SGD([w], lr=0.1)
+    loss = (w * w).sum()
+    loss.backward(retain_graph=True)
+    optimizer.step()
+    with pytest.raises(flow.errors.AutogradError, match="overwrote"):
+        loss.backward()
+
+
+def test_without_gradients_nothing_happens() -> None:
+    _, ours = parameters()
+    before = [p.tolist() for p in ours]
+    optimizer = flow.optim.AdamW(ours)
+    optimizer.step()
+    assert [p.tolist() for p in ours] == before and not any(optimizer.state.values())
+
+
+def test_closure_hooks_and_zero_grad() -> None:
+    w = flow.nn.Parameter(flow.ones(2))
+    optimizer = flow.optim.SGD([w], lr=0.5)
+    log: list[str] = []
+    optimizer.register_step_pre_hook(lambda *_: log.append("before"))
+    optimizer.register_step_post_hook(lambda *_: log.append("after"))
+
+    def closure() -> flow.Tensor:
+        optimizer.zero_grad()
+        loss = (w * w).sum()
+        loss.backward()
+        return loss
+
+    with flow.no_grad():
+        assert optimizer.step(closure).item() == 2.0
+    assert w.tolist() == [0.0, 0.0] and log == ["before", "after"]
+    optimizer.zero_grad(set_to_none=False)
+    assert w.grad is not None and w.grad.tolist() == [0.0, 0.0]
+    optimizer.zero_grad()
+    assert w.grad is None
+
+
+def test_clipping_is_torchs() -> None:
+    for kind in (1.0, 2.0, 3.0, float("inf")):
+        theirs, ours = (every[:4] for every in parameters())  # torch knows no largest element of nothing
+        give(theirs, ours, skip=2)
+        expected = torch.nn.utils.clip_grad_norm_(theirs, 0.5, kind)
+        got = flow.nn.utils.clip_grad_norm_(ours, 0.5, kind)
+        assert got.item() == pytest.approx(expected.item(), rel=1e-5)
+        flow.nn.utils.clip_grad_value_(ours, 0.05)
+        torch.nn.utils.clip_grad_value_(theirs, 0.05)
+        for p, q in zip(theirs, ours, strict=True):
+            if p.grad is not None:
+                torch.testing.assert_close(q.grad.to_torch(), p.grad, rtol=1e-4, atol=1e-6)
+    w = flow.nn.Parameter(flow.ones(1))
+    w.grad = flow.tensor([float("nan")])
+    with pytest.raises(OptionError, match="non-finite"):
+        flow.nn.utils.clip_grad_norm_([w], 1.0, error_if_nonfinite=True)
+    optimizer = flow.optim.SGD([{"params": [w], "clip_grad_max_norm": 1.0, "clip_grad_norm_type": 2.0}], lr=0.1)
+    w.grad = flow.tensor([10.0])
+    optimizer.clip_grad()
+    assert w.grad.item() == pytest.approx(1.0)
+
+
+def test_updates_that_a_graph_would_issue() -> None:
+    """The same ops, by gradients and rates handed in, as `step` issues."""
+    theirs, ours = parameters()
+    a, b = torch.optim.AdamW(theirs, lr=0.1), flow.optim.AdamW(ours, lr=9.0)
+    b.prepare()
+    assert set(b.state[ours[0]]) == {"exp_avg", "exp_avg_sq", "step"}
+    states = b.state[ours[0]]["exp_avg"]
+    for _ in range(3):
+        give(theirs, ours)
+        a.step()
+        b.apply_update({p: p.grad for p in ours}, [flow.tensor(0.1)])  # type: ignore[misc]
+    same(theirs, ours)
+    assert b.state[ours[0]]["exp_avg"] is states and b.state[ours[0]]["step"].item() == 3.0
+
+
+@pytest.mark.parametrize("name", ["SGD", "AdamW", "Adagrad"])
+def test_global_parameters_of_every_layout(name: str) -> None:
+    theirs, _ = parameters()
+    start = [p.detach().clone() for p in theirs]
+    slopes = [torch.randn_like(p) for p in theirs]
+    options = {"lr": 0.1, "momentum": 0.9} if name == "SGD" else {"lr": 0.1}
+    a = getattr(torch.optim, name)(theirs, **options)
+    for p, g in zip(theirs, slopes, strict=True):
+        p.grad = g.clone()
+    for _ in range(3):
+        a.step()
+    norm = torch.nn.utils.clip_grad_norm_(theirs, 1.0).item()
+
+    def run() -> Any:
+        placement, B = flow.placement("cpu", [0, 1]), flow.sbp.broadcast
+        made = []
+        for i, (p, g) in enumerate(zip(start, slopes, strict=True)):
+            sbp = flow.sbp.split(0) if p.dim() and i % 2 == 0 else B
+            q = flow.nn.Parameter(of_torch(p.clone()).to_global(placement, B).to_global(placement, sbp))
+            q.grad = of_torch(g.clone()).to_global(placement, B).to_global(placement, sbp)
+            made.append(q)
+        b = getattr(flow.optim, name)(made, **options)
+        for lr in (0.1, 0.1, 0.1):
+            b.param_groups[0]["lr"] = lr
+            b.step()
+        state = next(iter(b.state.values()))
+        kept = {k: v.sbp for k, v in state.items()}
+        got = flow.nn.utils.clip_grad_norm_(made, 1.0).item()
+        return [q.detach().numpy() for q in made], kept, got
+
+    for values, kept, got in spawn_threads(2, run):
+        for p, q in zip(theirs, values, strict=True):
+            torch.testing.assert_close(torch.from_numpy(q), p.detach(), rtol=1e-5, atol=1e-6)
+        assert all(s == (flow.sbp.broadcast if k == "step" else flow.sbp.split(0),) for k, s in kept.items())
+        assert got == pytest.approx(norm, rel=1e-5)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (lambda w: flow.optim.SGD([], lr=0.1), "empty parameter list"),
+        (lambda w: flow.optim.SGD(w, lr=0.1), "not one tensor"),
+        (lambda w: flow.optim.SGD({w}, lr=0.1), "have an order"),
+        (lambda w: flow.optim.SGD([w, w], lr=0.1), "appears twice"),
+        (lambda w: flow.optim.SGD([w * 2], lr=0.1), "non-leaf"),
+        (lambda w: flow.optim.SGD([3], lr=0.1), "can only optimize Tensors"),
+        (lambda w: flow.optim.SGD([w], lr=-0.1), "Invalid learning rate: -0.1"),
+        (lambda w: flow.optim.SGD([w], nesterov=True), "Nesterov momentum requires"),
+        (lambda w: flow.optim.Adam([w], betas=(0.9, 1.0)), "Invalid beta parameter at index 1"),
+        (lambda w: flow.optim.AdamW([w], eps=-1.0), "Invalid eps"),
+        (lambda w: flow.optim.SGD([w]).load_state_dict({"state": {}, "param_groups": []}), "0 parameter groups"),
+    ],
+)
+def test_an_optimizer_refuses_what_it_cannot_train(make: Any, says: str) -> None:
+    with pytest.raises(WeftError, match=says):
+        make(flow.nn.Parameter(flow.ones(2)))
+
+
+def test_a_state_of_other_shapes_is_refused_before_anything_changes() -> None:
+    w, v = flow.nn.Parameter(flow.ones(2)), flow.nn.Parameter(flow.ones(3))
+    a, b = flow.optim.Adam([w], lr=0.1), flow.optim.Adam([v], lr=0.2)
+    w.grad = flow.ones(2)
+    a.step()
+    with pytest.raises(CheckpointError, match=r"has shape \[2\], but its parameter has \[3\]"):
+        b.load_state_dict(a.state_dict())
+    assert b.param_groups[0]["lr"] == 0.2 and not b.state.get(v)
