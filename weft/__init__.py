@@ -3,14 +3,22 @@
 The folders lie in the order of the path of data, which docs/architecture.md draws.
 """
 
+# ruff: noqa: E402
+
 from __future__ import annotations
 
+import gc
 import sys
 from collections.abc import Callable
+from types import ModuleType
 from typing import Any
 
-from weft import amp, autograd, boxing, checkpoint, functional, graph, launch, nn, optim, vm
+_collecting = gc.isenabled()
+gc.disable()  # imports free nothing, yet a full collection amid them walks all of torch: a third of the time
+
+from weft import amp, autograd, boxing, checkpoint, data, functional, graph, launch, nn, optim, vm
 from weft.autograd.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from weft.checkpoint import load, save
 from weft.core import dtype as _dtypes
 from weft.core import errors, sbp
 from weft.core.device import Device as device
@@ -49,8 +57,15 @@ globals().update(
     byte=uint8,
 )  # fmt: skip
 # modules whose public path isn't their folder's
-for _module in (comm, env, linalg, sbp):
-    sys.modules[f"{__name__}.{_module.__name__.rpartition('.')[2]}"] = _module
+utils = ModuleType(f"{__name__}.utils", "flow.utils: data")
+utils.data = data  # type: ignore[attr-defined]
+PATHS = {"comm": comm, "env": env, "linalg": linalg, "sbp": sbp, "nn.graph": graph, "utils": utils, "utils.data": data}
+sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
+# a layer that nn doesn't know of, under the name that people know it by
+nn.Graph, nn.graph = graph.Graph, graph  # type: ignore[attr-defined]
+
+if _collecting:
+    gc.enable()
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
@@ -62,8 +77,8 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 __all__ = [
     "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "autograd", "bfloat16", "boxing", "checkpoint", "comm",
-    "complex64", "complex128", "default_generator", "device", "dtype", "enable_grad", "env", "errors", "float16",
-    "float32", "float64", "functional", "get_default_dtype", "graph", "inference_mode", "int8", "int16", "int32",
-    "int64", "is_grad_enabled", "launch", "linalg", "nn", "no_grad", "optim", "placement", "register", "sbp",
-    "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8", "vm",
+    "complex64", "complex128", "data", "default_generator", "device", "dtype", "enable_grad", "env", "errors",
+    "float16", "float32", "float64", "functional", "get_default_dtype", "graph", "inference_mode", "int8", "int16",
+    "int32", "int64", "is_grad_enabled", "launch", "linalg", "load", "nn", "no_grad", "optim", "placement", "register",
+    "save", "sbp", "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8", "utils", "vm",
 ]  # fmt: skip

@@ -11,7 +11,7 @@ from weft.functional.conversion import cast
 from weft.functional.table import calling, public
 from weft.tensor.tensor import Tensor
 
-Dims = int | Sequence[int] | None
+Dims = int | tuple[int, ...] | list[int] | None
 _abs, _sum, _pow, _sqrt, _mul, _amax, _amin, _ne = map(
     calling, ("abs", "sum", "pow", "sqrt", "mul", "amax", "amin", "ne")
 )

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import builtins
-from collections.abc import Sequence
 from typing import Any
 
 from weft.functional.conversion import cast
@@ -13,7 +12,7 @@ from weft.ops import OPS
 from weft.ops.reduce import dims_of
 from weft.tensor.tensor import Tensor
 
-Dims = int | Sequence[int] | None
+Dims = int | tuple[int, ...] | list[int] | None
 _sum, _mean, _amax, _amin = map(calling, ("sum", "mean", "amax", "amin"))
 _maximum, _minimum, _add, _sub = map(calling, ("maximum", "minimum", "add", "sub"))
 _mul, _div, _sqrt, _log, _exp = map(calling, ("mul", "div", "sqrt", "log", "exp"))
@@ -103,7 +102,7 @@ def std(
 
 
 @public("flow tensor")
-def logsumexp(x: Tensor, dim: int | Sequence[int], keepdim: bool = False) -> Tensor:
+def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over some dimensions, without overflow."""
     top = _amax(x, dim, True).detach()
     y = _add(_log(_sum(_exp(_sub(x, top)), dim, True)), top)

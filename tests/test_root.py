@@ -1,0 +1,50 @@
+"""What `import weft as flow` gives: names, public module paths, and that it doesn't take long."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+
+import pytest
+import torch
+
+import weft as flow
+
+
+@pytest.mark.parametrize(
+    "path", ["nn", "nn.functional", "nn.graph", "optim", "comm", "env", "sbp", "linalg", "utils.data"]
+)
+def test_public_modules_are_imported_by_their_path(path: str) -> None:
+    module = importlib.import_module(f"weft.{path}")
+    reached = flow
+    for name in path.split("."):
+        reached = getattr(reached, name)
+    assert module is reached
+
+
+def test_names_that_python_has_too_are_dtypes() -> None:
+    for name in ("bool", "float", "double", "half", "int", "long", "short", "char", "byte"):
+        ours = getattr(flow, name)
+        assert ours.torch is getattr(torch, {"char": "int8", "byte": "uint8"}.get(name, name))
+
+
+def test_functions_that_share_a_name_with_a_folder_win() -> None:
+    assert flow.tensor([1]).tolist() == [1] and callable(flow.save) and flow.nn.Graph is flow.graph.Graph
+
+
+def test_a_missing_name_is_an_attribute_error() -> None:
+    with pytest.raises(AttributeError, match="weft has no 'tensr'"):
+        flow.tensr  # noqa: B018
+
+
+def test_importing_is_quick_and_leaves_the_collector_as_it_was() -> None:
+    program = (
+        "import torch, time, gc; t = time.process_time(); import weft; t = time.process_time() - t; "
+        "assert gc.isenabled(); print(t)"
+    )
+    taken = [float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
+             for _ in range(2)]  # fmt: skip
+    assert min(taken) < 1.5, (
+        "an import that takes a second or more is felt"
+    )
