@@ -209,9 +209,11 @@ def _(rand):
 def clamp_grad(dy: Tensor, x: Tensor, min: Scalar | None, max: Scalar | None) -> Tensor:
     """dy where x is within the bounds."""
     outside = torch.zeros((), dtype=dy.dtype, device=dy.device)
-    if min is None:
-        return torch.where(x <= max, dy, outside)
-    return torch.where(x >= min if max is None else (x >= min) & (x <= max), dy, outside)
+    inside = torch.ones((), dtype=torch.bool, device=x.device)
+    for bound, holds in ((min, torch.ge), (max, torch.le)):
+        if bound is not None:
+            inside = inside & holds(x, bound)
+    return torch.where(inside, dy, outside)
 
 
 @clamp_grad.grad

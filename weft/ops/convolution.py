@@ -95,8 +95,8 @@ def _convolution(dims: int) -> Op:
 
     @declared.grad
     def _(dy, x, weight, bias_shape, stride, padding, dilation, groups, needs):
-        wide = tuple(spread(v, dims) for v in (stride, padding, dilation))
-        return _backward(dy, x, weight, *wide, False, (0,) * dims, groups, needs)
+        s, p, d = (spread(v, dims) for v in (stride, padding, dilation))
+        return _backward(dy, x, weight, s, p, d, False, (0,) * dims, groups, needs)
 
     sizes = (7, 6, 5)[:dims]
 

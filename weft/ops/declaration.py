@@ -14,7 +14,7 @@ kernel that knows its part), `instead` (a composition for layouts that one kerne
 from __future__ import annotations
 
 import inspect
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
 
@@ -35,7 +35,7 @@ OPERAND_KINDS: Final = {
 }
 
 Scalar = float | int | bool | complex
-Size = Sequence[int]
+Size = tuple[int, ...] | list[int]
 REQUIRED: Final = inspect.Parameter.empty
 
 
@@ -167,7 +167,7 @@ class Op:
         return f
 
     def prepared(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """For memory that stays: like `out`, but gives the call to make each time, (function, args, kwargs), or None."""
+        """For memory that stays: like `out`, but gives the call of each time, (function, args, kwargs), or None."""
         self.prepare = f
         return f
 

@@ -164,7 +164,7 @@ def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
     """
-    return torch.cat(tensors, dim)
+    return torch.cat(tensors, dim)  # type: ignore[arg-type]
 
 
 @cat.layout

@@ -1,0 +1,41 @@
+"""What the generic test runs an op on: the samples of its declaration."""
+
+from __future__ import annotations
+
+import torch
+
+from weft.ops.declaration import Op
+from weft.testing.layouts import Args, replaced, tensors
+
+
+class Skipped(Exception):
+    """A check that doesn't apply to this op, with the reason."""
+
+
+def rand(*shape: int) -> torch.Tensor:
+    """What samples are made of: float64, repeatable within a case."""
+    return torch.randn(shape, dtype=torch.float64)
+
+
+def cases(op: Op) -> list[Args]:
+    """The op's samples as complete arguments."""
+    if op.sample_function is None:
+        return []
+    torch.manual_seed(len(op.name))
+    rows = []
+    for row in op.sample_function(rand):
+        row = row if isinstance(row, tuple) else (row,)
+        keyed = len(row) == 2 and isinstance(row[0], tuple) and isinstance(row[1], dict)
+        rows.append(op.bind(*row) if keyed else op.bind(row, {}))
+    return rows
+
+
+def shown(op: Op, args: Args) -> str:
+    return ", ".join(
+        f"{n}={list(a.shape) if isinstance(a, torch.Tensor) else type(a).__name__ if isinstance(a, list) else a}"
+        for n, a in zip(op.names, args, strict=True)
+    )
+
+
+def copied(op: Op, args: Args) -> Args:
+    return replaced(op, args, [t.detach().clone() for t in tensors(op, args)])
