@@ -36,9 +36,15 @@ class Signature:
     ranked: bool
 
 
-def choose(op: Op, args: tuple[Any, ...]) -> Signature:
-    """The signature of a call. `args` hold a Spec in the place of every tensor."""
-    return _choose(op.name, freeze(args))
+Held = tuple[tuple[NdSbp, ...], ...]
+
+
+def choose(op: Op, args: tuple[Any, ...], held: Held = ()) -> Signature:
+    """The signature of a call. `args` hold a Spec in the place of every tensor.
+
+    `held` says, per flattened operand, in which other layouts it exists already: to get there costs nothing.
+    """
+    return _choose(op.name, freeze(args), held)
 
 
 def flatten(op: Op, args: tuple[Any, ...]) -> list[Any]:
@@ -66,7 +72,7 @@ def replaced(op: Op, args: tuple[Any, ...], make: Any) -> tuple[Any, ...]:
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def _choose(name: str, frozen: tuple[Any, ...]) -> Signature:
+def _choose(name: str, frozen: tuple[Any, ...], held: Held) -> Signature:
     op, args = OPS[name], thaw(frozen)
     specs: list[Spec] = flatten(op, args)
     placement = _placement(op, args, specs)
@@ -92,7 +98,10 @@ def _choose(name: str, frozen: tuple[Any, ...]) -> Signature:
         outs = [tuple(r.outputs[i] for r in combination) for i in range(len(forms))]
         if wanted is not None and outs[0] != wanted:
             continue
-        seconds = sum(_cost(spec, nd_sbp) for spec, nd_sbp in zip(specs, ins, strict=True))
+        seconds = sum(
+            0.0 if held and nd_sbp in held[i] else _cost(spec, nd_sbp)
+            for i, (spec, nd_sbp) in enumerate(zip(specs, ins, strict=True))
+        )
         if best is not None and seconds > best[0]:
             continue
         memory = sum(_share(s, placement, n) for s, n in zip(shapes, ins, strict=True))

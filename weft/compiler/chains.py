@@ -57,7 +57,7 @@ def assign(job: Job) -> dict[Node, tuple[Key, ...]]:
         crossing = bool(places) and places[0] is not there
         start = places[0] if crossing else there
         rate = node.micro or node.op in ("accumulate", "pack")  # those two run in the micro chain and end there
-        depth = 0
+        depth = 1 if rate else 0  # what is prepared once a launch comes before every micro-batch
         for v in node.operands():
             source = home[v]
             if source is not None:

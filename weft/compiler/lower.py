@@ -154,19 +154,21 @@ class _Lowering:
         self._finish_inputs(lowered, inputs, readers)
         for k in self.mine:
             self.packet(k, SINK, rank, rank, 2)  # a launch is over when every chain has done its part
+            if not any(p.target == k and p.dst == rank and not p.full for p in self.packets.values()) and k not in readers:
+                self.packet(SOURCE, k, rank, rank, 2)  # nothing else tells it that a launch began
         if not self.mine:
             self.packet(SOURCE, SINK, rank, rank, 2)
+        self._loops(members, memory)
         for p in self.packets.values():
             p.close()
         lowered.packets = {p.id: p for p in self.packets.values()}
-        loops = self._loops(members, memory)
         tasks = []
         for k in self.mine:
             program = Program(
                 self.title(k), rank, [*self._needed(aliases, members[k]), *members[k]], imports[k], exports[k],
                 self.crossings[k], self.arrivals[k], self.departures[k], memory, self.micro, lowered.unpacked,
             )  # fmt: skip
-            task = self._task(k, program, loops)
+            task = self._task(k, program)
             lowered.programs[task.id] = program
             tasks.append(task)
         lowered.source, lowered.sink = self.task_id(SOURCE, rank), self.task_id(SINK, rank)
@@ -237,16 +239,13 @@ class _Lowering:
         inputs.entries = whole
         self.packets[inputs.id] = inputs
 
-    def _loops(self, members: dict[Key, list[Node]], memory: set[Value]) -> list[Packet]:
+    def _loops(self, members: dict[Key, list[Node]], memory: set[Value]) -> None:
         """A chain that writes variables lets the next launch's readers go on: an order that begins full."""
         writers = [k for k in self.mine if any(n.op in OPS and OPS[n.op].writes for n in members[k])]
-        found = []
         for w in writers:
             for k in self.mine:
                 if k != w and any(v in memory for n in members[k] for v in n.operands()):
-                    packet = self.packet(w, k, self.rank, self.rank, 1, full=1)
-                    found.append(packet)
-        return found
+                    self.packet(w, k, self.rank, self.rank, 1, full=1)
 
     def _period(self, end: Key | str, other: Key | str) -> int:
         """How many acts of `end` one copy of a register lasts."""
@@ -254,7 +253,7 @@ class _Lowering:
         theirs = self.micro if isinstance(other, Key) and other.micro else 1
         return mine if theirs == 1 else 1
 
-    def _task(self, k: Key, program: Program, loops: list[Packet]) -> Task:
+    def _task(self, k: Key, program: Program) -> Task:
         reads: dict[int, Port] = {}
         writes: dict[int, Port] = {}
         for p in self.packets.values():

@@ -314,7 +314,7 @@ class Writer:
         op = OPS[n.op]
         if not any(v.spec is not None for v in (*n.operands(), *n.outputs)):
             return n.args, op.kernel, None
-        chosen = signature.choose(op, tuple(_spec(a) for a in n.args))
+        chosen = n.signature or signature.choose(op, tuple(_spec(a) for a in n.args))
         args = local_arguments(op, n.args, chosen, self.program.rank)
         cut = None
         if op.random:

@@ -10,6 +10,7 @@ import torch
 from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
 from weft.core.device import Device
+from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, SbpError
 from weft.core.placement import Placement
@@ -17,6 +18,7 @@ from weft.core.rank import current
 from weft.core.sbp import NdSbp
 from weft.functional.table import calling, public
 from weft.ops import convert, move
+from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
 _clone = calling("clone")
@@ -216,6 +218,10 @@ def to_global(
     True
     """
     if isinstance(x, Tensor):
+        if x.spec is None and isinstance(x, Parameter) and placement is not None and here.trace is None:
+            # every rank holds the whole parameter; other local tensors are this rank's part
+            x = local_to_global(x, placement, [sbps.broadcast] * placement.ndim, check_meta=check_meta is not False)
+            return global_to_global(x, placement, sbp, grad_sbp=grad_sbp, copy=copy)
         if x.spec is None:
             return local_to_global(x, placement, sbp, check_meta=check_meta is not False, copy=copy)
         return global_to_global(x, placement, sbp, grad_sbp=grad_sbp, copy=copy)

@@ -39,13 +39,10 @@ class Graph:
     waits for it. Parameters are shared with the eager modules.
     """
 
-    _count: dict[str, Any] = {}
-
     def __init__(self) -> None:
         kind = type(self).__name__
-        counter = Graph._count.setdefault(kind, {})
-        rank = current().index
-        number = counter[rank] = counter.get(rank, -1) + 1  # alike on every rank: it names what they share
+        counts = current().resource("graph counts", lambda rank: {})
+        number = counts[kind] = counts.get(kind, -1) + 1  # alike on every rank: it names what they share
         self.__dict__.update(
             _name=f"{kind}_{number}", _blocks={}, config=GraphConfig(), _optimizers=[], _compiled=None, _closed=False
         )

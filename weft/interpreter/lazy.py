@@ -43,8 +43,10 @@ def emit(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
         local = [v for v in values if v.spec is None]
         if local:
             raise PlacementError(f"{op.name}: some operands are global and some are local in this graph: {values}")
-        chosen = signature.choose(op, _stand_ins(args, _spec))
-        return builder.add(op.name, args, [(s.shape, s.dtype, s, _CPU) for s in chosen.outputs], ranked=chosen.ranked)
+        held = tuple(builder.held(v) for v in values)
+        chosen = signature.choose(op, _stand_ins(args, _spec), held if any(held) else ())
+        builder.moves(values, chosen.inputs)
+        return builder.add(op.name, args, [(s.shape, s.dtype, s, _CPU) for s in chosen.outputs], chosen=chosen)
     forms = infer(op, _stand_ins(args, lambda v: Form(v.shape, v.dtype)))
     device = values[0].device if values else _device(op, args)
     return builder.add(op.name, args, [(f.shape, f.dtype, None, device) for f in forms])

@@ -7,11 +7,12 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
+from weft.boxing.signature import Signature
 from weft.core.device import Device
 from weft.core.dtype import DType, float64
 from weft.core.errors import ShapeError
 from weft.core.placement import Placement
-from weft.core.sbp import broadcast
+from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
 from weft.job.job import Job
 from weft.job.value import Node, Value
@@ -44,12 +45,13 @@ class Builder:
         self.losses: list[Value] = []
         self.gradients: dict[int, tuple[Tensor, Tensor]] = {}
         self.numbers: dict[str, dict[Placement | None, Value]] = {}
+        self._moved: dict[Value, dict[NdSbp, None]] = {}
         self._values: dict[int, tuple[Tensor, Value]] = {}  # by identity; the tensor is held so that it stays itself
         self._names: dict[int, str] = {}
         self._counts: dict[str, int] = {}
 
     def add(
-        self, op: str, args: tuple[Any, ...], forms: Sequence[Form], *, name: str = "", ranked: bool = False
+        self, op: str, args: tuple[Any, ...], forms: Sequence[Form], *, name: str = "", chosen: Signature | None = None
     ) -> tuple[Value, ...]:
         """Append a node; its outputs."""
         at = self.settings
@@ -60,7 +62,9 @@ class Builder:
         )
         read = (v for a in args for v in (a if isinstance(a, tuple) else (a,)) if isinstance(v, Value))
         micro = op != "unpack" and any(map(self.job.is_micro, list(read)))
-        node = Node(name, op, args, outputs, at.path, user_line(), micro and op not in LEAVING, ranked, at.stage)
+        node = Node(name, op, args, outputs, at.path, user_line(), micro and op not in LEAVING, stage=at.stage)
+        if chosen is not None:
+            node.ranked, node.signature = chosen.ranked, chosen
         if op == "unpack":
             node.micro = True
         if self.losses:
@@ -74,6 +78,16 @@ class Builder:
         count = self._counts.get(name)
         self._counts[name] = 0 if count is None else count + 1
         return name if count is None else self.unique(f"{name}-{count + 1}")
+
+    def held(self, v: Value) -> tuple[NdSbp, ...]:
+        """The layouts that a value was already moved to: to read it there again costs nothing."""
+        return tuple(self._moved.get(v, ()))
+
+    def moves(self, values: Sequence[Value], wanted: Sequence[Spec]) -> None:
+        """Take note of the layouts in which values are about to be read."""
+        for v, spec in zip(values, wanted, strict=True):
+            if v.spec is not spec and self.job.producer[v].op != "variable":
+                self._moved.setdefault(v, {})[spec.nd_sbp] = None
 
     # ---- what comes in ---------------------------------------------------------------------------------
 

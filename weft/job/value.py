@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from weft.boxing.signature import Signature
 from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.spec import Spec
@@ -56,6 +57,7 @@ class Node:
     micro: bool = False
     ranked: bool = False
     stage: int | None = None
+    signature: Signature | None = None  # of a node on global operands: the layout it runs in
     extra: dict[str, Any] = field(default_factory=dict)
 
     def operands(self) -> list[Value]:

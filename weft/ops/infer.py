@@ -12,6 +12,7 @@ from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.ops.declaration import OPS, Op
 from weft.ops.explain import explain
+from weft.tensor.tensor import of_torch
 
 META = Device("meta")
 
@@ -79,4 +80,4 @@ def _meta(a: Any) -> Any:
 
 def _shown(a: Any) -> Any:
     """For an error: a Weft tensor in the form's stead, so that the message shows shapes."""
-    return OPS["empty"].kernel(a.shape, a.dtype, META) if isinstance(a, Form) else a
+    return of_torch(_meta(a)) if isinstance(a, Form) else a

@@ -47,8 +47,8 @@ class _Moves:
             self.moved = {key: v for key, v in self.moved.items() if key[0] not in overwritten}
 
     def fit(self, node: Node) -> None:
-        op = OPS[node.op]
-        chosen = signature.choose(op, tuple(_spec(a) for a in node.args))
+        chosen = node.signature or signature.choose(OPS[node.op], tuple(_spec(a) for a in node.args))
+        node.signature = chosen
         for v, spec in zip(node.outputs, chosen.outputs, strict=True):
             if v.spec is not spec:
                 raise CompileError(

@@ -40,8 +40,9 @@ def _copy(v: Value, known: dict[Value, Node], again: dict[Value, Value], nodes: 
         todo.pop()
         outputs = tuple(Value(f"{o.name}.again", o.shape, o.dtype, o.spec, o.device) for o in node.outputs)
         copied = Node(
-            f"{node.name}.again", node.op, node.args, outputs, node.scope, node.at, node.micro, node.ranked, node.stage
-        )
+            f"{node.name}.again", node.op, node.args, outputs, node.scope, node.at, node.micro, node.ranked, node.stage,
+            node.signature,
+        )  # fmt: skip
         copied.replace_operands(again)
         again.update(zip(node.outputs, outputs, strict=True))
         nodes.append(copied)
