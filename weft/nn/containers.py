@@ -39,7 +39,8 @@ class _List(Module):
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
-            return type(self)(list(self)[index])
+            make: Any = type(self)
+            return make(list(self)[index])
         return self.__dict__[self._name(index)]
 
     def __setitem__(self, index: Any, value: Any) -> None:
@@ -177,7 +178,8 @@ class _Dict(Module):
         return [(n, self.__dict__[n]) for n in self._roles]
 
     def update(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
-        for name, value in values.items() if isinstance(values, (Mapping, _Dict)) else values:
+        pairs: Any = values.items() if isinstance(values, (Mapping, _Dict)) else values
+        for name, value in pairs:
             self[name] = value
 
     def pop(self, name: str) -> Any:

@@ -44,7 +44,7 @@ def moved(t: Tensor, device: Device | None, dtype: DType | None) -> Tensor:
 def spread(path: str, t: Tensor, placement: Placement | None, sbp: Any) -> Tensor:
     """A module's tensor in a layout; `sbp` may be a function of its path and itself."""
     where = placement if placement is not None else t.placement if t.is_global else None
-    wanted = sbp(path, t) if callable(sbp) and not isinstance(sbp, Sbp) else sbp
+    wanted: Any = sbp(path, t) if callable(sbp) and not isinstance(sbp, Sbp) else sbp
     wanted = t.sbp if wanted is None and t.is_global else wanted
     if where is None or wanted is None:
         raise SbpError(

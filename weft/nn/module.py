@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from weft.autograd import no_grad
 from weft.core import dtype as dtypes
@@ -38,6 +38,10 @@ class Module:
     _roles: dict[str, str]
     _non_persistent: frozenset[str] = frozenset()
     _hooks: Hooks | None = None
+
+    if TYPE_CHECKING:  # attributes that were registered by name
+
+        def __getattr__(self, name: str) -> Any: ...
 
     def __init__(self) -> None:
         self.__dict__["_roles"] = {}

@@ -16,6 +16,8 @@ from weft.core.sbp import broadcast, partial_max, partial_sum, split
 from weft.ops.declaration import Op, Scalar, op
 from weft.ops.notation import Rule
 
+over: Any = torch  # its functions over lists are typed for lists alone, though they take any sequence
+
 
 def _alike(op: Op) -> None:
     """Any split that all parameters, gradients and states share; what is 0-d stays whole."""
@@ -40,7 +42,7 @@ def _meta(params: Sequence[Tensor]) -> bool:
 def _written(*lists: Sequence[Tensor]) -> None:
     """Fused kernels don't tell that they overwrote something; the tape must be able to notice."""
     for tensors in lists:
-        torch._C._increment_version(tensors)
+        over._C._increment_version(tensors)
 
 
 def _dense(lists: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
@@ -73,7 +75,7 @@ def sgd_update(
         return ()
     written = (params, momenta)
     dense = _dense((params, momenta, grads))
-    torch._fused_sgd_(
+    over._fused_sgd_(
         dense[0], dense[2], dense[1], weight_decay=weight_decay, momentum=momentum, lr=lr, dampening=dampening,
         nesterov=nesterov, maximize=maximize, is_first_step=first,
     )  # fmt: skip
@@ -116,29 +118,29 @@ def _plain_adam(
     weight_decay: float, decoupled: bool, beta1: float, beta2: float, eps: float, maximize: bool,
 ) -> None:  # fmt: skip
     """Adam without correcting the means for their start at zero."""
-    grads = torch._foreach_neg(grads) if maximize else grads
+    grads = over._foreach_neg(grads) if maximize else grads
     if weight_decay and decoupled:
-        torch._foreach_mul_(params, 1 - lr * weight_decay)
+        over._foreach_mul_(params, 1 - lr * weight_decay)
     elif weight_decay:
-        grads = torch._foreach_add(grads, params, alpha=weight_decay)
-    torch._foreach_lerp_(means, grads, 1 - beta1)
-    torch._foreach_mul_(squares, beta2)
-    torch._foreach_addcmul_(squares, grads, grads, 1 - beta2)
+        grads = over._foreach_add(grads, params, alpha=weight_decay)
+    over._foreach_lerp_(means, grads, 1 - beta1)
+    over._foreach_mul_(squares, beta2)
+    over._foreach_addcmul_(squares, grads, grads, 1 - beta2)
     if most:
-        torch._foreach_maximum_(most, squares)
-    root = torch._foreach_sqrt(most or squares)
-    torch._foreach_add_(root, eps)
-    torch._foreach_addcdiv_(params, means, root, -lr)
+        over._foreach_maximum_(most, squares)
+    root = over._foreach_sqrt(most or squares)
+    over._foreach_add_(root, eps)
+    over._foreach_addcdiv_(params, means, root, -lr)
 
 
 adam_update = _adam(
     "adam_update",
-    torch._fused_adam_,
+    over._fused_adam_,
     False,
     "params -= lr * mean / (sqrt(square) + eps); `most` holds the largest squares so far, or nothing.",
 )
 adamw_update = _adam(
-    "adamw_update", torch._fused_adamw_, True, "As adam_update, with the weight decay applied to the parameters alone."
+    "adamw_update", over._fused_adamw_, True, "As adam_update, with the weight decay applied to the parameters alone."
 )
 
 
@@ -153,10 +155,10 @@ def adagrad_update(
     rate = _number(lr) / (1 + step.item() * lr_decay)
     step += 1
     grads = _decayed(params, grads, weight_decay, maximize)
-    torch._foreach_addcmul_(sums, grads, grads, 1)
-    root = torch._foreach_sqrt(sums)
-    torch._foreach_add_(root, eps)
-    torch._foreach_addcdiv_(params, grads, root, -rate)
+    over._foreach_addcmul_(sums, grads, grads, 1)
+    root = over._foreach_sqrt(sums)
+    over._foreach_add_(root, eps)
+    over._foreach_addcdiv_(params, grads, root, -rate)
     return ()
 
 
@@ -170,20 +172,20 @@ def rmsprop_update(
     if _meta(params):
         return ()
     grads = _decayed(params, grads, weight_decay, maximize)
-    torch._foreach_mul_(squares, alpha)
-    torch._foreach_addcmul_(squares, grads, grads, 1 - alpha)
+    over._foreach_mul_(squares, alpha)
+    over._foreach_addcmul_(squares, grads, grads, 1 - alpha)
     if means:
-        torch._foreach_lerp_(means, grads, 1 - alpha)
-        root = torch._foreach_sqrt(torch._foreach_addcmul(squares, means, means, -1))
+        over._foreach_lerp_(means, grads, 1 - alpha)
+        root = over._foreach_sqrt(over._foreach_addcmul(squares, means, means, -1))
     else:
-        root = torch._foreach_sqrt(squares)
-    torch._foreach_add_(root, eps)
+        root = over._foreach_sqrt(squares)
+    over._foreach_add_(root, eps)
     if momenta:
-        torch._foreach_mul_(momenta, momentum)
-        torch._foreach_addcdiv_(momenta, grads, root)
-        torch._foreach_add_(params, momenta, alpha=-_number(lr))
+        over._foreach_mul_(momenta, momentum)
+        over._foreach_addcdiv_(momenta, grads, root)
+        over._foreach_add_(params, momenta, alpha=-_number(lr))
     else:
-        torch._foreach_addcdiv_(params, grads, root, -_number(lr))
+        over._foreach_addcdiv_(params, grads, root, -_number(lr))
     return ()
 
 
@@ -196,21 +198,21 @@ def adadelta_update(
     if _meta(params):
         return ()
     grads = _decayed(params, grads, weight_decay, maximize)
-    torch._foreach_mul_(squares, rho)
-    torch._foreach_addcmul_(squares, grads, grads, 1 - rho)
-    change = torch._foreach_sqrt(torch._foreach_add(deltas, eps))
-    torch._foreach_div_(change, torch._foreach_sqrt(torch._foreach_add(squares, eps)))
-    torch._foreach_mul_(change, grads)
-    torch._foreach_mul_(deltas, rho)
-    torch._foreach_addcmul_(deltas, change, change, 1 - rho)
-    torch._foreach_add_(params, change, alpha=-_number(lr))
+    over._foreach_mul_(squares, rho)
+    over._foreach_addcmul_(squares, grads, grads, 1 - rho)
+    change = over._foreach_sqrt(over._foreach_add(deltas, eps))
+    over._foreach_div_(change, over._foreach_sqrt(over._foreach_add(squares, eps)))
+    over._foreach_mul_(change, grads)
+    over._foreach_mul_(deltas, rho)
+    over._foreach_addcmul_(deltas, change, change, 1 - rho)
+    over._foreach_add_(params, change, alpha=-_number(lr))
     return ()
 
 
 def _decayed(params: Sequence[Tensor], grads: Sequence[Tensor], weight_decay: float, maximize: bool) -> Any:
     if maximize:
-        grads = torch._foreach_neg(grads)
-    return torch._foreach_add(grads, params, alpha=weight_decay) if weight_decay else grads
+        grads = over._foreach_neg(grads)
+    return over._foreach_add(grads, params, alpha=weight_decay) if weight_decay else grads
 
 
 def _several(rand: Any, count: int) -> list[list[Any]]:
@@ -264,7 +266,7 @@ def power_sum(tensors: Sequence[Tensor], exponent: float = 2.0) -> Tensor:
     """
     if not tensors or tensors[0].device.type == "meta":
         return torch.zeros((), dtype=tensors[0].dtype, device=tensors[0].device)
-    return torch.stack(torch._foreach_norm(tensors, exponent)).pow_(exponent).sum()
+    return torch.stack(over._foreach_norm(tensors, exponent)).pow_(exponent).sum()
 
 
 @power_sum.layout
@@ -304,7 +306,7 @@ def _(rand):
 def scale_all(tensors: Sequence[Tensor], factor: Tensor | Scalar) -> tuple[()]:
     """Every tensor times one factor, in place."""
     if not _meta(tensors):
-        torch._foreach_mul_(tensors, factor)
+        over._foreach_mul_(tensors, factor)
     return ()
 
 

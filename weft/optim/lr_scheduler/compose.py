@@ -24,7 +24,7 @@ class WarmUpLR(LRScheduler):
         warmup_method: str = "linear", warmup_prefix: bool = False, last_epoch: int = -1,
     ) -> None:  # fmt: skip
         inner = scheduler_or_optimizer if isinstance(scheduler_or_optimizer, LRScheduler) else None
-        optimizer = scheduler_or_optimizer.optimizer if inner else scheduler_or_optimizer
+        optimizer = scheduler_or_optimizer if inner is None else inner.optimizer
         if warmup_method not in ("linear", "constant"):
             raise OptionError(f"'warmup_method' must be 'linear' or 'constant'; got {warmup_method!r}")
         self.inner = inner

@@ -89,7 +89,7 @@ class OneCycleLR(LRScheduler):
         else:
             self.phases = [(rise, "initial", "max"), (total_steps - 1, "max", "min")]
         count = len(optimizer.param_groups)
-        tops = list(max_lr) if isinstance(max_lr, (list, tuple)) else [max_lr] * count
+        tops = [max_lr] * count if isinstance(max_lr, (int, float)) else list(max_lr)
         self.levels = [
             {"initial": top / div_factor, "max": top, "min": top / div_factor / final_div_factor} for top in tops
         ]
