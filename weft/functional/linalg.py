@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
 
 from weft.core.errors import ArgumentError
@@ -39,7 +38,12 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
 
 
 def matrix_norm(
-    x: Tensor, ord: Any = "fro", dim: Sequence[int] = (-2, -1), keepdim: bool = False, *, dtype: Any = None
+    x: Tensor,
+    ord: Any = "fro",
+    dim: tuple[int, ...] | list[int] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
 ) -> Tensor:
     """The norm of matrices: "fro", 1, -1, inf or -inf."""
     x = x if dtype is None else cast(x, dtype)
