@@ -15,16 +15,25 @@ from weft.ops.declaration import Op, Scalar, op
 aten = torch.ops.aten
 
 
+def example(name: str, shows: str) -> str:
+    """A docstring's example from "3.0, 2.0 -> 1.0": a tensor of one element, and numbers."""
+    if not shows:
+        return ""
+    given, _, gives = shows.partition(" -> ")
+    first, *rest = given.split(", ")
+    return f"\n\n>>> flow.{name}({', '.join([f'flow.tensor([{first}])', *rest])}).tolist()\n[{gives}]"
+
+
 def unary(
-    name: str, kernel: Callable[..., Any], doc: str, *, inplace: Callable[..., Any] | None = None, linear: bool = False,
-    out: bool = True, positive: bool = False,
+    name: str, kernel: Callable[..., Any], doc: str, shows: str = "", *, inplace: Callable[..., Any] | None = None,
+    linear: bool = False, out: bool = True, positive: bool = False,
 ) -> Op:  # fmt: skip
-    """Declare y = kernel(x), element by element. `positive`: its samples must be above zero."""
+    """Declare y = kernel(x), element by element. `positive`: its samples must be above zero. `shows`: "x -> y"."""
 
     def body(x: Tensor) -> Tensor:
         return kernel(x)
 
-    body.__name__, body.__doc__ = name, doc
+    body.__name__, body.__doc__ = name, doc + example(name, shows)
     declared = op("... -> ...", linear="x" if linear else "")(body)
     if out:
         declared.out(lambda y, x: kernel(x, out=y))
@@ -36,15 +45,15 @@ def unary(
 
 
 def binary(
-    name: str, kernel: Callable[..., Any], doc: str, *, linear: str = "", inplace: Callable[..., Any] | None = None,
-    positive: bool = False, scalar: bool = True,
+    name: str, kernel: Callable[..., Any], doc: str, shows: str = "", *, linear: str = "",
+    inplace: Callable[..., Any] | None = None, positive: bool = False, scalar: bool = True,
 ) -> Op:  # fmt: skip
-    """Declare y = kernel(a, b) with broadcasting and promotion; b, or a, may be a number."""
+    """Declare y = kernel(a, b) with broadcasting and promotion; b, or a, may be a number. `shows`: "a, b -> y"."""
 
     def body(a: Tensor | Scalar, b: Tensor | Scalar) -> Tensor:
         return kernel(a, b)
 
-    body.__name__, body.__doc__ = name, doc
+    body.__name__, body.__doc__ = name, doc + example(name, shows)
     body.__annotations__ = {"a": "Tensor | Scalar", "b": "Tensor | Scalar", "return": "Tensor"}
     declared = op("..., ... -> ...", linear=linear)(body)
     declared.out(lambda y, a, b: kernel(a, b, out=y))
@@ -80,7 +89,9 @@ def _(dy, a_shape, b_shape):
     return fit(dy, a_shape), fit(dy, b_shape)
 
 
-sub = binary("sub", torch.sub, "a - b, element by element.", linear="a+b", inplace=lambda a, b: a.sub_(b))
+sub = binary(
+    "sub", torch.sub, "a - b, element by element.", "3.0, 2.0 -> 1.0", linear="a+b", inplace=lambda a, b: a.sub_(b)
+)
 sub.out(lambda y, a, b: torch.sub(a, b, out=y) if isinstance(a, Tensor) else torch.add(a, b, alpha=-1, out=y))
 
 
@@ -89,7 +100,9 @@ def _(dy, a_shape, b_shape, needs):
     return fit(dy, a_shape) if needs[0] else None, fit(neg(dy), b_shape) if needs[1] else None
 
 
-mul = binary("mul", torch.mul, "a * b, element by element.", linear="a b", inplace=lambda a, b: a.mul_(b))
+mul = binary(
+    "mul", torch.mul, "a * b, element by element.", "3.0, 2.0 -> 6.0", linear="a b", inplace=lambda a, b: a.mul_(b)
+)
 
 
 @mul.grad
@@ -98,7 +111,7 @@ def _(dy, a, b, a_shape, b_shape, needs):
 
 
 div = binary(
-    "div", torch.div, "a / b, element by element; integers give floats.",
+    "div", torch.div, "a / b, element by element; integers give floats.", "3, 2 -> 1.5",
     linear="a", inplace=lambda a, b: a.div_(b), positive=True,
 )  # fmt: skip
 
@@ -109,7 +122,14 @@ def _(dy, a, b, a_shape, b_shape, needs):
     return fit(da, a_shape) if needs[0] else None, fit(neg(mul(da, div(a, b))), b_shape) if needs[1] else None
 
 
-pow = binary("pow", torch.pow, "a to the power b, element by element.", inplace=lambda a, b: a.pow_(b), positive=True)
+pow = binary(
+    "pow",
+    torch.pow,
+    "a to the power b, element by element.",
+    "3.0, 2.0 -> 9.0",
+    inplace=lambda a, b: a.pow_(b),
+    positive=True,
+)
 
 
 @pow.grad
@@ -126,8 +146,20 @@ def _log_number(a: Any) -> float:
     return torch.log(torch.tensor(a, dtype=torch.float64)).item()
 
 
-maximum = binary("maximum", torch.maximum, "The larger of a and b, element by element.", scalar=False)
-minimum = binary("minimum", torch.minimum, "The smaller of a and b, element by element.", scalar=False)
+maximum = binary(
+    "maximum",
+    torch.maximum,
+    "The larger of a and b, element by element.",
+    "3.0, flow.tensor([2.0]) -> 3.0",
+    scalar=False,
+)
+minimum = binary(
+    "minimum",
+    torch.minimum,
+    "The smaller of a and b, element by element.",
+    "3.0, flow.tensor([2.0]) -> 2.0",
+    scalar=False,
+)
 
 
 @maximum.grad
@@ -147,23 +179,23 @@ def _share(dy: Any, larger: Any, smaller: Any, a_shape: Any, b_shape: Any) -> An
     return fit(mul(dy, first), a_shape), fit(mul(dy, sub(1.0, first)), b_shape)
 
 
-def _comparison(name: str, kernel: Callable[..., Any], swapped: Callable[..., Any], doc: str) -> Op:
+def _comparison(name: str, kernel: Callable[..., Any], swapped: Callable[..., Any], doc: str, shows: str) -> Op:
     def either(a: Any, b: Any, **out: Any) -> Any:
         return kernel(a, b, **out) if isinstance(a, Tensor) else swapped(b, a, **out)
 
-    return binary(name, either, doc)
+    return binary(name, either, doc, shows)
 
 
-eq = _comparison("eq", torch.eq, torch.eq, "Whether a equals b, element by element.")
-ne = _comparison("ne", torch.ne, torch.ne, "Whether a differs from b, element by element.")
-lt = _comparison("lt", torch.lt, torch.gt, "Whether a is less than b, element by element.")
-le = _comparison("le", torch.le, torch.ge, "Whether a is at most b, element by element.")
-gt = _comparison("gt", torch.gt, torch.lt, "Whether a is greater than b, element by element.")
-ge = _comparison("ge", torch.ge, torch.le, "Whether a is at least b, element by element.")
+eq = _comparison("eq", torch.eq, torch.eq, "Whether a equals b, element by element.", "3.0, 2.0 -> False")
+ne = _comparison("ne", torch.ne, torch.ne, "Whether a differs from b, element by element.", "3.0, 2.0 -> True")
+lt = _comparison("lt", torch.lt, torch.gt, "Whether a is less than b, element by element.", "3.0, 2.0 -> False")
+le = _comparison("le", torch.le, torch.ge, "Whether a is at most b, element by element.", "3.0, 2.0 -> False")
+gt = _comparison("gt", torch.gt, torch.lt, "Whether a is greater than b, element by element.", "3.0, 2.0 -> True")
+ge = _comparison("ge", torch.ge, torch.le, "Whether a is at least b, element by element.", "3.0, 2.0 -> True")
 
 # ---- one operand -------------------------------------------------------------------------------------
 
-neg = unary("neg", torch.neg, "-x.", linear=True, inplace=torch.neg_)
+neg = unary("neg", torch.neg, "-x.", "3.0 -> -3.0", linear=True, inplace=torch.neg_)
 
 
 @neg.grad
@@ -209,7 +241,7 @@ def _(rand):
     yield rand(4, 6), rand(4, 6)
 
 
-exp = unary("exp", torch.exp, "e to the power x.", inplace=torch.exp_)
+exp = unary("exp", torch.exp, "e to the power x.", "0.0 -> 1.0", inplace=torch.exp_)
 
 
 @exp.grad
@@ -217,7 +249,7 @@ def _(dy, y):
     return mul(dy, y)
 
 
-log = unary("log", torch.log, "The natural logarithm.", positive=True, inplace=torch.log_)
+log = unary("log", torch.log, "The natural logarithm.", "1.0 -> 0.0", positive=True, inplace=torch.log_)
 
 
 @log.grad
@@ -225,7 +257,7 @@ def _(dy, x):
     return div(dy, x)
 
 
-sqrt = unary("sqrt", torch.sqrt, "The square root.", positive=True, inplace=torch.sqrt_)
+sqrt = unary("sqrt", torch.sqrt, "The square root.", "4.0 -> 2.0", positive=True, inplace=torch.sqrt_)
 
 
 @sqrt.grad
@@ -233,7 +265,7 @@ def _(dy, y):
     return div(mul(dy, 0.5), y)
 
 
-rsqrt = unary("rsqrt", torch.rsqrt, "One over the square root.", positive=True, inplace=torch.rsqrt_)
+rsqrt = unary("rsqrt", torch.rsqrt, "One over the square root.", "4.0 -> 0.5", positive=True, inplace=torch.rsqrt_)
 
 
 @rsqrt.grad
@@ -241,7 +273,7 @@ def _(dy, y):
     return mul(mul(dy, -0.5), mul(y, mul(y, y)))
 
 
-square = unary("square", torch.square, "x * x.", inplace=torch.square_)
+square = unary("square", torch.square, "x * x.", "3.0 -> 9.0", inplace=torch.square_)
 
 
 @square.grad
@@ -249,7 +281,7 @@ def _(dy, x):
     return mul(mul(dy, 2.0), x)
 
 
-tanh = unary("tanh", torch.tanh, "The hyperbolic tangent.", inplace=torch.tanh_)
+tanh = unary("tanh", torch.tanh, "The hyperbolic tangent.", "0.0 -> 0.0", inplace=torch.tanh_)
 
 
 @tanh.grad
@@ -257,7 +289,7 @@ def _(dy, y):
     return mul(dy, sub(1.0, mul(y, y)))
 
 
-sigmoid = unary("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", inplace=torch.sigmoid_)
+sigmoid = unary("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", "0.0 -> 0.5", inplace=torch.sigmoid_)
 
 
 @sigmoid.grad
@@ -265,8 +297,8 @@ def _(dy, y):
     return mul(dy, mul(y, sub(1.0, y)))
 
 
-sin = unary("sin", torch.sin, "The sine.", inplace=torch.sin_)
-cos = unary("cos", torch.cos, "The cosine.", inplace=torch.cos_)
+sin = unary("sin", torch.sin, "The sine.", "0.0 -> 0.0", inplace=torch.sin_)
+cos = unary("cos", torch.cos, "The cosine.", "0.0 -> 1.0", inplace=torch.cos_)
 
 
 @sin.grad
@@ -279,9 +311,9 @@ def _(dy, x):
     return neg(mul(dy, sin(x)))
 
 
-abs = unary("abs", torch.abs, "The absolute value.", inplace=torch.abs_)
-sign = unary("sign", torch.sign, "-1, 0 or 1, by the sign of x.", inplace=Tensor.sign_)
-reciprocal = unary("reciprocal", torch.reciprocal, "1 / x.", positive=True, inplace=torch.reciprocal_)
+abs = unary("abs", torch.abs, "The absolute value.", "-3.0 -> 3.0", inplace=torch.abs_)
+sign = unary("sign", torch.sign, "-1, 0 or 1, by the sign of x.", "-3.0 -> -1.0", inplace=Tensor.sign_)
+reciprocal = unary("reciprocal", torch.reciprocal, "1 / x.", "4.0 -> 0.25", positive=True, inplace=torch.reciprocal_)
 
 
 @abs.grad
@@ -299,5 +331,5 @@ def _(dy):
     return mul(dy, 0.0)
 
 
-logical_not = unary("logical_not", torch.logical_not, "True where x is zero or False.", out=False)
-isnan = unary("isnan", torch.isnan, "Whether x is not a number.", out=False)
+logical_not = unary("logical_not", torch.logical_not, "True where x is zero or False.", "0.0 -> True", out=False)
+isnan = unary("isnan", torch.isnan, "Whether x is not a number.", "0.0 -> False", out=False)

@@ -14,9 +14,11 @@ from weft.ops.declaration import Op, Scalar, op
 from weft.ops.elementwise import add, binary, cos, div, exp, mul, neg, reciprocal, rsqrt, square, sub, unary
 
 
-def _function(name: str, says: str, slope: Callable[[Any, Any], Any], sample: Callable[[Any], Any] | None = None) -> Op:
+def _function(
+    name: str, says: str, shows: str, slope: Callable[[Any, Any], Any], sample: Callable[[Any], Any] | None = None
+) -> Op:
     """Declare torch's function of this name; `slope(x, y)` is its derivative."""
-    declared = unary(name, getattr(torch, name), says, inplace=getattr(torch, f"{name}_"))
+    declared = unary(name, getattr(torch, name), says, shows, inplace=getattr(torch, f"{name}_"))
 
     @declared.grad
     def _(dy, x, y):
@@ -36,25 +38,33 @@ def _inside_one(x: Tensor) -> Tensor:
 
 
 erf = _function(
-    "erf", "The error function: the probability of a normal draw of variance 1/2 within x of its mean.",
+    "erf", "The error function: the probability of a normal draw of variance 1/2 within x of its mean.", "0.0 -> 0.0",
     lambda x, y: mul(exp(neg(square(x))), 2 / math.sqrt(math.pi)),
 )  # fmt: skip
-erfc = _function("erfc", "1 - erf(x).", lambda x, y: mul(exp(neg(square(x))), -2 / math.sqrt(math.pi)))
-exp2 = _function("exp2", "2 to the power x.", lambda x, y: mul(y, math.log(2)))
-expm1 = _function("expm1", "exp(x) - 1, exact near zero.", lambda x, y: add(y, 1.0))
-log2 = _function("log2", "The logarithm to base 2.", lambda x, y: div(1 / math.log(2), x), _above_zero)
-log10 = _function("log10", "The logarithm to base 10.", lambda x, y: div(1 / math.log(10), x), _above_zero)
-log1p = _function("log1p", "log(1 + x), exact near zero.", lambda x, y: reciprocal(add(x, 1.0)), _above_zero)
-tan = _function("tan", "The tangent.", lambda x, y: add(square(y), 1.0), _inside_one)
-sinh = _function("sinh", "The hyperbolic sine.", lambda x, y: cosh(x))
-cosh = _function("cosh", "The hyperbolic cosine.", lambda x, y: sinh(x))
-asin = _function("asin", "The arc sine.", lambda x, y: rsqrt(sub(1.0, square(x))), _inside_one)
-acos = _function("acos", "The arc cosine.", lambda x, y: neg(rsqrt(sub(1.0, square(x)))), _inside_one)
-atan = _function("atan", "The arc tangent.", lambda x, y: reciprocal(add(square(x), 1.0)))
-asinh = _function("asinh", "The inverse of sinh.", lambda x, y: rsqrt(add(square(x), 1.0)))
-acosh = _function("acosh", "The inverse of cosh.", lambda x, y: rsqrt(sub(square(x), 1.0)), lambda x: x.abs() + 1.5)
-atanh = _function("atanh", "The inverse of tanh.", lambda x, y: reciprocal(sub(1.0, square(x))), _inside_one)
-sinc = unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at zero.", inplace=torch.sinc_)
+erfc = _function("erfc", "1 - erf(x).", "0.0 -> 1.0", lambda x, y: mul(exp(neg(square(x))), -2 / math.sqrt(math.pi)))
+exp2 = _function("exp2", "2 to the power x.", "3.0 -> 8.0", lambda x, y: mul(y, math.log(2)))
+expm1 = _function("expm1", "exp(x) - 1, exact near zero.", "0.0 -> 0.0", lambda x, y: add(y, 1.0))
+log2 = _function("log2", "The logarithm to base 2.", "8.0 -> 3.0", lambda x, y: div(1 / math.log(2), x), _above_zero)
+log10 = _function(
+    "log10", "The logarithm to base 10.", "100.0 -> 2.0", lambda x, y: div(1 / math.log(10), x), _above_zero
+)
+log1p = _function(
+    "log1p", "log(1 + x), exact near zero.", "0.0 -> 0.0", lambda x, y: reciprocal(add(x, 1.0)), _above_zero
+)
+tan = _function("tan", "The tangent.", "0.0 -> 0.0", lambda x, y: add(square(y), 1.0), _inside_one)
+sinh = _function("sinh", "The hyperbolic sine.", "0.0 -> 0.0", lambda x, y: cosh(x))
+cosh = _function("cosh", "The hyperbolic cosine.", "0.0 -> 1.0", lambda x, y: sinh(x))
+asin = _function("asin", "The arc sine.", "0.0 -> 0.0", lambda x, y: rsqrt(sub(1.0, square(x))), _inside_one)
+acos = _function("acos", "The arc cosine.", "1.0 -> 0.0", lambda x, y: neg(rsqrt(sub(1.0, square(x)))), _inside_one)
+atan = _function("atan", "The arc tangent.", "0.0 -> 0.0", lambda x, y: reciprocal(add(square(x), 1.0)))
+asinh = _function("asinh", "The inverse of sinh.", "0.0 -> 0.0", lambda x, y: rsqrt(add(square(x), 1.0)))
+acosh = _function(
+    "acosh", "The inverse of cosh.", "1.0 -> 0.0", lambda x, y: rsqrt(sub(square(x), 1.0)), lambda x: x.abs() + 1.5
+)
+atanh = _function(
+    "atanh", "The inverse of tanh.", "0.0 -> 0.0", lambda x, y: reciprocal(sub(1.0, square(x))), _inside_one
+)
+sinc = unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at zero.", "0.0 -> 1.0", inplace=torch.sinc_)
 
 
 @sinc.grad
@@ -62,7 +72,13 @@ def _(dy, x, y):
     return mul(dy, div(sub(cos(mul(x, math.pi)), y), x))
 
 
-atan2 = binary("atan2", torch.atan2, "The angle of the point (b, a), in its right quadrant.", scalar=False)
+atan2 = binary(
+    "atan2",
+    torch.atan2,
+    "The angle of the point (b, a), in its right quadrant.",
+    "0.0, flow.tensor([1.0]) -> 0.0",
+    scalar=False,
+)
 
 
 @atan2.grad

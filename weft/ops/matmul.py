@@ -37,13 +37,14 @@ def _(a, b):
 def _(y, a, b):
     if a.dim() == 2 == b.dim():
         torch.mm(a, b, out=y)
+    elif a.dim() == 3 == b.dim() and a.shape[0] == b.shape[0]:
+        torch.bmm(a, b, out=y)
+    elif a.dim() > 2 == b.dim():
+        torch.mm(a.reshape(-1, a.shape[-1]), b, out=y.view(-1, b.shape[1]))
+    elif a.dim() == 1 or b.dim() == 1:  # torch would resize y on its way
+        y.copy_(torch.matmul(a, b))
     else:
         torch.matmul(a, b, out=y)
-
-
-@matmul.prepared
-def _(y, a, b):
-    return (torch.mm if a.dim() == 2 == b.dim() else torch.matmul), (a, b), {"out": y}
 
 
 @matmul.grad

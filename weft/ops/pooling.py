@@ -51,6 +51,10 @@ def _flat(run: Callable[..., Any], dims: int) -> Callable[..., Any]:
     return one
 
 
+def _example(name: str, dims: int, size: int, part: str = "", gives: str = "1.0") -> str:
+    return f"\n\n>>> flow._C.{name}(flow.ones(1, 1, {', '.join('2' * dims)}), {size}){part}.item()\n{gives}"
+
+
 # ---- the largest -------------------------------------------------------------------------------------
 
 _LARGEST = (aten.max_pool2d_with_indices, aten.max_pool2d_with_indices, aten.max_pool3d_with_indices)
@@ -67,8 +71,9 @@ def _max_pool(dims: int, shown: bool) -> Op:
         return tuple(_planes(lambda t: kernel(t, *sizes, ceil_mode=ceil_mode), x, dims))
 
     body.__name__ = f"max_pool{dims}d_with_indices" if shown else f"max_pool{dims}d"
-    body.__doc__ = f"The largest of each window of {dims} dimension{'s' * (dims > 1)}" + (
-        ", and its place, counted through all of them." if shown else "."
+    says = ", and its place, counted through all of them." if shown else "."
+    body.__doc__ = f"The largest of each window of {dims} dimension{'s' * (dims > 1)}{says}" + (
+        _example(body.__name__, dims, 2, "[1]", "0") if shown else _example(body.__name__, dims, 2)
     )
     declared = op(returns="y indices*" if shown else "y | indices")(body)
 
@@ -169,7 +174,7 @@ def _avg_pool(dims: int) -> Op:
         return _planes(lambda t: kernel(t, *sizes, **options), x, dims)
 
     body.__name__ = f"avg_pool{dims}d"
-    body.__doc__ = f"The mean of each window of {dims} dimension{'s' * (dims > 1)}."
+    body.__doc__ = f"The mean of each window of {dims} dimension{'s' * (dims > 1)}." + _example(body.__name__, dims, 2)
     declared = op(linear="x")(body)
 
     @declared.layout
@@ -246,7 +251,8 @@ def _adaptive_avg(dims: int) -> Op:
         return _planes(lambda t: kernel(t, _target(x, output_size, dims)), x, dims)
 
     body.__name__ = f"adaptive_avg_pool{dims}d"
-    body.__doc__ = f"Means of as many windows as the wanted size has elements, over {dims} dimension{'s' * (dims > 1)}."
+    says = f"Means of as many windows as the wanted size has elements, over {dims} dimension{'s' * (dims > 1)}."
+    body.__doc__ = says + _example(body.__name__, dims, 1)
     declared = op(linear="x")(body)
 
     @declared.layout
@@ -301,7 +307,8 @@ def _adaptive_max(dims: int) -> Op:
         return tuple(_planes(lambda t: kernel(t, _target(x, output_size, dims)), x, dims))
 
     body.__name__ = f"adaptive_max_pool{dims}d"
-    body.__doc__ = f"The largest of as many windows as the wanted size has elements, over {dims} dimensions."
+    says = f"The largest of as many windows as the wanted size has elements, over {dims} dimension{'s' * (dims > 1)}."
+    body.__doc__ = says + _example(body.__name__, dims, 1, "[1]", "0")
     declared = op(returns="y indices*")(body)
 
     @declared.layout

@@ -72,7 +72,7 @@ def check_out(op: Op, args: Args) -> None:
     with random.seeded(11, CPU):
         op.out_kernel(given[0] if len(given) == 1 else given, *copied(op, args))
     for name, y, e, place in zip(op.returns, given, expected, places, strict=True):
-        assert y.data_ptr() == place, f"{name}: the memory was exchanged"
+        assert y.data_ptr() == place and y.is_contiguous(), f"{name}: the memory was exchanged"
         assert close(y, e), f"{name}: {y} instead of {e}"
 
 
