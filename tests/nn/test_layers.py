@@ -40,6 +40,7 @@ LAYERS: list[tuple[str, tuple[Any, ...], dict[str, Any], tuple[int, ...]]] = [
     ("AdaptiveAvgPool1d", (3,), {}, SEQUENCE),
     ("AdaptiveAvgPool2d", (1,), {}, IMAGE),
     ("AdaptiveAvgPool2d", ((2, 3),), {}, IMAGE),
+    ("AdaptiveMaxPool2d", (2,), {}, IMAGE),
     ("Flatten", (), {}, IMAGE),
     ("Flatten", (0, 1), {}, IMAGE),
     ("Identity", (), {}, VECTOR),
@@ -196,6 +197,16 @@ def test_distances() -> None:
     close(F.triplet_margin_loss(*ours), torch.nn.functional.triplet_margin_loss(a, b, c))
     close(F.margin_ranking_loss(*ours[:2], ours[2].sign()), torch.nn.functional.margin_ranking_loss(a, b, c.sign()))
     assert F.one_hot(flow.tensor([1, 0])).tolist() == [[0, 1], [1, 0]]
+
+
+def test_activations_in_place() -> None:
+    for name in ("ReLU", "ReLU6", "CELU", "Hardtanh", "LeakyReLU"):
+        x = torch.randn(6)
+        ours, theirs = of_torch(x.clone()), x.clone()
+        y = getattr(flow.nn, name)(inplace=True)(ours)
+        getattr(torch.nn, name)(inplace=True)(theirs)
+        assert y is ours
+        close(ours, theirs)
 
 
 def test_dropout_drops_while_training_only() -> None:

@@ -12,7 +12,7 @@ COMPOSED = {name: getattr(module, name) for module in (compositions, losses) for
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    found = neural.functions().get(name) or COMPOSED.get(name)
+    found = COMPOSED.get(name) or neural.functions().get(name)
     if found is None:
         raise AttributeError(f"nn.functional has no {name!r}")
     return globals().setdefault(name, found)

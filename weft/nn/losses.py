@@ -5,13 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 from weft.core.errors import DtypeError, OptionError, ShapeError
-from weft.core.sbp import broadcast
 from weft.ops import OPS
+from weft.ops.square_error import square_error
 from weft.tensor.tensor import Tensor
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_similarity", "huber_loss", "kl_div", "l1_loss",
-    "margin_ranking_loss", "mse_loss", "nll_loss", "normalize", "one_hot", "pairwise_distance", "smooth_l1_loss",
+    "margin_ranking_loss", "mse_loss", "normalize", "one_hot", "pairwise_distance", "smooth_l1_loss",
     "soft_margin_loss", "triplet_margin_loss",
 ]  # fmt: skip
 
@@ -43,6 +43,8 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     >>> flow.nn.functional.mse_loss(flow.tensor([1.0, 2.0]), flow.tensor([1.0, 4.0])).item()
     2.0
     """
+    if reduction in ("mean", "sum") and input.shape == target.shape and input.dtype is target.dtype:
+        return square_error(input, target, reduction == "mean")
     return reduced(OPS["square"](sub(input, target)), reduction)
 
 
@@ -112,29 +114,6 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     return reduced(loss, reduction)
 
 
-def nll_loss(
-    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
-) -> Tensor:
-    """Minus the log-probability that each target class has in `input`, whose classes lie along dimension 1 (or 0)."""
-    dim = 1 if input.ndim > 1 else 0
-    expected = (*input.shape[:dim], *input.shape[dim + 1 :])
-    if tuple(target.shape) != expected:
-        raise ShapeError(
-            f"nll_loss: log-probabilities of shape {list(input.shape)} take targets of shape {list(expected)}, "
-            f"one class each; got {list(target.shape)}"
-        )
-    if target.dtype.differentiable:
-        raise DtypeError(f"nll_loss: a target is the number of a class, an integer; got {target.dtype}")
-    counted = OPS["ne"](target, ignore_index)
-    safe = where(counted, target, 0)
-    picked = OPS["squeeze"](OPS["gather"](input, dim, OPS["unsqueeze"](safe, dim)), dim)
-    worth = OPS["cast"](counted, input.dtype)
-    if weight is not None:
-        worth = mul(worth, OPS["reshape"](OPS["index_select"](weight, 0, OPS["reshape"](safe, (-1,))), expected))
-    loss = OPS["neg"](mul(picked, worth))
-    return div(total(loss), total(worth)) if reduction == "mean" else reduced(loss, reduction)
-
-
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """log(1 + exp(-target * input)), for targets 1 and -1."""
     return reduced(OPS["softplus"](OPS["neg"](mul(target, input))), reduction)
@@ -198,7 +177,5 @@ def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: 
     if input.dtype.differentiable:
         raise DtypeError(f"one_hot takes integers; got {input.dtype}")
     n = int(OPS["amax"](input).item()) + 1 if num_classes == -1 else num_classes
-    flat = (broadcast,) * input.placement.ndim if input.is_global else None
-    form = (None, input.placement, flat) if input.is_global else (input.device, None, None)
-    classes = OPS["arange"](0, n, 1, input.dtype, *form)
-    return where(OPS["eq"](OPS["unsqueeze"](input, -1), classes), on_value, off_value)
+    hot = OPS["one_hot"](input, n)
+    return hot if (on_value, off_value) == (1, 0) else where(OPS["ne"](hot, 0), on_value, off_value)

@@ -96,10 +96,8 @@ class _MaxPool(Module):
         self.return_indices, self.ceil_mode = return_indices, ceil_mode
 
     def forward(self, x: Tensor) -> Any:
-        return getattr(F, self.function)(
-            x, self.kernel_size, self.stride, self.padding, self.dilation, ceil_mode=self.ceil_mode,
-            return_indices=self.return_indices,
-        )  # fmt: skip
+        run = OPS[f"{self.function}_with_indices" if self.return_indices else self.function]
+        return run(x, self.kernel_size, self.stride, self.padding, self.dilation, self.ceil_mode)
 
     def extra_repr(self) -> str:
         return (
@@ -174,12 +172,13 @@ class _Adaptive(Module):
 
     function: str
 
-    def __init__(self, output_size: Any) -> None:
+    def __init__(self, output_size: Any, return_indices: bool = False) -> None:
         super().__init__()
-        self.output_size = output_size
+        self.output_size, self.return_indices = output_size, return_indices
 
-    def forward(self, x: Tensor) -> Tensor:
-        return getattr(F, self.function)(x, self.output_size)
+    def forward(self, x: Tensor) -> Any:
+        found = getattr(F, self.function)(x, self.output_size)
+        return found if self.return_indices or not isinstance(found, tuple) else found[0]
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"
