@@ -59,10 +59,12 @@ def record(
     visible: tuple[Tensor, ...],
     hidden: tuple[Any, ...],
     used: tuple[Any, ...] | None = None,
+    before: dict[int, int] | None = None,
 ) -> None:
     """Put a call on the tape if a gradient will be wanted. Hidden outputs come as tensors, or as torch's.
 
     Gradients go to `args`; saved are the operands as they were `used`, so that backward needn't box them again.
+    `before` tells the operands' versions from before an op that overwrote one of them.
     """
     edges = tuple(
         (t.node or t) if isinstance(t, Tensor) and t._requires_grad else None for t in flat_operands(op, args)
@@ -78,8 +80,9 @@ def record(
     saved, versions, attributes = [], [], []
     for kind, place in op.saves:
         if kind == "operand":
-            saved.append((used or args)[place])
-            versions.append(_version((used or args)[place]))
+            t = (used or args)[place]
+            saved.append(t)
+            versions.append(before[id(t)] if before and id(t) in before else version(t))
         elif kind == "dtype":
             saved.append(args[place].dtype)
             versions.append(0)
@@ -97,7 +100,7 @@ def record(
             y = outputs[place]
             lazy = y.value is not None
             saved.append((y.blob if lazy or y.shard is None else y.shard, y.spec, y.value))
-            versions.append(_version(y))
+            versions.append(version(y))
         elif kind == "attribute":
             attributes.append(args[place])
     node.saved, node.versions, node.attributes = tuple(saved), tuple(versions), tuple(attributes)
@@ -109,7 +112,7 @@ def record(
             y._requires_grad = True
 
 
-def _version(t: Any) -> int:
+def version(t: Any) -> int:
     if not isinstance(t, Tensor) or t.value is not None:
         return 0
     blob = t.shard if t.shard is not None else t.blob

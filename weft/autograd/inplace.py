@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.autograd.call import call, record
+from weft.autograd.call import call, flat_operands, record, version
 from weft.core.dispatch import here, hooks
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.interpreter import eager_local, stack
@@ -36,12 +36,12 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
     local = eager_local.localize(op, args)
     if x.blob.access is not None:
         hooks.wait_write(x.blob)
-    eager_local.execute(op, _into(op), local, args)
+    versions = {id(t): version(t) for t in flat_operands(op, (before, *args[1:]))}
+    eager_local.execute(op, op.inplace_kernel, local, args)
     if here.grad and op.vjp is not None:
         y = of_torch(local[0])
         y.blob = x.blob
-        hidden: tuple[Any, ...] = ()
-        record(op, (before, *args[1:]), (y,), hidden)
+        record(op, (before, *args[1:]), (y,), (), before=versions)
         if y.node is not None:
             _rebase(x, y)
     return x
@@ -63,10 +63,6 @@ def check_writable(x: Tensor, name: str) -> None:
         raise AutogradError(
             f"{name}: this is a view of a leaf that requires grad; write it under flow.no_grad(), or on a copy"
         )
-
-
-def _into(op: Op) -> Any:
-    return op.inplace_kernel
 
 
 def _stand_in(x: Tensor) -> Tensor:

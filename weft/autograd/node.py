@@ -12,7 +12,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import AutogradError
 from weft.ops.declaration import Op
 from weft.tensor.blob import Blob
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Size, Tensor
 
 next_sequence = itertools.count().__next__
 
@@ -116,7 +116,8 @@ class Node:
     def _operand(self, saved: Any, at: int) -> Any:
         if isinstance(saved, Tensor):
             blob = saved.shard if saved.shard is not None else saved.blob
-            self._check(blob.data, at)
+            if blob.data is not None and blob.data._version != self.versions[at]:
+                return Overwritten(self._story(blob.data, at), tuple(saved.shape))
         return saved
 
     def _output(self, saved: Any, index: int, at: int) -> Tensor:
@@ -139,17 +140,35 @@ class Node:
 
     def _check(self, data: torch.Tensor | None, at: int) -> None:
         if data is not None and data._version != self.versions[at]:
-            raise AutogradError(
-                f"the gradient of `{self.op.name}` needs a tensor of shape {list(data.shape)} that an in-place op "
-                f"overwrote since (it is at version {data._version}, saved was {self.versions[at]}). "
-                "Use the op that is not in place (x = x.relu(), not x.relu_()), or clone before"
-            )
+            raise AutogradError(self._story(data, at))
+
+    def _story(self, data: torch.Tensor, at: int) -> str:
+        return (
+            f"the gradient of `{self.op.name}` needs a tensor of shape {list(data.shape)} that an in-place op "
+            f"overwrote since (it is at version {data._version}, saved was {self.versions[at]}). "
+            "Use the op that is not in place (x = x.relu(), not x.relu_()), or clone before"
+        )
 
     def _zeros(self, place: int) -> Tensor | None:
         return None if self.outputs is None else self.outputs[place]()
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+class Overwritten(Tensor):
+    """Stands for a saved operand whose memory has changed since: only a gradient that reads its values can't go on."""
+
+    def __init__(self, story: str, shape: tuple[int, ...]) -> None:
+        self._story, self._shape = story, Size(shape)
+
+    @property
+    def shape(self) -> Size:
+        return self._shape
+
+    @property
+    def blob(self) -> Blob:  # type: ignore[override]
+        raise AutogradError(self._story)
 
 
 class Slot:
