@@ -230,14 +230,17 @@ def _hooked(table: dict[int, Any], g: Tensor | None) -> Tensor | None:
 
 
 def _accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
-    """Add to `.grad`; while a graph is traced, tell the trace. A global tensor's gradient is boxed to the tensor's own layout, partial sums made whole."""
+    """Add to `.grad`; while a graph is traced, tell the trace.
+
+    A global tensor's gradient is boxed to the tensor's own layout, partial sums made whole.
+    """
     if here.trace is not None:
         here.trace.gradient(t, g)
         return
     if t.spec is not None:
         g = OPS["to_global"](g, t.spec.placement, tuple(broadcast if s.kind == "P" else s for s in t.spec.nd_sbp))
     if t.grad is None:
-        # a gradient that somebody else holds too (an expanded view, the user's own tensor) must not be added to in place
+        # a gradient that somebody else holds too (an expanded view, the user's own tensor) must stay as it is
         t.grad = g if create_graph else _own(g)
     else:
         t.grad = _add(t.grad, g)

@@ -27,7 +27,8 @@ def make_entry(op: Op) -> Callable[..., Any]:
         return _general(op)
     source = _source(op)
     space: dict[str, Any] = {
-        "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call, "record": record,
+        "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call,
+        "record": record,
         "kernel": op.kernel, "alias": alias, "explain": explain, "next_sequence": next_sequence,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip

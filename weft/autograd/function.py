@@ -86,7 +86,7 @@ class CustomNode:
         result = result if isinstance(result, tuple) else (result,)
         if len(result) < len(self.edges):
             raise AutogradError(
-                f"{self.function.__name__}.backward returned {len(result)} gradients for {len(self.edges)} inputs of forward; "
+                f"{self.function.__name__}.backward returned {len(result)} gradients for {len(self.edges)} inputs; "
                 "return one per input, None where there is none"
             )
         return result[: len(self.edges)]

@@ -26,7 +26,8 @@ class Node:
     """
 
     __slots__ = (
-        "op", "sequence", "edges", "saved", "versions", "attributes", "outputs", "hooks", "retained", "origin", "__weakref__"
+        "op", "sequence", "edges", "saved", "versions", "attributes", "outputs", "hooks", "retained", "origin",
+        "__weakref__",
     )  # fmt: skip
     op: Op
     sequence: int

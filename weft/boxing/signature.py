@@ -87,7 +87,7 @@ def _choose(name: str, frozen: tuple[Any, ...], held: Held) -> Signature:
     if len(rules) == 1 and wanted is None and any(s.kind != "B" for spec in specs for s in spec.nd_sbp):
         _warn(op, specs)
     written = _written(op, args)
-    best: tuple[float, float, int] | None = None
+    best: tuple[float, float, int, int] | None = None
     chosen: tuple[Rule, ...] = (whole(len(specs), len(forms)),) * placement.ndim
     for order, combination in enumerate(itertools.product(rules, repeat=placement.ndim)):
         if not _fits(combination, placement):
@@ -106,7 +106,8 @@ def _choose(name: str, frozen: tuple[Any, ...], held: Held) -> Signature:
             continue
         memory = sum(_share(s, placement, n) for s, n in zip(shapes, ins, strict=True))
         memory += sum(_share(s, placement, n) for s, n in zip(outputs, outs, strict=True))
-        key = (seconds, memory, order)
+        changed = sum(n != s.nd_sbp for s, n in zip(specs, ins, strict=True))
+        key = (seconds, memory, changed, order)
         if best is None or key < best:
             best, chosen = key, combination
     if best is None:

@@ -16,9 +16,12 @@ from weft.job.value import Node, Value
 Shape = tuple[int, ...]
 
 
+NOTHING = MemoryPlan((), 0)
+
+
 @dataclass(eq=False)
 class Packet:
-    """The contents of one register: values, or pieces of values that cross to another rank, packed one after another."""
+    """The contents of one register: values, or pieces of values that cross to another rank, packed in a row."""
 
     id: int
     name: str
@@ -29,7 +32,7 @@ class Packet:
     copies: int = 1
     full: int = 0
     entries: dict[Value, Shape] = field(default_factory=dict)  # with the local shape, or the piece's
-    plan: MemoryPlan = MemoryPlan((), 0)
+    plan: MemoryPlan = NOTHING
 
     def close(self) -> None:
         """Work out the offsets, once every entry is known."""

@@ -1,7 +1,7 @@
 """From a job to one rank's plan: chains become tasks, values that leave a chain go into registers.
 
-Only this rank's part is worked out. Ids come from what all ranks know (the chains' order, the ranks at both ends), so the
-two ends of a register that crosses ranks agree without talking.
+Only this rank's part is worked out. Ids come from what all ranks know (the chains' order, the ranks at both ends), so
+the two ends of a register that crosses ranks agree without talking.
 """
 
 from __future__ import annotations
@@ -138,9 +138,7 @@ class _Lowering:
                         self._export(exports[made[v]], v, packet)
         for node in job.outputs:
             v = node.args[0]
-            if v.spec is not None and rank not in v.spec.placement:
-                lowered.outputs.append((node, None))
-            elif v in memory:
+            if (v.spec is not None and rank not in v.spec.placement) or v in memory:
                 lowered.outputs.append((node, None))
             elif v in given:
                 readers.add(SINK)  # type: ignore[arg-type]
@@ -154,7 +152,8 @@ class _Lowering:
         self._finish_inputs(lowered, inputs, readers)
         for k in self.mine:
             self.packet(k, SINK, rank, rank, 2)  # a launch is over when every chain has done its part
-            if not any(p.target == k and p.dst == rank and not p.full for p in self.packets.values()) and k not in readers:
+            told = any(p.target == k and p.dst == rank and not p.full for p in self.packets.values())
+            if not told and k not in readers:
                 self.packet(SOURCE, k, rank, rank, 2)  # nothing else tells it that a launch began
         if not self.mine:
             self.packet(SOURCE, SINK, rank, rank, 2)
@@ -277,7 +276,7 @@ class _Lowering:
         ends = [Task(lowered.source, SOURCE, "source", (), produced)]
         if not produced and free:
             raise CompileError(
-                f"graph {self.job.name}: nothing that it computes depends on an input; give build() a tensor that varies, "
+                f"graph {self.job.name}: nothing that it computes depends on an input; give build() a tensor, "
                 "or compute constants outside of the graph"
             )
         consumed = [

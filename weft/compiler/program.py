@@ -23,7 +23,6 @@ from weft.core.spec import Spec
 from weft.job.value import Node, Value
 from weft.ops import OPS
 
-
 SMALL = 1 << 16  # bytes
 FORM_ONLY = ("ones_like", "zeros_like", "full_like")  # the operand's form is all that they read
 
@@ -39,7 +38,8 @@ class Program:
 
     def __init__(
         self, name: str, rank: int, nodes: list[Node], imports: dict[Value, Packet], exports: dict[Value, list[Packet]],
-        crossings: dict[Node, Crossing], arrivals: dict[tuple[Node, int], Packet], departures: dict[tuple[Node, int], Packet],
+        crossings: dict[Node, Crossing], arrivals: dict[tuple[Node, int], Packet],
+        departures: dict[tuple[Node, int], Packet],
         variables: set[Value], micro_batches: int, unpacked: dict[Value, Value],
     ) -> None:  # fmt: skip
         self.unpacked = unpacked
@@ -75,7 +75,7 @@ class Program:
         for n in self.nodes:
             if n in self.constant:
                 continue
-            looks = n.op in OPS and OPS[n.op].view or n.op == "boxing" and collective.aliases(n, self.rank)
+            looks = (n.op in OPS and OPS[n.op].view) or (n.op == "boxing" and collective.aliases(n, self.rank))
             if looks and isinstance(n.args[0], Value):
                 for v in n.outputs:
                     root[v] = root.get(n.args[0], n.args[0])

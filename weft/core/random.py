@@ -1,4 +1,4 @@
-"""Random numbers: a generator per rank and device for local draws, and seeds that don't depend on the layout for global ones.
+"""Random numbers: a generator per rank and device for local draws; for global ones, seeds that no layout changes.
 
 A global draw must give every rank of a placement the same logical tensor, so its seed comes from the rank's seed and a
 count of global draws, which advances alike on every rank: all of them run the same program.

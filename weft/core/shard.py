@@ -27,7 +27,7 @@ def sizes(size: int, parts: int) -> tuple[int, ...]:
 
 
 def box(shape: Sequence[int], grid: Sequence[int], nd_sbp: NdSbp, coordinate: Sequence[int]) -> Box:
-    """The part of the logical shape at one coordinate. Axes that split the same dimension nest, first axis outermost."""
+    """The part of the logical shape at one coordinate. Axes that split one dimension nest, first axis outermost."""
     intervals = [(0, n) for n in shape]
     for n, s, c in zip(grid, nd_sbp, coordinate, strict=True):
         if s.dim >= 0:
@@ -38,7 +38,7 @@ def box(shape: Sequence[int], grid: Sequence[int], nd_sbp: NdSbp, coordinate: Se
 
 
 def local_shape(shape: Sequence[int], placement: Placement, nd_sbp: NdSbp, rank: int) -> tuple[int, ...]:
-    """The shape of a rank's shard; a rank outside the placement holds nothing: zeros of the same number of dimensions."""
+    """The shape of a rank's shard; a rank outside the placement holds nothing: zeros of as many dimensions."""
     coordinate = placement.coordinate(rank)
     if coordinate is None:
         return (0,) * max(len(shape), 1)

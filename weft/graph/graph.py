@@ -57,8 +57,8 @@ class Graph:
             raise GraphError(f"call super().__init__() first, before setting {name!r}")
         if isinstance(value, Tensor):
             raise GraphAttributeError(
-                f"'{type(self).__name__}' nn.Graph is not allowed to set Tensor attribute named '{name}': a graph holds "
-                "modules. Put the tensor into an nn.Module (a parameter or a buffer) and that into the graph"
+                f"'{type(self).__name__}' nn.Graph is not allowed to set Tensor attribute named '{name}': a graph "
+                "holds modules. Put the tensor into an nn.Module (a parameter or a buffer) and that into the graph"
             )
         if isinstance(value, Module):
             if self._compiled is not None:
@@ -336,7 +336,7 @@ def _feeder(builder: Builder, name: str, examples: list[tuple[str, Tensor]]) -> 
 
 
 def _update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float]]) -> None:
-    """The optimizers' part of the job: gradients summed over micro-batches, brought to the parameters' layout, applied."""
+    """The optimizers' part of the job: gradients, summed over micro-batches and in the parameters' layout, applied."""
     if not graph._optimizers:
         raise TraceError(
             f"{graph.name}: build() calls backward(), but nothing uses the gradients; "

@@ -74,7 +74,7 @@ def from_local(x: Tensor, placement: Placement, nd_sbp: NdSbp, shape: Any, copy:
     if tuple(data.shape) != mine:
         raise SbpError(
             f"rank {rank.index} holds a part of shape {list(data.shape)}, but {sbps.show(nd_sbp)} of the logical shape "
-            f"{list(logical)} gives it {list(mine)}: splits are balanced, the first ranks longer by one where it doesn't divide"
+            f"{list(logical)} gives it {list(mine)}: splits are balanced, the first ranks longer by one where needed"
         )
     groups = [a for a, s in enumerate(nd_sbp) if s is broadcast and placement.shape[a] > 1]
     if (groups and shape is None) or copy:
@@ -121,7 +121,7 @@ def _agree(data: torch.Tensor, dtype: DType, placement: Placement, nd_sbp: Any) 
         expected = tuple(b - a for a, b in box)
         if forms[r][0] != expected:
             raise SbpError(
-                f"to_global: rank {r} holds a part of shape {list(forms[r][0])}, but {sbps.show(nd_sbp)} of the logical shape "
+                f"to_global: rank {r} holds a part of shape {list(forms[r][0])}, but {sbps.show(nd_sbp)} of the whole "
                 f"{logical} gives it {list(expected)}: parts must agree, and splits are balanced"
             )
     return tuple(logical), first[1]

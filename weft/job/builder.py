@@ -116,7 +116,7 @@ class Builder:
         if v.shape[0] % parts:
             shown = f"{k} micro-batches" + (f" on {parts // k} ranks" if parts > k else "")
             raise ShapeError(
-                f"input {v.name} of shape {list(v.shape)} can't be cut into {shown}: its first dimension must be divisible "
+                f"input {v.name} of shape {list(v.shape)} can't be cut into {shown}: its first dimension must divide "
                 f"by {parts}; choose another batch size or config.set_gradient_accumulation_steps"
             )
         shape = (v.shape[0] // k, *v.shape[1:])

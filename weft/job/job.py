@@ -55,7 +55,7 @@ class Job:
         self.variables = {v: t for v, t in self.variables.items() if v in self.producer}
 
     def verify(self) -> None:
-        """Every operand is produced before it is read; names are unique; micro values leave through accumulate or pack."""
+        """Operands come before their readers, names are unique, micro values leave through accumulate or pack."""
         seen: set[Value] = set()
         names: set[str] = set()
         for n in self.nodes:

@@ -1,4 +1,4 @@
-"""The tensor: what a user holds. A bridge over memory (a blob), or over a shard and what is known of the whole (a spec).
+"""The tensor: what a user holds. A bridge over memory (a blob), or over a shard and a spec of the whole.
 
     local    blob is the memory; spec is None
     global   spec tells the logical tensor; shard is the blob of this rank's part

@@ -52,7 +52,7 @@ def alias(base: Blob, data: torch.Tensor | None) -> Blob:
 
 
 def join(blobs: Collection[Blob]) -> None:
-    """Let blobs share one record, so that one of them in an instruction stands for all. Nothing may be pending on them."""
+    """Let blobs share one record, so that one of them stands for all. Nothing may be pending on them."""
     joined = Access()
     found: dict[int, weakref.ref[Blob]] = {}
     for blob in blobs:

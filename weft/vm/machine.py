@@ -355,7 +355,8 @@ class VirtualMachine:
         for failed in lost[:1]:
             warnings.warn(
                 f"rank {self.rank.index} ends with {len(lost)} failed instructions that nobody asked for, first "
-                f"{failed.story()}: {failed.error!r}. Call sync() to have such errors raised", stacklevel=2
+                f"{failed.story()}: {failed.error!r}. Call sync() to have such errors raised",
+                stacklevel=2,
             )
 
     def _at_exit(self) -> None:

@@ -1,8 +1,8 @@
 """What ran where, when, and what waited for what: recorded per rank, merged on one clock.
 
-    with flow.vm.trace() as t:
-        ...
-    print(t.table())
+with flow.vm.trace() as t:
+    ...
+print(t.table())
 """
 
 from __future__ import annotations

@@ -1,4 +1,4 @@
-"""Activation checkpointing: inside a module marked so, backward computes forward's values again rather than keep them."""
+"""Activation checkpointing: inside a module marked so, backward computes forward's values again."""
 
 from __future__ import annotations
 
