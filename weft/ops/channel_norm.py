@@ -89,6 +89,8 @@ def _(
     dy, x, running_mean, running_var, weight, bias_shape, save_mean, save_rstd, training, eps, needs
 ):  # fmt: skip
     wanted = (needs[0], needs[3], needs[4])
+    if training:
+        running_mean = running_var = None
     dx, dw, db = batch_norm_grad(dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, eps, wanted)
     return dx if needs[0] else None, None, None, dw if needs[3] else None, db if needs[4] else None
 

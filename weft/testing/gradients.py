@@ -45,10 +45,11 @@ def of_truth(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], seco
     try:
         outputs = run_kernel(op, replaced(op, args, leaves))
         ys, dys = _chosen(op, outputs, dys)
-        nothing = torch.stack([leaves[i].sum() * 0 for i in which]).sum()  # for outputs that no operand changes
-        return _gradients(
-            torch, [y if y.requires_grad else y + nothing for y in ys], [leaves[i] for i in which], dys, second
-        )
+        xs = [leaves[i] for i in which]
+        if not any(y.requires_grad for y in ys):
+            return None
+        nothing = torch.stack([x.sum() * 0 for x in xs]).sum()  # for outputs that no operand changes
+        return _gradients(torch, [y if y.requires_grad else y + nothing for y in ys], xs, dys, second)
     except (RuntimeError, NotImplementedError):
         return None
 

@@ -111,7 +111,8 @@ def assemble(held: dict[tuple[int, ...], torch.Tensor], nd_sbp: NdSbp) -> torch.
 
 def _join(parts: list[torch.Tensor], s: Sbp) -> torch.Tensor | None:
     if s.is_split:
-        return torch.cat(parts, s.dim) if all(p.dim() > s.dim for p in parts) else None
+        rest = {(*p.shape[: s.dim], *p.shape[s.dim + 1 :]) for p in parts if p.dim() > s.dim}
+        return torch.cat(parts, s.dim) if len(rest) == 1 and all(p.dim() > s.dim for p in parts) else None
     if any(p.shape != parts[0].shape for p in parts):
         return None
     if s is broadcast:
@@ -156,7 +157,14 @@ def disagreements(op: Op, args: Args, rules: Sequence[Rule], placement: Placemen
     checks = [(op.returns[i], local_outputs[i], outs[i], whole[i]) for i in range(len(whole))]
     checks += [(f"written operand {i}", local_inputs[i], ins[i], fresh[i]) for i in written(op, args)]
     found = {}
+    for spec, held, name in zip(results, local_outputs, op.returns, strict=True):
+        for c, y in held.items():
+            expected = spec.local_shape(placement.at(c))
+            if tuple(y.shape) != expected:
+                found[name] = f"the part at {c} has shape {list(y.shape)}; {sbps.show(spec.nd_sbp)} wants {expected}"
     for name, held, nd_sbp, truth in checks:
+        if name in found:
+            continue
         got = assemble(held, nd_sbp)
         if got is None:
             found[name] = f"the ranks' parts don't fit together as {sbps.show(nd_sbp)}"
