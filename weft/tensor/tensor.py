@@ -26,25 +26,8 @@ from weft.core.placement import Placement
 from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
 from weft.tensor.blob import Blob
-
-
-class Size(tuple[int, ...]):
-    """A shape: a tuple with a name of its own and `numel()`."""
-
-    __slots__ = ()
-
-    def __repr__(self) -> str:
-        return f"weft.Size({list(self)})"
-
-    def numel(self) -> int:
-        total = 1
-        for n in self:
-            total *= n
-        return total
-
-    def __add__(self, other: Any) -> Size:
-        return Size(tuple(self) + tuple(other))
-
+from weft.tensor.hook import RemovableHook
+from weft.tensor.size import Size
 
 ABSENT = Blob(None)  # the blob of what has no local memory of its own: the short way ends here
 
@@ -386,26 +369,6 @@ class Tensor:
         if self.grad is not None:
             copied.grad = self.grad.__deepcopy__(memo)
         return copied
-
-
-class RemovableHook:
-    """Takes its hook away again: `remove()`, or leaving a `with` block."""
-
-    _count = 0
-
-    def __init__(self, table: dict[int, Any], hook: Any) -> None:
-        RemovableHook._count += 1
-        self.table, self.key = table, RemovableHook._count
-        table[self.key] = hook
-
-    def remove(self) -> None:
-        self.table.pop(self.key, None)
-
-    def __enter__(self) -> RemovableHook:
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self.remove()
 
 
 def of_torch(data: torch.Tensor) -> Tensor:

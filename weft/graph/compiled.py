@@ -1,0 +1,111 @@
+"""What calling a compiled graph does: check the arguments' form, make the outputs, launch."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from weft.compiler import passes
+from weft.compiler.lower import Lowered
+from weft.core.errors import GraphError
+from weft.graph import tree
+from weft.graph.run import Running
+from weft.job.value import Value
+from weft.tensor.blob import Blob
+from weft.tensor.tensor import Tensor, of_shard, of_torch
+
+
+class Compiled:
+    """A traced and lowered graph with its runtime."""
+
+    def __init__(
+        self, lowered: Lowered, running: Running, form: Any, outputs: Any, examples: list[tuple[str, Tensor]],
+        optimizers: list[Any], numbers: list[Callable[[], float]], made: list[Value],
+    ) -> None:  # fmt: skip
+        self.lowered, self.running, self.form, self.outputs = lowered, running, form, outputs
+        self.examples, self.optimizers, self.numbers, self.made = examples, optimizers, numbers, made
+        self.quick = [_quick(t) for _, t in examples]
+        written = {v for n in lowered.job.nodes for v in passes.dead_code.written(n)}
+        # one of them stands for all: they share a record of who reads and writes
+        self.writes = running.together([b for v, b in running.variables.items() if v in written])
+        self.reads = running.together([b for v, b in running.variables.items() if v not in written])
+        rank = running.rank.index
+        self.forms = [(v, v.spec.local_shape(rank) if v.spec is not None else v.shape) for v in made]
+
+    def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        inputs = self._inputs(args) if not kwargs else None
+        if inputs is None:
+            given = tree.form((args, kwargs))
+            if given != self.form:
+                raise GraphError(self._mismatch(given))
+            inputs = [_blob(t) for _, t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
+        blobs, tensors = [], []
+        for v, shape in self.forms:
+            data = torch.empty(shape, dtype=v.dtype.torch)
+            t = of_torch(data) if v.spec is None else of_shard(data, v.spec)
+            tensors.append(t)
+            blobs.append(_blob(t))
+        self.running.launch(inputs, [n() for n in self.numbers], blobs, self.reads, self.writes)
+        for _, schedule in self.optimizers:
+            if schedule is not None:
+                schedule.step()
+        found = iter(tensors)
+        return tree.rebuild(self.outputs, lambda leaf: next(found) if isinstance(leaf, Output) else leaf)
+
+    def _inputs(self, args: tuple[Any, ...]) -> list[Blob] | None:
+        """The blobs of plain tensor arguments of the right form; None where a closer look is needed."""
+        if len(args) != len(self.quick):
+            return None
+        blobs = []
+        for t, expected in zip(args, self.quick, strict=True):
+            if not isinstance(t, Tensor):
+                return None
+            spec = t.spec
+            if spec is not None:
+                if spec is not expected:
+                    return None
+                blobs.append(t.shard)
+                continue
+            data = t.blob.data
+            if data is None or (data.shape, data.dtype, data.device) != expected:
+                return None
+            blobs.append(t.blob)
+        return blobs
+
+    def _mismatch(self, given: Any) -> str:
+        pairs = itertools.zip_longest(_flat(self.form), _flat(given), fillvalue="nothing")
+        expected, got = next(((a, b) for a, b in pairs if a != b), (self.form, given))
+        return (
+            f"{self.lowered.job.name} was compiled for other arguments: a graph's inputs keep shape, dtype and layout "
+            f"(OneFlow: ONLY accepts static inputs tensor meta). Expected {tree.describe(expected)}, got "
+            f"{tree.describe(got)}. Make another graph for this form, or pad the input"
+        )
+
+    def plan(self) -> Any:
+        return self.lowered.plan
+
+    def close(self) -> None:
+        self.running.close()
+
+
+class Output:
+    """Marks a tensor's place in the tree of outputs."""
+
+
+def _flat(form: Any) -> list[Any]:
+    if isinstance(form, tuple) and form and form[0] in ("tuple", "list", "dict"):
+        return [x for f in form[1:] for x in _flat(f)]
+    return [form]
+
+
+def _quick(t: Tensor) -> Any:
+    if t.spec is not None:
+        return t.spec
+    return torch.Size(t.shape), t.dtype.torch, t.device.torch
+
+
+def _blob(t: Tensor) -> Blob:
+    return t.shard if t.shard is not None else t.blob

@@ -1,0 +1,159 @@
+"""Compiling a graph: trace it, rewrite the job, lower it, agree with the other ranks, start the runtime."""
+
+from __future__ import annotations
+
+import itertools
+import weakref
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from weft.compiler import passes
+from weft.compiler.lower import Lowered, lower
+from weft.core import dispatch
+from weft.core.dispatch import here
+from weft.core.errors import RankError, TraceError
+from weft.core.rank import current
+from weft.graph import tree
+from weft.graph.compiled import Compiled, Output
+from weft.graph.run import Running
+from weft.job.builder import Builder
+from weft.job.job import Job
+from weft.job.text import show
+from weft.job.value import Value
+from weft.nn.module import Module
+from weft.ops import OPS
+from weft.plan.verify import verify
+from weft.tensor.tensor import Tensor, of_value
+from weft.transport import transport_of
+
+if TYPE_CHECKING:
+    from weft.graph.graph import Graph
+
+
+def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
+    """Trace, rewrite, lower, agree with the other ranks, start the runtime."""
+    options = graph.config.options()
+    job = Job(graph.name)
+    job.micro_batches = options.micro_batches
+    settings = {id(m): s for block in graph._blocks.values() for m, s in block.settings()}
+    builder = Builder(job, settings)
+    _name_parameters(graph, builder)
+    examples: list[tuple[str, Tensor]] = []
+    numbers: dict[str, Callable[[], float]] = {}
+    with dispatch.tracing(builder):
+        symbols = tree.rebuild((args, kwargs), _feeder(builder, graph.name, examples))
+        result = graph.build(*symbols[0], **symbols[1])
+        if builder.losses or graph._optimizers:
+            _update(graph, builder, numbers)
+        outputs, made = _outputs(result, builder, graph.name)
+    passes.apply(job, options)
+    rank = current()
+    lowered = lower(job, rank.index, rank.world_size, options)
+    verify(lowered.plan)
+    _agree(lowered)
+    hosts = [n for n in job.nodes if n.op == "host"]
+    inputs = [n.outputs[0] for n in job.nodes if n.op == "input"]
+    running = Running(lowered, inputs, [n.outputs[0] for n in hosts])
+    weakref.finalize(graph, _end, running)
+    rank.resources.setdefault(f"graph {graph.name}", running)
+    return Compiled(
+        lowered, running, tree.form((args, kwargs)), outputs, examples, graph._optimizers,
+        [numbers[n.args[0]] for n in hosts], made,
+    )  # fmt: skip
+
+
+def _end(running: Running) -> None:
+    running.rank.resources.pop(f"graph {running.lowered.plan.name}", None)
+    running.close()
+
+
+def _name_parameters(graph: Graph, builder: Builder) -> None:
+    for name, block in graph._blocks.items():
+        module = block.to(Module)
+        for path, t in itertools.chain(module.named_parameters(), module.named_buffers()):
+            builder.name_of(t, f"{name}.{path}")
+    for optimizer, _ in graph._optimizers:
+        optimizer.prepare()
+        for p, state in optimizer.state.items():
+            for what, t in state.items():
+                if isinstance(t, Tensor):
+                    builder.name_of(t, f"{builder.known_name(p)}-{what}")
+
+
+def _feeder(builder: Builder, name: str, examples: list[tuple[str, Tensor]]) -> Callable[[Any], Any]:
+    def feed(leaf: Any) -> Any:
+        if not isinstance(leaf, Tensor):
+            return leaf
+        symbol = builder.input(leaf, f"{name}.input.{len(examples)}")
+        examples.append((symbol.value.name, symbol))
+        return builder.unpack(symbol) if builder.job.micro_batches > 1 else symbol
+
+    return feed
+
+
+def _update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float]]) -> None:
+    """The optimizers' part of the job: gradients, summed over micro-batches and in the parameters' layout, applied."""
+    if not graph._optimizers:
+        raise TraceError(
+            f"{graph.name}: build() calls backward(), but nothing uses the gradients; "
+            "call self.add_optimizer(...) in __init__"
+        )
+    if not builder.losses:
+        raise TraceError(f"{graph.name} has an optimizer, but build() calls no backward(); write loss.backward() in it")
+    before, here.grad = here.grad, False
+    try:
+        for i, (optimizer, _) in enumerate(graph._optimizers):
+            grads: dict[Any, Tensor] = {}
+            for group in optimizer.param_groups:
+                for p in group["params"]:
+                    found = builder.gradients.get(id(p))
+                    if found is not None:
+                        grads[p] = _in_layout(builder.accumulated(found[1]), p)
+            rates = []
+            for j, group in enumerate(optimizer.param_groups):
+                name = f"lr.{i}.{j}"
+                numbers[name] = lambda group=group: float(group["lr"])
+                v = builder.number(name)
+                rates.append(of_value(v, v.spec))
+            optimizer.apply_update(grads, rates)
+    finally:
+        here.grad = before
+
+
+def _in_layout(g: Tensor, p: Tensor) -> Tensor:
+    if p.spec is None or g.spec is p.spec:
+        return g
+    return OPS["to_global"](g, p.spec.placement, p.spec.nd_sbp)
+
+
+def _outputs(result: Any, builder: Builder, name: str) -> tuple[Any, list[Value]]:
+    made: list[Value] = []
+
+    def out(leaf: Any) -> Any:
+        if not isinstance(leaf, Tensor):
+            return leaf
+        made.append(builder.output(leaf, f"{name}.output.{len(made)}"))
+        return Output()
+
+    return tree.rebuild(result, out), made
+
+
+def _agree(lowered: Lowered) -> None:
+    """Every rank must have traced the same job; a mismatch names the first line that differs."""
+    rank = current()
+    if rank.world_size == 1:
+        return
+    transport, plan = transport_of(), lowered.plan
+    key = f"job/{plan.name}"
+    text = show(lowered.job)
+    if rank.index == 0:
+        transport.put(key, text.encode())
+        return
+    theirs = transport.get(key).decode()
+    if theirs != text:
+        pairs = itertools.zip_longest(theirs.splitlines(), text.splitlines(), fillvalue="(nothing)")
+        n, (a, b) = next((n, pair) for n, pair in enumerate(pairs, 1) if pair[0] != pair[1])
+        raise RankError(
+            f"rank {rank.index} traced another {plan.name} than rank 0; the first difference is line {n} of the job:\n"
+            f"  rank 0: {a}\n  rank {rank.index}: {b}\nEvery rank must build the same graph"
+        )

@@ -1,0 +1,25 @@
+"""The handle of a hook."""
+
+from __future__ import annotations
+
+from typing import Any
+
+
+class RemovableHook:
+    """Takes its hook away again: `remove()`, or leaving a `with` block."""
+
+    _count = 0
+
+    def __init__(self, table: dict[int, Any], hook: Any) -> None:
+        RemovableHook._count += 1
+        self.table, self.key = table, RemovableHook._count
+        table[self.key] = hook
+
+    def remove(self) -> None:
+        self.table.pop(self.key, None)
+
+    def __enter__(self) -> RemovableHook:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
