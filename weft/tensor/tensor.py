@@ -303,9 +303,7 @@ class Tensor:
         blob = self.blob
         data = blob.now if blob.now is not None else self._whole("item()")
         if data.numel() != 1:
-            raise ShapeError(
-                f"item() needs one element; this tensor has shape {tuple(self.shape)}. Index it, or use tolist()"
-            )
+            raise ShapeError(f"item() needs one element; this tensor has shape {tuple(self.shape)}: index it first")
         return data.item()
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
@@ -338,9 +336,6 @@ class Tensor:
         if self.dtype.differentiable or self.numel() != 1:
             raise DtypeError("only an integer tensor of one element can be used as an index")
         return int(self.item())
-
-    def __complex__(self) -> complex:
-        return complex(self.item())
 
     def __len__(self) -> int:
         if self.ndim == 0:
