@@ -7,6 +7,7 @@ import threading
 
 import torch
 
+import weft as flow
 from weft.core.rank import Rank, enter
 from weft.tensor.blob import Blob
 from weft.vm import merge, parse, trace, vm_of, write
@@ -118,3 +119,15 @@ def test_merge_of_real_ranks_shares_a_clock():
     ends = max(e.end for e in first.events)
     assert all(e.queued >= ends - 1_000_000 for e in second.events), "rank 1 ran after rank 0, to the clocks' agreement"
     assert min(e["ts"] for e in merge([first, second]) if "ts" in e) == 0
+
+
+def test_calls_made_inside_are_recorded_where_they_ran():
+    x = flow.tensor([-1.0, 2.0], requires_grad=True)
+    dy = flow.ones(2)
+    with trace() as t:
+        flow.relu(x).backward(dy)
+    flow.relu(x)
+    relu, back = t.events
+    assert [e.name for e in t.events] == ["relu", "relu_grad"]
+    assert (relu.kind, relu.policy, relu.thread) == ("op", "inline", threading.current_thread().name)
+    assert relu.writes[0] in back.reads and relu.end <= back.start and not relu.failed

@@ -15,7 +15,11 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
-from weft.core.rank import Rank
+from weft.core.dispatch import here, intercept
+from weft.core.rank import Rank, current
+from weft.ops.declaration import Op
+from weft.tensor.blob import Blob
+from weft.tensor.tensor import Tensor
 from weft.vm.instruction import Instruction
 from weft.vm.machine import Recorder, VirtualMachine, vm_of
 
@@ -131,6 +135,48 @@ class Trace:
         return json.dumps({"rank": self.rank, "events": self.events})
 
 
+class _Calls:
+    """Records this thread's eager calls: they run right where they are made and need no instruction of the machine."""
+
+    def __init__(self, trace: Trace, machine: VirtualMachine) -> None:
+        self.trace, self.machine = trace, machine
+
+    def intercept(self, op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
+        if here.trace is not None:  # a graph takes it down; nothing runs
+            return proceed(op, args)
+        read, result, failed = _blobs(args), None, True
+        machine = self.machine
+        with machine.lock:
+            serial = machine._serial = machine._serial + 1
+            pending = {w.serial for blob in read if blob.access is not None for w in blob.access.writers}
+        start = time.perf_counter_ns()
+        try:
+            result = proceed(op, args)
+            failed = False
+            return result
+        finally:
+            begin, end = (t + self.trace._anchor for t in (start, time.perf_counter_ns()))
+            reads, writes = (tuple(map(id, blobs)) for blobs in (read, _blobs((result,))))
+            thread = threading.current_thread().name
+            waited = tuple(sorted(pending))
+            self.trace.events.append(
+                Event(
+                    serial, op.name, "op", "compute", "inline", thread, begin, begin, end, waited, reads, writes, failed
+                )
+            )
+
+
+def _blobs(values: Sequence[Any]) -> list[Blob]:
+    """The memory of the tensors among values, lists opened."""
+    found: list[Blob] = []
+    for v in values:
+        if isinstance(v, Tensor):
+            found.append(v.shard if v.shard is not None else v.blob)
+        elif isinstance(v, (list, tuple)):
+            found += _blobs(v)
+    return found
+
+
 def parse(text: str) -> Trace:
     """A trace from its text."""
     read = json.loads(text)
@@ -144,7 +190,8 @@ def trace(rank: Rank | None = None) -> Iterator[Trace]:
     recorded = Trace(machine.rank.index)
     _listen(machine, lambda recorders: (*recorders, recorded))
     try:
-        yield recorded
+        with intercept(_Calls(recorded, machine)) if machine.rank is current() else contextlib.nullcontext():
+            yield recorded
         machine.drain()
     finally:
         _listen(machine, lambda recorders: tuple(r for r in recorders if r is not recorded))
