@@ -121,7 +121,7 @@ def _(rand):
 @op(returns="dx dw db")
 def batch_norm_grad(
     dy: Tensor, x: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
-    save_mean: Tensor, save_rstd: Tensor, training: bool, eps: float, wanted: Size,
+    save_mean: Tensor, save_rstd: Tensor, training: bool, eps: float, wanted: tuple[bool, ...],
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradients of batch_norm's x, weight and bias; those that are not wanted are zero."""
     grads = aten.native_batch_norm_backward(
@@ -233,7 +233,7 @@ def _(rand):
 
 @op(linear="dy", returns="dx dw db")
 def group_norm_grad(
-    dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, num_groups: int, wanted: Size
+    dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, num_groups: int, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of group_norm's x, weight and bias; those that are not wanted are zero."""
     grads = aten.native_group_norm_backward(

@@ -77,7 +77,7 @@ def _(rand):
 
 @op(returns="dx dw db")
 def layer_norm_grad(
-    dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, normalized_shape: Size, wanted: Size
+    dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, normalized_shape: Size, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of layer_norm's x, weight and bias; those that are not wanted are zero."""
     # the kernel takes a bias only to know whether there is one
@@ -191,7 +191,7 @@ def _(rand):
 
 @op(returns="dx dw")
 def rms_norm_grad(
-    dy: Tensor, x: Tensor, weight: Tensor | None, normalized_shape: Size, eps: float, wanted: Size
+    dy: Tensor, x: Tensor, weight: Tensor | None, normalized_shape: Size, eps: float, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor]:
     """The gradients of rms_norm's x and weight; those that are not wanted are zero."""
     rstd = _rstd(x, normalized_shape, eps)
