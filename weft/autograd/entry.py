@@ -25,7 +25,7 @@ def make_entry(op: Op) -> Callable[..., Any]:
     """The function behind a public op."""
     if op.conversion or op.writes or op.dynamic or any(p.kind == "tensors" for p in op.params) or not op.operands:
         return _general(op)
-    source = _source(op)
+    source = source_of(op)
     space: dict[str, Any] = {
         "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call,
         "record": record,
@@ -52,7 +52,8 @@ def _general(op: Op) -> Callable[..., Any]:
     return entry
 
 
-def _source(op: Op) -> str:
+def source_of(op: Op) -> str:
+    """The entry as Python text."""
     names = op.names
     header, args, starred = [], [], False
     for i, p in enumerate(op.params):
