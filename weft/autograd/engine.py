@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import heapq
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 from weft.autograd.node import Node, Slot
 from weft.core.dispatch import here
-from weft.core.errors import AutogradError, ShapeError
+from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.core.sbp import broadcast
 from weft.ops import OPS
+from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor, of_shard, rewrap
 
 
@@ -19,9 +20,10 @@ def backward(
     create_graph: bool = False, inputs: Sequence[Tensor] | Tensor | None = None,
 ) -> None:  # fmt: skip
     """Add the gradients of `outputs` to `.grad` of every leaf, or of `inputs` only."""
+    _check(outputs, gradients)
     if here.trace is not None and not create_graph:
         here.trace.loss(outputs)
-    wanted = None if inputs is None else [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    wanted = None if inputs is None else _tensors(inputs, "backward(inputs=...)")
     if wanted is not None and not wanted:
         raise AutogradError("backward(inputs=[]): no tensor was named; leave inputs out to reach every leaf")
     found = _run(outputs, gradients, retain_graph, create_graph, wanted, accumulate=True)
@@ -29,7 +31,7 @@ def backward(
         for t in wanted:
             g = found.get(id(t))
             if g is not None and t.node is not None:
-                _accumulate(t, g, create_graph)
+                _accumulate(t, g, create_graph, shared=True)
 
 
 def grad(
@@ -38,11 +40,11 @@ def grad(
     create_graph: bool = False, allow_unused: bool = False,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """The gradients of `outputs` with respect to `inputs`, without touching any `.grad`."""
-    outs = (outputs,) if isinstance(outputs, Tensor) else tuple(outputs)
-    ins = [inputs] if isinstance(inputs, Tensor) else list(inputs)
+    outs, ins = _tensors(outputs, "the outputs of grad()"), _tensors(inputs, "the inputs of grad()")
     given = (grad_outputs,) if isinstance(grad_outputs, Tensor) or grad_outputs is None else tuple(grad_outputs)
     if grad_outputs is None:
         given = (None,) * len(outs)
+    _check(outs, given)
     for t in ins:
         if not t._requires_grad:
             raise AutogradError(
@@ -56,6 +58,28 @@ def grad(
             f"the outputs don't depend on inputs {missing}; pass allow_unused=True to get None for those"
         )
     return result
+
+
+def _tensors(value: Any, what: str) -> list[Tensor]:
+    found = [value] if isinstance(value, Tensor) else list(value) if isinstance(value, Iterable) else [value]
+    for t in found:
+        if not isinstance(t, Tensor):
+            raise ArgumentError(f"{what} must be a tensor or several; got {type(t).__name__}: {t!r}")
+    return found
+
+
+def _check(outputs: Sequence[Any], gradients: Sequence[Any]) -> None:
+    """One gradient, a tensor or None, for each output."""
+    if len(outputs) != len(gradients):
+        raise ArgumentError(
+            f"{len(gradients)} gradients for {len(outputs)} outputs: give one each, None for a scalar output's own 1"
+        )
+    for t in outputs:
+        if not isinstance(t, Tensor):
+            raise ArgumentError(f"backward goes from tensors; got {type(t).__name__}: {t!r}")
+    for g in gradients:
+        if g is not None and not isinstance(g, Tensor):
+            raise ArgumentError(f"a gradient must be a tensor or None; got {type(g).__name__}: {g!r}")
 
 
 def _start(t: Tensor, gradient: Tensor | None, position: int) -> Tensor:
@@ -101,6 +125,7 @@ class _Sweep:
         self.heap: list[tuple[int, Node]] = []
         self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
         self.found: dict[int, Tensor] = {}
+        self.held: set[int] = set()  # blobs of gradients that somebody holds: the user, or a leaf
         self.wanted_leaves: set[int] | None = None
         self.wanted_outputs: dict[Node, list[tuple[int, Tensor]]] = {}
         self.useful: set[Node] | None = None
@@ -115,6 +140,8 @@ class _Sweep:
         if self.wanted_leaves is not None:
             self.useful = self._ancestors([t.node for t in outputs if t.node is not None])
         for i, (t, given) in enumerate(zip(outputs, gradients, strict=True)):
+            if given is not None:
+                self.held.add(id(_blob(given)))
             self._send(t.node or t, _start(t, given, i))
         while self.heap:
             node = heapq.heappop(self.heap)[1]
@@ -175,8 +202,8 @@ class _Sweep:
         if node.retained is not None and self.accumulate:
             for index, t in node.retained.items():
                 g = gradients[index]
-                if g is not None:
-                    _accumulate(t, g, self.create_graph)
+                if g is not None:  # it goes on to others, too
+                    _accumulate(t, g, self.create_graph, shared=True)
         for index, t in self.wanted_outputs.get(node, ()):
             g = gradients[index]
             if g is not None:
@@ -205,7 +232,9 @@ class _Sweep:
                 return
             self.found[id(leaf)] = g
         if self.accumulate:
-            _accumulate(leaf, g, self.create_graph)
+            place = id(_blob(g))
+            _accumulate(leaf, g, self.create_graph, shared=place in self.held)
+            self.held.add(place)
             if leaf._accumulated:
                 for hook in tuple(leaf._accumulated.values()):
                     hook(leaf)
@@ -229,8 +258,12 @@ def _hooked(table: dict[int, Any], g: Tensor | None) -> Tensor | None:
     return g
 
 
-def _accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
-    """Add to `.grad`; while a graph is traced, tell the trace.
+def _blob(g: Tensor) -> Blob:
+    return g.shard if g.shard is not None else g.blob
+
+
+def _accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -> None:
+    """Add to `.grad`; while a graph is traced, tell the trace. Of memory that is `shared`, take a copy.
 
     A global tensor's gradient is boxed to the tensor's own layout, partial sums made whole.
     """
@@ -241,13 +274,13 @@ def _accumulate(t: Tensor, g: Tensor, create_graph: bool) -> None:
         g = OPS["to_global"](g, t.spec.placement, tuple(broadcast if s.kind == "P" else s for s in t.spec.nd_sbp))
     if t.grad is None:
         # a gradient that somebody else holds too (an expanded view, the user's own tensor) must stay as it is
-        t.grad = g if create_graph else _own(g)
+        t.grad = OPS["clone"](g) if shared else g if create_graph else _own(g)
     else:
         t.grad = _add(t.grad, g)
 
 
 def _own(g: Tensor) -> Tensor:
-    blob = g.shard if g.shard is not None else g.blob
+    blob = _blob(g)
     data = blob.data
     if data is not None and not data.is_contiguous() and 0 in data.stride():
         return OPS["clone"](g)

@@ -1,0 +1,268 @@
+"""Backward and grad against torch: shared subgraphs, several outputs, retained and higher graphs, freed memory."""
+
+from __future__ import annotations
+
+import gc
+import weakref
+
+import pytest
+import torch
+
+import weft as flow
+from weft.core.errors import ArgumentError, AutogradError, ShapeError
+
+
+def pair(*shape: int, seed: int = 0) -> tuple[flow.Tensor, torch.Tensor]:
+    data = torch.randn(*shape, generator=torch.Generator().manual_seed(seed))
+    return flow.tensor(data.numpy(), requires_grad=True), data.clone().requires_grad_()
+
+
+def same(a: flow.Tensor | None, b: torch.Tensor | None) -> None:
+    if b is None:
+        assert a is None
+        return
+    assert a is not None
+    torch.testing.assert_close(torch.from_numpy(a.detach().numpy()), b.detach(), rtol=1e-5, atol=1e-6)
+
+
+def test_shared_subgraph() -> None:
+    (x, tx), (w, tw) = pair(3, 4), pair(4, 4, seed=1)
+    for m, a, b in ((flow, x, w), (torch, tx, tw)):
+        h = m.tanh(a @ b)
+        (h * h + m.exp(h) * a).sum().backward()
+    same(x.grad, tx.grad)
+    same(w.grad, tw.grad)
+
+
+def test_the_same_tensor_twice_in_one_op() -> None:
+    x, tx = pair(3, 3)
+    (x @ x * x).sum().backward()
+    (tx @ tx * tx).sum().backward()
+    same(x.grad, tx.grad)
+
+
+def test_several_outputs_of_one_op() -> None:
+    x, tx = pair(4, 6)
+    for m, a in ((flow, x), (torch, tx)):
+        p, q, r = m.split(a, 2, dim=1)
+        (p * r).sum().backward(retain_graph=True)  # q gets no gradient
+        (q * q).sum().backward()
+    same(x.grad, tx.grad)
+
+
+def test_values_and_indices() -> None:
+    x, tx = pair(4, 6)
+    values, indices = x.max(1)
+    wanted, places = tx.max(1)
+    (values * 3).sum().backward()
+    (wanted * 3).sum().backward()
+    same(x.grad, tx.grad)
+    assert not indices.requires_grad and indices.tolist() == places.tolist()
+
+
+def test_several_outputs_of_backward() -> None:
+    x, tx = pair(3)
+    g = flow.tensor([1.0, 2.0, 3.0])
+    flow.autograd.backward([x * 2, (x * x).sum()], [g, None])
+    torch.autograd.backward([tx * 2, (tx * tx).sum()], [torch.tensor([1.0, 2.0, 3.0]), None])
+    same(x.grad, tx.grad)
+
+
+def test_gradients_add_up() -> None:
+    x, tx = pair(3)
+    for _ in range(3):
+        (x * x).sum().backward()
+        (tx * tx).sum().backward()
+    same(x.grad, tx.grad)
+
+
+def test_grad_of_leaves_and_of_values_between() -> None:
+    (x, tx), (w, tw) = pair(3, 4), pair(4, 2, seed=1)
+    h, th = x @ w, tx @ tw
+    found = flow.autograd.grad((h * h).sum(), [x, h, w])
+    wanted = torch.autograd.grad((th * th).sum(), [tx, th, tw])
+    for a, b in zip(found, wanted, strict=True):
+        same(a, b)
+    assert x.grad is None and w.grad is None
+
+
+def test_unused_inputs() -> None:
+    (x, _), (w, _) = pair(3), pair(3, seed=1)
+    with pytest.raises(AutogradError, match="allow_unused=True"):
+        flow.autograd.grad((x * 2).sum(), [x, w])
+    found = flow.autograd.grad((x * 2).sum(), [x, w], allow_unused=True)
+    assert found[0] is not None and found[0].tolist() == [2.0] * 3 and found[1] is None
+
+
+def test_backward_to_named_inputs_only() -> None:
+    (x, _), (w, _) = pair(3), pair(3, seed=1)
+    (x * w).sum().backward(inputs=[x])
+    same(x.grad, torch.from_numpy(w.detach().numpy()))
+    assert w.grad is None
+
+
+@pytest.mark.parametrize("times", [2, 3])
+def test_retained_graph(times: int) -> None:
+    x, tx = pair(3)
+    y, ty = (x.exp() * x).sum(), (tx.exp() * tx).sum()
+    for _ in range(times):
+        y.backward(retain_graph=True)
+        ty.backward(retain_graph=True)
+    same(x.grad, tx.grad)
+
+
+def test_second_backward_names_the_node() -> None:
+    x, _ = pair(3)
+    y = (x.exp() * x).sum()
+    y.backward()
+    with pytest.raises(AutogradError, match=r"sum_backward.*retain_graph=True"):
+        y.backward()
+
+
+def test_create_graph_to_third_order() -> None:
+    x, tx = pair(4)
+    for m, a, out in ((flow, x, []), (torch, tx, [])):
+        y = (m.sin(a) * a * a).sum()
+        for _ in range(3):
+            (g,) = m.autograd.grad(y, [a], create_graph=True)
+            out.append(g)
+            y = (g * g).sum()
+        y.backward()
+    same(x.grad, tx.grad)
+
+
+def test_second_order_through_matmul_and_softmax() -> None:
+    (x, tx), (w, tw) = pair(3, 4), pair(4, 4, seed=1)
+    for m, a, b in ((flow, x, w), (torch, tx, tw)):
+        y = (m.softmax(a @ b, 1) ** 2).sum()
+        (g,) = m.autograd.grad(y, [a], create_graph=True)
+        (g * g).sum().backward()
+    same(x.grad, tx.grad)
+    same(w.grad, tw.grad)
+
+
+@pytest.mark.filterwarnings("ignore:Using backward")
+def test_penalty_on_a_gradient_adds_to_grad() -> None:
+    x, tx = pair(4)
+    for a in (x, tx):
+        (a**3).sum().backward(create_graph=True)
+        (a.grad * a.grad).sum().backward()
+    same(x.grad, tx.grad)
+
+
+@pytest.mark.parametrize(
+    ("make", "match", "error"),
+    [
+        (lambda x: (x * 2).backward(), "implicitly created only for scalar", AutogradError),
+        (lambda x: x.detach().sum().backward(), "does not require grad", AutogradError),
+        (lambda x: (x * 2).backward(flow.ones(7)), r"\[7\].*\[3\]", ShapeError),
+        (lambda x: flow.autograd.grad((x * 2).sum(), [x.detach()]), "requires_grad_", AutogradError),
+        (lambda x: (x * 2).sum().backward(inputs=[]), "no tensor was named", AutogradError),
+    ],
+)
+def test_wrong_use(make, match: str, error: type[Exception]) -> None:
+    with pytest.raises(error, match=match):
+        make(pair(3)[0])
+
+
+@pytest.mark.parametrize(
+    ("make", "match"),
+    [
+        (lambda x: flow.autograd.backward([x.sum(), x.sum()], [None]), "gradient"),
+        (lambda x: flow.autograd.grad(x.sum(), [3]), "tensor"),
+        (lambda x: flow.autograd.grad(3, [x]), "tensor"),
+        (lambda x: (x * 2).backward(3), "tensor"),
+        (lambda x: x.sum().backward(inputs=[3]), "tensor"),
+    ],
+)
+def test_wrong_arguments_get_a_named_error(make, match: str) -> None:
+    with pytest.raises(ArgumentError, match=match):
+        make(pair(3)[0])
+
+
+def test_gradient_of_integers_is_refused() -> None:
+    with pytest.raises(Exception, match="floating"):
+        flow.ones(2, dtype=flow.int32, requires_grad=True)
+
+
+def test_chain_of_many_ops_needs_no_recursion() -> None:
+    x = flow.ones(1, requires_grad=True)
+    y = x
+    for _ in range(100_000):
+        y = y + 1.0
+    y.backward()
+    assert x.grad is not None and x.grad.item() == 1.0
+    del y
+
+
+def test_chain_of_many_ops_is_freed_unused() -> None:
+    x = flow.ones(1, requires_grad=True)
+    y = x
+    for _ in range(30_000):
+        y = y * 1.0
+    end = weakref.ref(y.node)
+    del y
+    assert end() is None
+
+
+def test_chain_through_views_and_slots_is_freed() -> None:
+    x = flow.ones(2, 2, requires_grad=True)
+    y = x
+    for _ in range(10_000):
+        y = y.t().split(1, 0)[0].expand(2, 2)
+    end = weakref.ref(y.node)
+    del y
+    assert end() is None
+
+
+@pytest.mark.parametrize("run", [lambda y: y.backward(), lambda y: None], ids=["after backward", "without"])
+def test_memory_of_a_graph_returns_at_once(run) -> None:
+    gc.collect()
+    gc.disable()
+    try:
+        x = flow.ones(4, requires_grad=True)
+        h = (x * 2).exp()
+        y = (h * h).sum()
+        seen = [weakref.ref(h.blob.data), weakref.ref(y.node), weakref.ref(h)]
+        run(y)
+        del h, y
+        assert [s() for s in seen] == [None] * 3
+    finally:
+        gc.enable()
+
+
+def test_backward_lets_go_of_what_was_saved() -> None:
+    gc.disable()
+    try:
+        x = flow.ones(4, requires_grad=True)
+        h = x * 2
+        y = (h * h).sum()
+        held = weakref.ref(h.blob.data)
+        del h
+        assert held() is not None
+        y.backward()
+        assert held() is None
+    finally:
+        gc.enable()
+
+
+def test_the_users_gradient_is_not_shared() -> None:
+    x = flow.ones(3, requires_grad=True)
+    g = flow.ones(3)
+    (x + 0.0).backward(g)
+    g.mul_(5.0)
+    assert x.grad is not None and x.grad.tolist() == [1.0] * 3
+
+
+def test_expanded_gradient_is_own_memory() -> None:
+    x, _ = pair(3)
+    x.sum().backward()
+    x.grad.add_(flow.tensor([1.0, 2.0, 3.0]))
+    assert x.grad.tolist() == [2.0, 3.0, 4.0]
+
+
+def test_two_leaves_with_one_gradient_keep_apart() -> None:
+    a, b = flow.ones(3, requires_grad=True), flow.ones(3, requires_grad=True)
+    (a + b).backward(flow.ones(3))
+    a.grad.mul_(7.0)
+    assert b.grad.tolist() == [1.0] * 3
