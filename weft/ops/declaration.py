@@ -14,6 +14,7 @@ kernel that knows its part), `instead` (a composition for layouts that one kerne
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -281,5 +282,8 @@ def op(
 def _params(kernel: Callable[..., Any]) -> Iterable[Param]:
     for p in inspect.signature(kernel).parameters.values():
         assert p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY), f"{kernel.__name__}: no *args in a declaration"
-        kind = OPERAND_KINDS.get(str(p.annotation), "attribute")
-        yield Param(p.name, kind, str(p.annotation), p.default, p.kind is p.KEYWORD_ONLY)
+        # a file that doesn't import annotations from __future__ gives types in the place of their names
+        text = p.annotation
+        if not isinstance(text, str):
+            text = re.sub(r"\b(?:\w+\.)+", "", inspect.formatannotation(text)).replace(str(Scalar), "Scalar")
+        yield Param(p.name, OPERAND_KINDS.get(text, "attribute"), text, p.default, p.kind is p.KEYWORD_ONLY)
