@@ -96,7 +96,7 @@ class ProxyModule:
             yield from child.lines(ops, indent + "  ")
         inside = ops.get(self._name, [])
         if inside:
-            yield f"{indent}  {self._static!r}: (".replace("))", ")")
+            yield f"{indent}  {self._static!r}: ("
             yield from (f"{indent}    {line}" for line in inside)
             yield f"{indent}  )"
         else:
