@@ -16,7 +16,7 @@ from typing import Any
 _collecting = gc.isenabled()
 gc.disable()  # imports free nothing, yet a full collection amid them walks all of torch: a third of the time
 
-from weft import amp, autograd, boxing, checkpoint, data, functional, graph, launch, nn, optim, vm
+from weft import amp, autograd, boxing, checkpoint, data, functional, graph, launch, nn, optim, profiler, vm
 from weft.autograd.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from weft.checkpoint import load, save
 from weft.core import dtype as _dtypes
@@ -79,6 +79,6 @@ __all__ = [
     "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "autograd", "bfloat16", "boxing", "checkpoint", "comm",
     "complex64", "complex128", "data", "default_generator", "device", "dtype", "enable_grad", "env", "errors",
     "float16", "float32", "float64", "functional", "get_default_dtype", "graph", "inference_mode", "int8", "int16",
-    "int32", "int64", "is_grad_enabled", "launch", "linalg", "load", "nn", "no_grad", "optim", "placement", "register",
-    "save", "sbp", "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8", "utils", "vm",
+    "int32", "int64", "is_grad_enabled", "launch", "linalg", "load", "nn", "no_grad", "optim", "placement", "profiler",
+    "register", "save", "sbp", "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8", "utils", "vm",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 import torch
 
@@ -22,6 +22,8 @@ from weft.transport import transport_of
 from weft.vm import vm_of
 from weft.vm.dependency import join
 from weft.vm.instruction import Instruction
+
+TRACED: Final = "act trace"  # a rank's resource while it is profiled: makes, for a plan's name, what is told of acts
 
 
 class Launch:
@@ -59,6 +61,9 @@ class Running:
         self._registers()
         acts = {t: self._chain(t, p) for t, p in lowered.programs.items()} | self._ends()
         self.executor = Executor(lowered.plan, acts, self.channels, deadline=self.transport.deadline, watch=self._watch)
+        traced = self.rank.resources.get(TRACED)
+        if traced is not None:
+            self.executor.trace = traced(lowered.plan.name)
 
     def _registers(self) -> None:
         plan = self.lowered.plan

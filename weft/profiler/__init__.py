@@ -1,1 +1,14 @@
-"""What ran where, when, and what it waited for: records of the VM and the actors, merged over ranks on one clock."""
+"""What ran where and when: eager ops, instructions and the acts of actors, of one rank or of many, on one clock.
+
+with flow.profiler.profile() as p:
+    step(x)
+print(p.key_averages())
+p.export_chrome_trace(f"trace.{flow.env.get_rank()}.json")     # open it in ui.perfetto.dev
+"""
+
+from weft.profiler.averages import Average, Averages
+from weft.profiler.chrome import merge
+from weft.profiler.profile import profile
+from weft.profiler.spans import record_function
+
+__all__ = ["Average", "Averages", "merge", "profile", "record_function"]

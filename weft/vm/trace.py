@@ -51,10 +51,10 @@ class Trace:
         self.rank = rank
         self.events = list(events)
         # Durations want the steady clock, ranks of several processes share only the other one.
-        self._anchor = _anchor()
+        self.anchor = _anchor()
 
     def record(self, instruction: Instruction) -> None:
-        stream, anchor, end = instruction.stream, self._anchor, time.perf_counter_ns()
+        stream, anchor, end = instruction.stream, self.anchor, time.perf_counter_ns()
         assert stream is not None
         # An external instruction is ended by whoever saw that it has ended, which says nothing about where it ran.
         thread = "" if stream.policy == "external" else threading.current_thread().name
@@ -155,7 +155,7 @@ class _Calls:
             failed = False
             return result
         finally:
-            begin, end = (t + self.trace._anchor for t in (start, time.perf_counter_ns()))
+            begin, end = (t + self.trace.anchor for t in (start, time.perf_counter_ns()))
             reads, writes = (tuple(map(id, blobs)) for blobs in (read, _blobs((result,))))
             thread = threading.current_thread().name
             waited = tuple(sorted(pending))

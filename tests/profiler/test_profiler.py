@@ -1,0 +1,155 @@
+"""Profiles of one rank and of several: what is in them, one clock, valid JSON, events that nest."""
+
+from __future__ import annotations
+
+import json
+from collections import defaultdict
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.core.errors import ArgumentError, OptionError
+from weft.core.rank import current
+from weft.launch import spawn, spawn_threads
+from weft.profiler.averages import own_times
+from weft.vm.trace import Event
+
+
+class Double(nn.Graph):
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        return flow.relu(x) * 2
+
+
+def profiled(folder: str) -> None:
+    """Each rank: eager ops around a barrier, then a graph; written to a file of its own."""
+    rank, size = flow.env.get_rank(), flow.env.get_world_size()
+    placement = flow.placement.all("cpu")
+    x = flow.ones(4, 4, placement=placement, sbp=flow.sbp.split(0))
+    before = Double()
+    before(x).numpy()
+    with flow.profiler.profile() as p:
+        if rank == 0:
+            with flow.profiler.record_function("first"):
+                flow.relu(flow.ones(3))
+        flow.comm.barrier()
+        with flow.profiler.record_function("second"):
+            flow.matmul(x, x).to_global(sbp=flow.sbp.broadcast)
+        before(x).numpy()
+        Double()(x).numpy()
+    p.export_chrome_trace(f"{folder}/{rank}.json")
+    flow.comm.barrier()
+    if rank == 0:
+        flow.profiler.merge([f"{folder}/{r}.json" for r in range(size)], f"{folder}/all.json")
+    flow.comm.barrier()
+
+
+def spans(trace: dict[str, Any]) -> list[dict[str, Any]]:
+    return [e for e in trace["traceEvents"] if e["ph"] == "X"]
+
+
+def check_nesting(trace: dict[str, Any]) -> None:
+    """On a row, of two events one ends before the other begins, or it is inside of the other."""
+    rows: dict[Any, list[tuple[float, float]]] = defaultdict(list)
+    for e in spans(trace):
+        rows[e["pid"], e["tid"]].append((e["ts"], e["ts"] + e["dur"]))
+    for row in rows.values():
+        around: list[float] = []
+        for start, end in sorted(row, key=lambda e: (e[0], -e[1])):
+            while around and around[-1] <= start + 0.002:
+                around.pop()
+            assert not around or end <= around[-1] + 0.002  # nanoseconds, in rounded microseconds
+            around.append(end)
+
+
+def check_merged(folder: Path) -> None:
+    trace = json.loads((folder / "all.json").read_text())
+    check_nesting(trace)
+    found = spans(trace)
+    assert {e["pid"] for e in found} == {0, 1} and min(e["ts"] for e in found) >= 0
+    named = {e["args"]["name"] for e in trace["traceEvents"] if e["name"] == "process_name"}
+    assert named == {"rank 0", "rank 1"}
+    # The barrier orders them: what rank 0 did before it comes before what rank 1 did after it, on the common clock.
+    first = next(e for e in found if e["name"] == "first")
+    second = {e["pid"]: e for e in found if e["name"] == "second"}
+    assert first["ts"] + first["dur"] <= second[1]["ts"]
+    for rank in (0, 1):
+        own = [e for e in found if e["pid"] == rank]
+        matmul = next(e for e in own if e["name"] == "matmul")
+        assert second[rank]["ts"] <= matmul["ts"] and matmul["cat"] == "op"
+        assert [e["cat"] for e in own if e["name"] == "step0"] == ["compute"] * 2
+    launches = [e for e in trace["traceEvents"] if e["ph"] == "b" and e["cat"] == "launch"]
+    assert len(launches) == 4
+
+
+def test_threads(tmp_path: Path) -> None:
+    spawn_threads(2, profiled, str(tmp_path))
+    check_merged(tmp_path)
+
+
+def test_processes(tmp_path: Path) -> None:
+    spawn(2, f"{__file__}:profiled", str(tmp_path), transport="shm")
+    check_merged(tmp_path)
+
+
+def test_key_averages() -> None:
+    x = flow.ones(3, 3, requires_grad=True)
+
+    @flow.profiler.record_function("forward")
+    def forward() -> flow.Tensor:
+        return flow.relu(flow.matmul(x, x)).sum()
+
+    with flow.profiler.profile() as p:
+        forward().backward()
+        forward()
+    rows = {r.name: r for r in p.key_averages()}
+    assert rows["forward"].kind == "function" and rows["forward"].calls == 2
+    assert rows["relu"].calls == 2 and rows["matmul"].calls > 2  # backward's too
+    assert rows["forward"].own < rows["forward"].total
+    assert rows["relu"].mean == rows["relu"].total / 2
+    text = str(p.key_averages())
+    assert text.splitlines()[0].split()[:3] == ["name", "kind", "calls"] and "forward" in text
+    assert p.key_averages().table("name", 1).splitlines()[1].startswith(min(rows))
+    with pytest.raises(OptionError, match="sort by one of total, own"):
+        p.key_averages().table("speed")
+
+
+def test_outside_nothing_is_recorded() -> None:
+    with flow.profiler.record_function("unheard"):
+        flow.ones(2)
+    with flow.profiler.profile() as p:
+        pass
+    flow.ones(2)
+    assert not p.events and str(p.key_averages()) == "nothing was recorded"
+    assert p.chrome_trace()["traceEvents"][0]["args"] == {"name": "rank 0"}
+
+
+def test_own_time_leaves_out_what_is_inside() -> None:
+    def event(name: str, start: int, end: int, policy: str = "inline") -> Event:
+        return Event(0, name, "op", "compute", policy, "main", start, start, end, (), (), (), False)
+
+    events = [event("inner", 2, 5), event("outer", 0, 10), event("deep", 3, 4), event("next", 10, 12)]
+    assert own_times(events) == [2, 7, 1, 2]
+    assert own_times([event("a", 0, 10, "external"), event("b", 5, 20, "external")]) == [10, 15]
+
+
+def test_mistakes(tmp_path: Path) -> None:
+    with flow.profiler.profile() as p:
+        with pytest.raises(ArgumentError, match="is being profiled already"):
+            flow.profiler.profile().__enter__()
+    with pytest.raises(ArgumentError, match="was used already"):
+        p.__enter__()
+    with pytest.raises(ArgumentError, match="nothing was profiled yet"):
+        flow.profiler.profile().chrome_trace()
+    with pytest.raises(ArgumentError, match="merge takes a list"):
+        flow.profiler.merge("a.json", tmp_path / "b.json")
+    other = tmp_path / "other.json"
+    other.write_text("[]")
+    with pytest.raises(ArgumentError, match="say when their clock began"):
+        flow.profiler.merge([other], tmp_path / "b.json")
+    other.write_text("?")
+    with pytest.raises(ArgumentError, match="is not JSON"):
+        flow.profiler.merge([other], tmp_path / "b.json")
+    assert not current().resources.get("profile")

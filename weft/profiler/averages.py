@@ -1,0 +1,94 @@
+"""The profile as a table: how often what ran, and how long it took."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+
+from weft.core.errors import OptionError
+from weft.vm.trace import Event
+
+_ORDERS = ("total", "own", "mean", "calls", "name")
+
+
+@dataclass(frozen=True)
+class Average:
+    """All events of one name. Times are microseconds; `own` leaves out what ran inside, on the same row."""
+
+    name: str
+    kind: str
+    calls: int
+    total: float
+    own: float
+    shortest: float
+    longest: float
+
+    @property
+    def mean(self) -> float:
+        return self.total / self.calls
+
+
+class Averages(Sequence[Average]):
+    """Sorted by total time; printing it prints the table."""
+
+    def __init__(self, rows: Iterable[Average]) -> None:
+        self._rows = sorted(rows, key=lambda r: -r.total)
+
+    def __len__(self) -> int:
+        return len(self._rows)
+
+    def __getitem__(self, index):  # type: ignore[no-untyped-def, override]
+        return self._rows[index]
+
+    def table(self, sort_by: str = "total", row_limit: int = 50) -> str:
+        """The rows as text, by total, own or mean time, calls or name."""
+        if sort_by not in _ORDERS:
+            raise OptionError(f"table(sort_by={sort_by!r}): sort by one of {', '.join(_ORDERS)}")
+        rows = sorted(self._rows, key=lambda r: getattr(r, sort_by), reverse=sort_by != "name")[:row_limit]
+        cells = [("name", "kind", "calls", "total us", "own us", "mean us", "min us", "max us")]
+        cells += [
+            (r.name, r.kind, str(r.calls), *(f"{t:.1f}" for t in (r.total, r.own, r.mean, r.shortest, r.longest)))
+            for r in rows
+        ]
+        widths = [max(map(len, column)) for column in zip(*cells, strict=True)]
+        lines = (
+            "  ".join(c.ljust(w) if i < 2 else c.rjust(w) for i, (c, w) in enumerate(zip(row, widths, strict=True)))
+            for row in cells
+        )
+        return "\n".join(line.rstrip() for line in lines)
+
+    def __str__(self) -> str:
+        return self.table() if self._rows else "nothing was recorded"
+
+    __repr__ = __str__
+
+
+def average(events: Sequence[Event]) -> Averages:
+    own = own_times(events)
+    groups: dict[tuple[str, str], list[int]] = {}
+    for i, e in enumerate(events):
+        groups.setdefault((e.name, e.kind), []).append(i)
+
+    def one(name: str, kind: str, members: list[int]) -> Average:
+        times = [(events[i].end - events[i].start) / 1000 for i in members]
+        mine = sum(own[i] for i in members) / 1000
+        return Average(name, kind, len(members), sum(times), mine, min(times), max(times))
+
+    return Averages(one(name, kind, members) for (name, kind), members in groups.items())
+
+
+def own_times(events: Sequence[Event]) -> list[int]:
+    """Nanoseconds of each event that no event inside it, on its row, accounts for."""
+    own = [e.end - e.start for e in events]
+    under_way: dict[tuple[str, str], list[int]] = {}
+    for i in sorted(range(len(events)), key=lambda i: (events[i].start, -events[i].end)):
+        e = events[i]
+        if e.policy == "external":  # several overlap
+            continue
+        around = under_way.setdefault((e.stream, e.thread), [])
+        while around and events[around[-1]].end <= e.start:
+            around.pop()
+        if around:
+            own[around[-1]] -= e.end - e.start
+        around.append(i)
+    return own

@@ -1,0 +1,69 @@
+"""Chrome's trace format, which ui.perfetto.dev and chrome://tracing show: a process per rank, a row per thread.
+
+Times in a file are microseconds since its `baseTimeNanoseconds`, which counts from 1970: so ranks' files can be merged,
+and nanoseconds aren't lost to rounding. Ranks of one host share a clock; those of several, as well as theirs agree.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Protocol
+
+from weft.core.errors import ArgumentError
+from weft.vm.trace import Trace
+
+Document = dict[str, Any]
+
+
+class Exports(Protocol):
+    """What gives a rank's trace."""
+
+    def chrome_trace(self) -> Document: ...
+
+
+def document(recorded: Trace) -> Document:
+    """A rank's trace."""
+    base = min((e.queued for e in recorded.events), default=0)
+    since = [e._replace(queued=e.queued - base, start=e.start - base, end=e.end - base) for e in recorded.events]
+    events = Trace(recorded.rank, since).chrome()
+    return {"traceEvents": events, "displayTimeUnit": "ns", "baseTimeNanoseconds": base}
+
+
+def merge(traces: Sequence[str | os.PathLike[str] | Document | Exports], path: str | os.PathLike[str]) -> Document:
+    """Write several ranks' traces, files or profiles, to one file on one clock that starts with the first event."""
+    if isinstance(traces, (str, os.PathLike)) or not traces:
+        raise ArgumentError(f"merge takes a list, like merge(['0.json', '1.json'], 'all.json'); got {traces!r}")
+    read = [_read(t) for t in traces]
+    base = min(d["baseTimeNanoseconds"] for d in read if any("ts" in e for e in d["traceEvents"]) or len(read) == 1)
+    events = []
+    for d in read:
+        later = (d["baseTimeNanoseconds"] - base) / 1000
+        events += [e | {"ts": round(e["ts"] + later, 3)} if "ts" in e else e for e in d["traceEvents"]]
+    events.sort(key=lambda e: e.get("ts", -1.0))
+    merged = {"traceEvents": events, "displayTimeUnit": "ns", "baseTimeNanoseconds": base}
+    write(path, merged)
+    return merged
+
+
+def write(path: str | os.PathLike[str], trace: Document) -> None:
+    Path(path).write_text(json.dumps(trace), encoding="utf-8")
+
+
+def _read(source: Any) -> Document:
+    if isinstance(source, (str, os.PathLike)):
+        try:
+            source = json.loads(Path(source).read_text(encoding="utf-8"))
+        except json.JSONDecodeError as cause:
+            raise ArgumentError(
+                f"merge: {os.fspath(source)} is not JSON ({cause}); p.export_chrome_trace(path) writes such files"
+            ) from None
+    elif not isinstance(source, dict) and hasattr(source, "chrome_trace"):
+        source = source.chrome_trace()
+    if not isinstance(source, dict) or not {"traceEvents", "baseTimeNanoseconds"} <= source.keys():
+        raise ArgumentError(
+            "merge takes profiles, and files that p.export_chrome_trace(path) wrote: they say when their clock began"
+        )
+    return source
