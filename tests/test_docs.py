@@ -22,6 +22,7 @@ from weft.launch import spawn_threads
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^( *)```python\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
+PROMPT = re.compile(r"^>>> ", re.MULTILINE)
 RANKS = re.compile(r"# ranks: (\d+)\n")
 
 
@@ -37,7 +38,7 @@ class Block:
         return int(found[1]) if found else 0
 
     def run(self, names: dict[str, Any]) -> None:
-        if ">>> " in self.code:
+        if PROMPT.search(self.code):
             test = doctest.DocTestParser().get_doctest(self.code, names, self.page, self.page, self.line)
             doctest.DebugRunner(optionflags=doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE).run(
                 test, clear_globs=False
