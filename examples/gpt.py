@@ -205,9 +205,7 @@ class Training:
     def __init__(self, options: argparse.Namespace, vocabulary: int) -> None:
         world = flow.env.get_world_size()
         flow.manual_seed(options.seed)
-        self.model = GPT(
-            vocabulary, options.context, options.width, options.heads, options.layers, options.dropout
-        )
+        self.model = GPT(vocabulary, options.context, options.width, options.heads, options.layers, options.dropout)
         self.start = {name: p.detach().clone() for name, p in self.model.named_parameters()}
         self.layout = None if options.parallel == "none" else Layout(options.parallel, world)
         if self.layout is not None:
@@ -291,7 +289,9 @@ def main() -> None:
     options = parser().parse_args()
     world = flow.env.get_world_size()
     if (options.parallel == "none") != (world == 1):
-        raise SystemExit(f"--parallel {options.parallel} on {world} ranks: give --parallel exactly if there are several")
+        raise SystemExit(
+            f"--parallel {options.parallel} on {world} ranks: give --parallel exactly if there are several"
+        )
     train(options, say=print if flow.env.get_rank() == 0 else lambda line: None)
 
 

@@ -16,11 +16,11 @@ from weft.boxing.routes import Route
 from weft.boxing.two_level import Call, Calls
 from weft.core import shard
 from weft.core.errors import ShapeError
-from weft.transport.base import Transport
+from weft.transport.base import Line, Transport
 
 
 def run(
-    route: Route, data: torch.Tensor | None, rank: int, transport: Transport, hosts: HostOf | None = None
+    route: Route, data: torch.Tensor | None, rank: int, transport: Transport | Line, hosts: HostOf | None = None
 ) -> torch.Tensor:
     """Take this rank's shard along the route. A rank outside the target gets an empty tensor; one outside of both ends
     does nothing else. The shard given is never written; it is the result itself only where no step touches the data.
@@ -33,7 +33,7 @@ def run(
         return end.value
 
 
-def execute(step: LocalStep, data: torch.Tensor | None, transport: Transport, owned: bool = False) -> torch.Tensor:
+def execute(step: LocalStep, data: torch.Tensor | None, transport: Transport | Line, owned: bool = False) -> torch.Tensor:
     """One step of a lowered route; `owned` allows it to write into the shard given."""
     calls = act(step, data, owned)
     try:
@@ -43,7 +43,7 @@ def execute(step: LocalStep, data: torch.Tensor | None, transport: Transport, ow
         return end.value
 
 
-def perform(call: Call, transport: Transport) -> None:
+def perform(call: Call, transport: Transport | Line) -> None:
     if call.ranks:
         getattr(transport.group(call.ranks), call.method)(*call.args)
     else:

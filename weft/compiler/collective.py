@@ -93,7 +93,7 @@ def emit(w: Writer, n: Node) -> None:
         w.static[out] = memory
     else:
         run = w.name("box", execute)
-        arguments = f"{w.name('step', step)}, {w.expression(source)}, {w.name('transport', w.run.transport)}"
+        arguments = f"{w.name('step', step)}, {w.expression(source)}, {w.name('line', w.run.line)}"
         w.lines.append(f"{w.variable(out)} = {run}({arguments})")
 
 
@@ -105,7 +105,7 @@ def _same(w: Writer, source: Value, out: Value) -> None:
 
 
 def _group(w: Writer, ranks: tuple[int, ...]) -> str:
-    return w.name("group_" + "_".join(map(str, ranks[:4])), w.run.transport.group(ranks))
+    return w.name("group_" + "_".join(map(str, ranks[:4])), w.run.line.group(ranks))
 
 
 def _all_reduce(w: Writer, step: LocalStep, source: Value, memory: torch.Tensor) -> None:

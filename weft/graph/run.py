@@ -18,7 +18,7 @@ from weft.runtime.actor import Turn
 from weft.runtime.executor import Executor, Ticket
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor
-from weft.transport import transport_of
+from weft.transport import Line, transport_of
 from weft.vm import vm_of
 from weft.vm.dependency import join
 from weft.vm.instruction import Instruction
@@ -47,6 +47,7 @@ class Running:
     def __init__(self, lowered: Lowered, inputs: list[Value], numbers: list[Value]) -> None:
         self.lowered, self.inputs, self.numbers = lowered, inputs, numbers
         self.rank, self.transport, self.vm = current(), transport_of(), vm_of()
+        self.line = Line(self.transport, lowered.plan.name)  # eager calls go on while launches are in flight
         self.waiting: collections.deque[Launch] = collections.deque()  # launched, not yet taken in by the source
         self.under_way: collections.deque[Launch] = collections.deque()  # taken in, not yet handed out by the sink
         self.seeds: collections.deque[int] = collections.deque()  # of the launches under way, for chains that draw

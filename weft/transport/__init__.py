@@ -11,7 +11,7 @@ import torch
 
 from weft.core.errors import RankError
 from weft.core.rank import Rank, current
-from weft.transport.base import Channel, Group, PeerFailed, Transport, default_deadline
+from weft.transport.base import Channel, Group, Line, PeerFailed, Transport, default_deadline
 from weft.transport.c10d import C10dTransport
 from weft.transport.local import LocalTransport, LocalWorld
 from weft.transport.memory import available
@@ -23,6 +23,7 @@ __all__ = [
     "BACKENDS",
     "Channel",
     "Group",
+    "Line",
     "LocalTransport",
     "LocalWorld",
     "PeerFailed",

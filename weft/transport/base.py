@@ -119,13 +119,16 @@ class Transport(ABC):
     def __init__(self, rank: int, world_size: int, deadline: float | None = None) -> None:
         self.rank, self.world_size = rank, world_size
         self.deadline = default_deadline() if deadline is None else deadline
-        self._groups: dict[tuple[int, ...], Group] = {}
+        self._groups: dict[tuple[tuple[int, ...], str], Group] = {}
         self._opened: dict[tuple[str, int, int], int] = {}
 
-    def group(self, ranks: Sequence[int]) -> Group:
-        """The collectives of these ranks, of which this rank is one."""
+    def group(self, ranks: Sequence[int], line: str = "") -> Group:
+        """The collectives of these ranks, of which this rank is one.
+
+        What goes over a line is ordered by itself: two threads that make calls independently need one each.
+        """
         key = tuple(ranks)
-        found = self._groups.get(key)
+        found = self._groups.get((key, line))
         if found is None:
             outside = [r for r in key if not 0 <= r < self.world_size]
             if outside or len(set(key)) < len(key):
@@ -134,15 +137,17 @@ class Transport(ABC):
                 )
             if self.rank not in key:
                 raise PlacementError(f"rank {self.rank} asked for the group {key}; only its members may")
-            found = self._groups[key] = self._make_group(key)
+            found = self._groups[key, line] = self._make_group(key, line)
         return found
 
     @abstractmethod
-    def _make_group(self, ranks: tuple[int, ...]) -> Group: ...
+    def _make_group(self, ranks: tuple[int, ...], line: str) -> Group: ...
 
     @abstractmethod
-    def exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
-        """Send each tensor to its rank and fill each tensor from its rank; in order per pair, self included."""
+    def exchange(
+        self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = ""
+    ) -> None:
+        """Send each tensor to its rank and fill each tensor from its rank; in order per pair and line, self included."""
 
     def send(self, t: Tensor, dst: int) -> None:
         """Send `t`; may wait until `dst` receives."""
@@ -238,3 +243,16 @@ class Transport(ABC):
 
 def _said(what: str | Callable[[], str]) -> str:
     return what if isinstance(what, str) else what()
+
+
+class Line:
+    """The ranks once more, for a stream whose calls are ordered among themselves only, such as a graph's."""
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self.transport, self.name = transport, name
+
+    def group(self, ranks: Sequence[int]) -> Group:
+        return self.transport.group(ranks, self.name)
+
+    def exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
+        self.transport.exchange(sends, receives, self.name)

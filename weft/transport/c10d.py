@@ -5,7 +5,7 @@ The process groups are made directly over a store of their own, so torch.distrib
 
 from __future__ import annotations
 
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 from datetime import timedelta
 from typing import Any
@@ -39,27 +39,27 @@ class C10dTransport(Transport):
     def __init__(self, rank: Rank, meeting: Meeting, deadline: float | None = None) -> None:
         super().__init__(rank.index, rank.world_size, deadline)
         self._meeting = meeting
-        self._processes: dict[tuple[tuple[int, ...], str], Any] = {}
+        self._processes: dict[tuple[tuple[int, ...], str, str], Any] = {}
         self._watch = Watch(meeting, rank, self.deadline)
         self._closed = False
         self._waiters: list[Waiter] = []
         self._channels: list[C10dChannel] = []
         self._kept: list[object] = []
-        self._exchanging: Waiter | None = None
-        self._to_myself: deque[Tensor] = deque()
+        self._exchanging: dict[str, Waiter] = {}
+        self._to_myself: defaultdict[str, deque[Tensor]] = defaultdict(deque)
 
-    def processes(self, ranks: tuple[int, ...], device: str) -> Any:
+    def processes(self, ranks: tuple[int, ...], device: str, line: str = "") -> Any:
         """The process group of these ranks for tensors on this type of device."""
-        found = self._processes.get((ranks, device))
+        found = self._processes.get((ranks, device, line))
         if found is None:
-            prefix = f"{device}/{','.join(map(str, ranks))}"
+            prefix = f"{device}/{','.join(map(str, ranks))}" + f"/{line}" * bool(line)
             store = self._meeting.under(prefix)
             make = self._nccl if device == "cuda" else self._gloo
             try:
                 found = make(store, ranks.index(self.rank), len(ranks))
             except RuntimeError as error:
                 raise self.explained(error, f"connecting ranks {ranks}", ranks) from None
-            self._processes[ranks, device] = found
+            self._processes[ranks, device, line] = found
         return found
 
     def _gloo(self, store: Any, index: int, size: int) -> Any:
@@ -76,8 +76,8 @@ class C10dTransport(Transport):
         options._timeout = timedelta(seconds=self.deadline)
         return dist.ProcessGroupNCCL(store, index, size, options)
 
-    def _make_group(self, ranks: tuple[int, ...]) -> Group:
-        return C10dGroup(self, ranks)
+    def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
+        return C10dGroup(self, ranks, line)
 
     def finish(self, work: Any, what: str, ranks: Sequence[int], cuda: bool = False) -> None:
         """Wait for c10d's work; on CUDA only the stream waits."""
@@ -98,40 +98,44 @@ class C10dTransport(Transport):
             return PeerFailed(f"{failure}; rank {self.rank} was in {what}")
         return RankError(f"rank {self.rank} in {what} over ranks {tuple(ranks)}: {str(error).splitlines()[0]}")
 
-    def exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
+    def exchange(
+        self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = ""
+    ) -> None:
         for dst, t in sends:
             if self._peer(dst, "send to") == self.rank:
-                self._to_myself.append(t.clone())
+                self._to_myself[line].append(t.clone())
         everyone = tuple(range(self.world_size))
         works: list[tuple[int, Any, bool]] = []
         keep: list[Tensor] = []
         back: list[tuple[Tensor, Tensor]] = []
-        with Coalesced(self, everyone, [t for _, t in (*sends, *receives)]):
+        with Coalesced(self, everyone, [t for _, t in (*sends, *receives)], line):
             for src, t in receives:
                 if self._peer(src, "receive from") != self.rank and t.numel():
                     flat = t if t.is_contiguous() else torch.empty_like(t, memory_format=torch.contiguous_format)
                     if flat is not t:
                         back.append((t, flat))
-                    works.append((src, self.start("recv", everyone, flat, src), t.is_cuda))
+                    works.append((src, self.start("recv", everyone, flat, src, line=line), t.is_cuda))
             for dst, t in sends:
                 if dst != self.rank and t.numel():
                     flat = t.contiguous()
                     keep.append(flat)
-                    works.append((dst, self.start("send", everyone, flat, dst), t.is_cuda))
-        self._finish_exchange(works)
+                    works.append((dst, self.start("send", everyone, flat, dst, line=line), t.is_cuda))
+        self._finish_exchange(works, line)
         for t, flat in back:
             t.copy_(flat)
         for src, t in receives:
             if src == self.rank:
-                if not self._to_myself:
+                if not self._to_myself[line]:
                     raise RankError(f"rank {src} receives from itself what it has not sent; send first")
-                t.copy_(self._to_myself.popleft().view(t.shape))
+                t.copy_(self._to_myself[line].popleft().view(t.shape))
 
-    def _finish_exchange(self, works: Sequence[tuple[int, Any, bool]]) -> None:
+    def _finish_exchange(self, works: Sequence[tuple[int, Any, bool]], line: str) -> None:
         peers = tuple({peer for peer, _, _ in works})
         what = f"an exchange with rank {', '.join(map(str, peers))}"
         if any(not cuda for _, _, cuda in works):
-            waiter = self._exchanging = self._exchanging or self.waiter("exchange", tuple(range(self.world_size)))
+            waiter = self._exchanging.get(line)
+            if waiter is None:
+                waiter = self._exchanging[line] = self.waiter("exchange", tuple(range(self.world_size)), line)
             for _, work, cuda in works:
                 if not cuda:
                     waiter.add(work)
@@ -142,8 +146,8 @@ class C10dTransport(Transport):
             if cuda and work is not None:
                 self.finish(work, what, peers, cuda)
 
-    def start(self, way: str, ranks: tuple[int, ...], t: Tensor, peer: int, tag: int = 1) -> Any:
-        processes = self.processes(ranks, t.device.type)
+    def start(self, way: str, ranks: tuple[int, ...], t: Tensor, peer: int, tag: int = 1, line: str = "") -> Any:
+        processes = self.processes(ranks, t.device.type, line)
         try:
             return getattr(processes, way)([t], ranks.index(peer), tag)
         except RuntimeError as error:
@@ -165,8 +169,8 @@ class C10dTransport(Transport):
         self._channels.append(made)
         return made
 
-    def waiter(self, name: str, ranks: tuple[int, ...]) -> Waiter:
-        made = Waiter(f"weft-{name}-{self.rank}", self.processes(ranks, "cpu"))
+    def waiter(self, name: str, ranks: tuple[int, ...], line: str = "") -> Waiter:
+        made = Waiter(f"weft-{name}-{self.rank}", self.processes(ranks, "cpu", line))
         self._waiters.append(made)
         return made
 
@@ -202,10 +206,10 @@ class C10dTransport(Transport):
 class Coalesced:
     """NCCL must see the sends and receives of one exchange as one, or they wait for each other; Gloo needs nothing."""
 
-    def __init__(self, transport: C10dTransport, ranks: tuple[int, ...], tensors: Sequence[Tensor]) -> None:
+    def __init__(self, transport: C10dTransport, ranks: tuple[int, ...], tensors: Sequence[Tensor], line: str) -> None:
         self._processes: Any = None
         if any(t.is_cuda for t in tensors):
-            self._processes = transport.processes(ranks, "cuda")
+            self._processes = transport.processes(ranks, "cuda", line)
 
     def __enter__(self) -> None:
         if self._processes is not None:
@@ -219,14 +223,14 @@ class Coalesced:
 
 
 class C10dGroup(Group):
-    def __init__(self, transport: C10dTransport, ranks: tuple[int, ...]) -> None:
+    def __init__(self, transport: C10dTransport, ranks: tuple[int, ...], line: str) -> None:
         self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
-        self._transport = transport
+        self._transport, self._line = transport, line
         self._calls = 0
         self._checking = checking()
 
     def _run(self, what: str, t: Tensor, method: str, *arguments: Any) -> None:
-        processes = self._transport.processes(self.ranks, t.device.type)
+        processes = self._transport.processes(self.ranks, t.device.type, self._line)
         try:
             work = getattr(processes, method)(*arguments)
         except RuntimeError as error:
@@ -287,7 +291,7 @@ class C10dGroup(Group):
             if out is not part:
                 out.copy_(part.reshape(out.shape))
         others = [(i, r) for i, r in enumerate(self.ranks) if i != self.index]
-        self._transport.exchange([(r, parts[i]) for i, r in others], [(r, outs[i]) for i, r in others])
+        self._transport.exchange([(r, parts[i]) for i, r in others], [(r, outs[i]) for i, r in others], self._line)
 
     def broadcast(self, t: Tensor, root: int) -> None:
         self._check("broadcast", self._root(root), tuple(t.shape), t.dtype)
@@ -312,7 +316,7 @@ class C10dGroup(Group):
             return
         self._calls += 1
         text = " ".join(map(str, (f"call {self._calls}:", *call)))
-        key = f"check/{','.join(map(str, self.ranks))}/{self._calls}/"
+        key = f"check/{','.join(map(str, self.ranks))}/{self._line}/{self._calls}/"
         transport = self._transport
         transport.put(key + str(self.index), text.encode())
         for i, rank in enumerate(self.ranks):

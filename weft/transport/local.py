@@ -24,8 +24,8 @@ class LocalWorld:
         self.size = size
         self.changed = threading.Condition()
         self.store: dict[str, bytes] = {}
-        self.mail: dict[tuple[int, int], deque[Tensor]] = {}
-        self.tables: dict[tuple[int, ...], _Table] = {}
+        self.mail: dict[tuple[int, int, str], deque[Tensor]] = {}
+        self.tables: dict[tuple[tuple[int, ...], str], _Table] = {}
         self.rings: dict[tuple[str, int, int, int], _Ring] = {}  # of which one end is open
         self.notes: list[str] = [""] * size
         self.failed: dict[int, str] = {}
@@ -64,22 +64,24 @@ class LocalTransport(Transport):
         super().__init__(rank, world.size, deadline)
         self.world = world
 
-    def _make_group(self, ranks: tuple[int, ...]) -> Group:
+    def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
         with self.world.changed:
-            table = self.world.tables.setdefault(ranks, _Table(len(ranks)))
+            table = self.world.tables.setdefault((ranks, line), _Table(len(ranks)))
         return LocalGroup(self, ranks, table)
 
-    def exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
+    def exchange(
+        self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = ""
+    ) -> None:
         mail, changed = self.world.mail, self.world.changed
         if sends:
             copies = [(self._peer(dst, "send to"), t.clone()) for dst, t in sends]
             with changed:
                 for dst, t in copies:
-                    mail.setdefault((self.rank, dst), deque()).append(t)
+                    mail.setdefault((self.rank, dst, line), deque()).append(t)
                 changed.notify_all()
         for src, t in receives:
             with changed:
-                box = mail.setdefault((self._peer(src, "receive from"), self.rank), deque())
+                box = mail.setdefault((self._peer(src, "receive from"), self.rank, line), deque())
             self.wait(lambda box=box: box, f"a tensor from rank {src}", (src,))
             got = box.popleft()
             if got.shape != t.shape or got.dtype != t.dtype:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import select
-from collections import deque
+from collections import defaultdict, deque
 from collections.abc import Sequence
 
 import torch
@@ -27,9 +27,9 @@ class ShmTransport(Transport):
         self._meeting = meeting
         self._board: Board | None = None
         self._kept: list[Segment] = []
-        self._outlets: dict[int, Outlet] = {}
-        self._inlets: dict[int, Inlet] = {}
-        self._to_myself: deque[Tensor] = deque()
+        self._outlets: dict[tuple[int, str], Outlet] = {}
+        self._inlets: dict[tuple[int, str], Inlet] = {}
+        self._to_myself: defaultdict[str, deque[Tensor]] = defaultdict(deque)
         self._yielder = select.poll()
         self._waits = 0
         # The secret keeps one run's memory apart from another's, also in `/proc/*/maps`.
@@ -53,25 +53,27 @@ class ShmTransport(Transport):
         if self._board is not None:
             self._board.look_around(())
 
-    def _make_group(self, ranks: tuple[int, ...]) -> Group:
-        key = "group/" + ",".join(map(str, ranks))
+    def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
+        key = "group/" + ",".join(map(str, ranks)) + f"/{line}" * bool(line)
         return ShmGroup(self, ranks, self._shared(key, bytes_needed(len(ranks))))
 
-    def exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
+    def exchange(
+        self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = ""
+    ) -> None:
         outgoing: dict[int, Outlet] = {}
         incoming: dict[int, Inlet] = {}
         for dst, t in sends:
             if self._peer(dst, "send to") == self.rank:
-                self._to_myself.append(t.clone())
+                self._to_myself[line].append(t.clone())
             else:
-                outgoing[dst] = outlet = self._outlets.get(dst) or self._outlet(dst)
+                outgoing[dst] = outlet = self._outlets.get((dst, line)) or self._outlet(dst, line)
                 outlet.put(t)
         back: list[tuple[Tensor, Tensor]] = []
         for src, t in receives:
             if self._peer(src, "receive from") == self.rank:
-                self._from_myself(t)
+                self._from_myself(t, self._to_myself[line])
                 continue
-            incoming[src] = inlet = self._inlets.get(src) or self._inlet(src)
+            incoming[src] = inlet = self._inlets.get((src, line)) or self._inlet(src, line)
             flat = t.view(-1) if t.is_contiguous() else torch.empty(t.numel(), dtype=t.dtype, device=t.device)
             if not t.is_contiguous():
                 back.append((t, flat))
@@ -91,30 +93,36 @@ class ShmTransport(Transport):
         for t, flat in back:
             t.copy_(flat.view(t.shape))
 
-    def _from_myself(self, t: Tensor) -> None:
-        if not self._to_myself:
+    def _from_myself(self, t: Tensor, mail: deque[Tensor]) -> None:
+        if not mail:
             raise RankError(f"rank {self.rank} receives from itself what it has not sent; send first")
-        t.copy_(self._to_myself.popleft().view(t.shape))
+        t.copy_(mail.popleft().view(t.shape))
 
-    def _outlet(self, dst: int) -> Outlet:
+    def _outlet(self, dst: int, line: str) -> Outlet:
+        if line:
+            segment = self._shared(f"link/{self.rank}/{dst}/{line}", link_bytes())
+            self._outlets[dst, line] = outlet = Outlet(segment, self.rank, dst)
+            return outlet
         segment = Segment.make(f"weft-link-{self.rank}-{dst}", link_bytes())
         self._kept.append(segment)
-        self._outlets[dst] = outlet = Outlet(segment, self.rank, dst)
+        self._outlets[dst, line] = outlet = Outlet(segment, self.rank, dst)
         assert self._board is not None
         self._board.offer(dst, int(segment.handle.split(b":")[1]))
         return outlet
 
-    def _inlet(self, src: int) -> Inlet:
+    def _inlet(self, src: int, line: str) -> Inlet:
         board = self._board
         assert board is not None
 
         def find() -> Segment | None:
+            if line:
+                return self._shared(f"link/{src}/{self.rank}/{line}", link_bytes())
             descriptor = board.offered(src)
             if descriptor is None:
                 return None
             return Segment.open(f"{board.pid(src)}:{descriptor}:{link_bytes()}".encode())
 
-        self._inlets[src] = inlet = Inlet(find, src, self.rank)
+        self._inlets[src, line] = inlet = Inlet(find, src, self.rank)
         return inlet
 
     def channel(self, key: str, src: int, dst: int, shape: Sequence[int], dtype: torch.dtype, copies: int) -> Channel:
