@@ -23,7 +23,7 @@ def test_memory_is_shared_both_ways():
 
 
 def test_what_is_no_torch_tensor_is_refused():
-    with pytest.raises(ArgumentError, match="flow.tensor"):
+    with pytest.raises(ArgumentError, match=r"flow\.tensor"):
         from_torch([1.0])  # type: ignore[arg-type]
 
 
