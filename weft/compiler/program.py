@@ -65,9 +65,9 @@ class Program:
     def bytes(self, v: Value) -> int:
         return math.prod(self.shape(v)) * v.dtype.itemsize
 
-    def stand_in(self, v: Value) -> torch.Tensor:
+    def stand_in(self, v: Value, device: torch.device) -> torch.Tensor:
         """A tensor of a value's form, for those who read no more."""
-        return torch.empty(self.shape(v), dtype=v.dtype.torch)
+        return torch.empty(self.shape(v), dtype=v.dtype.torch, device=device)
 
     def _roots(self) -> dict[Value, Value]:
         """For a value that only looks at another's memory: whose memory it is."""
@@ -238,7 +238,10 @@ class Writer:
         args, kernel, cut = self.local(n)
         if n in self.program.constant:
             held = [
-                self.program.stand_in(a) if n.op in FORM_ONLY and isinstance(a, Value) else self.known(a) for a in args
+                self.program.stand_in(a, self.arena.device)
+                if n.op in FORM_ONLY and isinstance(a, Value)
+                else self.known(a)
+                for a in args
             ]
             self.static[n.outputs[0]] = kernel(*held)
             return

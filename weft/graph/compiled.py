@@ -44,7 +44,7 @@ class Compiled:
             inputs = [_blob(t) for _, t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
         blobs, tensors = [], []
         for v, shape in self.forms:
-            data = torch.empty(shape, dtype=v.dtype.torch)
+            data = torch.empty(shape, dtype=v.dtype.torch, device=self.running.device)
             t = of_torch(data) if v.spec is None else of_shard(data, v.spec)
             tensors.append(t)
             blobs.append(_blob(t))

@@ -8,11 +8,13 @@ from typing import Any, Final
 
 import torch
 
+from weft.boxing.part import device_of
 from weft.compiler.layout import Packet
 from weft.compiler.lower import Lowered
 from weft.compiler.program import Program, Writer
 from weft.core import random
 from weft.core.rank import current
+from weft.graph.feed import Feed, Reader, follow
 from weft.job.value import Node, Value
 from weft.runtime.actor import Turn
 from weft.runtime.executor import Executor, Ticket
@@ -46,6 +48,7 @@ class Running:
 
     def __init__(self, lowered: Lowered, inputs: list[Value], numbers: list[Value]) -> None:
         self.lowered, self.inputs, self.numbers = lowered, inputs, numbers
+        self.device = _device(lowered)
         self.rank, self.transport, self.vm = current(), transport_of(), vm_of()
         self.line = Line(self.transport, lowered.plan.name)  # eager calls go on while launches are in flight
         self.waiting: collections.deque[Launch] = collections.deque()  # launched, not yet taken in by the source
@@ -60,7 +63,9 @@ class Running:
         self.texts: dict[int, str] = {}
         self.chains: list[dict[Any, Callable[[], None]]] = []
         self._registers()
-        acts = {t: self._chain(t, p) for t, p in lowered.programs.items()} | self._ends()
+        self.feeds: list[Feed] = []
+        self.launches = 0
+        acts = {t: self._chain(t, p) for t, p in lowered.programs.items()} | self._ends() | self._readers()
         self.executor = Executor(lowered.plan, acts, self.channels, deadline=self.transport.deadline, watch=self._watch)
         traced = self.rank.resources.get(TRACED)
         if traced is not None:
@@ -77,14 +82,16 @@ class Running:
                 self.channels[r.id] = channel
                 self.memory[r.id] = [channel.buffer(i) for i in range(r.copies)]
             else:
-                self.memory[r.id] = [torch.zeros(r.bytes, dtype=torch.uint8) for _ in range(r.copies)]
+                self.memory[r.id] = [
+                    torch.zeros(r.bytes, dtype=torch.uint8, device=self.device) for _ in range(r.copies)
+                ]
 
     # ---- acts ------------------------------------------------------------------------------------------
 
     def _chain(self, task_id: int, program: Program) -> Callable[[Turn], None]:
         """One act of a chain: the function bound to the copies that are its turn, made when they first are."""
         task = self.lowered.plan.task(task_id)
-        arena = torch.empty(program.memory.total, dtype=torch.uint8)
+        arena = torch.empty(program.memory.total, dtype=torch.uint8, device=self.device)
         functions: dict[Any, Callable[[], None]] = {}
         self.chains.append(functions)
         acts = task.acts
@@ -154,6 +161,22 @@ class Running:
 
         return {lowered.source: source, lowered.sink: sink}
 
+    def _readers(self) -> dict[int, Callable[[Turn], None]]:
+        """The acts of loaders, and what launches ask of them here: all ranks in the same order."""
+        acts: dict[int, Callable[[Turn], None]] = {}
+        job, mine = self.lowered.job, {name: (t, p) for t, (name, p) in self.lowered.loaders.items()}
+        for name, values in [(n.args[0], n.outputs) for n in job.nodes if n.op == "source"]:
+            told, followers = follow(name, job.loaders[name], job.name, self.rank.index, self.transport)
+            self.feeds += followers
+            if name in mine:
+                task, packet = mine[name]
+                views = [[packet.view(m, v) if v in packet.entries else None for v in values]
+                         for m in self.memory[packet.id]]  # fmt: skip
+                reader = Reader(job.loaders[name], values, views, told)
+                self.feeds.append(reader)
+                acts[task] = reader.act
+        return acts
+
     def _reader(self, node: Node, packet: Packet | None, port: int) -> Callable[[Turn], torch.Tensor]:
         """Where the sink finds an output: in a register, or in a variable."""
         v = node.args[0]
@@ -190,6 +213,9 @@ class Running:
 
         Several may be in flight. Whoever waits for one of its results drives the actors meanwhile.
         """
+        for feed in self.feeds:
+            feed.take(self.launches, self.executor.until)
+        self.launches += 1
         if self._moved():
             self._rebind()
         launch = Launch(inputs, numbers, outputs, random.of(self.rank).next_draw())
@@ -234,7 +260,20 @@ class Running:
             functions.clear()
 
     def close(self) -> None:
+        for feed in self.feeds:
+            feed.close()
         self.executor.close()
+
+
+def _device(lowered: Lowered) -> torch.device:
+    """Where this rank's registers lie: with its part of the values."""
+    for n in lowered.job.nodes:
+        for v in n.outputs:
+            if v.spec is None and n.op != "host":
+                return v.device.torch
+            if v.spec is not None and lowered.plan.rank in v.spec.placement:
+                return device_of(v.spec.placement).torch
+    return torch.device("cpu")
 
 
 def _blob(t: Tensor) -> Blob:
