@@ -37,7 +37,7 @@ def assign(job: Job) -> dict[Node, tuple[Key, ...]]:
     home: dict[Value, Key | None] = {}  # the chain that makes a value; None: it is there before any chain runs
     memory: set[Value] = set()  # variables and views of them
     for node in job.nodes:
-        if node.op in ("variable", "input", "host"):
+        if node.op in ("variable", "input", "host", "source"):
             for v in node.outputs:
                 home[v] = None
                 if node.op == "variable":

@@ -55,6 +55,10 @@ class GraphError(WeftError, RuntimeError):
     """A graph was called with something else than what it was compiled for, or can't run."""
 
 
+class EndOfData(WeftError, EOFError):
+    """A loader has no further batch."""
+
+
 class RankError(WeftError, RuntimeError):
     """Another rank raised, died or diverged."""
 

@@ -16,11 +16,13 @@ from torch.utils.data import (
     get_worker_info,
 )
 
+from weft.data.graph_loader import GraphLoader
 from weft.data.loader import DataLoader, default_collate
 from weft.data.sampling import DistributedSampler, TensorDataset, random_split
 
 __all__ = [
-    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "IterableDataset",
-    "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset", "SubsetRandomSampler", "TensorDataset",
-    "WeightedRandomSampler", "default_collate", "get_worker_info", "random_split",
+    "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "GraphLoader",
+    "IterableDataset", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
+    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "default_collate", "get_worker_info",
+    "random_split",
 ]  # fmt: skip

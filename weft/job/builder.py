@@ -104,6 +104,14 @@ class Builder:
         value = self.add("input", (), [form], name=name)[0]
         return of_value(value, value.spec)
 
+    def source(self, loader: Any, batch: Sequence[Tensor]) -> list[Tensor]:
+        """A batch that each launch takes from a loader; `batch` tells its form."""
+        name = f"loader{len(self.job.loaders)}"
+        self.job.loaders[name] = loader
+        forms = [(tuple(t.shape), t.dtype, t.spec, _device(t)) for t in batch]
+        symbols = [of_value(v, v.spec) for v in self.add("source", (name,), forms, name=name)]
+        return [self.unpack(t) for t in symbols] if self.job.micro_batches > 1 else symbols
+
     def unpack(self, t: Tensor) -> Tensor:
         """The micro-batches of an input: slices of each rank's own part along the first dimension."""
         v, k = t.value, self.job.micro_batches

@@ -7,7 +7,7 @@ from typing import Any
 from weft.core.errors import CompileError
 from weft.job.value import Node, Value
 
-SPECIAL = ("input", "variable", "output", "unpack", "accumulate", "pack", "boxing", "to_global", "host")
+SPECIAL = ("input", "variable", "output", "unpack", "accumulate", "pack", "boxing", "to_global", "host", "source")
 
 
 class Job:
@@ -18,6 +18,7 @@ class Job:
         self.nodes: list[Node] = []
         self.variables: dict[Value, Any] = {}  # to the tensors whose memory they are
         self.producer: dict[Value, Node] = {}
+        self.loaders: dict[str, Any] = {}  # by the name that source nodes give
         self.micro_batches = 1
 
     def append(self, node: Node) -> None:

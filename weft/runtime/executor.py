@@ -164,6 +164,11 @@ class Executor:
                 return
         self._wait_on(lambda: self.finished >= until, until, self.deadline if deadline is None else deadline)
 
+    def until(self, over: Callable[[], bool]) -> None:
+        """Drive the actors until something has come about that they, or others, bring about."""
+        if not over():
+            self._wait_on(over, FOREVER, self.deadline)
+
     def _wait_on(self, over: Callable[[], bool], until: int, deadline: float) -> None:
         """The slow part of waiting: drive when nobody else does, look at the channels, sleep, watch the clock."""
         if self._driver == threading.get_ident():

@@ -1,0 +1,127 @@
+"""Loaders at work in a graph: each reads ahead as an actor, and tells callers which launches have a batch."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Sequence
+from typing import Protocol
+
+import torch
+
+from weft.core.errors import EndOfData, ShapeError
+from weft.data.graph_loader import GraphLoader, tensors_of
+from weft.job.value import Value
+from weft.runtime.actor import Turn
+from weft.transport import Channel, Transport
+
+DATA, END = 1, 0  # what a rank that reads a loader tells the others about a launch
+AHEAD = 4  # launches that it may tell them of before they ask
+
+Until = Callable[[Callable[[], bool]], None]  # drives the graph's actors meanwhile
+
+
+class Feed(Protocol):
+    """What a launch asks before it begins."""
+
+    def take(self, launch: int, until: Until) -> None:
+        """Return when the launch has its batch; raise what came in its place."""
+
+    def close(self) -> None: ...
+
+
+class Reader:
+    """A loader that this rank reads. `views` are its register's copies, each as one tensor per value, or None where
+    nobody reads it."""
+
+    def __init__(
+        self, loader: GraphLoader, values: Sequence[Value], views: list[list[torch.Tensor | None]], told: list[Channel]
+    ) -> None:
+        self._loader, self._values, self._views, self._told = loader, values, views, told
+        self._read = 0
+        self._over: BaseException | None = None
+        self._again = threading.Event()
+        self._closing = self._raised = False
+        self._said = 0
+
+    def act(self, turn: Turn) -> None:
+        """Fill a copy of the register. Where there is no batch the thread stays here until a caller wants another."""
+        while not self._closing:
+            try:
+                self._fill(self._views[turn.produced[0]], tensors_of(self._loader.next()))
+            except Exception as error:
+                self._over = error
+                self._again.wait()
+                self._again.clear()
+            else:
+                self._read += 1
+                return
+
+    def _fill(self, views: list[torch.Tensor | None], batch: list[torch.Tensor]) -> None:
+        if len(batch) != len(views):
+            raise ShapeError(f"the loader's batches hold {len(views)} tensors, and this one {len(batch)}")
+        for v, view, t in zip(self._values, views, batch, strict=True):
+            if view is None:
+                continue
+            t = self._loader.part(t, v.spec)
+            if t.shape != view.shape or t.dtype != view.dtype:
+                raise ShapeError(
+                    f"batch {self._loader.batches} of the loader holds {t.dtype}{list(t.shape)} where the first had "
+                    f"{view.dtype}{list(view.shape)}: a graph's inputs keep their form. If it is a last, smaller "
+                    "batch, drop it: DataLoader(..., drop_last=True)"
+                )
+            view.copy_(t)
+
+    def take(self, launch: int, until: Until) -> None:
+        if self._raised:  # the caller knows, and goes on: with the next pass over the data
+            self._raised, self._over = False, None
+            self._again.set()
+        until(lambda: self._read > launch or self._over is not None)
+        has = self._read > launch
+        for channel in self._told:
+            until(lambda c=channel: self._said - c.acknowledged() < AHEAD)
+            channel.buffer(self._said % AHEAD)[0] = DATA if has else END
+            channel.post()
+        self._said += 1
+        if not has:
+            assert self._over is not None
+            self._raised = True
+            raise self._over
+
+    def close(self) -> None:
+        self._closing = True
+        self._again.set()
+
+
+class Follower:
+    """A loader that only other ranks read: one of them tells which launches have a batch, so that all end alike."""
+
+    def __init__(self, name: str, source: int, channel: Channel) -> None:
+        self._name, self._source, self._channel = name, source, channel
+        self._heard = 0
+
+    def take(self, launch: int, until: Until) -> None:
+        until(lambda: self._channel.arrived() > self._heard)
+        word = int(self._channel.buffer(self._heard % AHEAD)[0])
+        self._heard += 1
+        self._channel.acknowledge()
+        if word == END:
+            raise EndOfData(f"{self._name}, which rank {self._source} reads, has no further batch")
+
+    def close(self) -> None: ...
+
+
+def follow(
+    name: str, loader: GraphLoader, plan: str, rank: int, transport: Transport
+) -> tuple[list[Channel], list[Feed]]:
+    """The channels on which this rank tells others about a loader, or the follower that listens to them."""
+    if loader.placement is None:
+        return [], []
+    first = loader.placement.members[0]
+
+    def channel(dst: int) -> Channel:
+        return transport.channel(f"{plan}/{name}", first, dst, (1,), torch.uint8, AHEAD)
+
+    others = [r for r in range(transport.world_size) if r not in loader.placement]
+    if rank == first:
+        return [channel(r) for r in others], []
+    return [], [Follower(name, first, channel(rank))] if rank in others else []
