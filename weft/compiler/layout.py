@@ -31,6 +31,7 @@ class Packet:
     dst: int
     copies: int = 1
     full: int = 0
+    at: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # for an order: the acts of its two ends that it orders
     entries: dict[Value, Shape] = field(default_factory=dict)  # with the local shape, or the piece's
     plan: MemoryPlan = NOTHING
 

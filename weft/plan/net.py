@@ -40,16 +40,16 @@ class Net:
 
     def wire(
         self, producer: str, *consumers: str, name: str = "", copies: int = 1, full: int = 0,
-        over: tuple[int, int] = (1, 1),
+        over: tuple[int, int] = (1, 1), at: tuple[tuple[int, ...], tuple[int, ...]] = ((), ()),
     ) -> Net:  # fmt: skip
-        """A register from one node to others; `over` are the periods of its two ends."""
+        """A register from one node to others; `over` are the two ends' periods, `at` the acts they take part in."""
         name = name or f"{producer}_{consumers[0] if consumers else ''}"
         id = len(self._registers)
         to = tuple(self._tasks[c].id for c in consumers)
         self._registers[name] = Register(id, name, self._tasks[producer].id, to, copies, full=full)
-        self._writes.setdefault(producer, []).append(Port(id, over[0]))
+        self._writes.setdefault(producer, []).append(Port(id, over[0], at[0]))
         for c in consumers:
-            self._reads.setdefault(c, []).append(Port(id, over[1]))
+            self._reads.setdefault(c, []).append(Port(id, over[1], at[1]))
         return self
 
     def id(self, node: str) -> int:

@@ -19,6 +19,7 @@ from __future__ import annotations
 
 import json
 import re
+from bisect import bisect_left
 from math import prod
 from typing import Final, Literal, get_args
 
@@ -33,10 +34,38 @@ Policy = Literal["caller", "worker"]
 
 
 class Port(msgspec.Struct, frozen=True):
-    """A task's end of a register. Consumed: held for `period` acts, then acknowledged. Produced: written over them."""
+    """A task's end of a register. Consumed: held for `period` acts, then acknowledged. Produced: written over them.
+
+    With `at`, it takes part in these acts of a launch only: how an order that alternates unevenly is told.
+    """
 
     register: int
     period: int = 1
+    at: tuple[int, ...] = ()
+
+    def items(self, acts: int) -> int:
+        """How often per launch of so many acts the register changes hands here."""
+        return len(self.at) or acts // self.period
+
+    def first(self, item: int) -> int:
+        """The act of a launch that begins with an item."""
+        return self.at[item] if self.at else item * self.period
+
+    def last(self, item: int) -> int:
+        """The act of a launch that is done with an item."""
+        return self.at[item] if self.at else (item + 1) * self.period - 1
+
+    def item(self, act: int, acts: int) -> int:
+        """The number of the item that an act works on, or would next; both counted over all launches."""
+        if self.at:
+            return act // acts * len(self.at) + bisect_left(self.at, act % acts)
+        return act // self.period
+
+    def begins(self, act: int, acts: int) -> bool:
+        return act % acts in self.at if self.at else act % self.period == 0
+
+    def ends(self, act: int, acts: int) -> bool:
+        return act % acts in self.at if self.at else (act + 1) % self.period == 0
 
 
 class Register(msgspec.Struct, frozen=True):
@@ -145,7 +174,8 @@ def _show_register(r: Register, tasks: dict[int, str]) -> str:
 def _show_task(t: Task, registers: dict[int, str]) -> list[str]:
     def at(port: Port) -> str:
         name = _quote(registers[port.register]) if port.register in registers else ""
-        return f"{name}%{port.register}" + (f" over {port.period}" if port.period != 1 else "")
+        acts = f" at {' '.join(map(str, port.at))}" if port.at else ""
+        return f"{name}%{port.register}" + (f" over {port.period}" if port.period != 1 else "") + acts
 
     head = f"{t.kind} {_quote(t.name)}@{decode(t.id)}"
     lines = [head + (f", {t.acts} acts" if t.acts != 1 else "") + (", ahead" if t.ahead else "")]
@@ -166,7 +196,7 @@ _REGISTER: Final = re.compile(
 )
 _TASK: Final = re.compile(rf"({'|'.join(get_args(Kind))}) ({_NAME})({_ADDRESS})(?:, (\d+) acts)?(, ahead)?")
 _REFERENCE: Final = re.compile(rf"({_NAME})?({_ADDRESS})(?:, |$)")
-_PORT: Final = re.compile(rf"({_NAME})?%(\d+)(?: over (\d+))?(?:, |$)")
+_PORT: Final = re.compile(rf"({_NAME})?%(\d+)(?: over (\d+))?(?: at (\d+(?: \d+)*))?(?:, |$)")
 
 
 def parse(text: str) -> Plan:
@@ -184,7 +214,7 @@ def parse(text: str) -> Plan:
     def ports(number: int, line: str) -> tuple[Port, ...]:
         found = _split(_PORT, number, line)
         mentioned.extend((number, _unquote(m[1]), ~int(m[2])) for m in found if m[1])
-        return tuple(Port(int(m[2]), int(m[3] or 1)) for m in found)
+        return tuple(Port(int(m[2]), int(m[3] or 1), tuple(map(int, (m[4] or "").split()))) for m in found)
 
     for number, line in enumerate(lines[1:], 2):
         if not line:

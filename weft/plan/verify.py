@@ -58,19 +58,16 @@ def precedences(tasks: dict[int, Task], registers: dict[int, Register]) -> Itera
             r = registers[port.register]
             if (producer := tasks.get(r.producer)) is None:
                 continue
-            period = _port(producer.produces, r).period
-            for k in range(0, t.acts, port.period):
-                written = (k // port.period - r.full + 1) * period - 1
-                if written >= 0:
-                    yield Precedence(Act(producer.id, written), Act(t.id, k), r, False)
+            theirs = _port(producer.produces, r)
+            for item in range(r.full, port.items(t.acts)):
+                yield Precedence(Act(producer.id, theirs.last(item - r.full)), Act(t.id, port.first(item)), r, False)
         for port in t.produces:
             r = registers[port.register]
+            ahead = r.copies - r.full
             for consumer in (tasks[c] for c in r.consumers if c in tasks):
-                period = _port(consumer.consumes, r).period
-                for k in range(0, t.acts, port.period):
-                    released = (k // port.period + r.full - r.copies + 1) * period - 1
-                    if released >= 0:
-                        yield Precedence(Act(consumer.id, released), Act(t.id, k), r, True)
+                theirs = _port(consumer.consumes, r)
+                for item in range(ahead, port.items(t.acts)):
+                    yield Precedence(Act(consumer.id, theirs.last(item - ahead)), Act(t.id, port.first(item)), r, True)
 
 
 def _name(tasks: dict[int, Task], id: int) -> str:
@@ -172,11 +169,14 @@ def _check_rates(tasks: dict[int, Task], registers: dict[int, Register]) -> None
         for t, verb in ends:
             if t is None:
                 continue
-            period = _port(t.produces if verb == "writes" else t.consumes, r).period
-            said = f"{t.name} acts {t.acts} times a launch and {verb} {r.name} over {period} acts"
-            if t.acts % period:
+            port = _port(t.produces if verb == "writes" else t.consumes, r)
+            over = f"at acts {port.at}" if port.at else f"over {port.period} acts"
+            said = f"{t.name} acts {t.acts} times a launch and {verb} {r.name} {over}"
+            if port.at and (port.period > 1 or list(port.at) != sorted(set(port.at)) or port.at[-1] >= t.acts):
+                raise CompileError(f"{said}: they must rise, be acts of a launch, and have no period")
+            if t.acts % port.period:
                 raise CompileError(f"{said}: the acts must be a multiple of the period")
-            items[said] = (t.acts // period, t.name)
+            items[said] = (port.items(t.acts), t.name)
         if len({n for n, _ in items.values()}) > 1:
             counts = "; ".join(f"{said}: {n} a launch" for said, (n, _) in items.items())
             raise CompileError(f"as much must be read as is written, or it piles up from launch to launch. {counts}")

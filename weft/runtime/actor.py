@@ -62,10 +62,10 @@ class Turn:
 class Input:
     """A port that is read: how many copies are readable and not yet taken."""
 
-    __slots__ = ("register", "period", "readable", "unread", "ended", "slots", "acknowledge")
+    __slots__ = ("port", "register", "readable", "unread", "ended", "slots", "acknowledge")
 
     def __init__(self, port: Port, register: Register) -> None:
-        self.register, self.period = register, port.period
+        self.port, self.register = port, register
         self.readable, self.ended = register.full, False
         self.unread = 0  # copies that were sent back while draining
         self.slots = register.copies
@@ -75,10 +75,10 @@ class Input:
 class Output:
     """A port that is written: per copy, how many consumers have not let go of it."""
 
-    __slots__ = ("register", "period", "reading", "out", "slots", "announce")
+    __slots__ = ("port", "register", "reading", "out", "slots", "announce")
 
     def __init__(self, port: Port, register: Register) -> None:
-        self.register, self.period = register, port.period
+        self.port, self.register = port, register
         self.slots = register.copies
         self.reading = [len(register.consumers) * (s < register.full) for s in range(register.copies)]
         self.out = sum(self.reading)
@@ -105,7 +105,8 @@ class Actor:
         self._in = {p.register.id: p for p in self._inputs}
         self._out = {p.register.id: p for p in self._outputs}
         self._turns: dict[int, Turn] = {}
-        self._cycle = lcm(1, *(p.period * p.slots for p in (*self._inputs, *self._outputs)))
+        ports = (*self._inputs, *self._outputs)
+        self._cycle = lcm(1, *((task.acts if p.port.at else p.port.period) * p.slots for p in ports))
         self.turn = self._turn(0)
         self.blocked = self._missing()
 
@@ -174,15 +175,16 @@ class Actor:
 
     def _turn(self, key: int) -> Turn:
         """What act number `key` works on; it comes again every `_cycle` acts, so everything is decided once."""
-        ins, outs = self._inputs, self._outputs
-        consumed = tuple(key // p.period % p.slots for p in ins)
-        produced = tuple((key // p.period + p.register.full) % p.slots for p in outs)
-        turn = Turn(consumed, tuple(key % p.period for p in ins), produced, tuple(key % p.period for p in outs))
-        turn.takes = tuple(p for p in ins if key % p.period == 0)
-        turn.claims = tuple((p, s) for p, s in zip(outs, produced, strict=True) if key % p.period == 0)
-        turn.sends = tuple((p, s) for p, s in zip(outs, produced, strict=True) if (key + 1) % p.period == 0)
+        ins, outs, acts = self._inputs, self._outputs, self.task.acts
+        consumed = tuple(p.port.item(key, acts) % p.slots for p in ins)
+        produced = tuple((p.port.item(key, acts) + p.register.full) % p.slots for p in outs)
+        turn = Turn(consumed, tuple(key % p.port.period for p in ins), produced,
+                    tuple(key % p.port.period for p in outs))  # fmt: skip
+        turn.takes = tuple(p for p in ins if p.port.begins(key, acts))
+        turn.claims = tuple((p, s) for p, s in zip(outs, produced, strict=True) if p.port.begins(key, acts))
+        turn.sends = tuple((p, s) for p, s in zip(outs, produced, strict=True) if p.port.ends(key, acts))
         said = [m for p, s in turn.sends for m in p.announce[s]]
-        said += [p.acknowledge[s] for p, s in zip(ins, consumed, strict=True) if (key + 1) % p.period == 0]
+        said += [p.acknowledge[s] for p, s in zip(ins, consumed, strict=True) if p.port.ends(key, acts)]
         turn.messages = tuple(said)
         self._turns[key] = turn
         return turn
@@ -223,15 +225,15 @@ class Actor:
         self.state, self.blocked = DRAINING, _NEVER
         said = [Message(END, c, o.register.id, 0) for o in self._outputs for c in o.register.consumers]
         for p in self._inputs:
-            if self.acts % p.period:  # held since an act of a period that never completes
-                said.append(p.acknowledge[self.acts // p.period % p.slots])
+            if self.acts % p.port.period:  # held since an act of a period that never completes
+                said.append(p.acknowledge[self.acts // p.port.period % p.slots])
             said += self._send_back(p)
         self._settle()
         return said
 
     def _send_back(self, port: Input) -> Sequence[Message]:
         """Acknowledge, unread, what is readable."""
-        first = -(-self.acts // port.period) + port.unread
+        first = port.port.item(self.acts + port.port.period - 1, self.task.acts) + port.unread
         said = [port.acknowledge[(first + i) % port.slots] for i in range(port.readable)]
         port.unread += port.readable
         port.readable = 0

@@ -144,8 +144,8 @@ class Bus:
                 raise GraphError(f"register {r.name} crosses ranks and has no channel; give channels[{r.id}]")
             if rank_of(r.producer) == plan.rank:
                 task = plan.task(r.producer)
-                period = next(p.period for p in task.produces if p.register == r.id)
-                self.outgoing[r.id] = Outgoing(r, channel, task.acts // period)
+                port = next(p for p in task.produces if p.register == r.id)
+                self.outgoing[r.id] = Outgoing(r, channel, port.items(task.acts))
             else:
                 self.incoming[r.id] = Incoming(r, channel)
         self.remote = bool(self.outgoing or self.incoming)

@@ -153,24 +153,28 @@ class _Laws:
 
     def __init__(self, tasks: Mapping[int, Task], registers: Mapping[int, Register]) -> None:
         self.tasks, self.registers = tasks, registers
-        self.writes = {p.register: p.period for t in tasks.values() for p in t.produces}
-        self.reads = {(p.register, t.id): p.period for t in tasks.values() for p in t.consumes}
+        self.writes = {p.register: p for t in tasks.values() for p in t.produces}
+        self.reads = {(p.register, t.id): p for t in tasks.values() for p in t.consumes}
 
     def check(self, actors: Mapping[int, Actor], task: Task, turn: Turn) -> None:
         for port, slot in zip(task.consumes, turn.consumed, strict=True):
+            if port.at and not port.begins(turn.act, task.acts):
+                continue
             r = self.registers[port.register]
-            item = turn.act // port.period
-            written = r.full + actors[r.producer].acts // self.writes[r.id]
+            item = port.item(turn.act, task.acts)
+            written = r.full + self.writes[r.id].item(actors[r.producer].acts, self.tasks[r.producer].acts)
             assert item < written, f"{task.name} reads item {item} of {r.name} before it is written"
             assert slot == item % r.copies, f"{task.name} reads copy {slot} of {r.name}, item {item} is elsewhere"
         for port, slot in zip(task.produces, turn.produced, strict=True):
+            if port.at and not port.begins(turn.act, task.acts):
+                continue
             r = self.registers[port.register]
-            item = r.full + turn.act // port.period
+            item = r.full + port.item(turn.act, task.acts)
             assert slot == item % r.copies, f"{task.name} writes copy {slot} of {r.name}, item {item} goes elsewhere"
             for c in r.consumers:
                 if actors[c].state in (DRAINING, DONE):  # it reads no more, and sends back what it is told
                     continue
-                released = actors[c].acts // self.reads[r.id, c]
+                released = self.reads[r.id, c].item(actors[c].acts, self.tasks[c].acts)
                 assert item - r.copies < released, (
                     f"{task.name} writes item {item} of {r.name} over item {item - r.copies}, "
                     f"which {self.tasks[c].name} may still read"

@@ -1,0 +1,80 @@
+"""How chains hang together, seen from above all ranks, and the order in which those with collectives take turns."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+
+from weft.compiler.chains import Key
+from weft.core.placement import Placement
+from weft.job.value import Node, Value
+from weft.ops import OPS
+from weft.plan import ids, order
+from weft.plan.plan import Port, Register, Task
+from weft.plan.verify import Act
+
+
+class Turns:
+    """What every rank works out alike from the chains; its cost doesn't depend on how many ranks there are.
+
+    data       pairs of chains of which one makes what the other reads
+    loops      pairs of which one writes variables that the other reads, on ranks that they share
+    talking    chains with collectives inside
+    """
+
+    def __init__(self, homes: dict[Node, tuple[Key, ...]], keys: list[Key], variables: set[Value]) -> None:
+        self.keys = keys
+        self.data = dict.fromkeys(_data(homes))
+        self.talking = {ks[0] for n, ks in homes.items() if len(ks) == 1 and _talks(n)}
+        readers = {ks[0]: None for n, ks in homes.items() if any(v in variables for v in n.operands())}
+        writers = {ks[0]: None for n, ks in homes.items() if n.op in OPS and OPS[n.op].writes}
+        self.loops = [(w, k) for w in writers for k in readers if w != k and _meet(w.placement, k.placement)]
+
+    def acts(self, micro: int, copies: Callable[[Key, Key], int], period: Callable[[Key, Key], int]) -> list[Act]:
+        """One launch of all chains, in the order in which those that talk act on every rank. Tasks are places."""
+        place = {k: i for i, k in enumerate(self.keys)}
+        task = {k: ids.encode(0, "cpu", 0, 0, i) for k, i in place.items()}
+        reads: dict[Key, list[Port]] = {k: [] for k in self.keys}
+        writes: dict[Key, list[Port]] = {k: [] for k in self.keys}
+        registers: dict[int, Register] = {}
+        wires = [(a, b, copies(a, b), 0) for a, b in self.data] + [(a, b, 1, 1) for a, b in self.loops]
+        for n, (a, b, count, full) in enumerate(wires):
+            registers[n] = Register(n, str(n), task[a], (task[b],), count, full=full)
+            writes[a].append(Port(n, period(a, b)))
+            reads[b].append(Port(n, period(b, a)))
+        tasks = {
+            task[k]: Task(task[k], str(place[k]), "compute", tuple(reads[k]), tuple(writes[k]), micro if k.micro else 1)
+            for k in self.keys
+        }
+        lanes = self._lanes()
+        back = {t: place[k] for k, t in task.items()}
+        found = order.imagined(tasks, registers, lambda t: lanes[self.keys[back[t.id]]])
+        return [Act(back[a.task], a.number) for a in found]
+
+    def _lanes(self) -> dict[Key, int]:
+        """Chains whose placements share a rank can't act at once, nor those that are tied by a third one."""
+        lanes: dict[Key, int] = {}
+        for n, k in enumerate(self.keys):
+            near = {lanes[other] for other in lanes if _meet(k.placement, other.placement)}
+            lanes = {other: n if lane in near else lane for other, lane in lanes.items()}
+            lanes[k] = n
+        return lanes
+
+
+def _data(homes: dict[Node, tuple[Key, ...]]) -> Iterator[tuple[Key, Key]]:
+    made = {v: ks[-1] for n, ks in homes.items() for v in n.outputs}
+    for n, ks in homes.items():
+        yield from [(made[v], ks[0]) for v in n.operands() if v in made and made[v] != ks[0]]
+        if len(ks) == 2:
+            yield ks[0], ks[1]
+
+
+def _talks(node: Node) -> bool:
+    """Whether a node calls other ranks while it runs."""
+    if node.op != "boxing":
+        return False
+    route = node.extra["route"] if "route" in node.extra else node.extra["routes"][0]
+    return any(not step.local for step in route.steps)
+
+
+def _meet(a: Placement | None, b: Placement | None) -> bool:
+    return a is b or a is None or b is None or not set(a.members).isdisjoint(b.members)
