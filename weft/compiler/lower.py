@@ -14,15 +14,17 @@ from weft.compiler.chains import Key
 from weft.compiler.layout import Crossing, Packet, local_shape, sliced
 from weft.compiler.options import Options
 from weft.compiler.program import Program
+from weft.compiler.turns import Turns
 from weft.core.errors import CompileError
 from weft.job.job import Job
 from weft.job.text import show
 from weft.job.value import Node, Value
-from weft.ops import OPS
-from weft.plan import ids
+from weft.plan import ids, order
 from weft.plan.plan import Plan, Port, Register, Stream, Task
 
 SOURCE, SINK = "source", "sink"
+KINDS = 3
+DATA, LOOP, TURN = range(KINDS)  # what a register is for: values, the way to the next launch, one order of collectives
 
 
 @dataclass
@@ -38,6 +40,7 @@ class Lowered:
     source: int = 0
     sink: int = 0
     unpacked: dict[Value, Value] = field(default_factory=dict)  # a micro-batch's value to the input it is a part of
+    loaders: dict[int, tuple[str, Packet]] = field(default_factory=dict)  # by task id: its name, what it fills
 
 
 def lower(job: Job, rank: int, world_size: int, options: Options) -> Lowered:
@@ -53,26 +56,36 @@ class _Lowering:
         self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, str(k.placement)))
         self.index = {k: i for i, k in enumerate(self.keys)}
         self.mine = [k for k in self.keys if k.placement is None or rank in k.placement]
+        self.memory = self._variables()
+        self.turns = Turns(self.homes, self.keys, self.memory)
         self.packets: dict[int, Packet] = {}
+        self.readers: dict[int, set[Key | str]] = {}  # of the packets that several may read: those of sources
+        self.ends = [SOURCE, SINK, *job.loaders]
         self.device = "cpu"
 
     # ---- names and numbers -----------------------------------------------------------------------------
 
     def place(self, end: Key | str) -> int:
-        return self.index[end] if isinstance(end, Key) else len(self.keys) + (end == SINK)
+        return self.index[end] if isinstance(end, Key) else len(self.keys) + self.ends.index(end)
 
     def task_id(self, end: Key | str, rank: int) -> int:
-        return ids.encode(rank, self.device, 0, 0, self.place(end) + 1)
+        stream = 0 if isinstance(end, Key) else max(0, self.ends.index(end) - 1)  # a loader has its own thread
+        return ids.encode(rank, self.device, 0, stream, self.place(end) + 1)
 
-    def packet(self, source: Key | str, target: Key | str, src: int, dst: int, copies: int, full: int = 0) -> Packet:
-        n = len(self.keys) + 2
-        number = (self.place(source) * n + self.place(target)) * 2 + bool(full)
-        number = (number * self.world_size + src) * self.world_size + dst
+    def packet(
+        self, source: Key | str, target: Key | str, src: int, dst: int, copies: int, full: int = 0, kind: int = DATA
+    ) -> Packet:  # fmt: skip
+        number = self.number(source, target, src, dst, kind)
         known = self.packets.get(number)
         if known is None:
             name = f"{self.title(source)}-{self.title(target)}" + (f".{src}-{dst}" if src != dst else "")
+            name += ("", ".next", ".turn")[kind]
             known = self.packets[number] = Packet(number, name, source, target, src, dst, copies, full)
         return known
+
+    def number(self, source: Key | str, target: Key | str, src: int, dst: int, kind: int) -> int:
+        number = (self.place(source) * (len(self.keys) + len(self.ends)) + self.place(target)) * KINDS + kind
+        return (number * self.world_size + src) * self.world_size + dst
 
     def title(self, end: Key | str) -> str:
         if isinstance(end, str):
@@ -95,11 +108,12 @@ class _Lowering:
     def go(self) -> Lowered:
         job, rank = self.job, self.rank
         lowered = Lowered(Plan(job.name, rank, self.world_size), job)
-        memory = self._variables()
+        memory = self.memory
         made: dict[Value, Key] = {}
         for node, keys in self.homes.items():
             made.update(dict.fromkeys(node.outputs, keys[-1]))
         given = {n.outputs[0]: n.outputs[0] for n in job.nodes if n.op in ("input", "host")}
+        given |= {v: v for n in job.nodes if n.op == "source" for v in n.outputs}
         given |= {n.outputs[0]: n.args[0] for n in job.nodes if n.op == "unpack"}
         lowered.unpacked = {n.outputs[0]: n.args[0] for n in job.nodes if n.op == "unpack"}
         members: dict[Key, list[Node]] = {k: [] for k in self.mine}
@@ -115,8 +129,12 @@ class _Lowering:
         self.crossings: dict[Key, dict[Node, Crossing]] = {k: {} for k in self.mine}
         self.arrivals: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
         self.departures: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
-        readers: set[Key] = set()
-        inputs = Packet(self._inputs_id(), "inputs", SOURCE, SINK, rank, rank, 2)
+        feeds = {
+            end: Packet(self.number(end, SINK, rank, rank, LOOP), name, end, SINK, rank, rank, 2)
+            for end, name in ((SOURCE, "inputs"), *((loader, f"{loader}.batch") for loader in job.loaders))
+        }
+        feed_of = {v: feeds[n.args[0]] for n in job.nodes if n.op == "source" for v in n.outputs}
+        self.readers = {p.id: set() for p in feeds.values()}
         for k in self.mine:
             for node in members[k]:
                 keys = self.homes[node]
@@ -128,9 +146,9 @@ class _Lowering:
                     if v in memory or (v in made and made[v] == k):
                         continue
                     if v in given:
-                        readers.add(k)
-                        inputs.entries[v] = local_shape(v, rank)
-                        imports[k][v] = inputs
+                        feed = imports[k][v] = feed_of.get(given[v], feeds[SOURCE])
+                        feed.entries[v] = local_shape(v, rank)
+                        self.readers[feed.id].add(k)
                     else:
                         packet = self.packet(made[v], k, rank, rank, self.copies(made[v], k))
                         packet.entries[v] = local_shape(v, rank)
@@ -141,23 +159,26 @@ class _Lowering:
             if (v.spec is not None and rank not in v.spec.placement) or v in memory:
                 lowered.outputs.append((node, None))
             elif v in given:
-                readers.add(SINK)  # type: ignore[arg-type]
-                inputs.entries[v] = local_shape(v, rank)
-                lowered.outputs.append((node, inputs))
+                feed = feed_of.get(given[v], feeds[SOURCE])
+                feed.entries[v] = local_shape(v, rank)
+                self.readers[feed.id].add(SINK)
+                lowered.outputs.append((node, feed))
             else:
                 packet = self.packet(made[v], SINK, rank, rank, 2)
                 packet.entries[v] = local_shape(v, rank)
                 self._export(exports[made[v]], v, packet)
                 lowered.outputs.append((node, packet))
-        self._finish_inputs(lowered, inputs, readers)
+        self._finish_feeds(lowered, feeds)
+        launched = self.readers[feeds[SOURCE].id]
         for k in self.mine:
             self.packet(k, SINK, rank, rank, 2)  # a launch is over when every chain has done its part
             told = any(p.target == k and p.dst == rank and not p.full for p in self.packets.values())
-            if not told and k not in readers:
+            if not told and k not in launched:
                 self.packet(SOURCE, k, rank, rank, 2)  # nothing else tells it that a launch began
         if not self.mine:
             self.packet(SOURCE, SINK, rank, rank, 2)
-        self._loops(members, memory)
+        self._loops()
+        self._take_turns()
         for p in self.packets.values():
             p.close()
         lowered.packets = {p.id: p for p in self.packets.values()}
@@ -171,10 +192,11 @@ class _Lowering:
             lowered.programs[task.id] = program
             tasks.append(task)
         lowered.source, lowered.sink = self.task_id(SOURCE, rank), self.task_id(SINK, rank)
-        ends = self._ends(lowered, readers)
-        registers = [self._register(p, readers) for p in lowered.packets.values()]
+        ends = self._ends(lowered)
+        registers = [self._register(p) for p in lowered.packets.values()]
+        streams = [Stream(ids.stream_of(t), name, "worker") for t, (name, _) in lowered.loaders.items()]
         lowered.plan = Plan(
-            job.name, rank, self.world_size, (Stream(0, "compute"),), (*ends[:1], *tasks, *ends[1:]),
+            job.name, rank, self.world_size, (Stream(0, "compute"), *streams), (*ends[:-1], *tasks, *ends[-1:]),
             tuple(sorted(registers, key=lambda r: r.id)), shared_hash(job),
         )  # fmt: skip
         return lowered
@@ -220,31 +242,34 @@ class _Lowering:
                     packet.entries[v] = sliced(part.shape, where)
                     self.arrivals[k][node, rank] = packet
 
-    def _inputs_id(self) -> int:
-        n = len(self.keys) + 2
-        return (
-            (self.place(SOURCE) * n + self.place(SINK)) * 2 * self.world_size + self.rank
-        ) * self.world_size + self.rank
-
-    def _finish_inputs(self, lowered: Lowered, inputs: Packet, readers: set[Key]) -> None:
+    def _finish_feeds(self, lowered: Lowered, feeds: dict[str, Packet]) -> None:
         """Micro-batches are parts of the inputs, which the register holds whole."""
-        whole: dict[Value, tuple[int, ...]] = {}
-        for v in list(inputs.entries):
-            owner = lowered.unpacked.get(v, v)
-            whole[owner] = local_shape(owner, self.rank)
-        lowered.inputs = inputs if readers else None
-        if not readers:
-            return
-        inputs.entries = whole
-        self.packets[inputs.id] = inputs
+        for end, feed in feeds.items():
+            if not self.readers[feed.id]:
+                continue
+            owners = dict.fromkeys(lowered.unpacked.get(v, v) for v in feed.entries)
+            feed.entries = {v: local_shape(v, self.rank) for v in owners}
+            self.packets[feed.id] = feed
+            if end == SOURCE:
+                lowered.inputs = feed
+            else:
+                lowered.loaders[self.task_id(end, self.rank)] = (end, feed)
 
-    def _loops(self, members: dict[Key, list[Node]], memory: set[Value]) -> None:
+    def _loops(self) -> None:
         """A chain that writes variables lets the next launch's readers go on: an order that begins full."""
-        writers = [k for k in self.mine if any(n.op in OPS and OPS[n.op].writes for n in members[k])]
-        for w in writers:
-            for k in self.mine:
-                if k != w and any(v in memory for n in members[k] for v in n.operands()):
-                    self.packet(w, k, self.rank, self.rank, 1, full=1)
+        for w, k in self.turns.loops:
+            if w in self.mine and k in self.mine:
+                self.packet(w, k, self.rank, self.rank, 1, 1, LOOP)
+
+    def _take_turns(self) -> None:
+        """Chains with collectives act in one order on all ranks: a turn goes round between them."""
+        mine = {self.place(k): k for k in self.mine if k in self.turns.talking}
+        if len(mine) < 2:
+            return
+        acts = [a for a in self.turns.acts(self.micro, self.copies, self._period) if a.task in mine]
+        for (a, b), turns in order.handovers(acts).items():
+            p = self.packet(mine[a], mine[b], self.rank, self.rank, 1, int(turns[-1][2]), TURN)
+            p.at = tuple(t[0] for t in turns), tuple(sorted(t[1] for t in turns))
 
     def _period(self, end: Key | str, other: Key | str) -> int:
         """How many acts of `end` one copy of a register lasts."""
@@ -256,38 +281,41 @@ class _Lowering:
         reads: dict[int, Port] = {}
         writes: dict[int, Port] = {}
         for p in self.packets.values():
-            if p.name == "inputs":
+            if p.id in self.readers:
                 if any(q is p for q in program.imports.values()):
                     reads[p.id] = Port(p.id, self._period(k, SOURCE))
                 continue
             if p.target == k and p.dst == self.rank:
-                reads[p.id] = Port(p.id, self._period(k, p.source))
+                reads[p.id] = Port(p.id, 1, p.at[1]) if p.at[1] else Port(p.id, self._period(k, p.source))
             if p.source == k and p.src == self.rank:
-                writes[p.id] = Port(p.id, self._period(k, p.target))
+                writes[p.id] = Port(p.id, 1, p.at[0]) if p.at[0] else Port(p.id, self._period(k, p.target))
         acts = self.micro if k.micro else 1
         return Task(
             self.task_id(k, self.rank), program.name, "compute", tuple(reads.values()), tuple(writes.values()), acts
         )
 
-    def _ends(self, lowered: Lowered, readers: set[Key]) -> list[Task]:
-        """The source takes in a launch's inputs, the sink hands out its outputs."""
+    def _ends(self, lowered: Lowered) -> list[Task]:
+        """The source takes in a launch's inputs, loaders read ahead, the sink, the last, hands out outputs."""
         produced = tuple(Port(p.id) for p in self.packets.values() if p.source == SOURCE)
         free = [k for k in self.mine if not any(p.target == k and p.dst == self.rank for p in self.packets.values())]
         ends = [Task(lowered.source, SOURCE, "source", (), produced)]
+        ends += [
+            Task(t, name, "source", (), (Port(p.id),), ahead=True) for t, (name, p) in lowered.loaders.items()
+        ]
         if not produced and free:
             raise CompileError(
                 f"graph {self.job.name}: nothing that it computes depends on an input; give build() a tensor, "
                 "or compute constants outside of the graph"
             )
         consumed = [
-            Port(p.id) for p in self.packets.values() if p.target == SINK and (p.name != "inputs" or SINK in readers)
+            Port(p.id) for p in self.packets.values() if p.target == SINK and SINK in self.readers.get(p.id, {SINK})
         ]
         return [*ends, Task(lowered.sink, SINK, "sink", tuple(consumed), ())]
 
-    def _register(self, p: Packet, readers: set[Key]) -> Register:
-        if p.name == "inputs":
-            ends = [self.task_id(k, self.rank) for k in sorted(readers, key=self.place)]
-            return Register(p.id, p.name, self.task_id(SOURCE, self.rank), tuple(ends), p.copies, (p.bytes,), "uint8")
+    def _register(self, p: Packet) -> Register:
+        if p.id in self.readers:
+            ends = [self.task_id(k, self.rank) for k in sorted(self.readers[p.id], key=self.place)]
+            return Register(p.id, p.name, self.task_id(p.source, self.rank), tuple(ends), p.copies, (p.bytes,), "uint8")
         shape, dtype = ((p.bytes,), "uint8") if p.entries else ((), "")
         source, target = self.task_id(p.source, p.src), self.task_id(p.target, p.dst)
         return Register(p.id, p.name, source, (target,), p.copies, shape, dtype, p.full)
