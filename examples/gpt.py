@@ -155,6 +155,7 @@ class Layout:
 # ---- training ----------------------------------------------------------------------------------------------------
 
 Step = Callable[[flow.Tensor, flow.Tensor], flow.Tensor]
+OPTIMIZERS = {"adamw": flow.optim.AdamW, "sgd": flow.optim.SGD}
 
 
 def eager_step(model: GPT, optimizer: flow.optim.Optimizer, micro_batches: int) -> Step:
@@ -162,23 +163,23 @@ def eager_step(model: GPT, optimizer: flow.optim.Optimizer, micro_batches: int) 
         optimizer.zero_grad()
         losses = []
         for x, y in zip(ids.chunk(micro_batches), targets.chunk(micro_batches), strict=True):
-            loss = loss_of(model(x), y) / micro_batches
-            loss.backward()
+            loss = loss_of(model(x), y)
+            (loss / micro_batches).backward()
             losses.append(loss.detach())
         optimizer.step()
-        return sum(losses[1:], losses[0])
+        return flow.stack(losses)
 
     return step
 
 
 class GraphStep(nn.Graph):
-    """The same step, traced once and compiled."""
+    """The same step, traced once and compiled; micro-batches are cut, and their gradients averaged, by the compiler."""
 
     def __init__(
         self, model: GPT, optimizer: flow.optim.Optimizer, micro_batches: int, layout: Layout | None = None
     ) -> None:
         super().__init__()
-        self.model, self.micro_batches = model, micro_batches
+        self.model = model
         self.add_optimizer(optimizer)
         self.config.set_gradient_accumulation_steps(micro_batches)
         if layout is not None:
@@ -186,17 +187,17 @@ class GraphStep(nn.Graph):
                 part.to(nn.graph.GraphModule).set_stage(stage, layout.stages[stage])
 
     def build(self, ids: flow.Tensor, targets: flow.Tensor) -> flow.Tensor:
-        loss = loss_of(self.model(ids), targets) / self.micro_batches
+        loss = loss_of(self.model(ids), targets)
         loss.backward()
         return loss
 
 
 def read(loss: flow.Tensor) -> float:
-    """The loss as a number on every rank; of micro-batches, their sum."""
-    total = loss.sum()
-    if total.is_global:  # it lies on the last stage, and rank 0 may want to print it
-        total = total.to_global(placement=flow.env.all_device_placement("cpu"), sbp=B)
-    return total.item()
+    """The loss as a number on every rank; of micro-batches, their mean."""
+    loss = loss.mean()
+    if loss.is_global:  # it lies on the last stage, and rank 0 may want to print it
+        loss = loss.to_global(placement=flow.env.all_device_placement("cpu"), sbp=B)
+    return loss.item()
 
 
 class Training:
@@ -210,7 +211,7 @@ class Training:
         self.layout = None if options.parallel == "none" else Layout(options.parallel, world)
         if self.layout is not None:
             self.layout.spread(self.model)
-        optimizer = flow.optim.AdamW(self.model.parameters(), lr=options.lr)
+        optimizer = OPTIMIZERS[options.optimizer](self.model.parameters(), lr=options.lr)
         self.step: Step = (
             GraphStep(self.model, optimizer, options.micro_batches, self.layout)
             if options.graph
@@ -260,6 +261,7 @@ def parser() -> argparse.ArgumentParser:
     it.add_argument("--micro-batches", type=int, default=1, metavar="K", help="cut each batch, update once")
     for name, default in (("steps", 50), ("layers", 2), ("width", 64), ("heads", 4), ("context", 32), ("batch", 8)):
         it.add_argument(f"--{name}", type=int, default=default)
+    it.add_argument("--optimizer", choices=tuple(OPTIMIZERS), default="adamw")
     it.add_argument("--lr", type=float, default=1e-3)
     it.add_argument("--dropout", type=float, default=0.0)
     it.add_argument("--seed", type=int, default=1)
@@ -288,10 +290,10 @@ def train(options: argparse.Namespace, say: Callable[[str], None] = lambda line:
 def main() -> None:
     options = parser().parse_args()
     world = flow.env.get_world_size()
-    if (options.parallel == "none") != (world == 1):
-        raise SystemExit(
-            f"--parallel {options.parallel} on {world} ranks: give --parallel exactly if there are several"
-        )
+    if options.parallel == "none" and world > 1:
+        raise SystemExit(f"there are {world} ranks: say what they share out, with --parallel data, say")
+    if "+" in options.parallel and world % 2:
+        raise SystemExit(f"--parallel {options.parallel} takes an even number of ranks; there is {world}")
     train(options, say=print if flow.env.get_rank() == 0 else lambda line: None)
 
 

@@ -12,6 +12,8 @@ import torch
 from torch import nn
 from torch.nn import functional as F
 
+OPTIMIZERS = {"adamw": torch.optim.AdamW, "sgd": torch.optim.SGD}
+
 
 class Embed(nn.Module):
     def __init__(self, vocabulary: int, context: int, width: int) -> None:
@@ -71,7 +73,7 @@ def train(options: argparse.Namespace, start: Mapping[str, Any]) -> list[float]:
         Embed(len(alphabet), options.context, options.width), *blocks, Head(options.width, len(alphabet))
     )
     model.load_state_dict({name: torch.from_numpy(p.numpy().copy()) for name, p in start.items()})
-    optimizer = torch.optim.AdamW(model.parameters(), lr=options.lr)
+    optimizer = OPTIMIZERS[options.optimizer](model.parameters(), lr=options.lr)
     losses = []
     for x, y in itertools.islice(gpt.batches(ids, options.batch, options.context, options.seed), options.steps):
         optimizer.zero_grad()

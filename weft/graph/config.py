@@ -15,7 +15,10 @@ class GraphConfig:
         self._frozen = False
 
     def set_gradient_accumulation_steps(self, steps: int) -> None:
-        """Cut the inputs into so many micro-batches, sum their gradients, update once. Outputs carry one entry each."""
+        """Cut the inputs into so many micro-batches, and update once, by the mean of their gradients.
+
+        Outputs carry one entry for each.
+        """
         if isinstance(steps, bool) or not isinstance(steps, int) or steps < 1:
             raise GraphError(
                 f"set_gradient_accumulation_steps({steps!r}): the number of micro-batches is an int of at least 1"

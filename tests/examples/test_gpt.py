@@ -1,0 +1,125 @@
+"""One GPT, trained in every way: the losses are those of plain torch, over 50 steps."""
+
+from __future__ import annotations
+
+import argparse
+import functools
+import os
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import gpt
+import gpt_in_torch
+import pytest
+import torch
+
+from weft.launch import spawn, spawn_threads
+
+ROOT = Path(__file__).resolve().parents[2]
+SEVERAL = f"{Path(__file__).parent / 'several.py'}:run"
+TINY = "--width 16 --heads 4 --context 8 --batch 8"
+WAYS = [("none", 1), *((how, 2) for how in ("data", "tensor", "pipeline"))]
+WAYS += [(how, 4) for how in ("data", "tensor", "pipeline", "pipeline+data", "pipeline+tensor", "data+tensor")]
+
+
+def options(how: str, world: int, more: str = "") -> argparse.Namespace:
+    layers = max(2, world if how == "pipeline" else 2)
+    return gpt.parser().parse_args(f"{TINY} --layers {layers} --parallel {how} {more}".split())
+
+
+def train(world: int, how: argparse.Namespace) -> list[list[float]]:
+    def rank() -> list[float]:
+        torch.set_num_threads(1)
+        return gpt.train(how)
+
+    return spawn_threads(world, rank, deadline=60)
+
+
+@functools.cache
+def truth(layers: int, optimizer: str, lr: float) -> torch.Tensor:
+    same = options("none", 1, f"--optimizer {optimizer} --lr {lr}")
+    same.layers = layers
+    training = gpt.Training(same, len(gpt.encode(gpt.text())[1]))
+    return torch.tensor(gpt_in_torch.train(same, training.start))
+
+
+def check(world: int, how: argparse.Namespace) -> None:
+    expected = truth(how.layers, how.optimizer, how.lr)
+    assert len(expected) == 50 and expected[-1] < 0.9 * expected[0]
+    for losses in train(world, how):
+        torch.testing.assert_close(torch.tensor(losses), expected, rtol=1e-5, atol=1e-5)
+
+
+@pytest.mark.parametrize("road", ["eager", "graph"])
+@pytest.mark.parametrize(("how", "world"), WAYS)
+def test_threads_train_as_torch_does(how: str, world: int, road: str) -> None:
+    check(world, options(how, world, "--graph" * (road == "graph")))
+
+
+@pytest.mark.parametrize("road", ["eager", "graph"])
+@pytest.mark.parametrize(("how", "world"), [("none", 1), ("tensor", 2), ("pipeline", 2), ("pipeline+data", 4)])
+def test_micro_batches_change_nothing(how: str, world: int, road: str) -> None:
+    """With SGD, which a wrong factor of the gradients can't pass by."""
+    k = 2 if road == "eager" else 4
+    check(world, options(how, world, f"--micro-batches {k} --optimizer sgd --lr 0.3 " + "--graph" * (road == "graph")))
+
+
+@pytest.mark.parametrize("road", ["eager", "graph"])
+def test_dropout_does_not_depend_on_the_layout(road: str) -> None:
+    more = "--dropout 0.2 --steps 20 " + "--graph" * (road == "graph")
+    alone = train(1, options("data", 1, more))[0]
+    plain = train(1, options("data", 1, more.replace("0.2", "0.0")))[0]
+    assert alone != plain
+    for how, world in (("data", 2), ("tensor", 2), ("pipeline+data", 4)):
+        for losses in train(world, options(how, world, more)):
+            torch.testing.assert_close(torch.tensor(losses), torch.tensor(alone), rtol=1e-5, atol=1e-5)
+
+
+# ---- processes -------------------------------------------------------------------------------------------------------
+
+
+def ways(*more: str) -> list[str]:
+    return [f"{TINY} {one}" for one in more]
+
+
+def agreed(ended: Any, count: int) -> None:
+    assert [e.out.count("are those of plain torch") for e in ended] == [count] * len(ended)
+
+
+def test_processes_over_shared_memory() -> None:
+    asked = [f"--parallel {how} {road}" for how in ("data", "tensor", "pipeline") for road in ("", "--graph")]
+    asked.append("--parallel pipeline --graph --micro-batches 4")
+    agreed(spawn(2, SEVERAL, *ways(*asked), transport="shm"), 7)
+
+
+def test_four_processes() -> None:
+    asked = ("--parallel pipeline+data --graph --micro-batches 2", "--parallel data+tensor --graph", "--parallel data")
+    agreed(spawn(4, SEVERAL, *ways(*asked), transport="shm"), 3)
+
+
+def test_processes_over_c10d() -> None:
+    asked = ("--parallel data --graph", "--parallel tensor", "--parallel pipeline --graph --micro-batches 2")
+    agreed(spawn(2, SEVERAL, *ways(*asked), transport="c10d"), 3)
+
+
+@pytest.mark.parametrize(
+    "launcher", [["-m", "weft.launch"], ["-m", "weft.launch", "--threads"], ["-m", "torch.distributed.run"]]
+)
+def test_command_lines(launcher: list[str]) -> None:
+    command = [sys.executable, *launcher, "--nproc_per_node", "2", "examples/gpt.py", "--parallel", "data", "--graph"]
+    told = {**os.environ, "OMP_NUM_THREADS": "1"}
+    ended = subprocess.run(
+        [*command, *TINY.split(), "--check"], cwd=ROOT, env=told, capture_output=True, text=True, timeout=60
+    )
+    assert ended.returncode == 0, ended.stderr
+    assert ended.stdout.count("step    0  loss 4.") == 1
+    assert "the losses of 50 steps are those of plain torch" in ended.stdout
+
+
+def test_a_refused_command_line() -> None:
+    command = [sys.executable, "-m", "weft.launch", "--threads", "--nproc_per_node", "2", "examples/gpt.py"]
+    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
+    assert ended.returncode != 0
+    assert "there are 2 ranks: say what they share out" in ended.stderr
