@@ -16,6 +16,7 @@ from weft.core import random
 from weft.core.rank import current
 from weft.graph.feed import Feed, Reader, follow
 from weft.job.value import Node, Value
+from weft.ops import OPS
 from weft.runtime.actor import Turn
 from weft.runtime.executor import Executor, Ticket
 from weft.tensor.blob import Blob
@@ -188,7 +189,8 @@ class Running:
 
     def drawn(self, writer: Writer, n: Node, text: str, cut: tuple[slice, ...]) -> str:
         """A draw from the launch's seed: the same on every rank, whatever part of it the rank keeps."""
-        number = self.lowered.job.nodes.index(n)
+        drawing = [m for m in self.lowered.job.nodes if m.op in OPS and OPS[m.op].random]
+        number = drawing.index(n)  # among those that draw: what else there is depends on the layout
 
         def draw(make: Callable[[], torch.Tensor]) -> torch.Tensor:
             seed, phase = self.draw
