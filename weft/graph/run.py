@@ -215,6 +215,8 @@ class Running:
 
         Several may be in flight. Whoever waits for one of its results drives the actors meanwhile.
         """
+        if self.transport.world_size > 1:
+            self.transport.note(f"graph {self.lowered.plan.name}, launch {self.launches}")
         for feed in self.feeds:
             feed.take(self.launches, self.executor.until)
         self.launches += 1
