@@ -6,6 +6,7 @@ from weft.autograd.entry import make_entry
 from weft.autograd.function import Function
 from weft.autograd.inplace import assign, in_place
 from weft.autograd.modes import (
+    detect_anomaly,
     enable_grad,
     inference_mode,
     is_grad_enabled,
@@ -20,6 +21,6 @@ hooks.call = call
 hooks.backward = backward
 
 __all__ = [
-    "Function", "assign", "backward", "call", "enable_grad", "grad", "in_place", "inference_mode", "is_grad_enabled",
-    "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "Function", "assign", "backward", "call", "detect_anomaly", "enable_grad", "grad", "in_place", "inference_mode",
+    "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from weft.autograd.modes import anomaly
 from weft.autograd.node import Node, Slot
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
@@ -126,6 +127,7 @@ class _Sweep:
         self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
         self.found: dict[int, Tensor] = {}
         self.held: set[int] = set()  # blobs of gradients that somebody holds: the user, or a leaf
+        self.anomaly = anomaly()
         self.wanted_leaves: set[int] | None = None
         self.wanted_outputs: dict[Node, list[tuple[int, Tensor]]] = {}
         self.useful: set[Node] | None = None
@@ -212,6 +214,8 @@ class _Sweep:
             return
         try:
             results = node.backward(gradients)
+            if self.anomaly is not None and self.anomaly.check_nan:
+                _check_numbers(node, results)
         except Exception as error:
             if node.origin is not None:
                 error.add_note(f"the forward call of `{node.name}` was made here:\n{node.origin}")
@@ -238,6 +242,12 @@ class _Sweep:
             if leaf._accumulated:
                 for hook in tuple(leaf._accumulated.values()):
                     hook(leaf)
+
+
+def _check_numbers(node: Node, results: Sequence[Tensor | None]) -> None:
+    for i, g in enumerate(results):
+        if g is not None and g.value is None and g.dtype.differentiable and OPS["isnan"](g).any().item():
+            raise AutogradError(f"`{node.name}` gave nan as gradient {i}, of shape {list(g.shape)}")
 
 
 def _place(edge: Any) -> tuple[Node, int]:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from weft.autograd.modes import anomaly, call_stack
 from weft.autograd.node import Slot, next_sequence
 from weft.core.dispatch import here
 from weft.core.errors import AutogradError
@@ -50,7 +51,7 @@ class CustomNode:
         self.outputs_count = len(outputs)
         self.hooks: dict[int, dict[int, Callable[..., Any]]] | None = None
         self.retained: dict[int, Any] | None = None
-        self.origin: Any = None
+        self.origin: Any = call_stack() if anomaly() is not None else None
         self.released = False
 
     @property
@@ -125,7 +126,7 @@ class Function:
             result = cls.forward(context, *args)
         finally:
             here.grad = before
-        outputs = result if isinstance(result, tuple) else (result,)
+        outputs: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
         if not (here.grad and any(context.needs_input_grad)):
             return result
         edges = tuple((a.node or a) if isinstance(a, Tensor) and a._requires_grad else None for a in args)

@@ -6,12 +6,13 @@ import contextlib
 import functools
 import traceback
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
-from weft.core import dispatch
 from weft.core.dispatch import here
 from weft.ops.declaration import Op
 
+PACKAGE = str(Path(__file__).resolve().parent.parent)
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -106,29 +107,56 @@ def is_grad_enabled() -> bool:
     return here.grad
 
 
-class _Anomaly:
-    """Keeps the stack of every recorded call, and refuses gradients that are not numbers."""
+class Anomaly:
+    """Keeps the stack of every recorded call; backward then refuses gradients that are not numbers."""
+
+    def __init__(self, check_nan: bool) -> None:
+        self.check_nan = check_nan
 
     def intercept(self, op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
         out = proceed(op, args)
         for y in out if isinstance(out, tuple) else (out,):
             node = getattr(y, "grad_fn", None)
             if node is not None and getattr(node, "origin", None) is None and hasattr(node, "origin"):
-                node.origin = "".join(traceback.format_stack(limit=12)[:-4])
+                node.origin = call_stack()
         return out
 
 
+def anomaly() -> Anomaly | None:
+    """The anomaly mode of this thread."""
+    return next((i for i in here.stack if isinstance(i, Anomaly)), None)
+
+
+def call_stack() -> str:
+    """The user's part of the stack, innermost last."""
+    frames = traceback.extract_stack()
+    return "".join(traceback.format_list([f for f in frames if not f.filename.startswith((PACKAGE, "<weft"))][-8:]))
+
+
 class set_detect_anomaly(contextlib.AbstractContextManager[None]):
-    """Inside, an error in backward tells where the forward call was made."""
+    """Sets anomaly mode at once; as a context manager, puts it back at the end.
 
-    def __init__(self, mode: bool = True) -> None:
-        self._cm = dispatch.intercept(_Anomaly()) if mode else contextlib.nullcontext()
+    In it, an error in backward tells where the forward call was made, and a gradient that is not a number is an error.
+    """
 
-    def __enter__(self) -> None:
-        self._cm.__enter__()
+    def __init__(self, mode: bool = True, check_nan: bool = True) -> None:
+        self._before = here.stack, here.plain
+        others = tuple(i for i in here.stack if not isinstance(i, Anomaly))
+        here.stack = (*others, Anomaly(check_nan)) if mode else others
+        here.plain = not here.stack and here.trace is None
 
     def __exit__(self, *error: Any) -> None:
-        self._cm.__exit__(*error)
+        here.stack, here.plain = self._before
 
 
-detect_anomaly = set_detect_anomaly
+class detect_anomaly(contextlib.AbstractContextManager[None]):
+    """Anomaly mode inside: see `set_detect_anomaly`."""
+
+    def __init__(self, check_nan: bool = True) -> None:
+        self._check_nan = check_nan
+
+    def __enter__(self) -> None:
+        self._setting = set_detect_anomaly(True, self._check_nan)
+
+    def __exit__(self, *error: Any) -> None:
+        self._setting.__exit__(*error)

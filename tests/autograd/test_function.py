@@ -1,0 +1,169 @@
+from __future__ import annotations
+
+import pytest
+
+import weft as flow
+from weft.autograd import Function
+from weft.core.errors import AutogradError
+
+
+class Cube(Function):
+    @staticmethod
+    def forward(ctx, x):
+        ctx.save_for_backward(x)
+        return x * x * x
+
+    @staticmethod
+    def backward(ctx, dy):
+        (x,) = ctx.saved_tensors
+        return dy * x * x * 3
+
+
+class TwoInTwoOut(Function):
+    @staticmethod
+    def forward(ctx, x, n, y):
+        ctx.n = n
+        return x * n, y + x
+
+    @staticmethod
+    def backward(ctx, dp, dq):
+        return dp * ctx.n + dq, None, dq
+
+
+def test_a_gradient_of_ones_own() -> None:
+    x = flow.tensor([1.0, 2.0], requires_grad=True)
+    y = Cube.apply(x)
+    assert repr(y.grad_fn) == "<Cube_backward>"
+    y.sum().backward()
+    assert x.grad.tolist() == [3.0, 12.0]
+
+
+def test_its_gradient_has_a_gradient() -> None:
+    x = flow.tensor([2.0], requires_grad=True)
+    (g,) = flow.autograd.grad(Cube.apply(x).sum(), x, create_graph=True)
+    g.sum().backward()
+    assert x.grad.tolist() == [12.0]
+
+
+def test_several_inputs_and_outputs_and_numbers() -> None:
+    x, y = flow.ones(2, requires_grad=True), flow.ones(2, requires_grad=True)
+    p, q = TwoInTwoOut.apply(x, 3.0, y)
+    (p.sum() + 2 * q.sum()).backward()
+    assert x.grad.tolist() == [5.0, 5.0] and y.grad.tolist() == [2.0, 2.0]
+
+
+def test_an_output_without_gradient_gets_zeros() -> None:
+    x, y = flow.ones(2, requires_grad=True), flow.ones(2, requires_grad=True)
+    p, _ = TwoInTwoOut.apply(x, 3.0, y)
+    p.sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0] and y.grad.tolist() == [0.0, 0.0]
+
+
+def test_no_materialized_zeros() -> None:
+    seen = []
+
+    class Two(Function):
+        @staticmethod
+        def forward(ctx, x):
+            ctx.set_materialize_grads(False)
+            return x * 1, x * 2
+
+        @staticmethod
+        def backward(ctx, a, b):
+            seen.append((a is None, b is None))
+            return a
+
+    x = flow.ones(2, requires_grad=True)
+    Two.apply(x)[0].sum().backward()
+    assert seen == [(False, True)]
+
+
+def test_non_differentiable_output() -> None:
+    class Sign(Function):
+        @staticmethod
+        def forward(ctx, x):
+            mask = x > 0
+            y, count = x * 2, x * 0
+            ctx.mark_non_differentiable(count)
+            return y, count, mask
+
+        @staticmethod
+        def backward(ctx, dy, dcount, dmask):
+            return dy * 2
+
+    x = flow.ones(2, requires_grad=True)
+    y, count, mask = Sign.apply(x)
+    assert y.requires_grad and not count.requires_grad and not mask.requires_grad
+    y.sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0]
+
+
+def test_needs_input_grad() -> None:
+    seen = []
+
+    class Look(Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            seen.append(ctx.needs_input_grad)
+            return a + b
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy, dy
+
+    Look.apply(flow.ones(1, requires_grad=True), flow.ones(1))
+    assert seen == [(True, False)]
+
+
+def test_an_input_returned_as_it_is() -> None:
+    class Same(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy * 10
+
+    x = flow.ones(2, requires_grad=True)
+    y = Same.apply(x)
+    assert y is not x and x.grad_fn is None
+    y.sum().backward()
+    assert x.grad.tolist() == [10.0, 10.0]
+
+
+def test_no_tape_without_need() -> None:
+    assert Cube.apply(flow.ones(2)).grad_fn is None
+    with flow.no_grad():
+        assert not Cube.apply(flow.ones(2, requires_grad=True)).requires_grad
+
+
+def test_second_backward_is_refused() -> None:
+    x = flow.ones(2, requires_grad=True)
+    y = Cube.apply(x)
+    y.backward(flow.ones(2))
+    with pytest.raises(AutogradError, match=r"Cube_backward.*retain_graph=True"):
+        y.backward(flow.ones(2))
+
+
+def test_too_few_gradients() -> None:
+    class Few(Function):
+        @staticmethod
+        def forward(ctx, a, b):
+            return a + b
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy
+
+    x = flow.ones(2, requires_grad=True)
+    with pytest.raises(AutogradError, match="returned 1 gradients for 2 inputs"):
+        Few.apply(x, x).sum().backward()
+
+
+@pytest.mark.parametrize("missing", ["forward", "backward"])
+def test_missing_method(missing: str) -> None:
+    kind = type("Half", (Cube,), {missing: getattr(Function, missing)})
+    x = flow.ones(2, requires_grad=True)
+    with pytest.raises(AutogradError, match=missing):
+        kind.apply(x).sum().backward()
