@@ -58,6 +58,7 @@ def test_what_is_computed_keeps_its_gradient() -> None:
         y = x * 2
         y.mul_(x)
         y[1:].add_(1.0).relu_()
+        y.sin_().pow_(2.0)
         z = lib.zeros(3)
         z.add_(y)
         z.sum().backward()

@@ -52,19 +52,17 @@ def _general(op: Op) -> Callable[..., Any]:
     return entry
 
 
-def source_of(op: Op) -> str:
-    """The entry as Python text."""
-    names = op.names
-    header, args, starred = [], [], False
-    for i, p in enumerate(op.params):
-        if p.keyword_only and not starred:
-            header.append("*")
-            starred = True
-        header.append(p.name if p.required else f"{p.name}=default_{i}")
-        args.append(p.name)
-    lines = [f"def {op.name}({', '.join(header)}):", "    if here.plain:"]
-    ready, kernel_args = [], []
-    lines.append("        try:")
+def header_of(op: Op) -> list[str]:
+    """The op's parameters as Python text."""
+    header = [p.name if p.required else f"{p.name}=default_{i}" for i, p in enumerate(op.params)]
+    if op.keywords:
+        header.insert(len(op.params) - len(op.keywords), "*")
+    return header
+
+
+def at_hand(op: Op, access: str = "") -> tuple[list[str], list[str]]:
+    """Text that reads the operands' data as d0, d1, ... and says whether it is `ready`; and the kernel's arguments."""
+    lines, ready, kernel_args = ["        try:"], [access] if access else [], []
     for i, p in enumerate(op.params):
         data = p.name
         if p.kind == "tensor":
@@ -83,6 +81,24 @@ def source_of(op: Op) -> str:
         kernel_args.append(f"{p.name}={data}" if p.keyword_only else data)
     lines.append("            ready = " + " and ".join(ready))
     lines += ["        except AttributeError:", "            ready = False"]
+    return lines, kernel_args
+
+
+def wanting(op: Op, i: int) -> str:
+    """Text that says whether an operand requires a gradient."""
+    p = op.params[i]
+    if p.kind == "tensor":
+        return f"{p.name}._requires_grad"
+    test = f"{p.name} is not None" if p.kind == "optional" else f"k{i} is not float and k{i} is not int"
+    return f"({test} and {p.name}._requires_grad)"
+
+
+def source_of(op: Op) -> str:
+    """The entry as Python text."""
+    names = op.names
+    lines = [f"def {op.name}({', '.join(header_of(op))}):", "    if here.plain:"]
+    reading, kernel_args = at_hand(op)
+    lines += reading
     lines.append("        if ready:")
     lines.append("            try:")
     several = len(op.returns) > 1
@@ -105,21 +121,13 @@ def source_of(op: Op) -> str:
         lines += _record(op, several)
     outs = ", ".join(f"y{j}" for j in range(op.visible))
     lines.append(f"            return {outs}")
-    lines.append(f"    return call(op, ({', '.join(args)},))")
+    lines.append(f"    return call(op, ({', '.join(names)},))")
     return "\n".join(lines) + "\n"
 
 
 def _record(op: Op, several: bool) -> list[str]:
-    wants, edges = [], []
-    for i in op.operands:
-        p = op.params[i]
-        if p.kind == "tensor":
-            wants.append(f"{p.name}._requires_grad")
-            edges.append(f"({p.name}.node or {p.name}) if {p.name}._requires_grad else None")
-        else:
-            test = f"{p.name} is not None" if p.kind == "optional" else f"k{i} is not float and k{i} is not int"
-            wants.append(f"({test} and {p.name}._requires_grad)")
-            edges.append(f"({p.name}.node or {p.name}) if {test} and {p.name}._requires_grad else None")
+    wants = [wanting(op, i) for i in op.operands]
+    edges = [f"({op.names[i]}.node or {op.names[i]}) if {wanting(op, i)} else None" for i in op.operands]
     pad = " " * 16
     lines = [f"            if here.grad and ({' or '.join(wants)}):"]
     if op.visible > 1:  # rare: leave it to the general recorder

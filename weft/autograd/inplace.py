@@ -36,6 +36,8 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
     local = eager_local.localize(op, args)
     if x.blob.access is not None:
         hooks.wait_write(x.blob)
+    if here.grad and _reads_what_goes(op, args):
+        before.blob = Blob(local[0].clone())
     versions = {id(t): version(t) for t in flat_operands(op, (before, *args[1:]))}
     eager_local.execute(op, op.inplace_kernel, local, args)
     if here.grad and op.vjp is not None:
@@ -45,6 +47,14 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
         if y.node is not None:
             _rebase(x, y)
     return x
+
+
+def _reads_what_goes(op: Op, args: tuple[Any, ...]) -> bool:
+    """Whether the gradient will read what the first operand held: not where that operand enters linearly."""
+    if ("operand", 0) not in op.saves:
+        return False
+    wants = [isinstance(t, Tensor) and t._requires_grad for t in flat_operands(op, args)]
+    return any(wants[1:]) or (wants[0] and not any(op.names[0] in group for group in op.linear))
 
 
 def assign(x: Tensor, value: Tensor) -> Tensor:

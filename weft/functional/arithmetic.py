@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.autograd.inplace import in_place
-from weft.functional.table import calling, entry, public
+from weft.functional.table import calling, entry, overwriting, public
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
@@ -36,10 +36,6 @@ def _reflected(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, other: f(other, x)
 
 
-def _overwriting(name: str) -> Callable[..., Any]:
-    return lambda x, other: in_place(OPS[name], (x, other))
-
-
 def _compared(f: Callable[..., Any]) -> Callable[..., Any]:
     """Python asks == of anything, in `in` and in `dict`: leave what is no number and no tensor to Python."""
     return lambda x, other: f(x, other) if isinstance(other, KNOWN) else NotImplemented
@@ -49,7 +45,7 @@ def operators() -> dict[str, Callable[..., Any]]:
     """Tensor's operators, as far as their ops are declared."""
     bound = {magic: entry(OPS[name]) for magic, name in STRAIGHT.items() if name in OPS}
     bound |= {magic: _reflected(entry(OPS[name])) for magic, name in REFLECTED.items() if name in OPS}
-    bound |= {magic: _overwriting(name) for magic, name in OVERWRITING.items() if name in OPS}
+    bound |= {magic: overwriting(OPS[name]) for magic, name in OVERWRITING.items() if name in OPS}
     return bound | {"__eq__": _compared(entry(OPS["eq"])), "__ne__": _compared(entry(OPS["ne"]))}
 
 

@@ -6,23 +6,27 @@ from typing import Any
 
 import torch
 
-from weft.autograd.inplace import assign, in_place
+from weft.autograd.inplace import assign
 from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.conversion import cast, to
 from weft.functional.creation import drawing
 from weft.functional.likeness import form
-from weft.functional.table import public
+from weft.functional.table import overwriting, public
 from weft.ops import OPS, create
 from weft.tensor.tensor import Tensor
 
-_fill = OPS["fill"]
+_fill, _copy = overwriting(OPS["fill"]), overwriting(OPS["copy"])
 
 
 @public("tensor")
 def copy_(x: Tensor, value: Any, non_blocking: bool = False) -> Tensor:
     """Overwrite x with the value, which may have another dtype, device or layout, and broadcasts."""
-    if not isinstance(value, Tensor):
+    if isinstance(value, Tensor):
+        mine, other = x.blob.now, value.blob.now
+        if mine is not None and other is not None and mine.device == other.device:
+            return _copy(x, value)
+    else:
         if isinstance(value, (int, float)):
             return fill_(x, value)
         value = creation.as_tensor(value)
@@ -55,13 +59,13 @@ def fill_(x: Tensor, value: Any) -> Tensor:
     >>> flow.empty(2).fill_(3).tolist()
     [3.0, 3.0]
     """
-    return in_place(_fill, (x, value))
+    return _fill(x, value)
 
 
 @public("flow tensor")
 def zero_(x: Tensor) -> Tensor:
     """Overwrite every element with zero."""
-    return in_place(_fill, (x, 0))
+    return _fill(x, 0)
 
 
 def _draw(x: Tensor, op: Any, generator: Any, scale: float, shift: float) -> Tensor:

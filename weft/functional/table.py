@@ -7,14 +7,15 @@ has its name there, or where OneFlow had it; in `flow._C` always.
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import torch
 
 from weft.autograd.inplace import in_place
+from weft.autograd.overwrite import make_overwriting
 from weft.core.dispatch import hooks
-from weft.core.errors import ArgumentError
 from weft.functional import names
 from weft.ops import OPS
 from weft.ops.declaration import Op
@@ -51,21 +52,10 @@ def calling(name: str) -> Function:
     return entry(OPS[name])
 
 
+@functools.cache
 def overwriting(op: Op) -> Function:
     """`name_`: the op into the memory of its first operand."""
-    bind, n = op.bind, len(op.params)
-
-    def overwrite(*args: Any, **kwargs: Any) -> Tensor:
-        if kwargs or len(args) != n:
-            try:
-                args = bind(args, kwargs)
-            except TypeError as wrong:
-                raise ArgumentError(str(wrong).replace(f"{op.name}()", f"{op.name}_()")) from None
-        return in_place(op, args)
-
-    overwrite.__name__ = overwrite.__qualname__ = f"{op.name}_"
-    overwrite.__doc__ = f"`{op.name}`, into the memory of its first operand."
-    return overwrite
+    return make_overwriting(op)
 
 
 def with_inplace(op: Op) -> Function:

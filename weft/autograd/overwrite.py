@@ -1,0 +1,74 @@
+"""The entry of `name_`: written once per op, as `entry.py` does. The short way is taken when the thread is plain, every
+operand is local and at hand, nothing else touches the memory, and no gradient is wanted; `in_place` does the rest.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.autograd.entry import at_hand, header_of, wanting
+from weft.autograd.inplace import in_place
+from weft.core.dispatch import here
+from weft.core.errors import ArgumentError
+from weft.ops.declaration import Op
+from weft.ops.explain import explain
+
+
+def make_overwriting(op: Op) -> Callable[..., Any]:
+    """`name_`: the op into the memory of its first operand."""
+    if op.inplace_kernel is None or op.params[0].kind not in ("tensor", "operand") or _lists(op):
+        return _general(op)
+    space: dict[str, Any] = {
+        "here": here, "op": op, "kernel": op.inplace_kernel, "explain": explain, "in_place": in_place,
+        **{f"default_{i}": p.default for i, p in enumerate(op.params)},
+    }  # fmt: skip
+    exec(compile(source_of(op), f"<weft entry of {op.name}_>", "exec"), space)
+    return _named(space[f"{op.name}_"], op)
+
+
+def source_of(op: Op) -> str:
+    """The entry as Python text."""
+    x, everything = op.names[0], f"({', '.join(op.names)},)"
+    reading, kernel_args = at_hand(op, f"{x}.blob.access is None")
+    # a view of a leaf mustn't be overwritten, though it requires no gradient itself
+    of_leaf = f"{x}._view_of is not None and {x}._view_of[0]._requires_grad"
+    taped = " or ".join([*(wanting(op, i) for i in op.operands), of_leaf])
+    lines = [
+        f"def {op.name}_({', '.join(header_of(op))}):",
+        "    if here.plain:",
+        *reading,
+        f"        if ready and not (here.grad and ({taped})):",
+        "            try:",
+        f"                kernel({', '.join(kernel_args)})",
+        "            except Exception as cause:",
+        f"                raise explain(op, cause, {everything}) from cause",
+        f"            return {x}",
+        f"    return in_place(op, {everything})",
+    ]
+    return "\n".join(lines) + "\n"
+
+
+def _lists(op: Op) -> bool:
+    return any(p.kind == "tensors" for p in op.params)
+
+
+def _general(op: Op) -> Callable[..., Any]:
+    bind, n = op.bind, len(op.params)
+
+    def overwrite(*args: Any, **kwargs: Any) -> Any:
+        if kwargs or len(args) != n:
+            try:
+                args = bind(args, kwargs)
+            except TypeError as wrong:
+                raise ArgumentError(str(wrong).replace(f"{op.name}()", f"{op.name}_()")) from None
+        return in_place(op, args)
+
+    return _named(overwrite, op)
+
+
+def _named(f: Callable[..., Any], op: Op) -> Callable[..., Any]:
+    f.__name__ = f.__qualname__ = f"{op.name}_"
+    f.__doc__ = f"`{op.name}`, into the memory of its first operand."
+    f.__module__ = op.__module__
+    return f
