@@ -56,9 +56,8 @@ def test_what_is_computed_keeps_its_gradient() -> None:
     def f(lib: Any) -> Any:
         x = lib.tensor([1.0, 2.0, 3.0], requires_grad=True)
         y = x * 2
-        y.mul_(x)
+        y.mul_(x).sin_()
         y[1:].add_(1.0).relu_()
-        y.sin_().pow_(2.0)
         z = lib.zeros(3)
         z.add_(y)
         z.sum().backward()
