@@ -1,0 +1,105 @@
+"""Recurrent layers against torch's: the same weights, sequences and first states."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft.core.errors import OptionError, ShapeError
+from weft.tensor.tensor import of_torch
+
+LAYERS: list[tuple[str, dict[str, Any]]] = [
+    ("RNN", {}),
+    ("RNN", {"nonlinearity": "relu", "bias": False}),
+    ("RNN", {"num_layers": 2, "bidirectional": True, "batch_first": True}),
+    ("LSTM", {}),
+    ("LSTM", {"num_layers": 2, "bidirectional": True}),
+    ("LSTM", {"num_layers": 2, "batch_first": True, "proj_size": 3}),
+    ("GRU", {}),
+    ("GRU", {"num_layers": 2, "bidirectional": True, "bias": False, "batch_first": True}),
+]
+CELLS: list[tuple[str, dict[str, Any]]] = [
+    ("RNNCell", {}), ("RNNCell", {"nonlinearity": "relu"}), ("LSTMCell", {}), ("GRUCell", {"bias": False}),
+]  # fmt: skip
+
+
+def flat(states: Any) -> list[Any]:
+    return [t for s in states for t in flat(s)] if isinstance(states, tuple) else [states]
+
+
+def agree(ours: flow.nn.Module, theirs: torch.nn.Module, *shapes: tuple[int, ...]) -> None:
+    """The same outputs, states and gradients, for an input and first states of these shapes."""
+    assert repr(ours) == repr(theirs)
+    assert list(ours.state_dict()) == list(theirs.state_dict())
+    ours.load_state_dict({k: of_torch(v.clone()) for k, v in theirs.state_dict().items()})
+    torch.manual_seed(1)
+    x = [torch.randn(s, requires_grad=True) for s in shapes]
+    y = [of_torch(t.detach().clone()).requires_grad_() for t in x]
+
+    def packed(given: list[Any]) -> list[Any]:
+        return given if len(given) < 3 else [given[0], tuple(given[1:])]
+
+    expected, got = flat(theirs(*packed(x))), flat(ours(*packed(y)))
+    assert len(expected) == len(got)
+    for e, g in zip(expected, got, strict=True):
+        torch.testing.assert_close(g.detach().to_torch(), e.detach(), rtol=1e-4, atol=1e-5)
+    slopes = [torch.randn_like(e) for e in expected]
+    torch.autograd.backward(expected, slopes)
+    flow.autograd.backward(got, [of_torch(s) for s in slopes])
+    for p, q in [*zip(theirs.parameters(), ours.parameters(), strict=True), *zip(x, y, strict=True)]:
+        assert p.grad is not None and q.grad is not None
+        torch.testing.assert_close(q.grad.to_torch(), p.grad, rtol=1e-4, atol=1e-5)
+
+
+@pytest.mark.parametrize(("name", "options"), LAYERS)
+@pytest.mark.parametrize("begun", [False, True])
+def test_a_layer_computes_what_torchs_does(name: str, options: dict[str, Any], begun: bool) -> None:
+    torch.manual_seed(0)
+    theirs, ours = getattr(torch.nn, name)(4, 5, **options), getattr(flow.nn, name)(4, 5, **options)
+    shape = (2, 6, 4) if options.get("batch_first") else (6, 2, 4)
+    layers = options.get("num_layers", 1) * (2 if options.get("bidirectional") else 1)
+    states = [(layers, 2, options.get("proj_size", 5)), (layers, 2, 5)][: 2 if name == "LSTM" else 1]
+    agree(ours, theirs, shape, *(states if begun else ()))
+
+
+@pytest.mark.parametrize("name", ["RNN", "LSTM", "GRU"])
+def test_a_sequence_needs_no_batch(name: str) -> None:
+    agree(getattr(flow.nn, name)(4, 5), getattr(torch.nn, name)(4, 5), (6, 4))
+
+
+@pytest.mark.parametrize(("name", "options"), CELLS)
+@pytest.mark.parametrize("batch", [(), (3,)])
+def test_a_cell_computes_what_torchs_does(name: str, options: dict[str, Any], batch: tuple[int, ...]) -> None:
+    theirs, ours = getattr(torch.nn, name)(4, 5, **options), getattr(flow.nn, name)(4, 5, **options)
+    ours.load_state_dict({k: of_torch(v.clone()) for k, v in theirs.state_dict().items()})
+    states = [torch.randn(*batch, 5)] * (2 if name == "LSTMCell" else 1)
+    x = torch.randn(*batch, 4)
+    hx = tuple(states) if len(states) > 1 else states[0]
+    ours_hx = tuple(of_torch(s) for s in states) if len(states) > 1 else of_torch(states[0])
+    for e, g in zip(
+        flat((theirs(x), theirs(x, hx))), flat((ours(of_torch(x)), ours(of_torch(x), ours_hx))), strict=True
+    ):
+        torch.testing.assert_close(g.detach().to_torch(), e.detach(), rtol=1e-4, atol=1e-5)
+
+
+def test_dropout_lies_between_layers_and_only_in_training() -> None:
+    layer = flow.nn.LSTM(4, 5, num_layers=2, dropout=1.0)
+    x = flow.randn(3, 2, 4)
+    dropped = flow.nn.LSTM(4, 5, num_layers=2)
+    dropped.load_state_dict(layer.state_dict())
+    assert not layer(x)[0].allclose(dropped(x)[0])
+    assert layer.eval()(x)[0].allclose(dropped(x)[0])
+
+
+def test_what_cannot_be_is_said() -> None:
+    with pytest.raises(OptionError, match="nonlinearity 'sine'"):
+        flow.nn.RNN(4, 5, nonlinearity="sine")
+    with pytest.raises(OptionError, match="proj_size is for LSTM"):
+        flow.nn.LSTM(4, 5, proj_size=5)
+    with pytest.raises(ShapeError, match=r"LSTM takes a sequence.*got \[6, 2, 3\]"):
+        flow.nn.LSTM(4, 5)(flow.ones(6, 2, 3))
+    with pytest.raises(ShapeError, match=r"begins with states of shapes \[\[1, 2, 5\]\]"):
+        flow.nn.GRU(4, 5)(flow.ones(6, 2, 4), flow.zeros(2, 2, 5))

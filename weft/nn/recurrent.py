@@ -1,0 +1,304 @@
+"""Recurrent layers: RNN, LSTM, GRU, and their single steps as cells.
+
+The input's part of the gates doesn't depend on what came before, so one matmul makes it for all time steps; what is
+left for each step is the state's part.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from weft.core.errors import OptionError, ShapeError
+from weft.functional.shaping import chunk, stack, unbind
+from weft.nn import functional as F
+from weft.nn import init
+from weft.nn.making import made
+from weft.nn.module import Module
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+add, sub, mul, cat, narrow, zeros_like = (OPS[n] for n in ("add", "sub", "mul", "cat", "narrow", "zeros_like"))
+tanh, sigmoid, relu, transpose = (OPS[n] for n in ("tanh", "sigmoid", "relu", "transpose"))
+
+State = tuple[Tensor, ...]
+Weights = tuple[Tensor, Tensor | None, Tensor | None]  # of the state, its bias, the projection
+
+# ---- one step: the input's part of the gates, the state, and the state's weights -----------------------------
+
+
+def _tanh_step(gates: Tensor, state: State, weights: Weights) -> State:
+    return (tanh(add(gates, F.linear(state[0], weights[0], weights[1]))),)
+
+
+def _relu_step(gates: Tensor, state: State, weights: Weights) -> State:
+    return (relu(add(gates, F.linear(state[0], weights[0], weights[1]))),)
+
+
+def _lstm_step(gates: Tensor, state: State, weights: Weights) -> State:
+    before, memory = state
+    enter, keep, new, show = chunk(add(gates, F.linear(before, weights[0], weights[1])), 4, -1)
+    memory = add(mul(sigmoid(keep), memory), mul(sigmoid(enter), tanh(new)))
+    shown = mul(sigmoid(show), tanh(memory))
+    return (shown if weights[2] is None else F.linear(shown, weights[2])), memory
+
+
+def _gru_step(gates: Tensor, state: State, weights: Weights) -> State:
+    before = state[0]
+    reset, update, new = chunk(gates, 3, -1)
+    state_reset, state_update, state_new = chunk(F.linear(before, weights[0], weights[1]), 3, -1)
+    fresh = tanh(add(new, mul(sigmoid(add(reset, state_reset)), state_new)))
+    return (add(fresh, mul(sigmoid(add(update, state_update)), sub(before, fresh))),)
+
+
+# mode: how many gates, how many states, the step
+MODES: Final[dict[str, tuple[int, int, Callable[[Tensor, State, Weights], State]]]] = {
+    "RNN_TANH": (1, 1, _tanh_step),
+    "RNN_RELU": (1, 1, _relu_step),
+    "LSTM": (4, 2, _lstm_step),
+    "GRU": (3, 1, _gru_step),
+}
+
+
+def _mode_of(nonlinearity: str) -> str:
+    if nonlinearity not in ("tanh", "relu"):
+        raise OptionError(f"unknown nonlinearity {nonlinearity!r}; it is 'tanh' or 'relu'")
+    return f"RNN_{nonlinearity.upper()}"
+
+
+# ---- layers --------------------------------------------------------------------------------------------------
+
+
+class RNNBase(Module):
+    """Layers over time, one above the other, forwards or in both directions; `mode` names the kind of step."""
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0,
+        device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        if mode not in MODES:
+            raise OptionError(f"unknown mode {mode!r}; it is one of {', '.join(MODES)}")
+        if not 0 <= dropout <= 1 or isinstance(dropout, bool):
+            raise OptionError(f"dropout should be a number in [0, 1], the share that is dropped; got {dropout!r}")
+        if hidden_size < 1 or num_layers < 1:
+            raise OptionError(f"hidden_size and num_layers are at least 1; got {hidden_size} and {num_layers}")
+        if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
+            raise OptionError(
+                f"proj_size is for LSTM, above 0 and below hidden_size ({hidden_size}); got {proj_size} for {mode}"
+            )
+        self.mode, self.input_size, self.hidden_size, self.num_layers = mode, input_size, hidden_size, num_layers
+        self.bias, self.batch_first, self.dropout = bias, batch_first, float(dropout)
+        self.bidirectional, self.proj_size = bidirectional, proj_size
+        gates, shown, directions = MODES[mode][0] * hidden_size, proj_size or hidden_size, 2 if bidirectional else 1
+        for layer in range(num_layers):
+            width = input_size if layer == 0 else shown * directions
+            for suffix in self._suffixes(layer):
+                shapes = {"weight_ih": (gates, width), "weight_hh": (gates, shown)}
+                if bias:
+                    shapes |= {"bias_ih": (gates,), "bias_hh": (gates,)}
+                if proj_size:
+                    shapes["weight_hr"] = (proj_size, hidden_size)
+                for name, shape in shapes.items():
+                    self.register_parameter(name + suffix, made(shape, device, dtype))
+        self.reset_parameters()
+
+    def _suffixes(self, layer: int) -> list[str]:
+        return [f"_l{layer}", f"_l{layer}_reverse"][: 2 if self.bidirectional else 1]
+
+    def reset_parameters(self) -> None:
+        bound = 1 / math.sqrt(self.hidden_size)
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def flatten_parameters(self) -> None:
+        """Nothing to do: the weights need not lie beside each other."""
+
+    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
+        """The output at every time step, and the last state of each layer and direction."""
+        if input.ndim not in (2, 3) or input.shape[-1] != self.input_size:
+            raise ShapeError(
+                f"{type(self).__name__} takes a sequence of shape (length, [batch,] {self.input_size}) or, with "
+                f"batch_first, (batch, length, {self.input_size}); got {list(input.shape)}"
+            )
+        batched = input.ndim == 3
+        x = transpose(input, 0, 1) if batched and self.batch_first else input
+        begin = self._begin(x, hx)
+        ends: list[State] = []
+        for layer in range(self.num_layers):
+            both = []
+            for suffix in self._suffixes(layer):
+                state = None if begin is None else tuple(s[len(ends)] for s in begin)
+                outputs, end = self._run(x, state, suffix)
+                both.append(outputs)
+                ends.append(end)
+            x = both[0] if len(both) == 1 else cat(both, -1)
+            if self.dropout and self.training and layer < self.num_layers - 1:
+                x = F.dropout(x, self.dropout, True)
+        last = [stack(list(s), 0) for s in zip(*ends, strict=True)]
+        y = transpose(x, 0, 1) if batched and self.batch_first else x
+        return y, tuple(last) if len(last) > 1 else last[0]
+
+    def _begin(self, x: Tensor, hx: Any) -> tuple[tuple[Tensor, ...], ...] | None:
+        """The given states, a tensor per layer and direction."""
+        if hx is None:
+            return None
+        given = (hx,) if isinstance(hx, Tensor) else tuple(hx)
+        count = MODES[self.mode][1]
+        layers = self.num_layers * (2 if self.bidirectional else 1)
+        widths = (self.proj_size or self.hidden_size, self.hidden_size)[:count]
+        wanted = [(layers, *x.shape[1:-1], width) for width in widths]
+        if [tuple(s.shape) for s in given] != wanted:
+            raise ShapeError(
+                f"{type(self).__name__} begins with states of shapes {[list(w) for w in wanted]} for an input of shape "
+                f"{list(x.shape)}; got {[list(s.shape) for s in given]}"
+            )
+        return tuple(unbind(s, 0) for s in given)
+
+    def _run(self, x: Tensor, state: State | None, suffix: str) -> tuple[Tensor, State]:
+        """One layer in one direction over all time steps."""
+
+        def own(name: str) -> Any:
+            return getattr(self, name + suffix, None)
+
+        _, count, step = MODES[self.mode]
+        backwards = suffix.endswith("_reverse")
+        gates = unbind(F.linear(x, own("weight_ih"), own("bias_ih")), 0)
+        if state is None:
+            widths = (self.proj_size or self.hidden_size, self.hidden_size)[:count]
+            state = tuple(zeros_like(narrow(gates[0], -1, 0, width)) for width in widths)
+        weights = own("weight_hh"), own("bias_hh"), own("weight_hr")
+        outputs: list[Tensor] = []
+        for g in reversed(gates) if backwards else gates:
+            state = step(g, state, weights)
+            outputs.append(state[0])
+        return stack(outputs[::-1] if backwards else outputs, 0), state
+
+    def extra_repr(self) -> str:
+        plain = {
+            "proj_size": 0, "num_layers": 1, "bias": True, "batch_first": False, "dropout": 0.0, "bidirectional": False
+        }  # fmt: skip
+        said = [f"{name}={getattr(self, name)}" for name, usual in plain.items() if getattr(self, name) != usual]
+        return ", ".join([f"{self.input_size}, {self.hidden_size}", *said])
+
+
+class RNN(RNNBase):
+    """h = tanh(W x + U h), or relu, over time.
+
+    >>> y, h = flow.nn.RNN(3, 4)(flow.ones(5, 2, 3)); y.shape, h.shape
+    (weft.Size([5, 2, 4]), weft.Size([1, 2, 4]))
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, nonlinearity: str = "tanh", bias: bool = True,
+        batch_first: bool = False, dropout: float = 0.0, bidirectional: bool = False, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            _mode_of(nonlinearity), input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional,
+            device=device, dtype=dtype,
+        )  # fmt: skip
+        self.nonlinearity = nonlinearity
+
+
+class LSTM(RNNBase):
+    """Long short-term memory: gates decide what enters the memory, what stays in it and what of it shows.
+
+    >>> y, (h, c) = flow.nn.LSTM(3, 4, bidirectional=True)(flow.ones(5, 2, 3)); y.shape, c.shape
+    (weft.Size([5, 2, 8]), weft.Size([2, 2, 4]))
+    """
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, proj_size: int = 0, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            "LSTM", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, proj_size, device,
+            dtype,
+        )  # fmt: skip
+
+
+class GRU(RNNBase):
+    """Gated recurrent units: one gate forgets, one updates."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
+        dropout: float = 0.0, bidirectional: bool = False, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            "GRU", input_size, hidden_size, num_layers, bias, batch_first, dropout, bidirectional, device=device,
+            dtype=dtype,
+        )  # fmt: skip
+
+
+# ---- cells ---------------------------------------------------------------------------------------------------
+
+
+class RNNCellBase(Module):
+    """One step of a recurrent layer, on (batch, features) or (features)."""
+
+    def __init__(
+        self, mode: str, input_size: int, hidden_size: int, bias: bool, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__()
+        self.mode, self.input_size, self.hidden_size, self.bias = mode, input_size, hidden_size, bias
+        gates = MODES[mode][0] * hidden_size
+        self.weight_ih = made((gates, input_size), device, dtype)
+        self.weight_hh = made((gates, hidden_size), device, dtype)
+        self.register_parameter("bias_ih", made((gates,), device, dtype) if bias else None)
+        self.register_parameter("bias_hh", made((gates,), device, dtype) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        bound = 1 / math.sqrt(self.hidden_size) if self.hidden_size > 0 else 0
+        for weight in self.parameters():
+            init.uniform_(weight, -bound, bound)
+
+    def forward(self, input: Tensor, hx: Any = None) -> Any:
+        """The next state."""
+        if input.ndim not in (1, 2) or input.shape[-1] != self.input_size:
+            raise ShapeError(
+                f"{type(self).__name__} takes an input of shape ([batch,] {self.input_size}); got {list(input.shape)}"
+            )
+        _, count, step = MODES[self.mode]
+        gates = F.linear(input, self.weight_ih, self.bias_ih)
+        if hx is None:
+            state = (zeros_like(narrow(gates, -1, 0, self.hidden_size)),) * count
+        else:
+            state = (hx,) if isinstance(hx, Tensor) else tuple(hx)
+        after = step(gates, state, (self.weight_hh, self.bias_hh, None))
+        return after if count > 1 else after[0]
+
+    def extra_repr(self) -> str:
+        return f"{self.input_size}, {self.hidden_size}{'' if self.bias else f', bias={self.bias}'}"
+
+
+class RNNCell(RNNCellBase):
+    """One step of RNN."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, nonlinearity: str = "tanh", device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(_mode_of(nonlinearity), input_size, hidden_size, bias, device, dtype)
+        self.nonlinearity = nonlinearity
+
+
+class LSTMCell(RNNCellBase):
+    """One step of LSTM; its state is (hidden, memory)."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__("LSTM", input_size, hidden_size, bias, device, dtype)
+
+
+class GRUCell(RNNCellBase):
+    """One step of GRU."""
+
+    def __init__(
+        self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None
+    ) -> None:
+        super().__init__("GRU", input_size, hidden_size, bias, device, dtype)
