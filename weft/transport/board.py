@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import os
 import select
+import threading
 from collections.abc import Sequence
 
 from weft.transport.base import PeerFailed
@@ -28,6 +29,7 @@ class Board:
         self.rank, self.world_size = rank, world_size
         self._segment, self._part = segment, words_needed(world_size)
         self._words = segment.words
+        self._looking = threading.Lock()  # of the two below; several threads may wait at a time
         self._poller = select.poll()
         self._watched: dict[int, int] = {}  # descriptor of a process -> its rank
         self._dead: set[int] = set()
@@ -73,18 +75,20 @@ class Board:
             self._write(WHY, why, WHY_SIZE)
         state = ENDED if why is None else FOLLOWED if followed else FAILED
         publish(self._words, self._word(self.rank, STATE), state)
-        for descriptor in self._watched:
-            os.close(descriptor)
-        self._watched.clear()
-        self._poller = select.poll()
+        with self._looking:
+            for descriptor in self._watched:
+                os.close(descriptor)
+            self._watched.clear()
+            self._poller = select.poll()
 
     def look_around(self, needed: Sequence[int]) -> None:
         """Raise PeerFailed if a rank has failed, or if one that is needed has ended."""
-        for descriptor, _ in self._poller.poll(0):
-            rank = self._watched.pop(descriptor)
-            self._poller.unregister(descriptor)
-            os.close(descriptor)
-            self._dead.add(rank)
+        with self._looking:
+            for descriptor, _ in self._poller.poll(0):
+                rank = self._watched.pop(descriptor)
+                self._poller.unregister(descriptor)
+                os.close(descriptor)
+                self._dead.add(rank)
         states = [self.state(r) for r in range(self.world_size)]
         gone = sorted(r for r in self._dead if states[r] == ALIVE)
         if gone:
@@ -99,8 +103,8 @@ class Board:
 
     def everyone_left(self) -> bool:
         """Whether no other rank will need anything from this one."""
-        for descriptor, _ in self._poller.poll(0):
-            self._dead.add(self._watched[descriptor])
+        with self._looking:
+            self._dead.update(self._watched[descriptor] for descriptor, _ in self._poller.poll(0))
         return all(r in self._dead or self.state(r) > ALIVE for r in range(self.world_size) if r != self.rank)
 
     def offer(self, dst: int, descriptor: int) -> None:

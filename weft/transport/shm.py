@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import secrets
 import select
+import threading
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
@@ -21,6 +22,13 @@ from weft.transport.shm_group import ShmGroup, bytes_needed
 from weft.transport.shm_link import Inlet, Outlet, ShmChannel, link_bytes
 
 
+class _Yielder(threading.local):
+    """A poll of nothing, for each thread its own: no two may run one at a time."""
+
+    def __init__(self) -> None:
+        self.poll = select.poll()
+
+
 class ShmTransport(Transport):
     def __init__(self, rank: Rank, meeting: Meeting, deadline: float | None = None) -> None:
         super().__init__(rank.index, rank.world_size, deadline)
@@ -30,7 +38,7 @@ class ShmTransport(Transport):
         self._outlets: dict[tuple[int, str], Outlet] = {}
         self._inlets: dict[tuple[int, str], Inlet] = {}
         self._to_myself: defaultdict[str, deque[Tensor]] = defaultdict(deque)
-        self._yielder = select.poll()
+        self._yielder = _Yielder()
         self._waits = 0
         # The secret keeps one run's memory apart from another's, also in `/proc/*/maps`.
         segment = self._shared("board", words_needed(self.world_size) * self.world_size, secrets.token_hex(8))
@@ -150,7 +158,7 @@ class ShmTransport(Transport):
         super().give_way()
         self._waits += 1
         if not self._waits & 15:
-            self._yielder.poll(0)  # the cheapest call that also lets the other threads of this process run
+            self._yielder.poll.poll(0)  # the cheapest call that also lets the other threads of this process run
 
     def fail(self, why: str, followed: bool = False) -> None:
         if self._board is not None:
