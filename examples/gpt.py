@@ -6,8 +6,8 @@
     python -m weft.launch --nproc_per_node 2 examples/gpt.py --parallel tensor --graph
     python -m weft.launch --nproc_per_node 4 examples/gpt.py --parallel pipeline+data --graph --micro-batches 4
 
-(torchrun works as well as weft.launch; with `--threads` the ranks are threads of one process.) The model knows nothing of
-all this: `Layout` says where its weights lie and how they are shared out, and that is the only difference.
+(torchrun works as well as weft.launch; with `--threads` the ranks are threads of one process.) The model knows nothing
+of all this: `Layout` says where its weights lie and how they are shared out, and that is the only difference.
 """
 
 from __future__ import annotations
@@ -50,7 +50,7 @@ class Attention(nn.Module):
 
     def forward(self, x: flow.Tensor) -> flow.Tensor:
         b, t, width = x.shape
-        # heads first, and each head's query, key and value beside each other: then a split of the weight is one of heads
+        # heads first, each with its query, key and value side by side: then a split of the weight is one of heads
         qkv = self.qkv(x).reshape(b, t, self.heads, 3 * width // self.heads).transpose(1, 2)
         q, k, v = qkv.chunk(3, -1)
         y = F.scaled_dot_product_attention(q, k, v, is_causal=True)
@@ -211,11 +211,11 @@ class Training:
         self.layout = None if options.parallel == "none" else Layout(options.parallel, world)
         if self.layout is not None:
             self.layout.spread(self.model)
-        optimizer = OPTIMIZERS[options.optimizer](self.model.parameters(), lr=options.lr)
+        self.optimizer = OPTIMIZERS[options.optimizer](self.model.parameters(), lr=options.lr)
         self.step: Step = (
-            GraphStep(self.model, optimizer, options.micro_batches, self.layout)
+            GraphStep(self.model, self.optimizer, options.micro_batches, self.layout)
             if options.graph
-            else eager_step(self.model, optimizer, options.micro_batches)
+            else eager_step(self.model, self.optimizer, options.micro_batches)
         )
 
     def __call__(self, ids: np.ndarray, targets: np.ndarray) -> flow.Tensor:
@@ -275,8 +275,9 @@ def train(options: argparse.Namespace, say: Callable[[str], None] = lambda line:
     ids, alphabet = encode(text())
     training = Training(options, len(alphabet))
     losses: list[flow.Tensor] = []
-    for i, (x, y) in zip(range(options.steps), batches(ids, options.batch, options.context, options.seed)):
-        losses.append(training(x, y))
+    pieces = batches(ids, options.batch, options.context, options.seed)
+    for i in range(options.steps):
+        losses.append(training(*next(pieces)))
         if i % options.every == 0 or i == options.steps - 1:
             say(f"step {i:4}  loss {read(losses[-1]):.4f}")
     found = [read(loss) for loss in losses]

@@ -7,7 +7,7 @@ from pathlib import Path
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "examples"))
 
-import gpt  # noqa: E402
+import gpt
 
 
 def run(*ways: str) -> None:

@@ -104,9 +104,7 @@ def test_processes_over_c10d() -> None:
     agreed(spawn(2, SEVERAL, *ways(*asked), transport="c10d"), 3)
 
 
-@pytest.mark.parametrize(
-    "launcher", [["-m", "weft.launch"], ["-m", "weft.launch", "--threads"], ["-m", "torch.distributed.run"]]
-)
+@pytest.mark.parametrize("launcher", [["-m", "weft.launch", "--threads"], ["-m", "torch.distributed.run"]])
 def test_command_lines(launcher: list[str]) -> None:
     command = [sys.executable, *launcher, "--nproc_per_node", "2", "examples/gpt.py", "--parallel", "data", "--graph"]
     told = {**os.environ, "OMP_NUM_THREADS": "1"}
@@ -118,8 +116,11 @@ def test_command_lines(launcher: list[str]) -> None:
     assert "the losses of 50 steps are those of plain torch" in ended.stdout
 
 
-def test_a_refused_command_line() -> None:
-    command = [sys.executable, "-m", "weft.launch", "--threads", "--nproc_per_node", "2", "examples/gpt.py"]
-    ended = subprocess.run(command, cwd=ROOT, capture_output=True, text=True, timeout=60)
-    assert ended.returncode != 0
-    assert "there are 2 ranks: say what they share out" in ended.stderr
+@pytest.mark.parametrize(
+    ("world", "asked", "why"),
+    [(2, [], "there are 2 ranks: say what they share out"), (1, ["--parallel", "data+tensor"], "takes an even number")],
+)
+def test_refused_command_lines(monkeypatch: pytest.MonkeyPatch, world: int, asked: list[str], why: str) -> None:
+    monkeypatch.setattr(sys, "argv", ["gpt.py", *asked])
+    with pytest.raises(SystemExit, match=why):
+        spawn_threads(world, gpt.main)
