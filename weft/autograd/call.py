@@ -29,6 +29,10 @@ def _intercepted(op: Op, args: tuple[Any, ...], level: int) -> Any:
 
 
 def _call(op: Op, args: tuple[Any, ...]) -> Any:
+    for i in op.operands:
+        for t in args[i] if type(args[i]) in (list, tuple) else (args[i],):
+            if isinstance(t, Tensor) and t._view_of is not None:
+                refresh(t)
     composed = stack.compose(op, args)
     if composed is not NotImplemented:
         return composed
@@ -36,10 +40,50 @@ def _call(op: Op, args: tuple[Any, ...]) -> Any:
     visible = tuple(outputs[: op.visible])
     if op.view:
         for y in visible:
-            y._view_of = (args[op.operands[0]], op, tuple(a for i, a in enumerate(args) if i != op.operands[0]))
+            base = args[op.operands[0]]
+            others = tuple(a for i, a in enumerate(args) if i != op.operands[0])
+            y._view_of = (base, op, others, base.node, base.value)
     if here.grad and op.vjp is not None:
         record(op, args, visible, tuple(outputs[op.visible :]), used)
     return visible[0] if op.visible == 1 else visible
+
+
+def edge(t: Tensor) -> Any:
+    """Where the gradient of a tensor that requires one goes."""
+    if t._view_of is not None:
+        refresh(t)
+    return t.node or t
+
+
+def refresh(t: Tensor) -> None:
+    """Make a view anew if what it looks at was overwritten since: its place in the graph of gradients, and, where a
+    program is traced, its value. Memory needs no such care: it is the same."""
+    chain: list[Tensor] = []
+    while t._view_of is not None and not _is_newer(t):
+        chain.append(t)
+        t = t._view_of[0]
+    for t in reversed(chain):
+        base, op, others, node, value = t._view_of
+        if base.node is node and base.value is value:
+            continue
+        at = op.operands[0]
+        before, here.grad = here.grad, True
+        try:
+            again = call(op, (*others[:at], base, *others[at:]))
+        finally:
+            here.grad = before
+        t.node, t._requires_grad, t._view_of = again.node, again._requires_grad, again._view_of
+        if value is not None:
+            t.value, t.spec = again.value, again.spec
+
+
+def _is_newer(t: Tensor) -> bool:
+    """Whether nothing was overwritten since the view was made."""
+    node = t.node.node if type(t.node) is Slot else t.node
+    return node is not None and node.sequence > overwritten[0]
+
+
+overwritten = [-1]  # when a tensor that others may look at was last overwritten, in the sequence of nodes
 
 
 def flat_operands(op: Op, args: tuple[Any, ...]) -> list[Any]:
@@ -66,9 +110,7 @@ def record(
     Gradients go to `args`; saved are the operands as they were `used`, so that backward needn't box them again.
     `before` tells the operands' versions from before an op that overwrote one of them.
     """
-    edges = tuple(
-        (t.node or t) if isinstance(t, Tensor) and t._requires_grad else None for t in flat_operands(op, args)
-    )
+    edges = tuple(edge(t) if isinstance(t, Tensor) and t._requires_grad else None for t in flat_operands(op, args))
     if not any(e is not None for e in edges):
         return
     differentiable = [y for y, d in zip(visible, op.differentiable, strict=False) if d and y.dtype.differentiable]

@@ -6,6 +6,7 @@ import heapq
 from collections.abc import Iterable, Sequence
 from typing import Any
 
+from weft.autograd.call import edge
 from weft.autograd.modes import anomaly
 from weft.autograd.node import Node, Slot
 from weft.core.dispatch import here
@@ -139,12 +140,13 @@ class _Sweep:
                     self.wanted_outputs.setdefault(node, []).append((index, t))
 
     def go(self, outputs: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> dict[int, Tensor]:
+        places = [edge(t) for t in outputs]  # views of what was overwritten are made anew
         if self.wanted_leaves is not None:
             self.useful = self._ancestors([t.node for t in outputs if t.node is not None])
         for i, (t, given) in enumerate(zip(outputs, gradients, strict=True)):
             if given is not None:
                 self.held.add(id(_blob(given)))
-            self._send(t.node or t, _start(t, given, i))
+            self._send(places[i], _start(t, given, i))
         while self.heap:
             node = heapq.heappop(self.heap)[1]
             self._visit(node, self.pending.pop(node))
@@ -222,9 +224,9 @@ class _Sweep:
             raise
         if not self.retain:
             node.release()
-        for edge, g in zip(node.edges, results, strict=True):
-            if edge is not None and g is not None:
-                self._send(edge, g)
+        for target, g in zip(node.edges, results, strict=True):
+            if target is not None and g is not None:
+                self._send(target, g)
 
     def _finish_leaf(self, leaf: Tensor, g: Tensor) -> None:
         if leaf._hooks:

@@ -10,7 +10,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.autograd.call import call, record
+from weft.autograd.call import call, edge, record
 from weft.autograd.node import Node, next_sequence
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
@@ -28,7 +28,7 @@ def make_entry(op: Op) -> Callable[..., Any]:
     source = source_of(op)
     space: dict[str, Any] = {
         "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call,
-        "record": record,
+        "record": record, "edge": edge,
         "kernel": op.kernel, "alias": alias, "explain": explain, "next_sequence": next_sequence,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
@@ -115,8 +115,8 @@ def source_of(op: Op) -> str:
         else:
             base = op.params[op.operands[0]].name
             lines.append(f"            y{j}.blob = b{j} = alias({base}.blob, r{j})")
-            attributes = ", ".join(n for i, n in enumerate(names) if i != op.operands[0])
-            lines.append(f"            y{j}._view_of = ({base}, op, ({attributes}{',' if attributes else ''}))")
+            attributes = "".join(f"{n}, " for i, n in enumerate(names) if i != op.operands[0])
+            lines.append(f"            y{j}._view_of = ({base}, op, ({attributes}), {base}.node, None)")
     if op.vjp is not None and any(op.differentiable[: op.visible]):
         lines += _record(op, several)
     outs = ", ".join(f"y{j}" for j in range(op.visible))
@@ -127,7 +127,10 @@ def source_of(op: Op) -> str:
 
 def _record(op: Op, several: bool) -> list[str]:
     wants = [wanting(op, i) for i in op.operands]
-    edges = [f"({op.names[i]}.node or {op.names[i]}) if {wanting(op, i)} else None" for i in op.operands]
+    edges = [
+        f"(({n}.node or {n}) if {n}._view_of is None else edge({n})) if {wanting(op, i)} else None"
+        for i, n in ((i, op.names[i]) for i in op.operands)
+    ]
     pad = " " * 16
     lines = [f"            if here.grad and ({' or '.join(wants)}):"]
     if op.visible > 1:  # rare: leave it to the general recorder
@@ -164,15 +167,15 @@ def _record(op: Op, several: bool) -> list[str]:
         return f"({', '.join(parts)}{',' if len(parts) == 1 else ''})"
 
     lines += [
-        f"{pad}n = new(Node)",
-        f"{pad}n.op = op",
-        f"{pad}n.sequence = next_sequence()",
-        f"{pad}n.edges = {tuple_of(edges)}",
-        f"{pad}n.saved = {tuple_of(saved)}",
-        f"{pad}n.versions = {tuple_of(versions)}",
-        f"{pad}n.attributes = {tuple_of(attributes)}",
-        f"{pad}n.outputs = n.hooks = n.retained = n.origin = None",
-        f"{pad}y0.node = n",
+        f"{pad}made = new(Node)",
+        f"{pad}made.op = op",
+        f"{pad}made.sequence = next_sequence()",
+        f"{pad}made.edges = {tuple_of(edges)}",
+        f"{pad}made.saved = {tuple_of(saved)}",
+        f"{pad}made.versions = {tuple_of(versions)}",
+        f"{pad}made.attributes = {tuple_of(attributes)}",
+        f"{pad}made.outputs = made.hooks = made.retained = made.origin = None",
+        f"{pad}y0.node = made",
         f"{pad}y0._requires_grad = True",
     ]
     if op.differentiable[0] and _may_be_integer(op):

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+from weft.autograd.call import edge
 from weft.autograd.modes import anomaly, call_stack
 from weft.autograd.node import Slot, next_sequence
 from weft.core.dispatch import here
@@ -129,11 +130,12 @@ class Function:
         outputs: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
         if not (here.grad and any(context.needs_input_grad)):
             return result
-        edges = tuple((a.node or a) if isinstance(a, Tensor) and a._requires_grad else None for a in args)
+        edges = tuple(edge(a) if isinstance(a, Tensor) and a._requires_grad else None for a in args)
         wrapped = tuple(rewrap(y) if isinstance(y, Tensor) and y._requires_grad else y for y in outputs)
+        several = len(wrapped) > 1
         node = CustomNode(cls, context, edges, wrapped)
         for i, y in enumerate(wrapped):
             if isinstance(y, Tensor) and id(outputs[i]) not in context._non_differentiable and y.dtype.differentiable:
-                y.node = Slot(node, i) if len(wrapped) > 1 else node  # type: ignore[arg-type]
+                y.node = Slot(node, i) if several else node  # type: ignore[arg-type]
                 y._requires_grad = True
         return wrapped if isinstance(result, tuple) else wrapped[0]

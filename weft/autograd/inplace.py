@@ -4,7 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.autograd.call import call, flat_operands, record, version
+import torch
+
+from weft.autograd.call import call, flat_operands, overwritten, record, refresh, version
+from weft.autograd.node import next_sequence
 from weft.core.dispatch import here, hooks
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.interpreter import eager_local, stack
@@ -22,6 +25,8 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
         check_arguments(op, args)
         raise ArgumentError(f"{op.name}_(): the first argument is overwritten, so it must be a tensor")
     check_writable(x, f"{op.name}_")
+    if x._view_of is not None:
+        refresh(x)
     if x.value is not None or x.spec is not None or here.trace is not None or here.stack or op.inplace_kernel is None:
         y = call(op, args)
         if tuple(y.shape) != tuple(x.shape):
@@ -106,10 +111,14 @@ def _move(x: Tensor, y: Tensor) -> None:
 def _rebase(x: Tensor, y: Tensor) -> None:
     """x takes y's place in the graph of gradients; a base that x is a view of sees the change through a scatter."""
     x.node, x._requires_grad = y.node, y._requires_grad or x._requires_grad
+    overwritten[0] = next_sequence()
     if x._view_of is None:
         return
-    base, op, attributes = x._view_of
+    base, op, attributes = x._view_of[:3]
     lazy = x.value is not None
+    if not _looks_at(x, base):
+        x._view_of = None
+        return
     if not lazy and not (here.grad and (x.node is not None or base.node is not None)):
         return
     if op.scatter is None:
@@ -125,3 +134,19 @@ def _rebase(x: Tensor, y: Tensor) -> None:
     base.node, base._requires_grad = whole.node, whole._requires_grad or base._requires_grad
     if base._view_of is not None:
         _rebase(base, base)
+    x._view_of = (base, op, attributes, base.node, base.value)
+
+
+def _looks_at(x: Tensor, base: Tensor) -> bool:
+    """Whether the memory is the same: a reshape may have had to copy."""
+    a, b = (_layout(x), _layout(base)) if x.value is not None else (x._meta, base._meta)
+    return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+
+
+def _layout(x: Tensor) -> torch.Tensor:
+    """Of a traced tensor: what it looks at, without data, as if all that is no view were contiguous."""
+    if x._view_of is None:
+        return x._meta
+    base, op, others = x._view_of[:3]
+    at = op.operands[0]
+    return op.kernel(*others[:at], _layout(base), *others[at:])

@@ -45,7 +45,7 @@ class Tensor:
     _retains_grad: bool = False
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
     _accumulated: dict[int, Callable[[Tensor], None]] | None = None
-    _view_of: Any = None  # (base, op, attributes) where this is a view
+    _view_of: Any = None  # (base, op, attributes, the base's node and symbol back then) where this is a view
 
     def __init__(self, data: Any = None) -> None:
         if data is None:
