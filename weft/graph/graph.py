@@ -9,6 +9,7 @@ from weft.core.errors import GraphError
 from weft.core.rank import current
 from weft.graph.blocks import ProxyModule, meta_text
 from weft.graph.compiled import Compiled
+from weft.graph.run import Running
 from weft.graph.config import GraphConfig
 from weft.graph.trace import compile_graph
 from weft.job.job import Job
@@ -129,6 +130,11 @@ class Graph:
                 f"{self._name} isn't compiled yet; call it once, or call .compile(...) with example arguments"
             )
         return self._compiled
+
+    @property
+    def running(self) -> Running:
+        """The runtime: registers, chains, the executor."""
+        return self._need().running
 
     @property
     def job(self) -> Job:

@@ -1,0 +1,86 @@
+"""What the runtime and the compiler cost by themselves."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+
+import weft as flow
+from bench.actors import act_cost
+from bench.measure import Row, least
+from bench.models import GPTS
+from bench.steps import Training, mlp_pair, ours
+from weft.compiler import passes
+from weft.compiler.lower import lower
+from weft.compiler.options import Options
+from weft.core import dispatch
+from weft.core.rank import Rank, enter
+from weft.core.spec import Spec
+from weft.interop import from_torch
+from weft.job.builder import Builder
+from weft.job.job import Job
+from weft.tensor.tensor import Tensor, of_shard
+
+S, B = flow.sbp.split, flow.sbp.broadcast
+
+
+def actors(quick: bool) -> list[Row]:
+    return [Row("message and act of an actor", "-", None, act_cost(), most=2e-6), launch()]
+
+
+def launch() -> Row:
+    """From the call of a graph to its result, less what its chain takes alone."""
+    _, b, x = mlp_pair("batch 8, width 16")
+    graph = Training(b, lambda m, x: m(x).pow(2).mean(), flow.optim.SGD(b.parameters(), lr=0.01, momentum=0.9))
+    inputs = from_torch(x)
+    for _ in range(3):
+        graph(inputs).item()
+    chain = next(f for functions in graph.running.chains for f in functions.values())
+    alone, called = least([chain, lambda: graph(inputs).item()], 300, 15)
+    graph.close()
+    return Row("call to result, over the chain alone", "-", None, max(called - alone, 0.0), most=30e-6)
+
+
+def worlds(quick: bool) -> list[Row]:
+    """Tracing and lowering a data-parallel GPT on one rank of a small world and of a large one, imagined."""
+    size = "2 layers, d 64, 2x32 tokens"
+    few, many = least([lambda: compile_in(2, size), lambda: compile_in(1024, size)], 1, 5)
+    return [Row("compile time, a world of 1,024 ranks", "2 ranks", few, many, 1.5)]
+
+
+def compile_in(world: int, size: str) -> None:
+    layers, width, batch, tokens = GPTS[size]
+    with enter(Rank(0, world)):
+        place = flow.placement("cpu", ranks=list(range(world)))
+        model = ours.GPT(layers, width, tokens)
+        for p in model.parameters():  # laid out without talking to ranks that don't exist
+            p.spec, p.shard, p.blob = Spec(tuple(p.shape), p.dtype, place, (B,)), p.blob, flow.Tensor().blob
+        job = Job(f"imagined_{world}")
+        builder = Builder(job, {})
+        shape = (batch * world // 2, tokens)
+        spec = Spec(shape, flow.int64, place, (S(0),))
+        shard = flow.zeros(spec.local_shape(0), dtype=flow.int64)
+        example: Tensor = of_shard(shard.blob, spec)
+        with dispatch.tracing(builder):
+            x = builder.input(example, "x")
+            loss = model(x, x)
+            loss.backward()
+            builder.output(loss, "loss")
+            for p, g in builder.gradients.values():
+                builder.output(flow.to_global(g, placement=p.placement, sbp=p.sbp), "gradient")
+        passes.apply(job, Options())
+        lower(job, 0, world, Options())
+
+
+def imports(quick: bool) -> list[Row]:
+    """In fresh processes, with what Python caches of its modules."""
+    environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
+    code = "import time, torch; s = time.perf_counter(); import weft; print(time.perf_counter() - s)"
+
+    def once() -> float:
+        done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+        return float(done.stdout)
+
+    once()
+    return [Row("import weft, beyond import torch", "-", None, min(once() for _ in range(5)), most=0.25)]

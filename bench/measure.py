@@ -1,0 +1,76 @@
+"""How a pair is measured: in turn, so that both see the same machine, and the least of several repeats is kept."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Sequence
+from typing import Any, NamedTuple
+
+
+class Row(NamedTuple):
+    """One line of the table: seconds of the reference and of Weft, and how their ratio is bounded.
+
+    `limit` bounds ours / reference from above, `least` bounds reference / ours from below; with neither, `most` bounds
+    our seconds alone.
+    """
+
+    case: str
+    reference: str
+    theirs: float | None
+    ours: float
+    limit: float | None = None
+    least: float | None = None
+    most: float | None = None
+
+    @property
+    def ratio(self) -> float | None:
+        if self.theirs is None:
+            return None
+        return self.theirs / self.ours if self.least is not None else self.ours / self.theirs
+
+    @property
+    def holds(self) -> bool:
+        ratio = self.ratio
+        if self.limit is not None:
+            return ratio is not None and ratio <= self.limit
+        if self.least is not None:
+            return ratio is not None and ratio >= self.least
+        return self.most is None or self.ours <= self.most
+
+    def texts(self) -> tuple[str, str, str, str, str]:
+        """Case, reference, ours, ratio and bound, to print."""
+        theirs = self.reference if self.theirs is None else f"{self.reference} {shown(self.theirs)}"
+        ratio = "" if self.ratio is None else f"{self.ratio:.2f}x"
+        bound = ""
+        if self.limit is not None:
+            bound = f"<= {self.limit:g}x"
+        elif self.least is not None:
+            bound = f">= {self.least:g}x"
+        elif self.most is not None:
+            bound = f"<= {shown(self.most)}"
+        return self.case, theirs, shown(self.ours), ratio, bound
+
+
+def shown(seconds: float) -> str:
+    if seconds < 1e-3:
+        return f"{seconds * 1e6:.2f} us"
+    return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
+
+
+def least(
+    calls: Sequence[Callable[[], Any]], n: int, repeats: int = 9, before: Callable[[], Any] | None = None
+) -> list[float]:
+    """The least seconds per call of each, n calls at a time, in turn."""
+    for call in calls:
+        for _ in range(min(n, 20)):
+            call()
+    best = [float("inf")] * len(calls)
+    for _ in range(repeats):
+        for i, call in enumerate(calls):
+            if before is not None:
+                before()
+            start = time.perf_counter()
+            for _ in range(n):
+                call()
+            best[i] = min(best[i], (time.perf_counter() - start) / n)
+    return best

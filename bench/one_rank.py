@@ -1,0 +1,70 @@
+"""One rank: eager ops and training steps beside torch, graphs beside torch.compile."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import weft as flow
+from bench.measure import Row, least
+from bench.models import GPTS, MLPS
+from bench.steps import gpt_steps, mlp_steps
+from weft.interop import from_torch
+
+
+def ops(quick: bool) -> list[Row]:
+    a, b, w = torch.randn(8, 8), torch.randn(8, 8), torch.randn(8, 8, requires_grad=True)
+    x, y, v = from_torch(a), from_torch(b), from_torch(w)
+    v.requires_grad = True
+    pairs: list[tuple[str, Callable[[], Any], Callable[[], Any], float]] = [
+        ("eager relu 8x8", lambda: torch.relu(a), lambda: flow.relu(x), 2.2),
+        ("eager add 8x8", lambda: torch.add(a, b), lambda: flow.add(x, y), 2.2),
+        ("eager matmul 8x8", lambda: torch.matmul(a, b), lambda: flow.matmul(x, y), 2.2),
+        ("eager add 8x8, with tape", lambda: torch.add(a, w), lambda: flow.add(x, v), 2.5),
+        ("eager x.sum().item()", lambda: a.sum().item(), lambda: x.sum().item(), 2.5),
+    ]
+    found = []
+    for case, torchs, wefts, limit in pairs:
+        t, o = least([torchs, wefts], 2_000 if quick else 20_000)
+        found.append(Row(case, "torch", t, o, limit))
+    return found
+
+
+MLP_LIMITS = {"batch 8, width 16": 0.8, "batch 64, width 256": 1.05, "batch 256, width 1024": 1.05}
+GPT_LIMITS = dict(zip(GPTS, (1.1, 1.03), strict=True))
+
+
+def eager(quick: bool) -> list[Row]:
+    found = []
+    for size, n in zip(MLPS, (300, 50, 5), strict=True):
+        steps = mlp_steps(size)
+        t, o = least([steps["torch"](), steps["eager"]()], max(n // (5 if quick else 1), 2))
+        found.append(Row(f"eager MLP step, {size}, 4 layers, SGD momentum", "torch", t, o, MLP_LIMITS[size]))
+    for size, n in zip(GPTS, (50, 3), strict=True):
+        steps = gpt_steps(size)
+        t, o = least([steps["torch"](), steps["eager"]()], max(n // (5 if quick else 1), 2))
+        found.append(Row(f"eager GPT step, {size}, AdamW", "torch", t, o, GPT_LIMITS[size]))
+    return found
+
+
+def graphs(quick: bool) -> list[Row]:
+    found = []
+    rows: list[tuple[str, dict[str, Callable[[], Any]], int, float]] = [
+        ("graph MLP step, batch 8, width 16, 4 layers", mlp_steps("batch 8, width 16"), 300, 0.35)
+    ]
+    for size, n, limit in zip(GPTS, (50, 3), (0.75, 1.0), strict=True):
+        rows.append((f"graph GPT step, {size}, AdamW", gpt_steps(size), n, limit))
+    for case, steps, n, limit in rows:
+        n = max(n // (5 if quick else 1), 2)
+        try:
+            compiled = steps["compile"]()
+            compiled()
+        except Exception as why:  # no C++ compiler: torch.compile can't work here, and the row says so
+            (o,) = least([steps["graph"]()], n)
+            found.append(Row(case, f"torch.compile fails ({type(why).__name__})", None, o))
+            continue
+        t, o = least([compiled, steps["graph"]()], n)
+        found.append(Row(case, "torch.compile", t, o, limit))
+    return found

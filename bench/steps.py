@@ -1,0 +1,109 @@
+"""Training steps of the models: torch's, torch.compile's, Weft's eager and graph ones, from the same weights."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+import weft as flow
+from bench.models import GPTS, LAYERS, MLPS, VOCABULARY, models
+from weft import nn
+from weft.interop import from_torch, load_torch
+
+theirs, ours = models(torch), models(flow)
+Step = Callable[[], Any]
+
+
+def mlp_pair(size: str) -> tuple[torch.nn.Module, Any, torch.Tensor]:
+    """Torch's model, Weft's with the same weights, and a batch."""
+    batch, width = MLPS[size]
+    torch.manual_seed(0)
+    a = theirs.mlp(width, LAYERS)
+    return a, load_torch(ours.mlp(width, LAYERS), a), torch.randn(batch, width)
+
+
+def gpt_pair(size: str) -> tuple[torch.nn.Module, Any, torch.Tensor, torch.Tensor]:
+    layers, width, batch, tokens = GPTS[size]
+    torch.manual_seed(0)
+    a = theirs.GPT(layers, width, tokens)
+    ids = torch.randint(0, VOCABULARY, (batch, tokens + 1))
+    return a, load_torch(ours.GPT(layers, width, tokens), a), ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+
+
+def torch_step(loss_of: Callable[[], torch.Tensor], optimizer: torch.optim.Optimizer) -> Step:
+    def step() -> float:
+        loss = loss_of()
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.item()
+
+    return step
+
+
+def weft_step(loss_of: Callable[[], Any], optimizer: Any) -> Step:
+    return torch_step(loss_of, optimizer)  # the same words
+
+
+class Training(nn.Graph):
+    """Any loss of any model, compiled."""
+
+    def __init__(self, model: Any, loss_of: Callable[..., Any], optimizer: Any) -> None:
+        super().__init__()
+        self.model, self.loss_of = model, loss_of
+        self.add_optimizer(optimizer)
+
+    def build(self, *inputs: Any) -> Any:
+        loss = self.loss_of(self.model, *inputs)
+        loss.backward()
+        return loss
+
+
+def mlp_steps(size: str) -> dict[str, Callable[[], Step]]:
+    """How to make each kind of step, by name."""
+
+    def make_torch(compiled: bool) -> Step:
+        a, _, x = mlp_pair(size)
+        loss_of = torch.compile(lambda: a(x).pow(2).mean()) if compiled else lambda: a(x).pow(2).mean()
+        return torch_step(loss_of, torch.optim.SGD(a.parameters(), lr=0.01, momentum=0.9, fused=compiled))
+
+    def make_eager() -> Step:
+        _, b, x = mlp_pair(size)
+        inputs = from_torch(x)
+        return weft_step(lambda: b(inputs).pow(2).mean(), flow.optim.SGD(b.parameters(), lr=0.01, momentum=0.9))
+
+    def make_graph() -> Step:
+        _, b, x = mlp_pair(size)
+        inputs = from_torch(x)
+        graph = Training(b, lambda m, x: m(x).pow(2).mean(), flow.optim.SGD(b.parameters(), lr=0.01, momentum=0.9))
+        return lambda: graph(inputs).item()
+
+    return {
+        "torch": lambda: make_torch(False), "compile": lambda: make_torch(True), "eager": make_eager,
+        "graph": make_graph,
+    }  # fmt: skip
+
+
+def gpt_steps(size: str) -> dict[str, Callable[[], Step]]:
+    def make_torch(compiled: bool) -> Step:
+        a, _, ids, targets = gpt_pair(size)
+        model = torch.compile(a) if compiled else a
+        return torch_step(lambda: model(ids, targets), torch.optim.AdamW(a.parameters(), lr=1e-3, fused=compiled))
+
+    def make_eager() -> Step:
+        _, b, ids, targets = gpt_pair(size)
+        x, y = from_torch(ids), from_torch(targets)
+        return weft_step(lambda: b(x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
+
+    def make_graph() -> Step:
+        _, b, ids, targets = gpt_pair(size)
+        x, y = from_torch(ids), from_torch(targets)
+        graph = Training(b, lambda m, x, y: m(x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
+        return lambda: graph(x, y).item()
+
+    return {
+        "torch": lambda: make_torch(False), "compile": lambda: make_torch(True), "eager": make_eager,
+        "graph": make_graph,
+    }  # fmt: skip
