@@ -7,6 +7,8 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import torch
+
 from weft.compiler import passes
 from weft.compiler.lower import Lowered, lower
 from weft.core import dispatch
@@ -144,16 +146,20 @@ def _agree(lowered: Lowered) -> None:
     if rank.world_size == 1:
         return
     transport, plan = transport_of(), lowered.plan
-    key = f"job/{plan.name}"
-    text = show(lowered.job)
-    if rank.index == 0:
-        transport.put(key, text.encode())
+    transport.note(f"compiling graph {plan.name}")
+    mine = torch.frombuffer(bytearray(plan.hash.encode()), dtype=torch.uint8)
+    hashes = [torch.empty_like(mine) for _ in range(rank.world_size)]
+    transport.group(tuple(range(rank.world_size))).all_gather(hashes, mine)
+    others = [r for r, h in enumerate(hashes) if not torch.equal(h, hashes[0])]
+    if not others:
         return
-    theirs = transport.get(key).decode()
-    if theirs != text:
-        pairs = itertools.zip_longest(theirs.splitlines(), text.splitlines(), fillvalue="(nothing)")
-        n, (a, b) = next((n, pair) for n, pair in enumerate(pairs, 1) if pair[0] != pair[1])
-        raise RankError(
-            f"rank {rank.index} traced another {plan.name} than rank 0; the first difference is line {n} of the job:\n"
-            f"  rank 0: {a}\n  rank {rank.index}: {b}\nEvery rank must build the same graph"
-        )
+    other = rank.index if rank.index in others else others[0]
+    if rank.index in (0, *others):
+        transport.put(f"job/{plan.name}/{rank.index}", show(lowered.job).encode())
+    a, b = (transport.get(f"job/{plan.name}/{r}").decode().splitlines() for r in (0, other))
+    pairs = itertools.zip_longest(a, b, fillvalue="(nothing)")
+    n, (a, b) = next((n, pair) for n, pair in enumerate(pairs, 1) if pair[0] != pair[1])
+    raise RankError(
+        f"rank {other} traced another {plan.name} than rank 0; the first difference is line {n} of the job:\n"
+        f"  rank 0: {a}\n  rank {other}: {b}\nEvery rank must build the same graph"
+    )

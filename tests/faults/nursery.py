@@ -1,0 +1,57 @@
+"""Forks ranks: a process that has imported Weft once, and done nothing yet, becomes as many ranks as are asked for.
+
+A line of JSON on stdin, {"target": "file.py:function", "args": [...], "ranks": [{"env": {...}, "log": path}, ...]}, is
+answered with the ranks' process ids, and later with a line [rank, wait status] for each.
+"""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import sys
+import traceback
+
+import weft  # noqa: F401
+from weft.launch.call import main
+
+
+def become(rank: dict, target: str, args: list[str]) -> None:
+    """End as the interpreter would: with a traceback and exit functions."""
+    os.environ.update(rank["env"])
+    os.setsid()
+    log = os.open(rank["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
+    for standard, kept in ((0, os.open(os.devnull, os.O_RDONLY)), (1, log), (2, log)):
+        os.dup2(kept, standard)
+    code = 0
+    try:
+        main(target, *args)
+    except SystemExit as end:
+        code = end.code if isinstance(end.code, int) else int(end.code is not None)
+    except BaseException as error:
+        sys.last_value = error
+        traceback.print_exc()
+        code = 130 if isinstance(error, KeyboardInterrupt) else 1
+    atexit._run_exitfuncs()
+    sys.stdout.flush()
+    sys.stderr.flush()
+    os._exit(code)
+
+
+def nurse() -> None:
+    for line in sys.stdin:
+        order = json.loads(line)
+        children = {}
+        for number, rank in enumerate(order["ranks"]):
+            child = os.fork()
+            if child == 0:
+                become(rank, order["target"], order["args"])
+            children[child] = number
+        print(json.dumps(list(children)), flush=True)
+        while children:
+            child, status = os.wait()
+            print(json.dumps([children.pop(child), status]), flush=True)
+
+
+if __name__ == "__main__":
+    nurse()

@@ -1,0 +1,264 @@
+"""A rank that raises, dies, diverges or is interrupted ends every other within seconds, by an error that names it.
+
+Each kind of failure happens in eager training on global tensors and in a compiled graph, over every transport.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.core.errors import DeadlineError, RankError
+from weft.core.rank import current
+from weft.launch import spawn_threads
+from weft.transport import transport_of
+
+NOTICED = 10.0  # seconds
+BAD = 1  # the rank that fails, at this step:
+STEP = 3
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        placement = flow.placement.all("cpu")
+        self.inner = nn.Linear(4, 4).to_global(placement=placement, sbp=flow.sbp.broadcast)
+
+    def forward(self, x: flow.Tensor) -> flow.Tensor:
+        return flow.relu(self.inner(x)).sum()
+
+
+class Train(nn.Graph):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = Net()
+        self.add_optimizer(flow.optim.SGD(self.net.parameters(), lr=0.1))
+
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        loss = self.net(x)
+        loss.backward()
+        return loss.to_global(sbp=flow.sbp.broadcast)  # so that reading it moves nothing
+
+
+def trainer(kind: str) -> Callable[[], float]:
+    x = flow.ones(4, 4, placement=flow.placement.all("cpu"), sbp=flow.sbp.split(0))
+    if kind == "graph":
+        graph = Train()
+        return lambda: graph(x).item()
+    net = Net()
+    optimizer = flow.optim.SGD(net.parameters(), lr=0.1)
+
+    def step() -> float:
+        loss = net(x)
+        loss.backward()
+        optimizer.step()
+        optimizer.zero_grad()
+        return loss.item()
+
+    return step
+
+
+def failing(kind: str, how: str) -> None:
+    """Train; the bad rank fails amid it."""
+    step = trainer(kind)
+    for n in range(STEP + 3):
+        if n == STEP:
+            print(f"at step {n}\n", end="", flush=True)
+            if current().index == BAD:
+                fail(how)
+        step()
+
+
+def fail(how: str) -> None:
+    if how == "raises":
+        raise ValueError("a mistake in the program")
+    if how == "dies":
+        if os.environ["WEFT_TRANSPORT"] == "c10d":
+            time.sleep(0.7)  # its note travels with its heartbeat
+        os.kill(os.getpid(), signal.SIGKILL)
+    if how == "idles":
+        time.sleep(NOTICED * 3)
+    if how == "exits":
+        raise SystemExit(3)
+
+
+# What the others say of a rank that was training; the note is the last thing that it did with others.
+DOING = {"eager": r"(boxing|to_global) .*", "graph": r"graph Train_0, launch 2"}
+
+
+@pytest.mark.parametrize(
+    ("how", "kind", "transport"),
+    [("raises", "eager", "shm"), ("raises", "graph", "c10d"), ("dies", "graph", "shm"), ("dies", "eager", "c10d")],
+)
+def test_a_rank_fails_amid_training(world: Any, how: str, kind: str, transport: str) -> None:
+    done = world("failing", 2, transport, kind, how)
+    assert done.ended[BAD][1] == (1 if how == "raises" else -signal.SIGKILL)
+    others(done, how, kind)
+
+
+def others(done: Any, how: str, kind: str) -> None:
+    why = {"raises": "raised ValueError: a mistake in the program", "dies": "died without a word"}[how]
+    ended = done.ended[BAD][0]
+    for rank, (when, code) in done.ended.items():
+        if rank != BAD:
+            said = done.said(rank)
+            assert code == 1, said
+            assert re.search(rf"PeerFailed: rank {BAD} .*{why}.*, at {DOING[kind]}", said), said
+            assert when - ended < NOTICED
+
+
+@pytest.mark.parametrize("kind", ["graph"])
+def test_a_rank_is_killed_while_the_others_wait_for_it(world: Any, kind: str) -> None:
+    def during(running: Any) -> None:
+        for rank in range(3):
+            running.wait_for(rank, f"at step {STEP}")
+        running.signal(BAD, signal.SIGKILL)
+
+    done = world("failing", 3, "shm", kind, "idles", during=during)
+    assert done.ended[BAD][1] == -signal.SIGKILL
+    others(done, "dies", kind)
+
+
+@pytest.mark.parametrize("kind", ["eager", "graph"])
+def test_threads(kind: str) -> None:
+    start = time.monotonic()
+    got: dict[int, BaseException] = {}
+
+    def body() -> None:
+        try:
+            failing(kind, "raises")
+        except BaseException as error:
+            got[current().index] = error
+            raise
+
+    with pytest.raises(ValueError, match="a mistake in the program") as caught:
+        spawn_threads(3, body)
+    assert f"raised on rank {BAD} of 3" in caught.value.__notes__
+    assert sorted(got) == [0, 1, 2] and time.monotonic() - start < NOTICED
+    for rank in (0, 2):
+        assert re.match(rf"rank {BAD} raised ValueError: a mistake.*, at {DOING[kind]}", str(got[rank]))
+
+
+# ---- divergence --------------------------------------------------------------------------------------------------
+
+
+def diverging(what: str) -> None:
+    """The ranks run different programs."""
+    bad = current().index == BAD
+    placement = flow.placement.all("cpu")
+    x = flow.ones(4, 4, placement=placement, sbp=flow.sbp.split(0))
+    transport_of().deadline = 5.0
+    if what == "op":
+        flow.relu(x).to_global(sbp=flow.sbp.broadcast) if bad else flow.relu(x).to_global(sbp=flow.sbp.split(1))
+    elif what == "shape":
+        y = flow.ones(8 if bad else 4, 4, placement=placement, sbp=flow.sbp.split(0))
+        y.to_global(sbp=flow.sbp.broadcast)
+    elif what in ("steps", "launches"):
+        step = trainer("eager" if what == "steps" else "graph")
+        for _ in range(2 if bad else 4):
+            step()
+    elif what == "graph":
+
+        class One(nn.Graph):
+            def build(self, x: flow.Tensor) -> flow.Tensor:
+                return flow.relu(x) if bad else flow.exp(x)
+
+        One()(x)
+
+
+DIVERGED = {
+    "op": r"diverged.*(all_gather.*all_to_all|all_to_all.*all_gather)",
+    "shape": r"diverged.*all_gather",
+    "steps": r"rank 1 has ended.*rank 0 was waiting for",
+    "launches": r"rank 1 has ended",
+    "graph": r"rank 1 traced another One_0 than rank 0.*exp.*relu",
+}
+
+
+def check_diverged(what: str, said: str) -> None:
+    assert re.search(DIVERGED[what], said, re.DOTALL), said
+
+
+@pytest.mark.parametrize("what", DIVERGED)
+def test_threads_diverge(what: str) -> None:
+    start = time.monotonic()
+    with pytest.raises(RankError) as caught:
+        spawn_threads(2, diverging, what)
+    check_diverged(what, str(caught.value))
+    assert not isinstance(caught.value, DeadlineError) and time.monotonic() - start < NOTICED
+
+
+@pytest.mark.parametrize("what", ["op", "launches", "graph"])  # threads show the others
+def test_processes_diverge(world: Any, what: str) -> None:
+    start = time.monotonic()
+    done = world("diverging", 2, "shm", what)
+    check_diverged(what, done.said(0) + done.said(1))
+    assert done.ended[0][1] == 1 and time.monotonic() - start < NOTICED
+    assert done.ended[1][1] == (0 if what in ("steps", "launches") else 1)
+
+
+# ---- Ctrl-C ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("kind", ["eager"])
+def test_one_rank_is_interrupted(world: Any, kind: str) -> None:
+    def during(running: Any) -> None:
+        running.wait_for(0, f"at step {STEP}")
+        running.wait_for(BAD, f"at step {STEP}")
+        running.signal(BAD, signal.SIGINT)
+
+    done = world("failing", 2, "shm", kind, "idles", during=during)
+    assert done.ended[BAD][1] == 130 and done.ended[0][1] == 1
+    assert re.search(rf"PeerFailed: rank {BAD} raised KeyboardInterrupt.*, at {DOING[kind]}", done.said(0))
+    assert done.ended[0][0] - done.ended[BAD][0] < NOTICED
+
+
+@pytest.mark.parametrize("kind", ["graph"])
+def test_a_rank_that_waits_is_interrupted(world: Any, kind: str) -> None:
+    """The one that waits is deep in a collective, or drives a graph's actors."""
+
+    def during(running: Any) -> None:
+        running.wait_for(BAD, f"at step {STEP}")
+        running.wait_for(0, f"at step {STEP}")
+        running.signal(0, signal.SIGINT)
+        running.wait_for(0, "KeyboardInterrupt")
+        running.signal(BAD, signal.SIGKILL)  # it sleeps, and would notice only afterwards
+
+    start = time.monotonic()
+    done = world("failing", 2, "shm", kind, "idles", during=during)
+    assert done.ended[0][1] == 130 and done.ended[0][0] - start < NOTICED
+
+
+PROGRAM = """
+import sys
+sys.path.insert(0, {folder!r})
+import test_faults
+test_faults.failing("graph", "idles")
+"""
+
+
+def test_the_launcher_is_interrupted_amid_training(tmp_path: Path) -> None:
+    """Every rank ends, the one that waits and the one that sleeps; nothing of them is left."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM.format(folder=str(Path(__file__).parent)))
+    words = [sys.executable, "-m", "weft.launch", "--nproc_per_node", "2", str(program)]
+    launcher = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert launcher.stdout is not None
+    for _ in range(2):
+        assert launcher.stdout.readline() == f"at step {STEP}\n"
+    start = time.monotonic()
+    launcher.send_signal(signal.SIGINT)
+    said = launcher.stdout.read()  # ends when the last process that can write to it has ended
+    assert launcher.wait(NOTICED) == 130 and time.monotonic() - start < NOTICED
+    assert said.endswith("weft.launch: interrupted; every rank was ended\n"), said
