@@ -9,8 +9,8 @@ from weft.core.errors import GraphError
 from weft.core.rank import current
 from weft.graph.blocks import ProxyModule, meta_text
 from weft.graph.compiled import Compiled
-from weft.graph.run import Running
 from weft.graph.config import GraphConfig
+from weft.graph.run import Running
 from weft.graph.trace import compile_graph
 from weft.job.job import Job
 from weft.job.text import show_node
