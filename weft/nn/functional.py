@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.functional import neural
-from weft.nn import compositions, losses
+from weft.nn import compositions, images, losses
 
-COMPOSED = {name: getattr(module, name) for module in (compositions, losses) for name in module.__all__}
+COMPOSED = {name: getattr(module, name) for module in (compositions, images, losses) for name in module.__all__}
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -92,6 +92,45 @@ class BatchNorm3d(_BatchNorm):
     ranks = (5,)
 
 
+class _InstanceNorm(_BatchNorm):
+    """Normalises each channel of each sample by itself."""
+
+    def __init__(
+        self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,
+        track_running_stats: bool = False, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
+
+    def forward(self, x: Tensor) -> Tensor:
+        if x.ndim not in self.ranks:
+            wanted = " or ".join(f"{n}D" for n in self.ranks)
+            raise ShapeError(f"expected {wanted} input (got {x.ndim}D input of shape {list(x.shape)})")
+        batched = x.ndim == max(self.ranks)
+        y = F.instance_norm(
+            x if batched else OPS["unsqueeze"](x, 0), self.running_mean, self.running_var, self.weight, self.bias,
+            self.training or not self.track_running_stats, self.momentum, self.eps,
+        )  # fmt: skip
+        return y if batched else OPS["squeeze"](y, 0)
+
+
+class InstanceNorm1d(_InstanceNorm):
+    """Over ([batch,] channels, length)."""
+
+    ranks = (2, 3)
+
+
+class InstanceNorm2d(_InstanceNorm):
+    """Over ([batch,] channels, height, width)."""
+
+    ranks = (3, 4)
+
+
+class InstanceNorm3d(_InstanceNorm):
+    """Over ([batch,] channels, depth, height, width)."""
+
+    ranks = (4, 5)
+
+
 class LayerNorm(Module):
     """Normalises over the last dimensions, which `normalized_shape` names."""
 

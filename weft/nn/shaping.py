@@ -212,3 +212,9 @@ class AdaptiveMaxPool2d(_Adaptive):
     """Largest values of windows, to a given height and width."""
 
     function = "adaptive_max_pool2d"
+
+
+class AdaptiveMaxPool3d(_Adaptive):
+    """Largest values of windows, to a given depth, height and width."""
+
+    function = "adaptive_max_pool3d"

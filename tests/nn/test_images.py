@@ -1,0 +1,66 @@
+"""Functions on images against torch's, where no layer's test reaches them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft.core.errors import OptionError, ShapeError
+from weft.nn import functional as F
+from weft.tensor.tensor import of_torch
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("options", [{}, {"kernel_size": 3, "stride": 2, "padding": 1}])
+def test_unpooling_undoes_pooling(dims: int, options: dict[str, Any]) -> None:
+    how = {"kernel_size": 2, **options}
+    x = torch.randn(2, 3, *(5 if options else 4,) * dims)
+    y, where = getattr(torch.nn, f"MaxPool{dims}d")(**how, return_indices=True)(x)
+    ours_y, ours_where = getattr(flow.nn, f"MaxPool{dims}d")(**how, return_indices=True)(of_torch(x))
+    assert ours_where.to_torch().equal(where)
+    theirs, ours = (getattr(m, f"MaxUnpool{dims}d")(**how) for m in (torch.nn, flow.nn))
+    assert repr(ours) == repr(theirs)
+    for size in (None, x.shape):
+        ours_y = ours_y.detach().requires_grad_()
+        got = ours(ours_y, ours_where, size)
+        assert got.detach().to_torch().equal(theirs(y, where, output_size=size))
+        got.sum().backward()
+    with pytest.raises(ShapeError, match="every value has an index"):
+        ours(ours_y, ours_where[:1])
+
+
+def test_borders_that_wrap_around() -> None:
+    x = torch.arange(24.0).reshape(1, 2, 3, 4)
+    got = F.pad(of_torch(x), (1, 2, 3, 0), mode="circular").to_torch()
+    assert got.equal(torch.nn.functional.pad(x, (1, 2, 3, 0), mode="circular"))
+    with pytest.raises(ShapeError, match="at most as wide"):
+        F.pad(of_torch(x), (5, 0), mode="circular")
+    with pytest.raises(ShapeError, match="two numbers per dimension"):
+        F.pad(of_torch(x), (5,))
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+def test_whole_channels_are_dropped(dims: int) -> None:
+    x = flow.ones(8, 16, *(3,) * dims)
+    drop = getattr(flow.nn, f"Dropout{dims}d")(0.25)
+    y = drop(x).to_torch().flatten(2)
+    assert (y == y[..., :1]).all(), "a channel is dropped as a whole"
+    assert y.unique().tolist() == [0.0, pytest.approx(4 / 3)]
+    assert drop.eval()(x) is x
+    with pytest.raises(ShapeError, match=f"dropout{dims}d takes"):
+        getattr(F, f"dropout{dims}d")(flow.ones(3))
+
+
+def test_what_cannot_be_is_said() -> None:
+    x = flow.ones(1, 3, 4, 4)
+    with pytest.raises(OptionError, match="one of them"):
+        F.interpolate(x)
+    with pytest.raises(OptionError, match="align_corners is for blending"):
+        F.interpolate(x, 2, align_corners=True)
+    with pytest.raises(ShapeError, match="don't divide"):
+        F.pixel_shuffle(x, 2)
+    with pytest.raises(ShapeError, match="has no variance"):
+        F.instance_norm(flow.ones(2, 3, 1))

@@ -1,0 +1,229 @@
+"""Functions on (batch, channels, ...) that no op declares: borders, other sizes, windows, whole channels; composed."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from weft.autograd import assign, no_grad
+from weft.core.errors import OptionError, ShapeError
+from weft.nn.making import several
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+__all__ = [
+    "dropout1d", "dropout2d", "dropout3d", "fold", "instance_norm", "interpolate", "max_unpool1d", "max_unpool2d",
+    "max_unpool3d", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold", "upsample",
+]  # fmt: skip
+
+reshape, mul, add, sub, mean = (OPS[n] for n in ("reshape", "mul", "add", "sub", "mean"))
+
+# ---- borders and sizes -----------------------------------------------------------------------------------
+
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
+    """A border around: (left, right) of the last dimension, then of the one before it, and so on.
+
+    >>> flow.nn.functional.pad(flow.ones(2), (1, 2)).tolist()
+    [0.0, 1.0, 1.0, 0.0, 0.0]
+    """
+    around = tuple(pad)
+    if len(around) % 2 or len(around) > 2 * input.ndim:
+        raise ShapeError(
+            f"pad takes two numbers per dimension, from the last one on, for at most {input.ndim}; got {list(around)}"
+        )
+    if mode == "constant":
+        return OPS["pad_with"](input, around, 0.0 if value is None else value)
+    if mode == "circular":
+        for i in range(len(around) // 2):
+            input = _wrapped(input, input.ndim - 1 - i, around[2 * i], around[2 * i + 1])
+        return input
+    return OPS["pad_edges"](input, around, mode)
+
+
+def _wrapped(x: Tensor, dim: int, left: int, right: int) -> Tensor:
+    size = x.shape[dim]
+    if left < 0 or right < 0 or max(left, right) > size:
+        raise ShapeError(f"a circular border is at most as wide as what it goes around, {size}; got {left} and {right}")
+    parts = [OPS["narrow"](x, dim, size - left, left), x, OPS["narrow"](x, dim, 0, right)]
+    return OPS["cat"](parts, dim)
+
+
+def interpolate(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None,
+) -> Tensor:  # fmt: skip
+    """(batch, channels, ...) at another size: from the nearest, or blended between neighbours.
+
+    >>> flow.nn.functional.interpolate(flow.tensor([[[1.0, 2.0]]]), scale_factor=2).tolist()
+    [[[1.0, 1.0, 2.0, 2.0]]]
+    """
+    dims = input.ndim - 2
+    if (size is None) == (scale_factor is None):
+        raise OptionError("interpolate takes a size or a scale_factor: one of them")
+    if align_corners is not None and mode in ("nearest", "area"):
+        raise OptionError(f"align_corners is for blending: linear, bilinear, bicubic, trilinear; the mode is {mode!r}")
+    scales = None
+    if size is None:
+        given = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * dims
+        if len(given) != dims:
+            raise ShapeError(f"an input of shape {list(input.shape)} has {dims} sizes to scale; got {list(given)}")
+        wanted = tuple(math.floor(n * s) for n, s in zip(input.shape[2:], given, strict=True))
+        scales = None if recompute_scale_factor else tuple(float(s) for s in given)
+    else:
+        wanted = several(size, dims, "size")
+    if mode == "area":
+        return OPS[f"adaptive_avg_pool{dims}d"](input, wanted)
+    return OPS["resize"](input, wanted, mode, bool(align_corners), scales)
+
+
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """interpolate, by its older name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """Channels become pixels: (..., c * r * r, h, w) to (..., c, h * r, w * r)."""
+    r = upscale_factor
+    *lead, channels, high, wide = input.shape
+    if r < 1 or channels % (r * r):
+        raise ShapeError(f"pixel_shuffle makes {r}x{r} pixels of {r * r} channels; {channels} don't divide by that")
+    split = reshape(input, (*lead, channels // (r * r), r, r, high, wide))
+    n = len(lead)
+    mixed = OPS["permute"](split, (*range(n + 1), n + 3, n + 1, n + 4, n + 2))
+    return reshape(mixed, (*lead, channels // (r * r), high * r, wide * r))
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """Pixels become channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
+    r = downscale_factor
+    *lead, channels, high, wide = input.shape
+    if r < 1 or high % r or wide % r:
+        raise ShapeError(
+            f"pixel_unshuffle takes {r}x{r} pixels each; a height of {high} or width of {wide} don't divide"
+        )
+    split = reshape(input, (*lead, channels, high // r, r, wide // r, r))
+    n = len(lead)
+    mixed = OPS["permute"](split, (*range(n + 1), n + 2, n + 4, n + 1, n + 3))
+    return reshape(mixed, (*lead, channels * r * r, high // r, wide // r))
+
+
+# ---- windows ---------------------------------------------------------------------------------------------
+
+
+def _window(kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> tuple[tuple[int, ...], ...]:
+    given = {"kernel_size": kernel_size, "dilation": dilation, "padding": padding, "stride": stride}
+    return tuple(several(value, 2, name) for name, value in given.items())
+
+
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """Each window of an image as a column: (batch, channels, h, w) to (batch, channels * window, windows)."""
+    if input.ndim == 3:
+        return OPS["squeeze"](unfold(OPS["unsqueeze"](input, 0), kernel_size, dilation, padding, stride), 0)
+    return OPS["im2col"](input, *_window(kernel_size, dilation, padding, stride))
+
+
+def fold(
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
+    """The image of which `unfold` would make these columns; where windows meet, their sum."""
+    if input.ndim == 2:
+        one = OPS["unsqueeze"](input, 0)
+        return OPS["squeeze"](fold(one, output_size, kernel_size, dilation, padding, stride), 0)
+    wanted = several(output_size, 2, "output_size")
+    return OPS["col2im"](input, wanted, *_window(kernel_size, dilation, padding, stride))
+
+
+def _max_unpool(
+    dims: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> Tensor:
+    if indices.shape != input.shape:
+        raise ShapeError(f"every value has an index: shapes {list(input.shape)} and {list(indices.shape)} should agree")
+    kernel = several(kernel_size, dims, "kernel_size")
+    step = kernel if stride is None else several(stride, dims, "stride")
+    border = several(padding, dims, "padding")
+    lead, sizes = input.shape[:-dims], input.shape[-dims:]
+    if output_size is None:
+        wanted = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(sizes, step, border, kernel, strict=True))
+    else:
+        wanted = tuple(output_size)[-dims:]
+    flat = reshape(input, (*lead, math.prod(sizes)))
+    blank = OPS["pad_with"](OPS["zeros_like"](flat), (0, math.prod(wanted) - math.prod(sizes)), 0.0)
+    placed = OPS["scatter"](blank, len(lead), reshape(indices, tuple(flat.shape)), flat)
+    return reshape(placed, (*lead, *wanted))
+
+
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Each value where max_pool1d found it; zero elsewhere."""
+    return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Each value where max_pool2d found it; zero elsewhere."""
+    return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Each value where max_pool3d found it; zero elsewhere."""
+    return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
+
+
+# ---- whole channels --------------------------------------------------------------------------------------
+
+
+def _drop_channels(dims: int, x: Tensor, p: float, training: bool) -> Tensor:
+    if x.ndim not in (dims + 1, dims + 2):
+        raise ShapeError(f"dropout{dims}d takes ([batch,] channels and {dims} more); got {list(x.shape)}")
+    if not training or p == 0:
+        return x
+    channels = x
+    for dim in range(x.ndim - dims, x.ndim):
+        channels = OPS["narrow"](channels, dim, 0, 1)
+    return mul(x, OPS["dropout"](OPS["ones_like"](channels), p, True))
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of ([batch,] channels, length) dropped with probability p, the others scaled by 1 / (1 - p)."""
+    return _drop_channels(1, input, p, training)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of ([batch,] channels, height, width) dropped."""
+    return _drop_channels(2, input, p, training)
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of ([batch,] channels, depth, height, width) dropped."""
+    return _drop_channels(3, input, p, training)
+
+
+def instance_norm(
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Each channel of each sample scaled to mean zero and variance one, then weighed."""
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise OptionError("instance_norm without use_input_stats needs running_mean and running_var")
+        return OPS["batch_norm"](input, running_mean, running_var, weight, bias, False, momentum, eps)
+    count = math.prod(input.shape[2:])
+    if count == 1:
+        raise ShapeError(f"one value per channel and sample has no variance: the input's shape is {list(input.shape)}")
+    if running_mean is not None and running_var is not None:
+        with no_grad():
+            x = input.detach()
+            inside = tuple(range(2, x.ndim))
+            centre = mean(x, inside, True)
+            spread = mul(mean(OPS["square"](sub(x, centre)), (0, *inside), False), count / (count - 1))
+            for running, now in ((running_mean, mean(x, (0, *inside), False)), (running_var, spread)):
+                assign(running, add(mul(running, 1 - momentum), mul(now, momentum)))
+    return OPS["group_norm"](input, input.shape[1], weight, bias, eps)
