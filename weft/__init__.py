@@ -16,7 +16,7 @@ from typing import Any
 _collecting = gc.isenabled()
 gc.disable()  # imports free nothing, yet a full collection amid them walks all of torch: a third of the time
 
-from weft import amp, autograd, boxing, checkpoint, data, functional, graph, launch, nn, optim, profiler, vm
+from weft import amp, autograd, boxing, checkpoint, data, functional, graph, launch, nn, optim, parallel, profiler, vm
 from weft.autograd.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from weft.checkpoint import load, save
 from weft.core import dtype as _dtypes
@@ -59,10 +59,13 @@ globals().update(
 # modules whose public path isn't their folder's
 utils = ModuleType(f"{__name__}.utils", "flow.utils: data")
 utils.data = data  # type: ignore[attr-defined]
-PATHS = {"comm": comm, "env": env, "linalg": linalg, "sbp": sbp, "nn.graph": graph, "utils": utils, "utils.data": data}
+PATHS = {
+    "comm": comm, "env": env, "linalg": linalg, "sbp": sbp, "nn.graph": graph, "nn.parallel": parallel,
+    "utils": utils, "utils.data": data,
+}  # fmt: skip
 sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
-# a layer that nn doesn't know of, under the name that people know it by
-nn.Graph, nn.graph = graph.Graph, graph  # type: ignore[attr-defined]
+# layers that nn doesn't know of, under the names that people know them by
+nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[attr-defined]
 
 if _collecting:
     gc.enable()
@@ -79,6 +82,7 @@ __all__ = [
     "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "autograd", "bfloat16", "boxing", "checkpoint", "comm",
     "complex64", "complex128", "data", "default_generator", "device", "dtype", "enable_grad", "env", "errors",
     "float16", "float32", "float64", "functional", "get_default_dtype", "graph", "inference_mode", "int8", "int16",
-    "int32", "int64", "is_grad_enabled", "launch", "linalg", "load", "nn", "no_grad", "optim", "placement", "profiler",
-    "register", "save", "sbp", "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8", "utils", "vm",
+    "int32", "int64", "is_grad_enabled", "launch", "linalg", "load", "nn", "no_grad", "optim", "parallel", "placement",
+    "profiler", "register", "save", "sbp", "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8",
+    "utils", "vm",
 ]  # fmt: skip

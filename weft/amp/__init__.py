@@ -1,3 +1,1 @@
-"""Mixed precision: which ops run in which dtype, and the scaling of gradients. Casts are put on the path of data,
-eagerly and as a pass.
-"""
+"""Where mixed precision belongs: casts before an op sees its operands, eagerly and as a pass. There is none yet."""

@@ -1,3 +1,5 @@
-"""Readable recipes over the public API: sbp per parameter, pipeline stages, data parallelism. They decide where data
-lies; the layers below move it.
-"""
+"""Readable recipes over the public API, which decide where data lies; the layers below move it. `flow.nn.parallel`."""
+
+from weft.parallel.ddp import DistributedDataParallel, no_sync
+
+__all__ = ["DistributedDataParallel", "no_sync"]
