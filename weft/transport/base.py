@@ -147,7 +147,7 @@ class Transport(ABC):
     def exchange(
         self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = ""
     ) -> None:
-        """Send each tensor to its rank and fill each tensor from its rank; in order per pair and line, self included."""
+        """Send each tensor to its rank, fill each tensor from its rank; in order per pair and line, self included."""
 
     def send(self, t: Tensor, dst: int) -> None:
         """Send `t`; may wait until `dst` receives."""
