@@ -6,6 +6,7 @@ from weft.functional import (
     comm,
     conversion,
     creation,
+    einstein,
     env,
     indexing,
     info,
@@ -14,9 +15,11 @@ from weft.functional import (
     names,
     neural,
     overwrite,
+    places,
     random,
     reduction,
     shaping,
+    statistics,
     table,
 )
 from weft.tensor import printing
@@ -53,6 +56,6 @@ bind()
 functions = dict(table.listed("flow"))
 
 __all__ = [
-    "bind", "comm", "conversion", "creation", "env", "functions", "info", "likeness", "linalg", "names", "neural",
-    "overwrite", "random", "reduction", "shaping", "table",
+    "bind", "comm", "conversion", "creation", "einstein", "env", "functions", "info", "likeness", "linalg", "names",
+    "neural", "overwrite", "places", "random", "reduction", "shaping", "statistics", "table",
 ]  # fmt: skip

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.autograd.inplace import in_place
+from weft.core.errors import ArgumentError
+from weft.functional.overwrite import number_like
 from weft.functional.table import calling, entry, overwriting, public
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
 _add, _sub, _mul, _div, _matmul = map(calling, ["add", "sub", "mul", "div", "matmul"])
+_add_to, _clamp_ = overwriting(OPS["add"]), overwriting(OPS["clamp"])
 KNOWN = (Tensor, int, float, complex)
 
 STRAIGHT = {  # operator: the op, in the order of its operands
@@ -53,6 +55,63 @@ def _scaled(other: Any, alpha: Any) -> Any:
     return other if alpha == 1 else _mul(other, alpha) if isinstance(other, Tensor) else other * alpha
 
 
+@public("flow tensor")
+def add(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """x + alpha * other, element by element.
+
+    >>> flow.add(flow.ones(2), 1, alpha=3).tolist()
+    [4.0, 4.0]
+    """
+    return _add(x, other) if alpha == 1 else _add(x, _scaled(other, alpha))
+
+
+@public("flow tensor")
+def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """x - alpha * other, element by element.
+
+    >>> flow.sub(flow.ones(2), 1, alpha=3).tolist()
+    [-2.0, -2.0]
+    """
+    return _sub(x, other) if alpha == 1 else _sub(x, _scaled(other, alpha))
+
+
+@public("flow tensor")
+def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """x / other, element by element; rounded down with "floor", towards zero with "trunc".
+
+    >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
+    [-3.0]
+    """
+    if rounding_mode is None:
+        return _div(x, other)
+    if rounding_mode == "floor":
+        return OPS["floor_divide"](x, other)
+    if rounding_mode != "trunc":
+        raise ArgumentError(f'div(): rounding_mode is None, "trunc" or "floor"; got {rounding_mode!r}')
+    whole = isinstance(x, Tensor) and not x.dtype.differentiable and type(other) is not float
+    if whole and (not isinstance(other, Tensor) or not other.dtype.differentiable):
+        other = number_like(x, other)
+        return OPS["where"](OPS["lt"](OPS["mul"](OPS["sign"](x), OPS["sign"](other)), 0),
+                            OPS["neg"](OPS["floor_divide"](OPS["abs"](x), OPS["abs"](other))),
+                            OPS["floor_divide"](OPS["abs"](x), OPS["abs"](other)))  # fmt: skip
+    return OPS["trunc"](_div(x, other))
+
+
+def _accumulating(name: str) -> None:
+    overwrite = overwriting(OPS[name])
+
+    def f(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+        return overwrite(x, other) if alpha == 1 else overwrite(x, _scaled(other, alpha))
+
+    f.__name__ = f.__qualname__ = f"{name}_"
+    f.__doc__ = f"`{name}`, into x's memory."
+    public("flow tensor")(f)
+
+
+_accumulating("add")
+_accumulating("sub")
+
+
 @public("flow tensor", "rsub")
 def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha * x."""
@@ -69,6 +128,18 @@ def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> T
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """x + value * tensor1 / tensor2."""
     return _add(x, _scaled(_div(tensor1, tensor2), value))
+
+
+@public("flow tensor")
+def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`addcmul`, into x's memory."""
+    return _add_to(x, _scaled(_mul(tensor1, tensor2), value))
+
+
+@public("flow tensor")
+def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`addcdiv`, into x's memory."""
+    return _add_to(x, _scaled(_div(tensor1, tensor2), value))
 
 
 @public("flow tensor")
@@ -89,6 +160,16 @@ def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 
     return _add(_scaled(x, beta), _scaled(_matmul(mat1, mat2), alpha))
 
 
+@public("flow tensor", "baddbmm addmv")
+def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * x + alpha * (batch1 @ batch2).
+
+    >>> flow.baddbmm(flow.ones(1), flow.ones(2, 1, 3), flow.ones(2, 3, 1)).flatten().tolist()
+    [4.0, 4.0]
+    """
+    return addmm(x, batch1, batch2, beta=beta, alpha=alpha)
+
+
 @public("flow tensor")
 def clamp_min(x: Tensor, min: Any) -> Tensor:
     """x, but at least min."""
@@ -101,16 +182,16 @@ def clamp_max(x: Tensor, max: Any) -> Tensor:
     return OPS["clamp"](x, None, max)
 
 
-@public("tensor", "clamp_min_")
+@public("flow tensor", "clamp_min_")
 def clamp_min_(x: Tensor, min: Any) -> Tensor:
     """`clamp_min`, into x's memory."""
-    return in_place(OPS["clamp"], (x, min, None))
+    return _clamp_(x, min, None)
 
 
-@public("tensor", "clamp_max_")
+@public("flow tensor", "clamp_max_")
 def clamp_max_(x: Tensor, max: Any) -> Tensor:
     """`clamp_max`, into x's memory."""
-    return in_place(OPS["clamp"], (x, None, max))
+    return _clamp_(x, None, max)
 
 
 @public("flow tensor")

@@ -1,13 +1,15 @@
-"""`flow.linalg`: norms, composed of ops, so that they have gradients and layouts."""
+"""`flow.linalg`: norms, composed of ops, so that they have gradients and layouts; and the ops of matrices."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.conversion import cast
+from weft.functional.shaping import broadcast_shapes
 from weft.functional.table import calling, public
+from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
 Dims = int | tuple[int, ...] | list[int] | None
@@ -73,4 +75,71 @@ def norm(
     return vector_norm(x, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 
-__all__ = ["matrix_norm", "norm", "vector_norm"]
+matmul = calling("matmul")
+inv, det, slogdet, cholesky, eigh, qr = map(calling, ("inv", "det", "slogdet", "cholesky", "eigh", "qr"))
+_svd, _solve, _cross, _expand, _unsqueeze = map(calling, ("svd", "solve", "cross", "expand", "unsqueeze"))
+
+
+@public("flow", "linalg_cross")
+def cross(x: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """The cross product of vectors of three elements along a dimension.
+
+    >>> flow.linalg.cross(flow.tensor([1., 0., 0.]), flow.tensor([0., 1., 0.])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(other.shape)))
+    return _cross(_expand(x, shape), _expand(other, shape), dim)
+
+
+@public("flow tensor", "cross")
+def _first_cross(x: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The cross product along a dimension; without one, the first dimension of size three."""
+    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(other.shape)))
+    if dim is None:
+        if 3 not in shape:
+            raise ShapeError(f"cross(): shape {list(shape)} has no dimension of size 3")
+        dim = shape.index(3)
+    return _cross(_expand(x, shape), _expand(other, shape), dim)
+
+
+@public("flow tensor", "svd")
+def _svd_with_v(x: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """The thin singular value decomposition: x = u @ diag(s) @ v.T. Gives u, s and v."""
+    if not some or not compute_uv:
+        raise ArgumentError("svd(): only the thin decomposition with u and v is there: some=True, compute_uv=True")
+    u, s, vh = _svd(x)
+    return u, s, vh.mT  # type: ignore[attr-defined]
+
+
+def svd(x: Tensor, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+    """The singular value decomposition: x = u @ diag(s) @ vh. Thin only."""
+    if full_matrices:
+        raise ArgumentError("linalg.svd(): only the thin decomposition is there: write full_matrices=False")
+    return _svd(x)
+
+
+def svdvals(x: Tensor) -> Tensor:
+    """The singular values of matrices, in falling order."""
+    return _svd(x)[1]
+
+
+def solve(a: Tensor, b: Tensor) -> Tensor:
+    """The x of a @ x = b.
+
+    >>> flow.linalg.solve(flow.tensor([[2., 0.], [0., 4.]]), flow.tensor([2., 4.])).tolist()
+    [1.0, 1.0]
+    """
+    if b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape)[:-1]:
+        return _solve(a, _unsqueeze(b, -1)).squeeze(-1)  # type: ignore[attr-defined]
+    return _solve(a, b)
+
+
+def diagonal(x: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """A diagonal of two dimensions, the last ones unless told, as the last one."""
+    return calling("diagonal")(x, offset, dim_of(dim1, x.ndim), dim_of(dim2, x.ndim))
+
+
+__all__ = [
+    "cholesky", "cross", "det", "diagonal", "eigh", "inv", "matmul", "matrix_norm", "norm", "qr", "slogdet", "solve",
+    "svd", "svdvals", "vector_norm",
+]  # fmt: skip

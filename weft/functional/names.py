@@ -13,6 +13,7 @@ def _words(text: str) -> frozenset[str]:
 FLOW: Final = _words("""
     batch_gather broadcast_like cast concat expand gather_nd gelu global_to_global in_top_k local_to_global mish nms
     numel one_hot quick_gelu scatter_nd slice slice_update tensor_scatter_nd_update to_global to_local
+    adaptive_avg_pool2d adaptive_avg_pool3d div_ erfinv_ index_add_ masked_fill_ silu softplus softshrink softsign
 """)
 TENSOR: Final = _words("""
     cast gelu in_top_k mish selu silu softplus softsign to_global to_local
@@ -42,5 +43,10 @@ ALIASES: Final = {
     "multiply_": "mul_", "negative": "neg", "negative_": "neg_", "subtract": "sub", "subtract_": "sub_",
     "swapaxes": "transpose", "swapdims": "transpose", "bmm": "matmul", "mm": "matmul", "mv": "matmul",
     "dot": "matmul", "fix": "trunc", "moveaxis": "movedim", "row_stack": "vstack", "reduce_sum": "sum",
-    "reduce_mean": "mean", "batch_matmul": "matmul", "inverse": "inv",
+    "reduce_mean": "mean", "dim_gather": "gather", "arg_sort": "argsort", "expand_dims": "unsqueeze", "rint": "round",
+    "reduce_max": "amax", "reduce_min": "amin", "reduce_prod": "prod", "reduce_any": "any", "reduce_all": "all",
+    "matrix_vector_product": "matmul", "arccos_": "acos_", "arccosh_": "acosh_", "arcsin_": "asin_",
+    "arcsinh_": "asinh_", "arctan_": "atan_", "arctanh_": "atanh_", "fix_": "trunc_", "true_divide_": "div_",
+    "deconv1d": "conv_transpose1d", "deconv2d": "conv_transpose2d", "deconv3d": "conv_transpose3d",
+    "identity": "clone", "batch_matmul": "matmul", "inverse": "inv",
 }  # fmt: skip

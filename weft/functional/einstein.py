@@ -1,0 +1,105 @@
+"""`einsum` and `tensordot`, brought to the form that the op takes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.core.errors import ArgumentError, ShapeError
+from weft.functional.table import calling, public
+from weft.ops import OPS
+from weft.ops.shape import dim_of
+from weft.tensor.tensor import Tensor
+
+LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
+_sum, _squeeze, _diagonal = map(calling, ("sum", "squeeze", "diagonal"))
+
+
+@public("flow")
+def einsum(equation: str, *operands: Any) -> Tensor:
+    """The sum of products that an equation tells, as "ij,jk->ik" does the product of matrices.
+
+    >>> flow.einsum("ij,jk->ik", flow.ones(2, 3), flow.ones(3, 2)).tolist()
+    [[3.0, 3.0], [3.0, 3.0]]
+    """
+    given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
+    if not isinstance(equation, str) or not all(isinstance(x, Tensor) for x in given) or not given:
+        raise ArgumentError('einsum() takes an equation and tensors: einsum("ij,jk->ik", a, b)')
+    terms, out = _spelled(equation, given)
+    for i, (x, term) in enumerate(zip(given, terms, strict=True)):
+        given[i], terms[i] = _diagonals(x, term)
+    size: dict[str, int] = {}
+    for x, term in zip(given, terms, strict=True):
+        for axis, n in zip(term, x.shape, strict=True):
+            if n != 1 and size.get(axis, 1) not in (1, n):
+                raise ShapeError(f"einsum({equation!r}): axis {axis} has {size[axis]} elements, and {n}")
+            size[axis] = max(size.get(axis, 1), n)
+    for i, (x, term) in enumerate(zip(given, terms, strict=True)):
+        elsewhere = set(out).union(*(t for k, t in enumerate(terms) if k != i))
+        alone = tuple(d for d, axis in enumerate(term) if axis not in elsewhere)
+        ones = tuple(d for d, axis in enumerate(term) if x.shape[d] == 1 and size[axis] != 1)
+        given[i] = _squeeze(_sum(x, alone, True), alone + ones) if alone else _squeeze(x, ones) if ones else x
+        terms[i] = "".join(axis for d, axis in enumerate(term) if d not in alone + ones)
+    return OPS["einsum"](given, f"{','.join(terms)}->{out}")
+
+
+def _spelled(equation: str, given: list[Tensor]) -> tuple[list[str], str]:
+    """The terms and the result's, with letters in the place of "..." and nothing left implicit."""
+    left, arrow, out = equation.replace(" ", "").partition("->")
+    terms = left.split(",")
+    if len(terms) != len(given):
+        raise ArgumentError(f"einsum({equation!r}): {len(terms)} terms, but {len(given)} tensors")
+    free = [c for c in LETTERS if c not in equation]
+    more = max((x.ndim - len(t.replace("...", "")) for t, x in zip(terms, given, strict=True) if "..." in t), default=0)
+    dots = "".join(free[: max(more, 0)])
+    whole = []
+    for term, x in zip(terms, given, strict=True):
+        n = x.ndim - len(term.replace("...", ""))
+        full = term.replace("...", dots[len(dots) - max(n, 0) :])
+        if len(full) != x.ndim or not all(c in LETTERS for c in full):
+            raise ShapeError(f"einsum({equation!r}): the term {term!r} doesn't fit the shape {list(x.shape)}")
+        whole.append(full)
+    if arrow:
+        out = out.replace("...", dots)
+    else:
+        every = "".join(whole)
+        out = dots + "".join(sorted(c for c in set(every) if every.count(c) == 1 and c not in dots))
+    if len(set(out)) != len(out) or not set(out) <= set("".join(whole)):
+        raise ArgumentError(f"einsum({equation!r}): the result names each axis once, and only axes of the operands")
+    return whole, out
+
+
+def _diagonals(x: Tensor, term: str) -> tuple[Tensor, str]:
+    """An axis named twice is the diagonal of both."""
+    for axis in dict.fromkeys(term):
+        while term.count(axis) > 1:
+            first = term.index(axis)
+            second = term.index(axis, first + 1)
+            x = _diagonal(x, 0, first, second)
+            term = "".join(c for d, c in enumerate(term) if d not in (first, second)) + axis
+    return x, term
+
+
+@public("flow")
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """The product of a and b, summed over pairs of dimensions: so many, or the ones listed for each.
+
+    >>> flow.tensordot(flow.ones(2, 3), flow.ones(3, 4), 1).shape
+    weft.Size([2, 4])
+    """
+    if isinstance(dims, int):
+        dims = (tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims)))
+    first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
+    first, second = [dim_of(d, a.ndim) for d in first], [dim_of(d, b.ndim) for d in second]
+    if len(first) != len(second):
+        raise ArgumentError(f"tensordot(): {len(first)} dimensions of a and {len(second)} of b; they go in pairs")
+    left, right = list(LETTERS[: a.ndim]), list(LETTERS[a.ndim : a.ndim + b.ndim])
+    for i, j in zip(first, second, strict=True):
+        right[j] = left[i]
+    out = [c for i, c in enumerate(left) if i not in first] + [c for j, c in enumerate(right) if j not in second]
+    return einsum(f"{''.join(left)},{''.join(right)}->{''.join(out)}", a, b)
+
+
+@public("flow tensor")
+def outer(x: Tensor, other: Tensor) -> Tensor:
+    """Every product of an element of x and one of the other."""
+    return einsum("i,j->ij", x, other)

@@ -1,0 +1,230 @@
+"""Elements by lists of places, OneFlow's and PyTorch's ways: `gather_nd`, `slice_update`, `repeat_interleave`, ..."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Sequence
+from typing import Any
+
+from weft.core.errors import ArgumentError, ShapeError
+from weft.functional import indexing
+from weft.functional.shaping import tensor_split
+from weft.functional.table import calling, public
+from weft.ops import OPS
+from weft.ops.shape import dim_of
+from weft.tensor.tensor import Tensor
+
+_select, _index_put, _reshape, _expand, _unsqueeze, _index_select, _gather = map(
+    calling, ("select", "index_put", "reshape", "expand", "unsqueeze", "index_select", "gather")
+)
+
+
+def _by_last(index: Tensor) -> list[Tensor]:
+    """The places along each leading dimension, from an index whose last dimension lists them."""
+    return [_select(index, -1, k) for k in range(index.shape[-1])]
+
+
+@public("flow")
+def gather_nd(input: Tensor, index: Tensor) -> Tensor:
+    """The elements or slices that the index's last dimension places.
+
+    >>> flow.gather_nd(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[0, 1], [1, 0]])).tolist()
+    [2, 3]
+    """
+    return OPS["index"](input, _by_last(index))
+
+
+@public("flow", "scatter_nd scatternd")
+def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[int]) -> Tensor:
+    """Zeros of this shape with the update added at the places of the index's last dimension.
+
+    >>> flow.scatter_nd(flow.tensor([[1], [1]]), flow.tensor([2., 3.]), [3]).tolist()
+    [0.0, 5.0, 0.0]
+    """
+    return OPS["index_put_zeros"](update, _by_last(index), tuple(shape))
+
+
+@public("flow")
+def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+    """The tensor with the updates at the places of the indices' last dimension.
+
+    >>> flow.tensor_scatter_nd_update(flow.zeros(3), flow.tensor([[1]]), flow.tensor([5.])).tolist()
+    [0.0, 5.0, 0.0]
+    """
+    return _index_put(tensor, _by_last(indices), updates)
+
+
+@public("flow")
+def batch_gather(input: Tensor, indices: Tensor) -> Tensor:
+    """Per leading place, the slices that the indices' last dimension names.
+
+    >>> flow.batch_gather(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[1], [0]])).tolist()
+    [[2], [3]]
+    """
+    d = indices.ndim - 1
+    if tuple(input.shape)[:d] != tuple(indices.shape)[:d]:
+        raise ShapeError(
+            f"batch_gather(): indices of shape {list(indices.shape)} for an input of shape {list(input.shape)}: "
+            "all dimensions but the indices' last must agree"
+        )
+    tail = tuple(input.shape)[d + 1 :]
+    places = _reshape(indices, (*tuple(indices.shape), *(1,) * len(tail)))
+    return _gather(input, d, _expand(places, (*tuple(indices.shape), *tail)))
+
+
+def _key(x: Tensor, slices: Sequence[Sequence[int | None]]) -> tuple[builtins.slice, ...]:
+    if len(slices) > x.ndim:
+        raise ShapeError(f"{len(slices)} slices for a tensor of {x.ndim} dimensions, of shape {list(x.shape)}")
+    for s in slices:
+        if len(s) != 3:
+            raise ArgumentError(f"a slice here is (start, stop, step), with None for what is left out; got {s}")
+    return tuple(builtins.slice(*s) for s in slices)
+
+
+@public("flow")
+def slice(x: Tensor, slice_tup_list: Sequence[Sequence[int | None]]) -> Tensor:
+    """x[start:stop:step, ...], from (start, stop, step) of each leading dimension.
+
+    >>> flow.slice(flow.arange(6), [[1, 6, 2]]).tolist()
+    [1, 3, 5]
+    """
+    return indexing.getitem(x, _key(x, slice_tup_list))
+
+
+@public("flow")
+def slice_update(x: Tensor, update: Tensor, slice_tup_list: Sequence[Sequence[int | None]]) -> Tensor:
+    """Overwrites x[start:stop:step, ...] with the update; gives x.
+
+    >>> flow.slice_update(flow.zeros(4), flow.ones(2), [[0, 4, 2]]).tolist()
+    [1.0, 0.0, 1.0, 0.0]
+    """
+    indexing.setitem(x, _key(x, slice_tup_list), update)
+    return x
+
+
+@public("flow")
+def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[int] | None = None) -> Tensor:
+    """x seen in the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has one of.
+
+    >>> flow.broadcast_like(flow.ones(2), flow.zeros(3, 2)).shape
+    weft.Size([3, 2])
+    """
+    shape = tuple(like_tensor.shape)
+    if broadcast_axes and x.ndim < len(shape):
+        for d in sorted(dim_of(d, len(shape)) for d in broadcast_axes):
+            x = _unsqueeze(x, d)
+    return _expand(x, shape)
+
+
+@public("flow tensor")
+def in_top_k(targets: Tensor, predictions: Tensor, k: int) -> Tensor:
+    """Whether each target is among the k largest predictions of its row.
+
+    >>> flow.in_top_k(flow.tensor([1, 0]), flow.tensor([[0.1, 0.9], [0.2, 0.8]]), 1).tolist()
+    [True, False]
+    """
+    own = _gather(predictions, 1, _unsqueeze(targets, 1))
+    higher = OPS["sum"](OPS["cast"](OPS["gt"](predictions, own), targets.dtype), 1)
+    return OPS["lt"](higher, k)
+
+
+@public("flow tensor")
+def repeat_interleave(
+    x: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Every element, or slice along a dimension, so many times in a row.
+
+    >>> flow.repeat_interleave(flow.tensor([1, 2]), 2).tolist()
+    [1, 1, 2, 2]
+    """
+    if dim is None:
+        x, dim = _reshape(x, (-1,)), 0
+    d, shape = dim_of(dim, x.ndim), tuple(x.shape)
+    if isinstance(repeats, int):
+        wide = _expand(_unsqueeze(x, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
+        return _reshape(wide, (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))
+    if repeats.numel() != shape[d]:
+        repeats = _expand(repeats, (shape[d],))
+    return _index_select(x, d, OPS["repeat_places"](repeats))
+
+
+@public("flow")
+def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
+    """The coordinates of a grid: of each vector, a copy along every other one's dimension.
+
+    >>> flow.meshgrid(flow.arange(2), flow.arange(3))[0].tolist()
+    [[0, 0, 0], [1, 1, 1]]
+    """
+    given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
+    if indexing not in ("ij", "xy"):
+        raise ArgumentError(f'meshgrid(): indexing is "ij" or "xy"; got {indexing!r}')
+    exchanged = indexing == "xy" and len(given) > 1
+    if exchanged:
+        given[:2] = given[1::-1]
+    shape = tuple(x.numel() for x in given)
+    made = [_expand(_reshape(x, (1,) * i + (-1,) + (1,) * (len(given) - 1 - i)), shape) for i, x in enumerate(given)]
+    if exchanged:
+        made[:2] = made[1::-1]
+    return tuple(made)
+
+
+@public("flow tensor")
+def hsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Parts side by side: along the second dimension, of a vector along its only one."""
+    return tensor_split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
+
+
+@public("flow tensor")
+def vsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Parts one below the other, along the first dimension."""
+    return tensor_split(x, indices_or_sections, 0)
+
+
+@public("flow tensor")
+def dsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Parts one behind the other, along the third dimension."""
+    return tensor_split(x, indices_or_sections, 2)
+
+
+@public("flow tensor")
+def diag(x: Tensor, diagonal: int = 0) -> Tensor:
+    """The matrix with this diagonal, or the diagonal of a matrix.
+
+    >>> flow.diag(flow.tensor([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+    """
+    if x.ndim == 2:
+        return OPS["diagonal"](x, diagonal, 0, 1)
+    if x.ndim != 1:
+        raise ShapeError(f"diag(): a vector or a matrix; this has shape {list(x.shape)}")
+    n = x.shape[0] + abs(diagonal)
+    return OPS["diagonal_zeros"](x, (n, n), diagonal, 0, 1)
+
+
+@public("flow tensor")
+def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_offset: int | None = None) -> Tensor:
+    """A view of x's memory with these sizes and strides, from an offset; x must be contiguous.
+
+    >>> flow.as_strided(flow.arange(6), (2, 2), (3, 1)).tolist()
+    [[0, 1], [3, 4]]
+    """
+    at = 0 if storage_offset is None else storage_offset - x.storage_offset()
+    return OPS["as_strided"](x, tuple(size), tuple(stride), at)
+
+
+@public("tensor")
+def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Every window of this size along a dimension, as a view."""
+    return OPS["unfold_tensor"](x, dimension, size, step)
+
+
+@public("flow")
+def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: int, axis: int = 0) -> Tensor:
+    """The sums of the slices along an axis that have the same segment.
+
+    >>> flow._C.unsorted_segment_sum(flow.ones(3), flow.tensor([0, 2, 0]), 3).tolist()
+    [2.0, 0.0, 1.0]
+    """
+    d, shape = dim_of(axis, x.ndim), tuple(x.shape)
+    places = [*[None] * d, segment_ids]
+    return OPS["index_put_zeros"](x, places, (*shape[:d], num_segments, *shape[d + 1 :]))

@@ -1,0 +1,125 @@
+"""Middles, counts and sums that leave something out."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.core import dtype as dtypes
+from weft.core.errors import ArgumentError
+from weft.functional import creation
+from weft.functional.conversion import cast
+from weft.functional.signature import overloaded
+from weft.functional.table import calling, public
+from weft.ops import OPS
+from weft.ops.shape import dim_of
+from weft.tensor.tensor import Tensor
+
+_median, _reshape, _sort, _mul, _sub, _select, _unique = map(
+    calling, ("median", "reshape", "sort", "mul", "sub", "select", "unique_values")
+)
+
+
+def _median_of_all(x: Tensor) -> Tensor:
+    """The middle element; with `dim`, that of each slice and its index. Of two middle ones, the lower.
+
+    >>> flow.median(flow.tensor([3., 1., 2.])).item()
+    2.0
+    """
+    return _median(_reshape(x, (-1,)), 0)[0]
+
+
+def _median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    return _median(x, dim, keepdim)
+
+
+median = public("flow tensor", "median")(overloaded("median", _median_of_all, _median_along))
+
+
+@public("flow tensor", "nansum reduce_nansum")
+def nansum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum of the elements that are numbers.
+
+    >>> flow.nansum(flow.tensor([1., float("nan")])).item()
+    1.0
+    """
+    x = x if dtype is None else cast(x, dtype)
+    return OPS["sum"](OPS["where"](OPS["isnan"](x), 0.0, x), dim, keepdim)
+
+
+@public("flow tensor")
+def quantile(
+    x: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """What a share q of the elements lies below; a vector of shares gives a new first dimension.
+
+    >>> flow.quantile(flow.tensor([0., 1., 2.]), 0.25).item()
+    0.5
+    """
+    ways = ("linear", "lower", "higher", "nearest", "midpoint")
+    if interpolation not in ways:
+        raise ArgumentError(f"quantile(): interpolation is one of {', '.join(ways)}; got {interpolation!r}")
+    shape = tuple(x.shape)
+    rows = _reshape(x, (-1,)) if dim is None else OPS["transpose"](x, dim_of(dim, x.ndim), -1)
+    ordered = _sort(rows, -1)[0]
+    shares = q if isinstance(q, Tensor) else creation.tensor(q, dtype=x.dtype, device=None if x.spec else x.device)
+    place = _reshape(_mul(shares, float(ordered.shape[-1] - 1)), (-1,))
+    low, high = OPS["floor"](place), OPS["ceil"](place)
+    if interpolation == "nearest":
+        low = high = OPS["round"](place)
+    elif interpolation == "lower":
+        high = low
+    elif interpolation == "higher":
+        low = high
+    weight = OPS["full_like"](place, 0.5) if interpolation == "midpoint" else _sub(place, low)
+    first, second = (OPS["index_select"](ordered, -1, cast(p, dtypes.int64)) for p in (low, high))
+    y = OPS["permute"](OPS["lerp"](first, second, weight), _last_first(first.ndim))
+    if keepdim:
+        kept = [1] * len(shape) if dim is None else [1 if i == dim_of(dim, x.ndim) else n for i, n in enumerate(shape)]
+        y = _reshape(y if dim is None else _back(y, dim_of(dim, x.ndim), len(shape)), (place.shape[0], *kept))
+    elif dim is not None:
+        y = _back(y, dim_of(dim, x.ndim), len(shape))
+    return y if shares.ndim else _select(y, 0, 0)
+
+
+def _last_first(ndim: int) -> tuple[int, ...]:
+    return (ndim - 1, *range(ndim - 1))
+
+
+def _back(y: Tensor, d: int, ndim: int) -> Tensor:
+    """The last dimension of x went to where `dim` was: what is left stands in x's order again."""
+    if d == ndim - 1:
+        return y
+    rest = list(range(1, ndim))
+    moved = rest.pop(d)
+    return OPS["permute"](y, (0, *rest, moved))
+
+
+@public("flow tensor")
+def unique(
+    x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None,
+    *, dtype: Any = None,
+) -> Any:  # fmt: skip
+    """The different elements in order; and if wanted which of them each one is, and how often each occurs.
+
+    >>> flow.unique(flow.tensor([3, 1, 3])).tolist()
+    [1, 3]
+    """
+    values, inverse, counts = _unique(x, dim)
+    more = [
+        t if dtype is None else cast(t, dtype) for t, w in ((inverse, return_inverse), (counts, return_counts)) if w
+    ]
+    return (values, *more) if more else values
+
+
+@public("flow")
+def hann_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
+    """The raised cosine window of so many elements.
+
+    >>> flow.hann_window(4).tolist()
+    [0.0, 0.5, 1.0, 0.5]
+    """
+    if window_length == 1:
+        return creation.ones(1, **options)
+    steps = creation.arange(window_length, **{"dtype": dtypes.of(creation.get_default_dtype()), **options})
+    turn = 2 * 3.141592653589793 / (window_length if periodic else window_length - 1)
+    return _mul(_sub(1.0, OPS["cos"](_mul(steps, turn))), 0.5)
