@@ -1,0 +1,81 @@
+"""The function written for an op does what the general way does: outputs, tape, gradients, errors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft.autograd import make_entry
+from weft.autograd.call import call
+from weft.core.errors import WeftError
+from weft.ops import OPS
+from weft.ops.declaration import Op
+from weft.tensor.tensor import Tensor, of_torch
+from weft.testing import registry
+from weft.testing.cases import copied
+from weft.testing.layouts import Args, replaced, tensors
+
+WRITTEN = [name for name, op in OPS.items() if op.operands and not (op.conversion or op.writes or op.dynamic)]
+
+
+def given(op: Op, args: Args) -> tuple[Any, ...]:
+    """The arguments as Weft's tensors, those of floats wanting a gradient."""
+    mine = [of_torch(t) for t in tensors(op, copied(op, args))]
+    for t in mine:
+        t.requires_grad = t.dtype.differentiable
+    return replaced(op, args, mine)
+
+
+def visible(op: Op, result: Any) -> tuple[Tensor, ...]:
+    return (result,) if op.visible == 1 else tuple(result)
+
+
+def gradients(op: Op, args: tuple[Any, ...], outputs: tuple[Tensor, ...]) -> list[Any]:
+    """What backward gives the operands, from ones."""
+    roots = [y for y in outputs if y.requires_grad]
+    if roots:
+        flow.autograd.backward(roots, [flow.ones_like(y) for y in roots])
+    flat = [v for i in op.operands for v in (args[i] if isinstance(args[i], (list, tuple)) else [args[i]])]
+    return [None if t.grad is None else t.grad.to_torch() for t in flat if isinstance(t, Tensor)]
+
+
+def same(a: torch.Tensor | None, b: torch.Tensor | None) -> bool:
+    if a is None or b is None:
+        return a is b
+    return a.dtype == b.dtype and torch.equal(a.nan_to_num(), b.nan_to_num())
+
+
+@pytest.mark.parametrize("name", WRITTEN)
+def test_the_written_way_is_the_general_way(name: str) -> None:
+    op = OPS[name]
+    entry = make_entry(op)
+    for row in registry.cases(op):
+        found = []
+        for way in (lambda args: entry(**dict(zip(op.names, args, strict=True))), lambda args: call(op, args)):
+            args = given(op, row)
+            flow.manual_seed(5)
+            outputs = visible(op, way(args))
+            tape = [(y.requires_grad, None if y.node is None else repr(y.node)) for y in outputs]
+            found.append((outputs, tape, gradients(op, args, outputs)))
+        (ours, our_tape, our_grads), (theirs, their_tape, their_grads) = found
+        assert our_tape == their_tape
+        assert all(same(a.to_torch(), b.to_torch()) for a, b in zip(ours, theirs, strict=True))
+        assert all(same(a, b) for a, b in zip(our_grads, their_grads, strict=True))
+
+
+def test_what_is_saved_is_what_the_gradient_asks_for() -> None:
+    x = flow.ones(2, 3, requires_grad=True)
+    written, general = make_entry(OPS["relu"])(x).node, call(OPS["relu"], (x,)).node
+    assert written is not None and general is not None
+    assert written.edges == general.edges == (x,)
+    assert written.versions == general.versions and written.attributes == general.attributes
+    assert [v is None for v in written.saved[0]] == [v is None for v in general.saved[0]]
+
+
+def test_wrong_arguments_leave_by_the_general_way() -> None:
+    for way in (make_entry(OPS["relu"]), lambda x: call(OPS["relu"], (x,))):
+        with pytest.raises(WeftError, match="argument 'x' must be tensor, not str"):
+            way("no tensor")
