@@ -239,6 +239,7 @@ class Running:
         try:
             launch.ticket.wait()
         except BaseException as error:
+            self.executor.fail(error)  # also where only the wait was broken off: the launches are given up below
             for other in (*self.under_way, *self.waiting):
                 if other.instruction is not None and not other.instruction.finished:
                     other.instruction.finish(error)
