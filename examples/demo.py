@@ -15,8 +15,8 @@ import time
 from pathlib import Path
 
 import gpt
-import matplotlib
 import numpy as np
+from matplotlib.figure import Figure
 from rich.console import Console
 from rich.panel import Panel
 from rich.progress import BarColumn, Progress, TextColumn, TimeRemainingColumn
@@ -62,12 +62,10 @@ class Curve:
         self.bar.print(f"after {len(self.losses):>4} steps: loss {loss:.3f} on text held back")
 
     def draw(self, path: Path, ids: np.ndarray) -> None:
-        matplotlib.use("Agg")
-        from matplotlib import pyplot  # after the choice of a backend that needs no screen
-
         counts = np.bincount(ids)
         chances = counts[counts > 0] / counts.sum()
-        figure, axes = pyplot.subplots(figsize=(8, 4.5), layout="constrained")
+        figure = Figure(figsize=(8, 4.5), layout="constrained")
+        axes = figure.subplots()
         steps = np.arange(1, len(self.losses) + 1)
         window = min(25, len(steps))
         smooth = np.convolve(self.losses, np.ones(window) / window, "valid")
@@ -95,7 +93,7 @@ class Curve:
         axes.set_title("A GPT learns to write like Python's documentation", loc="left", fontsize=11)
         axes.spines[["top", "right"]].set_visible(False)
         axes.legend(frameon=False, loc="lower left")
-        path.parent.mkdir(exist_ok=True)
+        path.parent.mkdir(parents=True, exist_ok=True)
         figure.savefig(path, dpi=120)
 
 
@@ -151,14 +149,17 @@ def train(options: argparse.Namespace, console: Console) -> None:
         alone = gpt.GPT(len(alphabet), options.context, options.width, options.heads, options.layers)
         alone.load_state_dict({name: p.to_local() for name, p in model.named_parameters()})
         console.print(Panel(write(alone, alphabet, options.context, 600, options.seed), title="what it writes now"))
-        curve.draw(OUT / "loss.png", ids)
-        console.print(f"the loss fell from {curve.losses[0]:.2f} to {curve.held_out[-1][1]:.2f}: {OUT / 'loss.png'}")
+        curve.draw(options.out / "loss.png", ids)
+        console.print(
+            f"the loss fell from {curve.losses[0]:.2f} to {curve.held_out[-1][1]:.2f}: {options.out / 'loss.png'}"
+        )
 
 
 def main() -> None:
     asked = gpt.parser()
     asked.description = "Train the GPT on Python's documentation, show how it learns, and let it write."
     asked.set_defaults(**vars(asked.parse_args(SIZE.split())))
+    asked.add_argument("--out", type=Path, default=OUT, help="where the picture goes")
     options = asked.parse_args()
     try:
         train(options, Console(quiet=flow.env.get_rank() != 0, highlight=False))

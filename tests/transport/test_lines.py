@@ -1,0 +1,49 @@
+"""What goes over a line is ordered by itself: two threads of a rank may talk to the others in any order."""
+
+from __future__ import annotations
+
+import threading
+
+import torch
+
+from weft.core.rank import current, enter
+from weft.launch import spawn, spawn_threads
+from weft.transport import Line, transport_of
+
+
+def talk() -> None:
+    """The two ranks begin with different lines, so that in one order they would wait for each other."""
+    rank, transport = current(), transport_of()
+    line = Line(transport, "graph")
+    found: dict[str, list[float]] = {}
+
+    def over(name: str, on: Line | None) -> None:
+        with enter(rank):
+            said = []
+            for i in range(20):
+                t = torch.full((3,), float(rank.index + i))
+                (transport.group((0, 1)) if on is None else on.group((0, 1))).all_reduce(t)
+                got, other = torch.empty(1), 1 - rank.index
+                (transport if on is None else on).exchange([(other, t[:1] + rank.index)], [(other, got)])
+                said.append(got.item())
+            found[name] = said
+
+    threads = [threading.Thread(target=over, args=one) for one in (("", None), ("graph", line))]
+    for thread in threads[:: 1 - 2 * rank.index]:
+        thread.start()
+    for thread in threads:
+        thread.join(30)
+    expected = [1.0 + 2 * i + 1 - rank.index for i in range(20)]
+    assert found == {"": expected, "graph": expected}
+
+
+def test_threads() -> None:
+    spawn_threads(2, talk, deadline=20)
+
+
+def test_shared_memory() -> None:
+    spawn(2, f"{__file__}:talk", transport="shm", env={"WEFT_DEADLINE": "20"})
+
+
+def test_c10d() -> None:
+    spawn(2, f"{__file__}:talk", transport="c10d", env={"WEFT_DEADLINE": "20"})
