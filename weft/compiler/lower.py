@@ -299,9 +299,7 @@ class _Lowering:
         produced = tuple(Port(p.id) for p in self.packets.values() if p.source == SOURCE)
         free = [k for k in self.mine if not any(p.target == k and p.dst == self.rank for p in self.packets.values())]
         ends = [Task(lowered.source, SOURCE, "source", (), produced)]
-        ends += [
-            Task(t, name, "source", (), (Port(p.id),), ahead=True) for t, (name, p) in lowered.loaders.items()
-        ]
+        ends += [Task(t, name, "source", (), (Port(p.id),), ahead=True) for t, (name, p) in lowered.loaders.items()]
         if not produced and free:
             raise CompileError(
                 f"graph {self.job.name}: nothing that it computes depends on an input; give build() a tensor, "

@@ -253,6 +253,8 @@ class Writer:
             self.into(n, torch.empty_like(made), f"{self.name(n.op, kernel)}({self.arguments(op, args)})")
             return
         outs = [self.memory_for(v) for v in n.outputs]
+        if not outs and op.prepare is not None and self.is_static(args) and self.prepared(n, op, args, outs):
+            return
         if self.program.planned(n) and all(o is not None for o in outs):
             if op.prepare is not None and all(map(self.is_static, n.args)) and self.prepared(n, op, args, outs):
                 return
@@ -277,7 +279,7 @@ class Writer:
             return False
         function, positional, keywords = found
         parts = [self.literal(f"{n.name}_{i}", a) for i, a in enumerate(positional)]
-        parts += [f"{k}={self.literal(n.outputs[0].name, a)}" for k, a in keywords.items()]
+        parts += [f"{k}={self.literal(f'{n.name}_{k}', a)}" for k, a in keywords.items()]
         self.lines.append(f"{self.name(getattr(function, '__name__', n.op), function)}({', '.join(parts)})")
         for v, o in zip(n.outputs, outs, strict=True):
             assert o is not None

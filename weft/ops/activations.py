@@ -28,6 +28,7 @@ def gelu(x: Tensor, approximate: str = "none") -> Tensor:
 
 
 gelu.out(lambda y, x, approximate: aten.gelu.out(x, approximate=approximate, out=y))
+gelu.prepared(lambda y, x, approximate: (aten.gelu.out, (x,), {"approximate": approximate, "out": y}))
 gelu.inplace(lambda x, approximate: aten.gelu_(x, approximate=approximate))
 
 
@@ -51,6 +52,11 @@ def gelu_grad(dy: Tensor, x: Tensor, approximate: str = "none") -> Tensor:
 gelu_grad.out(
     lambda dx, dy, x, approximate: aten.gelu_backward.grad_input(dy, x, approximate=approximate, grad_input=dx)
 )
+
+
+@gelu_grad.prepared
+def _(dx, dy, x, approximate):
+    return aten.gelu_backward.grad_input, (dy, x), {"approximate": approximate, "grad_input": dx}
 
 
 @gelu_grad.grad

@@ -41,7 +41,15 @@ def _(y, x, shape):
 @sum_to.prepared
 def _(y, x, shape):
     dims, kept = _lost(x, shape)
+    if dims == tuple(range(len(dims))) and 0 < len(dims) < x.dim() and _is_plain(x):
+        # a product with ones takes a third of the time of a sum over few rows
+        rows = x.shape[: len(dims)].numel()
+        return torch.mv, (x.view(rows, -1).t(), x.new_ones(rows)), {"out": y.view(-1)}
     return torch.sum, (x, dims, True), {"out": y.view(kept)}
+
+
+def _is_plain(x: Tensor) -> bool:
+    return x.dtype in (torch.float32, torch.float64) and x.is_contiguous() and x.numel() > 0
 
 
 def _lost(x: Tensor, shape: Size) -> tuple[tuple[int, ...], tuple[int, ...]]:

@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from weft.core.errors import ShapeError
-from weft.ops.declaration import Size, op
+from weft.ops.declaration import op
 from weft.ops.elementwise import add, mul, rsqrt, square, sub
 from weft.ops.norm import absent, second_gradient
 from weft.ops.reduce import mean, sum

@@ -47,6 +47,17 @@ def _(y, a, b):
         torch.matmul(a, b, out=y)
 
 
+@matmul.prepared
+def _(y, a, b):
+    if a.dim() == 2 == b.dim():
+        return torch.mm, (a, b), {"out": y}
+    if a.dim() == 3 == b.dim() and a.shape[0] == b.shape[0]:
+        return torch.bmm, (a, b), {"out": y}
+    if a.dim() > 2 == b.dim() and a.is_contiguous():
+        return torch.mm, (a.view(-1, a.shape[-1]), b), {"out": y.view(-1, b.shape[1])}
+    return None
+
+
 @matmul.grad
 def _(dy, a, b, a_shape, b_shape, needs):
     da = db = None

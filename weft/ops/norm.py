@@ -61,6 +61,12 @@ def _(outs, x, normalized_shape, weight, bias, eps):
     aten.native_layer_norm.out(x, tuple(normalized_shape), weight, bias, eps, out0=outs[0], out1=outs[1], out2=outs[2])
 
 
+@layer_norm.prepared
+def _(y, mean, rstd, x, normalized_shape, weight, bias, eps):
+    given = (x, tuple(normalized_shape), weight, bias, eps)
+    return aten.native_layer_norm.out, given, {"out0": y, "out1": mean, "out2": rstd}
+
+
 @layer_norm.grad
 def _(dy, x, mean, rstd, weight, bias_shape, normalized_shape, needs):
     dx, dw, db = layer_norm_grad(dy, x, mean, rstd, weight, normalized_shape, needs)
@@ -77,7 +83,13 @@ def _(rand):
 
 @op(returns="dx dw db")
 def layer_norm_grad(
-    dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, normalized_shape: Size, wanted: tuple[bool, ...]
+    dy: Tensor,
+    x: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    normalized_shape: Size,
+    wanted: tuple[bool, ...],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of layer_norm's x, weight and bias; those that are not wanted are zero."""
     # the kernel takes a bias only to know whether there is one

@@ -50,6 +50,10 @@ def _dense(lists: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
     return [[t if t.is_contiguous() else t.contiguous() for t in tensors] for tensors in lists]
 
 
+def _all_dense(*lists: Sequence[Tensor]) -> bool:
+    return all(t.is_contiguous() for tensors in lists for t in tensors)
+
+
 def _give_back(lists: Sequence[Sequence[Tensor]], dense: Sequence[Sequence[Tensor]]) -> None:
     for tensors, copies in zip(lists, dense, strict=True):
         for t, copy in zip(tensors, copies, strict=True):
@@ -84,6 +88,22 @@ def sgd_update(
     return ()
 
 
+def _sgd_dense(params: Any, grads: Any, momenta: Any, options: Any) -> None:
+    over._fused_sgd_(params, grads, momenta, **options)
+    _written(params, momenta)
+
+
+@sgd_update.prepared
+def _(params, grads, momenta, lr, momentum, dampening, weight_decay, nesterov, maximize, first):
+    if not params or not _all_dense(params, grads, momenta):
+        return None
+    options = {
+        "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay, "nesterov": nesterov,
+        "maximize": maximize, "is_first_step": first,
+    }  # fmt: skip
+    return _sgd_dense, (params, grads, momenta, options), {}
+
+
 def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
     def kernel(
         params: Sequence[Tensor], grads: Sequence[Tensor], means: Sequence[Tensor], squares: Sequence[Tensor],
@@ -99,16 +119,35 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
             _plain_adam(params, grads, means, squares, most, _number(lr), *rule)
             return ()
         dense = _dense((*written, grads))
+        steps = [step] * len(params)
         fused(
-            dense[0], dense[4], dense[1], dense[2], dense[3], [step] * len(params), lr=lr, beta1=beta1, beta2=beta2,
+            dense[0], dense[4], dense[1], dense[2], dense[3], steps, lr=lr, beta1=beta1, beta2=beta2,
             weight_decay=weight_decay, eps=eps, amsgrad=bool(most), maximize=maximize,
         )  # fmt: skip
         _give_back(written, dense[:4])
         _written(*written)
         return ()
 
-    kernel.__name__, kernel.__doc__ = name, doc
+    def step_dense(params: Any, grads: Any, means: Any, squares: Any, most: Any, steps: Any, options: Any) -> None:
+        steps[0].add_(1)  # the same tensor for all
+        fused(params, grads, means, squares, most, steps, **options)
+        _written(params, means, squares, most)
+
+    def prepare(
+        params: Any, grads: Any, means: Any, squares: Any, most: Any, step: Tensor, lr: Any, beta1: float,
+        beta2: float, eps: float, weight_decay: float, maximize: bool, bias_correction: bool,
+    ) -> Any:  # fmt: skip
+        if not bias_correction or not params or not _all_dense(params, grads, means, squares, most):
+            return None
+        options = {
+            "lr": lr, "beta1": beta1, "beta2": beta2, "weight_decay": weight_decay, "eps": eps, "amsgrad": bool(most),
+            "maximize": maximize,
+        }  # fmt: skip
+        return step_dense, (params, grads, means, squares, most, [step] * len(params), options), {}
+
+    kernel.__name__, kernel.__doc__, step_dense.__name__ = name, doc, name + "_dense"
     declared = op(returns="", writes="params means squares most step")(kernel)
+    declared.prepared(prepare)
     _alike(declared)
     return declared
 

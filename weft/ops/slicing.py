@@ -46,6 +46,8 @@ def _(where, x, dim, start, length, step):
 
 @narrow.grad
 def _(dy, x_shape, dim, start, length, step):
+    if tuple(dy.shape) == tuple(x_shape):
+        return dy
     return narrow_scatter_zeros(dy, tuple(x_shape), dim, start, length, step)
 
 
@@ -181,6 +183,11 @@ cat.linear = (("tensors",),)
 @cat.out
 def _(y, tensors, dim):
     torch.cat(tensors, dim, out=y)
+
+
+@cat.prepared
+def _(y, tensors, dim):
+    return torch.cat, (tensors, dim), {"out": y}
 
 
 @cat.grad

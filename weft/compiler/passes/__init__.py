@@ -12,11 +12,13 @@ from weft.compiler.passes import (
     dead_code,
     fuse_collectives,
     recompute,
+    side_by_side,
 )
 from weft.job.job import Job
 
 PASSES: tuple[tuple[str, Callable[[Job, Options], None]], ...] = (
     ("common_subexpressions", common_subexpressions.run),
+    ("side_by_side", side_by_side.run),  # sums of parts become concatenations
     ("dead_code", dead_code.run),
     ("recompute", recompute.run),  # activation checkpointing
     ("boxing", boxing.run),  # movements become nodes, shared between those who need the same

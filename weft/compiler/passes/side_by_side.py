@@ -1,0 +1,89 @@
+"""A sum of parts that lie side by side, zeros elsewhere, is a concatenation: what is left of chunk's gradient."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from weft.boxing.signature import Signature
+from weft.compiler.options import Options
+from weft.job.job import Job
+from weft.job.value import Node, Value
+
+
+class Part(NamedTuple):
+    """A value put into zeros of a shape, at a place along one dimension."""
+
+    value: Value
+    shape: tuple[int, ...]
+    dim: int
+    start: int
+    length: int
+
+
+def run(job: Job, options: Options) -> None:
+    readers = job.readers()
+    parts: dict[Value, list[Part]] = {}  # of sums that so far consist of parts alone
+    inside: dict[Value, list[Node]] = {}  # the nodes that such a sum is made of
+    gone: set[Node] = set()
+    for node in job.nodes:
+        found = _parts(node, parts)
+        if found is None:
+            continue
+        y = node.outputs[0]
+        parts[y] = found
+        inside[y] = [*(n for a in node.args if isinstance(a, Value) for n in inside.get(a, ())), node]
+        if not _whole(found):
+            continue
+        others = inside[y][:-1]
+        if any(reader not in inside[y] for n in others for reader in readers[n.outputs[0]]):
+            continue  # somebody reads a part of the sum by itself
+        ordered = sorted(found, key=lambda p: p.start)
+        node.op, node.args = "cat", (tuple(p.value for p in ordered), ordered[0].dim)
+        if y.spec is not None:
+            specs = tuple(p.value.spec for p in ordered if p.value.spec is not None)
+            node.signature = Signature(y.spec.placement, specs, (y.spec,), False)
+        gone.update(others)
+        del parts[y]
+    if gone:
+        job.rebuild([n for n in job.nodes if n not in gone])
+
+
+def _parts(node: Node, parts: dict[Value, list[Part]]) -> list[Part] | None:
+    """What a node's output is the sum of, if that is parts and nothing else, all in one layout."""
+    if node.op not in ("narrow_scatter_zeros", "add") or not _stays(node):
+        return None
+    if node.op == "narrow_scatter_zeros":
+        x, shape, dim, start, length, step = node.args
+        dim %= len(shape)
+        cut = any(s.dim == dim for s in node.outputs[0].spec.nd_sbp) if node.outputs[0].spec is not None else False
+        return [Part(x, tuple(shape), dim, start, length)] if step == 1 and not cut else None
+    if node.op == "add":
+        a, b = (parts.get(v) if isinstance(v, Value) else None for v in node.args[:2])
+        if a is not None and b is not None and _same(a[0], b[0]):
+            return [*a, *b]
+    return None
+
+
+def _stays(node: Node) -> bool:
+    """Whether every operand is read in the layout that it has, which is the output's too."""
+    spec = node.outputs[0].spec
+    if spec is None:
+        return True
+    assert node.signature is not None
+    held = [v.spec for v in node.operands()]
+    alike = all(s is not None and s.nd_sbp == spec.nd_sbp and s.placement is spec.placement for s in held)
+    return alike and list(node.signature.inputs) == held
+
+
+def _same(a: Part, b: Part) -> Any:
+    return a.shape == b.shape and a.dim == b.dim and a.value.dtype is b.value.dtype
+
+
+def _whole(found: list[Part]) -> bool:
+    """Whether the parts fill the dimension, each place once."""
+    at = 0
+    for p in sorted(found, key=lambda p: p.start):
+        if p.start != at:
+            return False
+        at += p.length
+    return len(found) > 1 and at == found[0].shape[found[0].dim]
