@@ -52,11 +52,17 @@ class Rank:
 
     def close(self) -> None:
         with self._lock:
+            failed: BaseException | None = None  # the others are closed nevertheless
             while self.resources:
                 _, owned = self.resources.popitem()
                 close = getattr(owned, "close", None)
                 if close is not None:
-                    close()
+                    try:
+                        close()
+                    except Exception as error:
+                        failed = failed or error
+            if failed is not None:
+                raise failed
 
     def __repr__(self) -> str:
         return f"<rank {self.index} of {self.world_size}>"

@@ -246,9 +246,9 @@ class Running:
             self.under_way.clear()
             self.waiting.clear()
 
-    def _watch(self) -> None:
-        """Raise if a rank that this one works with has failed."""
-        self.transport.look_around(tuple(range(self.transport.world_size)))
+    def _watch(self, needed: tuple[int, ...]) -> None:
+        """Raise if a rank has failed, or if one that is waited for has ended."""
+        self.transport.look_around(needed)
 
     def _moved(self) -> bool:
         """Whether a variable's memory is another than the one that the chains are bound to."""

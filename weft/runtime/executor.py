@@ -14,15 +14,16 @@ from collections.abc import Callable, Mapping
 from typing import Final
 
 from weft.core import rank as ranks
-from weft.core.errors import DeadlineError, GraphError
-from weft.plan.ids import decode
+from weft.core.errors import DeadlineError, GraphError, RankError
 from weft.plan.plan import Plan, Task
-from weft.runtime.actor import ACTING, DONE, DRAINING, Actor, Turn
+from weft.runtime import report
+from weft.runtime.actor import DONE, Actor, Turn
 from weft.runtime.bus import Bus, Channel, Mailbox
 from weft.runtime.message import END, FOREVER, LAUNCH, NONE, Message
 
 LOOKS: Final = 64  # at the channels, in a round of spinning, with the processor given away in between
 ROUNDS: Final = 8  # of spinning before sleeping
+LOOK: Final = 0.05  # a waiting caller looks at the other ranks, and at the clock, this often
 NAP: Final = 0.001  # the background thread looks this often while launches are in flight
 NAPS: Final = 32  # and goes to sleep after so many without any
 
@@ -64,12 +65,13 @@ class Ticket:
 class Executor:
     """Runs one rank's plan. `acts` says what each task does; `channels` lead to other ranks, by register id.
 
-    `watch` is called now and then while waiting, and may raise: the place to ask whether the peers are alive.
+    `watch` is called now and then while waiting, with the ranks that are waited for, and may raise: the place to ask
+    whether the others are alive.
     """
 
     def __init__(
         self, plan: Plan, acts: Mapping[int, Callable[[Turn], None]], channels: Mapping[int, Channel] | None = None,
-        *, deadline: float = 300.0, watch: Callable[[], None] | None = None,
+        *, deadline: float = 300.0, watch: Callable[[tuple[int, ...]], None] | None = None,
     ) -> None:  # fmt: skip
         self.plan, self.deadline, self.watch = plan, deadline, watch
         self.trace: Trace | None = None
@@ -177,6 +179,7 @@ class Executor:
             )
         start = watched = time.monotonic()
         spins = 0
+        needed: tuple[int, ...] = ()
         with self._guard:
             self._waiters += 1
         try:
@@ -188,20 +191,23 @@ class Executor:
                 if self._drive_lock.acquire(timeout=NAP):
                     try:
                         moved = self._drive(until)
+                        needed = ()
                         if not moved and not over() and self.error is None:
                             spins += 1
                             self._idle(spins)
+                            if time.monotonic() - watched > LOOK:
+                                needed = report.needed([s.actor for s in self._stations.values()], self.launched)
                         elif moved:
                             spins = 0
                     finally:
                         self._driver = 0
                         self._drive_lock.release()
                 now = time.monotonic()
-                if now - watched > 0.05:
+                if now - watched > LOOK:
                     watched = now
                     self._note(now)
                     if self.watch is not None:
-                        self._guarded(self.watch)
+                        self._guarded(lambda needed=needed: self._look(needed))
                 if now - start > deadline:
                     raise DeadlineError(
                         f"plan {self.plan.name!r}, rank {self.plan.rank}: launch {until} of {self.launched} has not "
@@ -210,6 +216,19 @@ class Executor:
         finally:
             with self._guard:
                 self._waiters -= 1
+
+    def _look(self, needed: tuple[int, ...]) -> None:
+        assert self.watch is not None
+        try:
+            self.watch(needed)
+        except RankError:
+            # A rank that has ended may have sent what is waited for just before.
+            if not needed or not self._arrived():
+                raise
+
+    def _arrived(self) -> bool:
+        with self._drive_lock:
+            return self._bus.poll() or bool(self._main.messages)
 
     def _idle(self, spins: int) -> None:
         """Nothing to do right now. Another rank may answer within microseconds, a thread of this one rings."""
@@ -381,20 +400,6 @@ class Executor:
         """Who waits for which register of whom, and since when."""
         now = time.monotonic()
         self._note(now)
-        names = {t.id: t.name for t in self.plan.tasks}
-        lines = [f"{self.finished} of {self.launched} launches have finished; since they last acted:"]
-        for s in self._stations.values():
-            task = s.actor.task
-            head = f"  {task.name} ({s.actor.acts} acts, {now - s.since:.1f} s)"
-            if s.actor.state in (ACTING, DRAINING, DONE):
-                lines.append(f"{head} is {s.actor.state}")
-                continue
-            for r, what in s.actor.waits_for():
-                if what == "data":
-                    lines.append(f"{head} waits for {r.name} from {names.get(r.producer) or f'@{decode(r.producer)}'}")
-                else:
-                    readers = ", ".join(names.get(c) or f"@{decode(c)}" for c in r.consumers)
-                    lines.append(f"{head} waits for a free copy of {r.name}, read by {readers}")
-            if not s.actor.waits_for():
-                lines.append(f"{head} waits for {'a launch' if not task.consumes else 'its thread'}")
-        return "\n".join(lines)
+        head = f"{self.finished} of {self.launched} launches have finished; since they last acted:"
+        told = (report.lines(s.actor, now - s.since, self.plan) for s in self._stations.values())
+        return "\n".join([head, *(line for lines in told for line in lines)])

@@ -1,0 +1,39 @@
+"""What an actor waits for, in words: a stuck run tells who waits for which register of whom."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+
+from weft.plan.ids import decode, rank_of
+from weft.plan.plan import Plan
+from weft.runtime.actor import ACTING, DONE, DRAINING, Actor
+
+
+def needed(actors: Iterable[Actor], launches: int) -> tuple[int, ...]:
+    """The other ranks without whose data, or acknowledgements, so many launches can't end. Call it while none acts."""
+    found: set[int] = set()
+    own: set[int] = set()
+    for actor in actors:
+        own.add(actor.task.rank)
+        if actor.acts < launches * actor.task.acts:
+            for r, what in actor.waits_for():
+                found.update([rank_of(r.producer)] if what == "data" else map(rank_of, r.consumers))
+    return tuple(sorted(found - own))
+
+
+def lines(actor: Actor, seconds: float, plan: Plan) -> Iterator[str]:
+    """`seconds`: since it last acted."""
+    names = {t.id: t.name for t in plan.tasks}
+    head = f"  {actor.task.name} ({actor.acts} acts, {seconds:.1f} s)"
+    if actor.state in (ACTING, DRAINING, DONE):
+        yield f"{head} is {actor.state}"
+        return
+    waits = actor.waits_for()
+    for r, what in waits:
+        if what == "data":
+            yield f"{head} waits for {r.name} from {names.get(r.producer) or f'@{decode(r.producer)}'}"
+        else:
+            readers = ", ".join(names.get(c) or f"@{decode(c)}" for c in r.consumers)
+            yield f"{head} waits for a free copy of {r.name}, read by {readers}"
+    if not waits:
+        yield f"{head} waits for {'a launch' if not actor.task.consumes else 'its thread'}"
