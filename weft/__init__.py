@@ -17,6 +17,15 @@ _collecting = gc.isenabled()
 gc.disable()  # imports free nothing, yet a full collection amid them walks all of torch: a third of the time
 
 from weft import amp, autograd, boxing, checkpoint, data, functional, graph, launch, nn, optim, parallel, profiler, vm
+from weft.amp import (
+    autocast,
+    autocast_decorator,
+    clear_autocast_cache,
+    get_autocast_cpu_dtype,
+    get_autocast_gpu_dtype,
+    is_autocast_cache_enabled,
+    is_autocast_enabled,
+)  # fmt: skip
 from weft.autograd.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from weft.checkpoint import load, save
 from weft.core import dtype as _dtypes
@@ -79,10 +88,11 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 __all__ = [
-    "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "autograd", "bfloat16", "boxing", "checkpoint", "comm",
-    "complex64", "complex128", "data", "default_generator", "device", "dtype", "enable_grad", "env", "errors",
-    "float16", "float32", "float64", "functional", "get_default_dtype", "graph", "inference_mode", "int8", "int16",
-    "int32", "int64", "is_grad_enabled", "launch", "linalg", "load", "nn", "no_grad", "optim", "parallel", "placement",
-    "profiler", "register", "save", "sbp", "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8",
-    "utils", "vm",
+    "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "autocast", "autocast_decorator", "autograd", "bfloat16",
+    "boxing", "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "data", "default_generator",
+    "device", "dtype", "enable_grad", "env", "errors", "float16", "float32", "float64", "functional",
+    "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inference_mode", "int16",
+    "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "launch",
+    "linalg", "load", "nn", "no_grad", "optim", "parallel", "placement", "profiler", "register", "save", "sbp",
+    "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8", "utils", "vm",
 ]  # fmt: skip

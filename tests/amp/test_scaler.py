@@ -1,0 +1,66 @@
+"""Scaled losses: the steps are those without a scale, and infinite gradients are left out."""
+
+from __future__ import annotations
+
+import pytest
+
+import weft as flow
+from weft.core.errors import CheckpointError, OptionError
+
+
+def trained(scaler: flow.amp.GradScaler | flow.amp.StaticGradScaler | None) -> flow.Tensor:
+    w = flow.nn.Parameter(flow.tensor([1.0, -2.0]))
+    optimizer = flow.optim.SGD([w], lr=0.1, momentum=0.9)
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = (w * w).sum()
+        if scaler is None:
+            loss.backward()
+            optimizer.step()
+        else:
+            scaler.scale(loss).backward()
+            scaler.step(optimizer)
+            scaler.update()
+    return w
+
+
+@pytest.mark.parametrize("scaler", [
+    flow.amp.GradScaler(growth_interval=2), flow.amp.StaticGradScaler(128.0), flow.amp.GradScaler(enabled=False),
+])  # fmt: skip
+def test_steps_are_those_without_a_scale(scaler: flow.amp.GradScaler) -> None:
+    assert trained(scaler).equal(trained(None))
+    assert scaler.get_scale() == {True: 2.0**17, False: 1.0}.get(scaler.is_enabled()) or scaler.get_scale() == 128.0
+
+
+def test_infinite_gradients_make_no_step_and_a_smaller_scale() -> None:
+    w = flow.nn.Parameter(flow.ones(2))
+    optimizer, scaler = flow.optim.SGD([w], lr=1.0), flow.amp.GradScaler(init_scale=8.0)
+    (scaler.scale((w * float("inf")).sum())).backward()
+    scaler.step(optimizer)
+    scaler.update()
+    assert w.tolist() == [1.0, 1.0] and scaler.get_scale() == 4.0
+
+
+def test_gradients_can_be_clipped_between() -> None:
+    w = flow.nn.Parameter(flow.tensor([3.0, 4.0]))
+    optimizer, scaler = flow.optim.SGD([w], lr=1.0), flow.amp.GradScaler(init_scale=1024.0)
+    scaler.scale((w * w / 2).sum()).backward()
+    scaler.unscale_(optimizer)
+    assert flow.nn.utils.clip_grad_norm_([w], 1.0).item() == pytest.approx(5.0)
+    scaler.step(optimizer)
+    assert w.tolist() == pytest.approx([2.4, 3.2], abs=1e-5)
+    with pytest.raises(OptionError, match="already been called"):
+        scaler.unscale_(optimizer)
+
+
+def test_its_state_travels() -> None:
+    first, second = flow.amp.GradScaler(init_scale=4.0, growth_interval=7), flow.amp.GradScaler()
+    second.load_state_dict(first.state_dict())
+    assert second.state_dict() == first.state_dict()
+    assert [s.item() for s in second.scale([flow.ones(1), flow.ones(1)])] == [4.0, 4.0]
+    with pytest.raises(CheckpointError, match="lacks _growth_tracker"):
+        second.load_state_dict({"scale": 1.0})
+    with pytest.raises(OptionError, match="no gradients were looked at"):
+        second.update()
+    with pytest.raises(OptionError, match="growth_factor is above 1"):
+        flow.amp.GradScaler(growth_factor=1.0)

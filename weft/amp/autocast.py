@@ -1,0 +1,164 @@
+"""`autocast`: products run in a short dtype, what sums many numbers or takes powers in float32, the rest as it comes.
+
+It stands between a call and the interpreter, so it serves local tensors, global ones, and graphs while they are traced.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any, Final, Self
+
+from weft.core import dtype as dtypes
+from weft.core.dispatch import here
+from weft.core.dtype import DType
+from weft.core.errors import OptionError
+from weft.ops import OPS
+from weft.ops.declaration import Op
+from weft.tensor.tensor import Tensor
+
+
+def _words(text: str) -> frozenset[str]:
+    return frozenset(text.split())
+
+
+# products: units are made for short numbers there, and add up in float32
+SHORT: Final = _words("""
+    matmul linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d scaled_dot_product_attention
+    addmm addbmm baddbmm bmm einsum
+""")
+# short numbers lose digits in long sums, and range in exponentials and powers
+FULL: Final = _words("""
+    softmax log_softmax layer_norm rms_norm group_norm batch_norm cross_entropy nll_loss square_error ctc_loss
+    sum mean prod cumsum cumprod power_sum var std exp exp2 expm1 log log2 log10 log1p pow rsqrt reciprocal softplus
+    logsigmoid logsumexp erfinv
+""")
+DEFAULTS: Final = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}
+_SHORTER: Final = (dtypes.bfloat16, dtypes.float16)
+
+
+class autocast:
+    """A context, or a decorator, in which ops choose their dtype.
+
+    >>> with flow.autocast("cpu", dtype=flow.bfloat16):
+    ...     y = flow.ones(2, 3) @ flow.ones(3, 2)
+    >>> y.dtype, (y.float() + 1).dtype
+    (weft.bfloat16, weft.float32)
+    """
+
+    def __init__(
+        self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: bool = True
+    ) -> None:
+        if device_type not in DEFAULTS:
+            raise OptionError(f"autocast knows the device types {', '.join(DEFAULTS)}; got {device_type!r}")
+        self.device_type = device_type
+        self.dtype: DType = DEFAULTS[device_type] if dtype is None else dtypes.of(dtype)
+        if enabled and self.dtype not in _SHORTER:
+            raise OptionError(f"autocast takes a shorter dtype, flow.bfloat16 or flow.float16; got {self.dtype}")
+        self.enabled, self.cache_enabled = enabled, cache_enabled
+        self._before: list[tuple[Any, bool]] = []
+        self._casts: dict[tuple[int, bool], tuple[Tensor, int, Tensor]] = {}
+
+    def __enter__(self) -> Self:
+        self._before.append((here.stack, here.plain))
+        here.stack, here.plain = (*here.stack, self), False
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        here.stack, here.plain = self._before.pop()
+        if not self._before:
+            self._casts.clear()
+
+    def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
+        @functools.wraps(function)
+        def run(*args: Any, **kwargs: Any) -> Any:
+            with autocast(self.device_type, self.dtype, self.enabled, self.cache_enabled):
+                return function(*args, **kwargs)
+
+        return run
+
+    def intercept(self, op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
+        """The call, with its operands cast; the innermost autocast decides."""
+        if self.enabled and (op.name in SHORT or op.name in FULL) and innermost() is self:
+            operands = set(op.operands)
+            change = self._shorten if op.name in SHORT else self._lengthen
+            args = tuple(_each(change, a) if i in operands else a for i, a in enumerate(args))
+        return proceed(op, args)
+
+    def _shorten(self, t: Tensor) -> Tensor:
+        if t.dtype is not dtypes.float32 or not self._here(t):
+            return t if t.dtype not in _SHORTER or not self._here(t) else _cast(t, self.dtype)
+        if not (self.cache_enabled and self._before and t.is_leaf and t.requires_grad):
+            return _cast(t, self.dtype)
+        key, version = (id(t), here.grad), t._version
+        found = self._casts.get(key)
+        if found is None or found[0] is not t or found[1] != version or _released(found[2]):
+            found = self._casts[key] = (t, version, _cast(t, self.dtype))
+        return found[2]
+
+    def _lengthen(self, t: Tensor) -> Tensor:
+        return _cast(t, dtypes.float32) if t.dtype in _SHORTER and self._here(t) else t
+
+    def _here(self, t: Tensor) -> bool:
+        return (t.placement if t.is_global else t.device).type == self.device_type
+
+
+def _each(change: Callable[[Tensor], Tensor], value: Any) -> Any:
+    if isinstance(value, Tensor):
+        return change(value)
+    if isinstance(value, (list, tuple)):
+        return type(value)(_each(change, v) for v in value)
+    return value
+
+
+def _cast(t: Tensor, dtype: DType) -> Tensor:
+    return t if t.dtype is dtype else OPS["cast"](t, dtype)
+
+
+def _released(t: Tensor) -> bool:
+    """Whether backward went through this cast already, so that it can't once more."""
+    return t.node is not None and getattr(t.node, "saved", ()) is None
+
+
+def innermost() -> autocast | None:
+    """The autocast that decides in this thread."""
+    return next((i for i in reversed(here.stack) if isinstance(i, autocast)), None)
+
+
+def autocast_decorator(*args: Any, **kwargs: Any) -> Callable[..., Any]:
+    """autocast, as a decorator: `@flow.autocast_decorator("cpu")`."""
+    return autocast(*args, **kwargs)
+
+
+def is_autocast_enabled() -> bool:
+    """Whether an autocast is at work in this thread."""
+    found = innermost()
+    return found is not None and found.enabled
+
+
+def is_autocast_cache_enabled() -> bool:
+    """Whether casts of parameters are kept; they are, unless an autocast was made without."""
+    found = innermost()
+    return found is None or found.cache_enabled
+
+
+def clear_autocast_cache() -> None:
+    """Forget the casts of parameters that were kept in this context."""
+    found = innermost()
+    if found is not None:
+        found._casts.clear()
+
+
+def _dtype_on(device_type: str) -> DType:
+    found = innermost()
+    return found.dtype if found is not None and found.device_type == device_type else DEFAULTS[device_type]
+
+
+def get_autocast_cpu_dtype() -> DType:
+    """The dtype that products take on the CPU under autocast."""
+    return _dtype_on("cpu")
+
+
+def get_autocast_gpu_dtype() -> DType:
+    """The dtype that products take on GPUs under autocast."""
+    return _dtype_on("cuda")

@@ -1,0 +1,131 @@
+"""Scaling the loss, so that small gradients don't vanish in float16; steps with infinite ones are left out."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from typing import Any
+
+from weft.autograd import no_grad
+from weft.core.errors import CheckpointError, OptionError
+from weft.functional.clipping import INFINITY, groups_of, total_norm
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+
+class _Scaler(ABC):
+    """What both share: the loss is multiplied, gradients are divided before the step, once per optimizer."""
+
+    def __init__(self, scale: float, enabled: bool) -> None:
+        if enabled and not scale > 0:
+            raise OptionError(f"a loss is scaled by a number above 0; got {scale}")
+        self._scale, self._enabled = float(scale), enabled
+        self._finite: dict[int, bool] = {}  # per optimizer since the last update: whether its gradients were
+
+    def scale(self, outputs: Any) -> Any:
+        """A loss, or several, multiplied by the scale."""
+        if not self._enabled:
+            return outputs
+        if isinstance(outputs, Tensor):
+            return OPS["mul"](outputs, self._scale)
+        return type(outputs)(self.scale(y) for y in outputs)
+
+    def unscale_(self, optimizer: Any) -> None:
+        """Divide the gradients by the scale: before they are clipped, say. `step` does it otherwise."""
+        if not self._enabled:
+            return
+        if id(optimizer) in self._finite:
+            raise OptionError(
+                "unscale_() has already been called on this optimizer since the last update(); gradients are divided "
+                "by the scale once a step"
+            )
+        grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
+        with no_grad():
+            for group in groups_of(grads):
+                OPS["scale_all"](group, 1.0 / self._scale)
+            largest = total_norm(grads, INFINITY)._whole("largest gradient")
+        self._finite[id(optimizer)] = bool(largest.isfinite())
+
+    def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
+        """The optimizer's step, unless a gradient is infinite or not a number."""
+        if not self._enabled:
+            return optimizer.step(*args, **kwargs)
+        if id(optimizer) not in self._finite:
+            self.unscale_(optimizer)
+        return optimizer.step(*args, **kwargs) if self._finite[id(optimizer)] else None
+
+    @abstractmethod
+    def update(self) -> None:
+        """Be ready for the next step."""
+
+    def get_scale(self) -> float:
+        return self._scale if self._enabled else 1.0
+
+    def is_enabled(self) -> bool:
+        return self._enabled
+
+
+class GradScaler(_Scaler):
+    """Grows the scale while gradients are finite, and shrinks it when they aren't.
+
+    >>> scaler = flow.amp.GradScaler(init_scale=8.0)
+    >>> scaler.scale(flow.ones(1)).item()
+    8.0
+    """
+
+    def __init__(
+        self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+        growth_interval: int = 2000, enabled: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__(init_scale, enabled)
+        if enabled and not (growth_factor > 1.0 and 0.0 < backoff_factor < 1.0 and growth_interval >= 1):
+            raise OptionError(
+                "growth_factor is above 1, backoff_factor between 0 and 1, growth_interval a count of steps; got "
+                f"{growth_factor}, {backoff_factor} and {growth_interval}"
+            )
+        self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
+        self._growth_interval, self._growth_tracker = growth_interval, 0
+
+    def update(self, new_scale: float | None = None) -> None:
+        """Choose the next scale, by whether gradients were finite since the last update; or take the one given."""
+        if not self._enabled:
+            return
+        if new_scale is not None:
+            self._scale = float(new_scale)
+        elif not self._finite:
+            raise OptionError("no gradients were looked at since the last update(); call scaler.step(optimizer) first")
+        elif not all(self._finite.values()):
+            self._scale, self._growth_tracker = self._scale * self._backoff_factor, 0
+        else:
+            self._growth_tracker += 1
+            if self._growth_tracker == self._growth_interval:
+                self._scale, self._growth_tracker = self._scale * self._growth_factor, 0
+        self._finite.clear()
+
+    def state_dict(self) -> dict[str, Any]:
+        if not self._enabled:
+            return {}
+        return {
+            "scale": self._scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
+            "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker,
+        }  # fmt: skip
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        if not self._enabled:
+            return
+        missing = sorted(self.state_dict().keys() - state_dict.keys())
+        if missing:
+            raise CheckpointError(f"the state of a GradScaler lacks {', '.join(missing)}; was it saved while disabled?")
+        self._scale, self._growth_tracker = float(state_dict["scale"]), int(state_dict["_growth_tracker"])
+        self._growth_factor, self._backoff_factor = state_dict["growth_factor"], state_dict["backoff_factor"]
+        self._growth_interval = state_dict["growth_interval"]
+
+
+class StaticGradScaler(_Scaler):
+    """One scale for all steps."""
+
+    def __init__(self, scale_factor: float) -> None:
+        super().__init__(scale_factor, True)
+
+    def update(self) -> None:
+        self._finite.clear()
