@@ -279,7 +279,8 @@ class Writer:
             return False
         function, positional, keywords = found
         parts = [self.literal(f"{n.name}_{i}", a) for i, a in enumerate(positional)]
-        parts += [f"{k}={self.literal(f'{n.name}_{k}', a)}" for k, a in keywords.items()]
+        made = n.outputs[0].name if n.outputs else n.name
+        parts += [f"{k}={self.literal(made, a)}" for k, a in keywords.items()]
         self.lines.append(f"{self.name(getattr(function, '__name__', n.op), function)}({', '.join(parts)})")
         for v, o in zip(n.outputs, outs, strict=True):
             assert o is not None
@@ -293,6 +294,8 @@ class Writer:
 
     def literal(self, hint: str, a: Any) -> str:
         """A tensor under the name of the value that it is; anything else as an argument."""
+        if isinstance(a, (list, dict)):
+            return self.name(hint, a)
         if not isinstance(a, torch.Tensor):
             return self.expression(a)
         for v, t in self.static.items():
