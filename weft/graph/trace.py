@@ -65,8 +65,11 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def _end(running: Running) -> None:
-    running.rank.resources.pop(f"graph {running.lowered.plan.name}", None)
-    running.close()
+    """The graph is gone. Whoever collects it may be amid one of its acts, or another rank: then the rank closes it."""
+    if running.rank is current():
+        running.close()
+        if running.executor.closing:
+            running.rank.resources.pop(f"graph {running.lowered.plan.name}", None)
 
 
 def _name_parameters(graph: Graph, builder: Builder) -> None:

@@ -77,7 +77,7 @@ class Executor:
         self.trace: Trace | None = None
         self.error: BaseException | None = None
         self.launched = self.finished = 0
-        self._closing = self._closed = False
+        self.closing = self._closed = False
         self._guard = threading.Lock()  # of launched, finished, waiters, error
         self._drive_lock = threading.Lock()
         self._driver = self._waiters = 0
@@ -136,7 +136,7 @@ class Executor:
         """Let every source act for n launches more. Returns at once."""
         if n < 1:
             raise GraphError(f"launch({n}): at least 1")
-        if self.error is not None or self._closing:
+        if self.error is not None or self.closing:
             raise GraphError(f"plan {self.plan.name!r} {self._why_not()}") from self.error
         with self._guard:
             self.launched = until = self.launched + n
@@ -363,9 +363,9 @@ class Executor:
     def close(self, deadline: float | None = None) -> None:
         """Finish what was launched, tell all actors that nothing more comes, wait until they are done."""
         with self._guard:
-            if self._closing:
+            if self.closing or self._driver == threading.get_ident():  # amid an act nobody can wait for it to end
                 return
-            self._closing = True
+            self.closing = True
         limit = self.deadline if deadline is None else deadline
         patience = 1.0  # with threads that may be stuck in an act
         try:

@@ -1,0 +1,62 @@
+"""A graph that nobody names any more ends, wherever it is found out."""
+
+from __future__ import annotations
+
+import gc
+from typing import Any
+
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.compiler.program import Program
+from weft.core.rank import Rank, current, enter
+
+
+class Plus(nn.Graph):
+    def build(self, x: Any) -> Any:
+        return x + 1
+
+
+def test_collected_amid_its_own_act(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    bind = Program.bind
+
+    def collecting(self: Program, *args: Any) -> Any:
+        gc.collect()
+        return bind(self, *args)
+
+    graph = Plus()
+    graph.__dict__["itself"] = graph  # only a collection finds it
+    y = graph(flow.ones(3))
+    del graph
+    monkeypatch.setattr(Program, "bind", collecting)
+    assert y.tolist() == [2.0, 2.0, 2.0]
+    assert "Exception" not in capsys.readouterr().err
+
+
+def test_dropped_between_launches() -> None:
+    with enter(Rank(0, 1)) as rank:
+        graph = Plus()
+        y = graph(flow.ones(3))
+        name = f"graph {graph.name}"
+        assert name in current().resources
+        del graph
+        gc.collect()
+        assert name not in rank.resources and y.tolist() == [2.0, 2.0, 2.0]
+        rank.close()
+
+
+def test_dropped_where_another_rank_runs() -> None:
+    rank = Rank(0, 1)
+    with enter(rank):
+        graph = Plus()
+        y = graph(flow.ones(3))
+        name = f"graph {graph.name}"
+    with enter(Rank(0, 1)) as other:
+        del graph
+        gc.collect()
+        assert name in rank.resources  # it ends with its rank
+        other.close()
+    with enter(rank):
+        assert y.tolist() == [2.0, 2.0, 2.0]
+        rank.close()
