@@ -18,6 +18,7 @@ from weft.functional import (
     places,
     random,
     reduction,
+    sampling,
     shaping,
     statistics,
     table,
@@ -57,5 +58,5 @@ functions = dict(table.listed("flow"))
 
 __all__ = [
     "bind", "comm", "conversion", "creation", "einstein", "env", "functions", "info", "likeness", "linalg", "names",
-    "neural", "overwrite", "places", "random", "reduction", "shaping", "statistics", "table",
+    "neural", "overwrite", "places", "random", "reduction", "sampling", "shaping", "statistics", "table",
 ]  # fmt: skip

@@ -16,7 +16,7 @@ class Bound:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = table.lookup("flow", name)
+        found = table.lookup("flow", name) or table.lookup("neural", name)
         if found is None:
             close = sorted(n for n in OPS if n.startswith(name[:3]) and name[:3])[:5]
             raise AttributeError(
@@ -27,7 +27,7 @@ class Bound:
         return found
 
     def __dir__(self) -> list[str]:
-        return sorted({*OPS, *table.ADAPTERS["flow"]})
+        return sorted({*OPS, *table.ADAPTERS["flow"], *table.ADAPTERS["neural"]})
 
 
 _C = Bound()

@@ -104,6 +104,3 @@ def __getattr__(name: str) -> Callable[..., Any]:
     if found is None:
         raise AttributeError(f"nn.functional has no {name!r}")
     return globals().setdefault(name, found)
-
-
-__all__ = sorted(functions())  # type: ignore[reportUnsupportedDunderAll]

@@ -5,10 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.functional import neural
+from weft.functional import neural, table
 from weft.nn import compositions, images, losses
 
 COMPOSED = {name: getattr(module, name) for module in (compositions, images, losses) for name in module.__all__}
+
+for _name, _function in COMPOSED.items():  # so that flow._C finds them
+    table.ADAPTERS["neural"].setdefault(_name, _function)
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
@@ -19,4 +22,4 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 def __dir__() -> list[str]:
-    return sorted({*neural.__all__, *COMPOSED})
+    return sorted({*neural.functions(), *COMPOSED})

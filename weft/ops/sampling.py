@@ -67,9 +67,7 @@ def _(rand):
 
 
 @op(linear="dy", returns="dx dgrid")
-def grid_sample_grad(
-    dy: Tensor, x: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool
-) -> Any:
+def grid_sample_grad(dy: Tensor, x: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: bool) -> Any:
     """The gradients of grid_sample's image and grid."""
     way, padding, deep = _kernel(x, grid, mode, padding_mode)
     kernel = aten.grid_sampler_3d_backward if deep else aten.grid_sampler_2d_backward

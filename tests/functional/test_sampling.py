@@ -1,0 +1,89 @@
+"""Draws with a gradient, images read at places and unaligned sequences, against torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+import torch.nn.functional as TF
+
+import weft as flow
+from tests.functional.test_breadth import agree, rand
+
+F = flow.nn.functional
+
+
+@pytest.mark.parametrize("align", [False, True])
+@pytest.mark.parametrize("dims", [2, 3])
+def test_grids_and_what_is_read_at_them(dims: int, align: bool) -> None:
+    theta, x = rand(2, dims, dims + 1) * 0.5, rand(2, 3, *(4, 5, 3)[:dims])
+    size = (2, 3, *(2, 4, 3)[:dims])
+
+    def through(functional: Any) -> Any:
+        return lambda t, x: functional.grid_sample(
+            x, functional.affine_grid(t, size, align_corners=align), align_corners=align
+        )
+
+    agree(through(TF), through(F), (theta, x))
+
+
+@pytest.mark.parametrize("padding_mode", ["zeros", "border", "reflection"])
+@pytest.mark.parametrize("mode", ["bilinear", "nearest", "bicubic"])
+def test_ways_of_reading(mode: str, padding_mode: str) -> None:
+    options = {"mode": mode, "padding_mode": padding_mode, "align_corners": False}
+    agree(lambda x, g: TF.grid_sample(x, g, **options), lambda x, g: F.grid_sample(x, g, **options),
+          (rand(1, 2, 4, 5), rand(1, 3, 2, 2)))  # fmt: skip
+
+
+def test_a_second_gradient_of_reading_is_refused() -> None:
+    x = flow.tensor(rand(1, 1, 3, 3), requires_grad=True)
+    y = F.grid_sample(x, flow.tensor(rand(1, 2, 2, 2)))
+    (dx,) = flow.autograd.grad((y * y).sum(), x, create_graph=True)
+    with pytest.raises(flow.errors.AutogradError, match="has none"):
+        dx.sum().backward()
+
+
+LENGTHS, COUNTS = torch.tensor([6, 5]), torch.tensor([3, 2])
+LABELS = torch.tensor([[1, 2, 3], [2, 2, 1]])
+
+
+@pytest.mark.parametrize("reduction", ["none", "mean", "sum"])
+@pytest.mark.parametrize("targets", [LABELS, torch.tensor([1, 2, 3, 2, 2])], ids=["rows", "end to end"])
+def test_ctc_loss(targets: torch.Tensor, reduction: str) -> None:
+    def loss(functional: Any, lengths: Any, counts: Any) -> Any:
+        return lambda x, t: functional.ctc_loss(x.log_softmax(-1), t, lengths, counts, reduction=reduction)
+
+    agree(loss(TF, LENGTHS, COUNTS), loss(F, LENGTHS.tolist(), flow.tensor(COUNTS)), (rand(6, 2, 4), targets))
+
+
+def test_ctc_loss_of_the_impossible_can_be_zero() -> None:
+    lengths = [2, 2]
+    agree(
+        lambda x: TF.ctc_loss(x.log_softmax(-1), LABELS, lengths, [3, 1], zero_infinity=True),
+        lambda x: F.ctc_loss(x.log_softmax(-1), flow.tensor(LABELS), lengths, [3, 1], zero_infinity=True),
+        (rand(2, 2, 4),),
+    )
+
+
+def test_gumbel_softmax_draws_by_the_logits() -> None:
+    flow.manual_seed(0)
+    logits = flow.tensor([0.0, 1.0, 2.0], requires_grad=True)
+    many = F.gumbel_softmax(logits.expand(20000, 3), hard=True)
+    assert set(many.detach().flatten().tolist()) <= {0.0, 1.0}
+    torch.testing.assert_close(
+        many.detach().mean(0).to_torch(), torch.tensor([0.09, 0.2447, 0.6652]), rtol=0, atol=0.02
+    )
+    soft = F.gumbel_softmax(logits.reshape(3, 1), tau=0.5, dim=0)
+    assert abs(soft.sum().item() - 1) < 1e-6
+    (F.gumbel_softmax(logits, hard=True) * flow.tensor([1.0, 2.0, 3.0])).sum().backward()
+    assert logits.grad is not None and logits.grad.abs().sum().item() > 0
+
+
+def test_sparse_softmax_cross_entropy() -> None:
+    labels = torch.tensor([2, 0, 1])
+    agree(
+        lambda x: TF.cross_entropy(x, labels, reduction="none"),
+        lambda x: F.sparse_softmax_cross_entropy(flow.tensor(labels), x),
+        (rand(3, 4),),
+    )

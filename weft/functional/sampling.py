@@ -1,0 +1,134 @@
+"""Drawing from a distribution with a gradient, reading images at given places, and the loss of unaligned sequences."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.core import dtype as dtypes
+from weft.core.errors import ArgumentError, ShapeError
+from weft.functional import creation
+from weft.functional.conversion import cast
+from weft.functional.likeness import form
+from weft.functional.table import calling, public
+from weft.ops import OPS
+from weft.ops.shape import dim_of
+from weft.tensor.tensor import Tensor
+
+_add, _sub, _mul, _div, _log, _softmax, _reshape, _matmul, _cat = map(
+    calling, ("add", "sub", "mul", "div", "log", "softmax", "reshape", "matmul", "cat")
+)
+
+
+@public("neural")
+def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+    """A draw from the distribution that logits tell, soft; or hard, one at the drawn place, with the soft gradient.
+
+    >>> flow.nn.functional.gumbel_softmax(flow.zeros(4), hard=True).sum().item()
+    1.0
+    """
+    uniform = creation.rand(tuple(logits.shape), **form(logits, None, None, None, None))
+    noise = OPS["neg"](_log(_add(OPS["neg"](_log(_add(uniform, eps))), eps)))
+    soft = _softmax(_div(_add(logits, noise), float(tau)), dim)
+    if not hard:
+        return soft
+    d, n = dim_of(dim, soft.ndim), soft.shape[dim]
+    ones = OPS["one_hot"](OPS["argmax"](soft, d, False), n)
+    order = [*range(soft.ndim - 1)]
+    order.insert(d, soft.ndim - 1)
+    whole = cast(OPS["permute"](ones, tuple(order)), soft.dtype)
+    return _add(_sub(whole, soft.detach()), soft)
+
+
+@public("neural")
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
+) -> Tensor:
+    """The input read at the places of a grid, which go from -1 to 1.
+
+    >>> flow.nn.functional.grid_sample(flow.tensor([[[[1., 3.]]]]), flow.zeros(1, 1, 1, 2)).item()
+    2.0
+    """
+    return OPS["grid_sample"](input, grid, mode, padding_mode, bool(align_corners))
+
+
+@public("neural")
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
+    """The grid of places that affine matrices send an image of this size to, for `grid_sample`.
+
+    >>> flow.nn.functional.affine_grid(flow.ones(1, 2, 3), (1, 1, 1, 1)).tolist()
+    [[[[1.0, 1.0]]]]
+    """
+    dims = len(size) - 2
+    if dims not in (2, 3) or tuple(theta.shape) != (size[0], dims, dims + 1):
+        raise ShapeError(
+            f"affine_grid() takes theta of (n, 2, 3) for a size (n, c, h, w), or (n, 3, 4) for (n, c, d, h, w); "
+            f"got {list(theta.shape)} and {list(size)}"
+        )
+    options = form(theta, None, None, None, None)
+    tail = tuple(size[2:])
+    lines: list[Any] = []
+    for d in reversed(range(dims)):
+        n = tail[d]
+        step = 2.0 / max(n - 1, 1) if align_corners else 2.0 / n
+        line = _mul(_sub(creation.arange(n, **options), (n - 1) / 2), step)
+        line = _reshape(line, (*(1,) * d, n, *(1,) * (dims - 1 - d), 1))
+        lines.append(OPS["expand"](line, (*tail, 1)))
+    base = _reshape(_cat([*lines, creation.ones((*tail, 1), **options)], dims), (1, -1, dims + 1))
+    return _reshape(_matmul(base, OPS["transpose"](theta, 1, 2)), (size[0], *tail, dims))
+
+
+@public("neural")
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
+    reduction: str = "mean", zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
+    """The loss of labels whose places in the sequence are unknown; log_probs are (time, batch, classes).
+
+    >>> x = flow.zeros(1, 1, 2).log_softmax(-1)
+    >>> round(flow.nn.functional.ctc_loss(x, flow.tensor([[1]]), [1], [1]).item(), 4)
+    0.6931
+    """
+    if reduction not in ("none", "mean", "sum"):
+        raise ArgumentError(f'ctc_loss(): reduction is "none", "mean" or "sum"; got {reduction!r}')
+    lengths, counts = _lengths(log_probs, input_lengths), _lengths(log_probs, target_lengths)
+    alone = log_probs.ndim == 2
+    if alone:
+        log_probs, targets = _reshape(log_probs, (log_probs.shape[0], 1, -1)), _reshape(targets, (1, -1))
+    if targets.ndim == 1:
+        targets = _padded(targets, counts)
+    loss = OPS["ctc_nll"](log_probs, targets, lengths, counts, blank, zero_infinity)
+    if reduction == "none":
+        return _reshape(loss, ()) if alone else loss
+    if reduction == "sum":
+        return OPS["sum"](loss)
+    return OPS["mean"](_div(loss, cast(OPS["clamp"](counts, 1, None), loss.dtype)))
+
+
+def _lengths(x: Tensor, given: Any) -> Tensor:
+    if isinstance(given, Tensor):
+        return _reshape(cast(given, dtypes.int64), (-1,))
+    listed = [given] if isinstance(given, int) else list(given)
+    return creation.tensor(listed, **{**form(x, None, None, None, None), "dtype": dtypes.int64})
+
+
+def _padded(targets: Tensor, counts: Tensor) -> Tensor:
+    """Labels laid end to end, as rows: reads the counts."""
+    sizes = counts.tolist()
+    rows, at, width = [], 0, max([*sizes, 1])
+    for n in sizes:
+        rows.append(OPS["pad_with"](OPS["narrow"](targets, 0, at, n), (0, width - n), 0))
+        at += n
+    return OPS["cat"]([_reshape(row, (1, -1)) for row in rows], 0)
+
+
+@public("neural")
+def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
+    """Per row, the cross entropy of the label's class.
+
+    >>> flow.nn.functional.sparse_softmax_cross_entropy(flow.tensor([0]), flow.zeros(1, 1)).tolist()
+    [0.0]
+    """
+    shape = tuple(labels.shape)
+    rows = _reshape(OPS["log_softmax"](logits, -1), (-1, logits.shape[-1]))
+    return _reshape(OPS["neg"](OPS["pick"](rows, _reshape(labels, (-1,)))), shape)
