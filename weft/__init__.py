@@ -26,6 +26,7 @@ from weft.amp import (
     is_autocast_cache_enabled,
     is_autocast_enabled,
 )  # fmt: skip
+from weft.autograd import recompute
 from weft.autograd.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from weft.checkpoint import load, save
 from weft.core import dtype as _dtypes
@@ -66,11 +67,11 @@ globals().update(
     byte=uint8,
 )  # fmt: skip
 # modules whose public path isn't their folder's
-utils = ModuleType(f"{__name__}.utils", "flow.utils: data")
-utils.data = data  # type: ignore[attr-defined]
+utils = ModuleType(f"{__name__}.utils", "flow.utils: data, checkpoint")
+utils.data, utils.checkpoint = data, recompute  # type: ignore[attr-defined]
 PATHS = {
     "comm": comm, "env": env, "linalg": linalg, "sbp": sbp, "nn.graph": graph, "nn.parallel": parallel,
-    "utils": utils, "utils.data": data,
+    "utils": utils, "utils.data": data, "utils.checkpoint": recompute,
 }  # fmt: skip
 sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
 # layers that nn doesn't know of, under the names that people know them by

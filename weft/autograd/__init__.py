@@ -14,6 +14,7 @@ from weft.autograd.modes import (
     set_detect_anomaly,
     set_grad_enabled,
 )  # fmt: skip
+from weft.autograd.recompute import checkpoint
 from weft.core.dispatch import hooks
 
 hooks.road = make_entry
@@ -21,6 +22,6 @@ hooks.call = call
 hooks.backward = backward
 
 __all__ = [
-    "Function", "assign", "backward", "call", "detect_anomaly", "enable_grad", "grad", "in_place", "inference_mode",
+    "Function", "assign", "backward", "call", "checkpoint", "detect_anomaly", "enable_grad", "grad", "in_place", "inference_mode",
     "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Helpers around parameters: clipping of gradients, many parameters as one vector."""
+"""Helpers around parameters: clipping of gradients, many parameters as one vector, a weight as length and direction."""
 
 from __future__ import annotations
 
@@ -9,10 +9,14 @@ from weft.core.errors import ShapeError
 from weft.functional.clipping import clip_grad_norm as clip_grad_norm_
 from weft.functional.clipping import clip_grad_value as clip_grad_value_
 from weft.functional.clipping import total_norm as get_total_norm
+from weft.nn.utils.weight_norm import remove_weight_norm, weight_norm
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
-__all__ = ["clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "vector_to_parameters"]
+__all__ = [
+    "clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "remove_weight_norm",
+    "vector_to_parameters", "weight_norm",
+]  # fmt: skip
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

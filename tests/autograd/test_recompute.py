@@ -1,0 +1,79 @@
+"""Checkpointed functions: the gradients of the plain ones, computed anew instead of kept."""
+
+from __future__ import annotations
+
+import pytest
+
+import weft as flow
+from weft.core.errors import AutogradError
+from weft.nn import functional as F
+from weft.utils.checkpoint import checkpoint
+
+
+def test_gradients_are_those_of_the_plain_call() -> None:
+    net = flow.nn.Sequential(flow.nn.Linear(4, 8), flow.nn.GELU(), flow.nn.Linear(8, 4))
+    results = []
+    for way in (lambda x: net(x), lambda x: checkpoint(net, x)):
+        net.zero_grad()
+        x = flow.arange(8.0).reshape(2, 4).requires_grad_()
+        loss = way(x * 2).square().sum()
+        loss.backward()
+        results.append([loss.detach(), x.grad, *(p.grad for p in net.parameters())])
+    for plain, again in zip(*results, strict=True):
+        assert plain.equal(again)
+
+
+def test_parameters_get_gradients_where_no_argument_wants_one() -> None:
+    layer = flow.nn.Linear(2, 2)
+    checkpoint(layer, flow.ones(1, 2)).sum().backward()
+    assert layer.weight.grad is not None and layer.weight.grad.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_it_runs_twice_with_the_same_random_numbers_and_dtypes() -> None:
+    seen = []
+
+    def noisy(x: flow.Tensor, scale: float) -> tuple[flow.Tensor, flow.Tensor]:
+        y = F.dropout(x @ x, 0.5)
+        seen.append(y.detach())
+        return y * scale, x
+
+    x = flow.ones(8, 8, requires_grad=True)
+    with flow.autocast("cpu"):
+        y, _ = checkpoint(noisy, x, scale=2.0)
+    flow.manual_seed(7)
+    expected = flow.rand(3)
+    flow.manual_seed(7)
+    y.float().sum().backward()
+    assert seen[0].dtype is seen[1].dtype is flow.bfloat16 and seen[0].equal(seen[1])
+    assert flow.rand(3).equal(expected), "backward leaves the random numbers of others alone"
+
+
+def test_checkpoints_nest_and_chain() -> None:
+    x = flow.tensor([0.5], requires_grad=True)
+
+    def inner(x: flow.Tensor) -> flow.Tensor:
+        return checkpoint(flow.sin, x) * x
+
+    y = x
+    for _ in range(3):
+        y = checkpoint(inner, y)
+    y.backward()
+    z = flow.tensor([0.5], requires_grad=True)
+    w = z
+    for _ in range(3):
+        w = flow.sin(w) * w
+    w.backward()
+    assert x.grad is not None and z.grad is not None and x.grad.allclose(z.grad)
+
+
+def test_without_gradients_it_is_the_function() -> None:
+    with flow.no_grad():
+        assert not checkpoint(flow.exp, flow.ones(1, requires_grad=True)).requires_grad
+
+
+def test_a_function_that_changes_is_noticed() -> None:
+    counts = iter([2, 1])
+    x = flow.ones(1, requires_grad=True)
+    y = checkpoint(lambda x: (x,) * next(counts), x)
+    with pytest.raises(AutogradError, match="2 outputs the first time, 1 the second"):
+        (y[0] + y[1]).backward()

@@ -1,0 +1,115 @@
+"""`checkpoint`: what lies inside a function is not kept for backward, but computed once more when backward gets there.
+
+What `flow.utils.checkpoint` names. It costs a second forward, and saves the memory between its inputs and outputs.
+"""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from weft.autograd.engine import backward
+from weft.autograd.function import Function
+from weft.core import random
+from weft.core.dispatch import here
+from weft.core.errors import AutogradError
+from weft.tensor.tensor import Tensor, of_torch
+
+
+def checkpoint(
+    function: Callable[..., Any], *args: Any, use_reentrant: bool = True, preserve_rng_state: bool = True, **kwargs: Any
+) -> Any:
+    """`function(*args, **kwargs)`, computed again in backward instead of kept.
+
+    The second time it sees the same random numbers and interceptors (autocast, say) as the first, and must do the same.
+
+    >>> x = flow.ones(2, requires_grad=True)
+    >>> flow.utils.checkpoint.checkpoint(lambda x: (x * x).exp(), x).sum().backward()
+    >>> x.grad.tolist()
+    [5.4..., 5.4...]
+    """
+    if not here.grad:
+        return function(*args, **kwargs)
+    call = _Call(function, args, kwargs, preserve_rng_state)
+    # parameters inside the function may want gradients where no argument does, so the tape gets an operand that does
+    handle = of_torch(torch.empty(0)).requires_grad_()
+    return _Recomputed.apply(handle, call, *call.tensors)
+
+
+class _Call:
+    """A function with its arguments, to be called twice alike."""
+
+    def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rng: bool) -> None:
+        self.function, self.args, self.kwargs = function, args, kwargs
+        self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
+        self.tensors = [args[i] for i in self.places]
+        self.stack, self.plain = here.stack, here.plain
+        self.randomness = _randomness() if rng else None
+
+    def __call__(self, tensors: list[Tensor]) -> Any:
+        args = list(self.args)
+        for i, t in zip(self.places, tensors, strict=True):
+            args[i] = t
+        return self.function(*args, **self.kwargs)
+
+    @contextlib.contextmanager
+    def again(self) -> Iterator[None]:
+        """The modes and the random numbers of the first call."""
+        before, now = (here.stack, here.plain, here.grad), _randomness()
+        here.stack, here.plain, here.grad = self.stack, self.plain, True
+        if self.randomness is not None:
+            _set_randomness(self.randomness)
+        try:
+            yield
+        finally:
+            here.stack, here.plain, here.grad = before
+            if self.randomness is not None:
+                _set_randomness(now)
+
+
+class _Recomputed(Function):
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        _, call, *tensors = args
+        ctx.call = call
+        ctx.save_for_backward(*tensors)
+        return call(tensors)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        inputs = [t.detach().requires_grad_(t.requires_grad) for t in ctx.saved_tensors]
+        with ctx.call.again():
+            outputs = ctx.call(inputs)
+        together = outputs if isinstance(outputs, tuple) else (outputs,)
+        if len(together) != len(gradients):
+            raise AutogradError(
+                f"checkpoint: the function gave {len(gradients)} outputs the first time, {len(together)} the second; "
+                "it must do the same both times"
+            )
+        wanted = [
+            (y, dy)
+            for y, dy in zip(together, gradients, strict=True)
+            if isinstance(y, Tensor) and y.requires_grad and dy is not None
+        ]
+        if wanted:
+            backward([y for y, _ in wanted], [dy for _, dy in wanted])
+        return None, None, *(t.grad for t in inputs)
+
+
+Randomness = tuple[dict[torch.device, torch.Tensor], int]
+
+
+def _randomness() -> Randomness:
+    source = random.of()
+    source.generator(torch.device("cpu"))
+    return {device: g.get_state() for device, g in source.generators.items()}, source.draws
+
+
+def _set_randomness(state: Randomness) -> None:
+    source = random.of()
+    for device, value in state[0].items():
+        source.generator(device).set_state(value)
+    source.draws = state[1]
