@@ -1,4 +1,4 @@
-"""Where mixed precision belongs: casts before an op sees its operands, eagerly and as a pass. There is none yet."""
+"""Mixed precision: operands are cast before an op sees them, gradients are scaled on their way."""
 
 from weft.amp.autocast import (
     autocast,

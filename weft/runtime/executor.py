@@ -7,6 +7,7 @@ drive also looks at the channels to other ranks. Only one thread holds the drive
 
 from __future__ import annotations
 
+import functools
 import os
 import threading
 import time
@@ -97,16 +98,11 @@ class Executor:
         self._launch = [(self._boxes[t.id], Message(LAUNCH, t.id, NONE, t.acts)) for t in self._sources if not t.ahead]
 
         self._rank = ranks.current()
+        own = [s for s in plan.streams if s.policy == "worker"]
+        todo = {s.name: functools.partial(self._work, workers[s.index]) for s in own} | {"background": self._background}
         self._threads = [
-            threading.Thread(
-                target=self._work, args=(workers[s.index],), name=f"weft-{plan.name}-{s.name}", daemon=True
-            )
-            for s in plan.streams
-            if s.policy == "worker"
+            threading.Thread(target=run, name=f"weft-{plan.name}-{name}", daemon=True) for name, run in todo.items()
         ]
-        self._threads.append(
-            threading.Thread(target=self._background, name=f"weft-{plan.name}-background", daemon=True)
-        )
         for t in self._sources:
             if t.ahead:
                 self._boxes[t.id].put(Message(LAUNCH, t.id, NONE, FOREVER))
@@ -366,8 +362,7 @@ class Executor:
             if self.closing or self._driver == threading.get_ident():  # amid an act nobody can wait for it to end
                 return
             self.closing = True
-        limit = self.deadline if deadline is None else deadline
-        patience = 1.0  # with threads that may be stuck in an act
+        limit, patience = self.deadline if deadline is None else deadline, 1.0  # with threads stuck in an act
         try:
             if self.error is None:
                 self._wait_on(lambda: self.finished >= self.launched, self.launched, limit)
