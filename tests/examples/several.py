@@ -13,3 +13,7 @@ import gpt
 def run(*ways: str) -> None:
     for way in ways:
         gpt.train(gpt.parser().parse_args([*way.split(), "--check"]), say=print)
+
+
+if __name__ == "__main__":
+    run(*sys.argv[1:])

@@ -11,7 +11,7 @@ from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[2]
 COMMAND = [sys.executable, "-m", "weft.launch", "--nproc_per_node", "2", "examples/demo.py"]
-COMMAND += "--layers 1 --width 16 --context 16 --every 5".split()
+COMMAND += ["--layers", "1", "--width", "16", "--context", "16", "--every", "5"]
 TOLD = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 

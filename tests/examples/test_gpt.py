@@ -15,6 +15,7 @@ import gpt_in_torch
 import pytest
 import torch
 
+from weft.launch import __main__ as launcher
 from weft.launch import spawn, spawn_threads
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -58,17 +59,25 @@ def test_threads_train_as_torch_does(how: str, world: int, road: str) -> None:
     check(world, options(how, world, "--graph" * (road == "graph")))
 
 
-@pytest.mark.parametrize("road", ["eager", "graph"])
-@pytest.mark.parametrize(("how", "world"), [("none", 1), ("tensor", 2), ("pipeline", 2), ("pipeline+data", 4)])
-def test_micro_batches_change_nothing(how: str, world: int, road: str) -> None:
-    """With SGD, which a wrong factor of the gradients can't pass by."""
-    k = 2 if road == "eager" else 4
-    check(world, options(how, world, f"--micro-batches {k} --optimizer sgd --lr 0.3 " + "--graph" * (road == "graph")))
+@pytest.mark.parametrize(
+    ("how", "world", "more"),
+    [
+        ("none", 1, "--micro-batches 2"),
+        ("pipeline", 2, "--micro-batches 2"),
+        ("none", 1, "--micro-batches 4 --graph"),
+        ("tensor", 2, "--micro-batches 2 --graph"),
+        ("pipeline", 2, "--micro-batches 8 --graph"),
+        ("pipeline+data", 4, "--micro-batches 4 --graph"),
+    ],
+)
+def test_micro_batches_change_nothing(how: str, world: int, more: str) -> None:
+    """With SGD, which no wrong factor of the gradients passes by."""
+    check(world, options(how, world, f"{more} --optimizer sgd --lr 0.3"))
 
 
 @pytest.mark.parametrize("road", ["eager", "graph"])
 def test_dropout_does_not_depend_on_the_layout(road: str) -> None:
-    more = "--dropout 0.2 --steps 20 " + "--graph" * (road == "graph")
+    more = "--dropout 0.2 --steps 8 " + "--graph" * (road == "graph")
     alone = train(1, options("data", 1, more))[0]
     plain = train(1, options("data", 1, more.replace("0.2", "0.0")))[0]
     assert alone != plain
@@ -99,21 +108,24 @@ def test_four_processes() -> None:
     agreed(spawn(4, SEVERAL, *ways(*asked), transport="shm"), 3)
 
 
-def test_processes_over_c10d() -> None:
+def test_torchrun_over_c10d() -> None:
+    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "-m", "tests.examples.several"]
     asked = ("--parallel data --graph", "--parallel tensor", "--parallel pipeline --graph --micro-batches 2")
-    agreed(spawn(2, SEVERAL, *ways(*asked), transport="c10d"), 3)
-
-
-@pytest.mark.parametrize("launcher", [["-m", "weft.launch", "--threads"], ["-m", "torch.distributed.run"]])
-def test_command_lines(launcher: list[str]) -> None:
-    command = [sys.executable, *launcher, "--nproc_per_node", "2", "examples/gpt.py", "--parallel", "data", "--graph"]
-    told = {**os.environ, "OMP_NUM_THREADS": "1"}
-    ended = subprocess.run(
-        [*command, *TINY.split(), "--check"], cwd=ROOT, env=told, capture_output=True, text=True, timeout=60
-    )
+    told = {**os.environ, "OMP_NUM_THREADS": "1", "WEFT_TRANSPORT": "c10d"}
+    ended = subprocess.run([*command, *ways(*asked)], cwd=ROOT, env=told, capture_output=True, text=True, timeout=100)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.count("step    0  loss 4.") == 1
-    assert "the losses of 50 steps are those of plain torch" in ended.stdout
+    assert ended.stdout.count("are those of plain torch") == 2 * 3
+
+
+def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    for name in ("argv", "path"):
+        monkeypatch.setattr(sys, name, list(getattr(sys, name)))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    asked = ["--nproc_per_node", "2", "--threads", str(ROOT / "examples/gpt.py"), "--parallel", "data", "--graph"]
+    assert launcher.main([*asked, *TINY.split(), "--check"]) == 0
+    told = capsys.readouterr().out
+    assert told.count("step    0  loss 4.") == 1
+    assert told.count("the losses of 50 steps are those of plain torch") == 1
 
 
 @pytest.mark.parametrize(
