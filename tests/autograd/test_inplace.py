@@ -120,6 +120,13 @@ def copy_that_reshape_had_to_make(m: Any, x: Any) -> Any:
     return h * h + part.sum()
 
 
+def old_copy_that_reshape_had_to_make(m: Any, x: Any) -> Any:
+    h = x * 2
+    part = h.transpose(0, 1).reshape(-1)
+    h.mul_(3.0)
+    return h * h + part.sum()
+
+
 def old_view_of_a_view(m: Any, x: Any) -> Any:
     h = x * 2
     row = h[1:]

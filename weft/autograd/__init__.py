@@ -1,6 +1,6 @@
 """Gradients: wraps whichever interpreter runs below, records the tape, and goes back over it."""
 
-from weft.autograd.call import call
+from weft.autograd.call import call, whole
 from weft.autograd.engine import backward, grad
 from weft.autograd.entry import make_entry
 from weft.autograd.function import Function
@@ -19,9 +19,10 @@ from weft.core.dispatch import hooks
 
 hooks.road = make_entry
 hooks.call = call
+hooks.whole = whole
 hooks.backward = backward
 
 __all__ = [
-    "Function", "assign", "backward", "call", "checkpoint", "detect_anomaly", "enable_grad", "grad", "in_place", "inference_mode",
-    "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "Function", "assign", "backward", "call", "checkpoint", "detect_anomaly", "enable_grad", "grad", "in_place",
+    "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ import torch
 from weft.autograd.node import Node, Slot, next_sequence
 from weft.core.dispatch import here
 from weft.core.spec import Spec
-from weft.interpreter import stack
+from weft.interpreter import conversions, stack
 from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 
@@ -42,7 +42,7 @@ def _call(op: Op, args: tuple[Any, ...]) -> Any:
         for y in visible:
             base = args[op.operands[0]]
             others = tuple(a for i, a in enumerate(args) if i != op.operands[0])
-            y._view_of = (base, op, others, base.node, base.value)
+            y._view_of = (base, op, others, base.node, state(base))
     if here.grad and op.vjp is not None:
         record(op, args, visible, tuple(outputs[op.visible :]), used)
     return visible[0] if op.visible == 1 else visible
@@ -56,15 +56,19 @@ def edge(t: Tensor) -> Any:
 
 
 def refresh(t: Tensor) -> None:
-    """Make a view anew if what it looks at was overwritten since: its place in the graph of gradients, and, where a
-    program is traced, its value. Memory needs no such care: it is the same."""
+    """Make a view anew if what it looks at was overwritten since: its place in the graph of gradients, and, of traced
+    and global tensors, its value. Local memory needs no such care: it is the same."""
     chain: list[Tensor] = []
     while t._view_of is not None and not _is_newer(t):
         chain.append(t)
         t = t._view_of[0]
     for t in reversed(chain):
-        base, op, others, node, value = t._view_of
-        if base.node is node and base.value is value:
+        base, op, others, node, before_it = t._view_of
+        now = state(base)
+        if base.node is node and now is before_it:
+            continue
+        if not looks(t):
+            t._view_of = None
             continue
         at = op.operands[0]
         before, here.grad = here.grad, True
@@ -73,8 +77,39 @@ def refresh(t: Tensor) -> None:
         finally:
             here.grad = before
         t.node, t._requires_grad, t._view_of = again.node, again._requires_grad, again._view_of
-        if value is not None:
-            t.value, t.spec = again.value, again.spec
+        if now is not None:
+            t.value, t.spec, t.shard, t._written = again.value, again.spec, again.shard, base._written
+
+
+def whole(t: Tensor) -> Tensor:
+    """A global tensor's logical value, of a view as it is by now."""
+    if t._view_of is not None:
+        refresh(t)
+    return conversions.whole(t)
+
+
+def looks(t: Tensor) -> bool:
+    """Whether a view looks at its base's memory: a reshape may have had to copy. Of traced and global tensors that is
+    told from logical shapes, as if all that is no view were contiguous, so that every rank tells the same."""
+    base, op, others = t._view_of[:3]
+    if t.value is None and t.spec is None:
+        a, b = t._meta, base._meta
+    else:
+        b = _layout(base)
+        a = op.kernel(*others[: op.operands[0]], b, *others[op.operands[0] :])
+    return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+
+
+def _layout(t: Tensor) -> torch.Tensor:
+    if t._view_of is not None:
+        base, op, others = t._view_of[:3]
+        return op.kernel(*others[: op.operands[0]], _layout(base), *others[op.operands[0] :])
+    return torch.empty(tuple(t.shape), dtype=t.dtype.torch, device="meta")
+
+
+def state(base: Tensor) -> Any:
+    """What changes when a tensor is overwritten, alike on every rank: a traced one's symbol, a global one's mark."""
+    return base.value if base.value is not None else base._written if base.spec is not None else None
 
 
 def _is_newer(t: Tensor) -> bool:

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
-from weft.autograd.call import call, flat_operands, overwritten, record, refresh, version
+from weft.autograd.call import call, flat_operands, looks, overwritten, record, refresh, state, version
 from weft.autograd.node import next_sequence
 from weft.core.dispatch import here, hooks
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
@@ -92,15 +90,7 @@ def _move(x: Tensor, y: Tensor) -> None:
     if x.value is not None or y.value is not None:
         x.value, x.spec, x.blob = y.value, y.spec, y.blob
     elif x.spec is not None:
-        if y.spec is not x.spec:
-            y = OPS["to_global"](y, x.spec.placement, x.spec.nd_sbp)
-        assert x.shard is not None
-        with_memory = x.shard.now
-        if with_memory is None:
-            hooks.wait_write(x.shard)
-            with_memory = x.shard.now
-        assert with_memory is not None
-        with_memory.copy_(y._local("in place"))
+        _overwrite(x, y)
     else:
         if x.blob.access is not None:
             hooks.wait_write(x.blob)
@@ -108,45 +98,46 @@ def _move(x: Tensor, y: Tensor) -> None:
     _rebase(x, y)
 
 
+def _overwrite(x: Tensor, y: Tensor) -> None:
+    """The value of one global tensor into the memory of another."""
+    assert x.spec is not None and x.shard is not None
+    if y.spec is not x.spec:
+        y = OPS["to_global"](y, x.spec.placement, x.spec.nd_sbp)
+    memory = x.shard.now
+    if memory is None:
+        hooks.wait_write(x.shard)
+        memory = x.shard.now
+    assert memory is not None
+    memory.copy_(y._local("in place"))
+
+
 def _rebase(x: Tensor, y: Tensor) -> None:
     """x takes y's place in the graph of gradients; a base that x is a view of sees the change through a scatter."""
     x.node, x._requires_grad = y.node, y._requires_grad or x._requires_grad
-    overwritten[0] = next_sequence()
+    x._written = overwritten[0] = next_sequence()
     if x._view_of is None:
         return
     base, op, attributes = x._view_of[:3]
-    lazy = x.value is not None
-    if not _looks_at(x, base):
+    lazy, everywhere = x.value is not None, x.spec is not None  # a global view may look at what was boxed for it
+    if not looks(x):
         x._view_of = None
         return
-    if not lazy and not (here.grad and (x.node is not None or base.node is not None)):
+    if not (lazy or everywhere) and not (here.grad and (x.node is not None or base.node is not None)):
         return
     if op.scatter is None:
         raise AutogradError(f"in place on a view made by {op.name}: its gradient isn't known; use x = x.clone() first")
     old = _stand_in(base)
-    if not lazy:  # the base's memory holds the change already: scatter only extends the graph
+    if not (lazy or everywhere):  # the base's memory holds the change already: scatter only extends the graph
         old.blob = Blob(base._local("in place"))
     part = _stand_in(x)
     part._view_of = None
     whole = op.scatter(old, part, *attributes)
     if lazy:
         base.value, base.spec = whole.value, whole.spec
+    elif everywhere:
+        _overwrite(base, whole)
+    base._written = x._written
     base.node, base._requires_grad = whole.node, whole._requires_grad or base._requires_grad
     if base._view_of is not None:
         _rebase(base, base)
-    x._view_of = (base, op, attributes, base.node, base.value)
-
-
-def _looks_at(x: Tensor, base: Tensor) -> bool:
-    """Whether the memory is the same: a reshape may have had to copy."""
-    a, b = (_layout(x), _layout(base)) if x.value is not None else (x._meta, base._meta)
-    return a.untyped_storage()._cdata == b.untyped_storage()._cdata
-
-
-def _layout(x: Tensor) -> torch.Tensor:
-    """Of a traced tensor: what it looks at, without data, as if all that is no view were contiguous."""
-    if x._view_of is None:
-        return x._meta
-    base, op, others = x._view_of[:3]
-    at = op.operands[0]
-    return op.kernel(*others[:at], _layout(base), *others[at:])
+    x._view_of = (base, op, attributes, base.node, state(base))

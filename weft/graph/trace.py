@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import torch
 
+from weft.autograd.call import refresh
 from weft.compiler import passes
 from weft.compiler.lower import Lowered, lower
 from weft.core import dispatch
@@ -137,6 +138,8 @@ def _outputs(result: Any, builder: Builder, name: str) -> tuple[Any, list[Value]
     def out(leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):
             return leaf
+        if leaf._view_of is not None:
+            refresh(leaf)
         made.append(builder.output(leaf, f"{name}.output.{len(made)}"))
         return Output()
 

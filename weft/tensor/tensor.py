@@ -46,6 +46,7 @@ class Tensor:
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
     _accumulated: dict[int, Callable[[Tensor], None]] | None = None
     _view_of: Any = None  # (base, op, attributes, the base's node and symbol back then) where this is a view
+    _written: Any = 0  # of a global tensor: when it was last overwritten
 
     def __init__(self, data: Any = None) -> None:
         if data is None:
