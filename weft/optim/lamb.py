@@ -1,0 +1,87 @@
+"""LAMB: Adam's direction, with a step for each parameter in proportion to the parameter's own length."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weft.autograd import assign, no_grad
+from weft.core.sbp import broadcast
+from weft.ops import OPS
+from weft.optim.adam import check_betas
+from weft.optim.optimizer import Bucket, Optimizer, at_least_zero
+from weft.tensor.tensor import Tensor
+
+add, sub, mul, div, sqrt, square = (OPS[n] for n in ("add", "sub", "mul", "div", "sqrt", "square"))
+
+
+class LAMB(Optimizer):
+    """params -= lr * (|params| / |direction|) * direction, where the direction is Adam's.
+
+    `adam_w_mode` adds the decayed parameters to the direction; otherwise they are added to the gradient. `amsgrad` and
+    `contiguous_params` are accepted as OneFlow accepts them: the first has no effect there either.
+    """
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0.0, adam_w_mode: bool = True, do_bias_correction: bool = True, amsgrad: bool = False,
+        contiguous_params: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "adam_w_mode": adam_w_mode,
+                "do_bias_correction": do_bias_correction,
+            },
+        )  # fmt: skip
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        at_least_zero(options, "lr", "eps", "weight_decay")
+        check_betas(options)
+
+    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("exp_avg", "exp_avg_sq")
+
+    def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
+        assert bucket.step is not None
+        with no_grad():
+            assign(bucket.step, add(bucket.step, 1.0))
+            corrections = [_correction(beta, bucket.step) for beta in group["betas"]]
+            states = bucket.states
+            for p, grad, mean, squares in zip(
+                bucket.params, grads, states["exp_avg"], states["exp_avg_sq"], strict=True
+            ):
+                self._step(group, p.detach(), grad.detach(), mean, squares, corrections, lr)
+
+    def _step(
+        self, group: Mapping[str, Any], p: Tensor, grad: Tensor, mean: Tensor, squares: Tensor,
+        corrections: list[Tensor], lr: Any,
+    ) -> None:  # fmt: skip
+        (beta1, beta2), decay = group["betas"], group["weight_decay"]
+        if decay and not group["adam_w_mode"]:
+            grad = add(grad, mul(p, decay))
+        assign(mean, add(mul(mean, beta1), mul(grad, 1 - beta1)))
+        assign(squares, add(mul(squares, beta2), mul(square(grad), 1 - beta2)))
+        first, second = mean, squares
+        if group["do_bias_correction"]:
+            first, second = div(mean, corrections[0]), div(squares, corrections[1])
+        direction = div(first, add(sqrt(second), group["eps"]))
+        if decay and group["adam_w_mode"]:
+            direction = add(direction, mul(p, decay))
+        long, steep = _length(p), _length(direction)
+        both = OPS["gt"](mul(long, steep), 0)
+        trust = OPS["where"](both, div(long, OPS["where"](both, steep, 1.0)), 1.0)
+        assign(p, sub(p, mul(direction, mul(trust, lr))))
+
+
+def _correction(beta: float, step: Tensor) -> Tensor:
+    """1 - beta ** step: what a running mean that began at zero lacks."""
+    return sub(1.0, OPS["exp"](mul(step, math.log(beta)))) if beta else OPS["ones_like"](step)
+
+
+def _length(t: Tensor) -> Tensor:
+    squares = OPS["sum"](square(t))
+    if t.is_global:  # a root needs the whole sum
+        squares = OPS["to_global"](squares, t.placement, (broadcast,) * t.placement.ndim)
+    return sqrt(squares)
