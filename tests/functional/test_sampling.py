@@ -39,9 +39,8 @@ def test_ways_of_reading(mode: str, padding_mode: str) -> None:
 def test_a_second_gradient_of_reading_is_refused() -> None:
     x = flow.tensor(rand(1, 1, 3, 3), requires_grad=True)
     y = F.grid_sample(x, flow.tensor(rand(1, 2, 2, 2)))
-    (dx,) = flow.autograd.grad((y * y).sum(), x, create_graph=True)
     with pytest.raises(flow.errors.AutogradError, match="has none"):
-        dx.sum().backward()
+        flow.autograd.grad((y * y).sum(), x, create_graph=True)
 
 
 LENGTHS, COUNTS = torch.tensor([6, 5]), torch.tensor([3, 2])
@@ -58,10 +57,11 @@ def test_ctc_loss(targets: torch.Tensor, reduction: str) -> None:
 
 
 def test_ctc_loss_of_the_impossible_can_be_zero() -> None:
-    lengths = [2, 2]
+    lengths: Any = [2, 2]
+    counts: Any = [3, 1]
     agree(
-        lambda x: TF.ctc_loss(x.log_softmax(-1), LABELS, lengths, [3, 1], zero_infinity=True),
-        lambda x: F.ctc_loss(x.log_softmax(-1), flow.tensor(LABELS), lengths, [3, 1], zero_infinity=True),
+        lambda x: TF.ctc_loss(x.log_softmax(-1), LABELS, lengths, counts, zero_infinity=True),
+        lambda x: F.ctc_loss(x.log_softmax(-1), flow.tensor(LABELS), lengths, counts, zero_infinity=True),
         (rand(2, 2, 4),),
     )
 

@@ -8,6 +8,7 @@ from weft.functional import (
     creation,
     einstein,
     env,
+    fused,
     indexing,
     info,
     likeness,
@@ -22,6 +23,7 @@ from weft.functional import (
     shaping,
     statistics,
     table,
+    typed,
 )
 from weft.tensor import printing
 from weft.tensor.blob import Blob
@@ -57,6 +59,7 @@ bind()
 functions = dict(table.listed("flow"))
 
 __all__ = [
-    "bind", "comm", "conversion", "creation", "einstein", "env", "functions", "info", "likeness", "linalg", "names",
-    "neural", "overwrite", "places", "random", "reduction", "sampling", "shaping", "statistics", "table",
+    "bind", "comm", "conversion", "creation", "einstein", "env", "functions", "fused", "info", "likeness", "linalg",
+    "names", "neural", "overwrite", "places", "random", "reduction", "sampling", "shaping", "statistics", "table",
+    "typed",
 ]  # fmt: skip

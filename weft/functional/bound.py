@@ -9,6 +9,8 @@ from weft.core.errors import ArgumentError
 from weft.functional import table
 from weft.ops.declaration import OPS, Op
 
+PLACES = ("flow", "bound", "neural", "tensor")
+
 
 class Bound:
     """Names are looked up when they are first asked for, so that an op declared later is found too."""
@@ -16,7 +18,7 @@ class Bound:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = table.lookup("flow", name) or table.lookup("neural", name)
+        found = next(filter(None, (table.lookup(place, name) for place in PLACES)), None)
         if found is None:
             close = sorted(n for n in OPS if n.startswith(name[:3]) and name[:3])[:5]
             raise AttributeError(
@@ -27,7 +29,7 @@ class Bound:
         return found
 
     def __dir__(self) -> list[str]:
-        return sorted({*OPS, *table.ADAPTERS["flow"], *table.ADAPTERS["neural"]})
+        return sorted({*OPS, *(n for place in PLACES for n in table.ADAPTERS[place])})
 
 
 _C = Bound()

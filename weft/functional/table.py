@@ -22,11 +22,11 @@ from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
-ADAPTERS: Final[dict[str, dict[str, Function]]] = {"flow": {}, "tensor": {}, "neural": {}}
+ADAPTERS: Final[dict[str, dict[str, Function]]] = {"flow": {}, "tensor": {}, "neural": {}, "bound": {}}
 
 
 def public(where: str, name: str = "") -> Callable[[Function], Function]:
-    """Mark an adapter: its places among flow, tensor and neural, and its names where they aren't its own."""
+    """Mark an adapter: its places, of which bound is `flow._C` alone, and its names if not its own."""
 
     def mark(f: Function) -> Function:
         for place in where.split():

@@ -7,11 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.ops.declaration import op
 
 aten = torch.ops.aten
 MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
+
+
+def _once(name: str) -> None:
+    if here.grad:
+        raise AutogradError(f"{name} has a gradient, and that has none: leave create_graph=True out")
 
 
 def _kernel(x: Tensor, grid: Tensor, mode: str, padding_mode: str) -> tuple[int, int, bool]:
@@ -56,6 +62,7 @@ def _(x, grid, mode, padding_mode, align_corners):
 
 @grid_sample.grad
 def _(dy, x, grid, mode, padding_mode, align_corners):
+    _once("grid_sample")
     return grid_sample_grad(dy, x, grid, mode, padding_mode, align_corners)
 
 
@@ -82,11 +89,6 @@ def _(dy, x, grid, mode, padding_mode, align_corners):
     return f"{held}, {image}, {places} -> {image}, {places}"
 
 
-@grid_sample_grad.grad
-def _(ddx, ddgrid):
-    raise AutogradError("grid_sample has a gradient, and that has none: leave create_graph=True out")
-
-
 @grid_sample_grad.samples
 def _(rand):
     yield rand(2, 3, 3, 2), rand(2, 3, 4, 5), torch.tanh(rand(2, 3, 2, 2)), "bilinear", "zeros", False
@@ -111,6 +113,7 @@ def ctc_nll(
 
 @ctc_nll.grad
 def _(dloss, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+    _once("ctc_loss")
     dx = ctc_nll_grad(dloss, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     return dx, None, None, None
 
@@ -136,11 +139,6 @@ def ctc_nll_grad(
     rest = targets, input_lengths, target_lengths
     loss, alpha = torch._ctc_loss(log_probs, *rest, blank, zero_infinity)
     return aten._ctc_loss_backward(dloss, log_probs, *rest, loss, alpha, blank, zero_infinity)
-
-
-@ctc_nll_grad.grad
-def _(ddx):
-    raise AutogradError("ctc_loss has a gradient, and that has none: leave create_graph=True out")
 
 
 @ctc_nll_grad.samples

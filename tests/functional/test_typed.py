@@ -1,0 +1,52 @@
+"""Typed tensors by their old names, and settings of the whole program."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import weft as flow
+
+TYPES = {"FloatTensor": "float32", "DoubleTensor": "float64", "LongTensor": "int64", "IntTensor": "int32",
+         "HalfTensor": "float16", "BoolTensor": "bool", "ByteTensor": "uint8", "CharTensor": "int8"}  # fmt: skip
+
+
+@pytest.mark.parametrize(("name", "kind"), TYPES.items())
+def test_typed_tensors_come_from_data_or_a_size(name: str, kind: str) -> None:
+    make, dtype = getattr(flow, name), getattr(torch, kind)
+    assert torch.equal(make([1, 0]).to_torch(), getattr(torch, name)([1, 0]))
+    assert torch.equal(make(np.array([[1.0], [0.0]])).to_torch(), torch.tensor([[1], [0]], dtype=dtype))
+    empty = make(2, 3)
+    assert tuple(empty.shape) == (2, 3) and empty.to_torch().dtype == dtype
+    assert make().numel() == 0
+    assert flow.tensor([1]).type(f"flow.{name}").to_torch().dtype == dtype
+
+
+def test_the_default_type_is_set_by_name() -> None:
+    try:
+        flow.set_default_tensor_type("flow.DoubleTensor")
+        assert flow.ones(1).dtype is flow.float64
+        flow.set_default_tensor_type(flow.FloatTensor)
+        assert flow.ones(1).dtype is flow.float32
+        with pytest.raises(flow.errors.ArgumentError, match="FloatTensor"):
+            flow.set_default_tensor_type("flow.LongTensor")
+    finally:
+        torch.set_default_dtype(torch.float32)
+
+
+def test_threads() -> None:
+    before = flow.get_num_threads()
+    try:
+        flow.set_num_threads(1)
+        assert flow.get_num_threads() == 1 == torch.get_num_threads()
+        with pytest.raises(flow.errors.ArgumentError, match="at least one"):
+            flow.set_num_threads(0)
+    finally:
+        flow.set_num_threads(before)
+
+
+def test_dtypes_of_numpy() -> None:
+    assert flow.convert_oneflow_dtype_to_numpy_dtype(flow.float32) == np.float32
+    assert flow.convert_oneflow_dtype_to_numpy_dtype(flow.int8) == np.int8
+    assert flow.convert_oneflow_dtype_to_numpy_dtype(flow.bool) == np.bool_

@@ -1,0 +1,216 @@
+"""OneFlow's `flow._C` names of several ops at once, composed here: a graph's chains do what its kernels fuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.core.errors import ShapeError
+from weft.functional import arithmetic, linalg, shaping
+from weft.functional.table import calling, public
+from weft.ops import OPS
+from weft.ops.shape import dim_of
+from weft.tensor.tensor import Tensor
+
+_add, _sub, _mul, _div, _where, _dropout, _softmax, _sum, _reshape, _linear, _relu, _gelu, _narrow = map(
+    calling,
+    ("add", "sub", "mul", "div", "where", "dropout", "softmax", "sum", "reshape", "linear", "relu", "gelu", "narrow"),
+)
+
+
+@public("bound")
+def bias_add(x: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
+    """x plus one number for each place along an axis."""
+    d = dim_of(axis, x.ndim)
+    return _add(x, _reshape(bias, (-1, *(1,) * (x.ndim - d - 1))))
+
+
+@public("bound")
+def fused_bias_add_gelu(x: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
+    """gelu(x + bias)."""
+    return _gelu(bias_add(x, bias, axis))
+
+
+@public("bound")
+def fused_bias_add_dropout(x: Tensor, bias: Tensor, p: float = 0.5, axis: int = 1, training: bool = True) -> Tensor:
+    """dropout(x + bias)."""
+    y = bias_add(x, bias, axis)
+    return _dropout(y, p, True) if training else y
+
+
+@public("bound")
+def fused_bias_add_scale_mask_softmax_dropout(
+    x: Tensor, bias: Tensor, mask: Tensor, fill_value: float = 0.0, scale: float = 1.0, p: float = 0.5,
+    train: bool = True,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """dropout(softmax((x + bias) * scale, hidden where the mask is False)), and the softmax."""
+    return fused_scale_mask_softmax_dropout(_add(x, bias), mask, fill_value, scale, p, train)
+
+
+@public("bound")
+def fused_scale_mask_softmax(x: Tensor, mask: Tensor, fill_value: float = 0.0, scale: float = 1.0) -> Tensor:
+    """softmax(x * scale), with the fill value where the mask is False."""
+    return _softmax(_where(mask, _mul(x, scale), fill_value), -1)
+
+
+@public("bound")
+def fused_scale_mask_softmax_dropout(
+    x: Tensor, mask: Tensor, fill_value: float = 0.0, scale: float = 1.0, p: float = 0.5, train: bool = True
+) -> tuple[Tensor, Tensor]:
+    """dropout(softmax(x * scale, hidden where the mask is False)), and the softmax."""
+    y = fused_scale_mask_softmax(x, mask, fill_value, scale)
+    return (_dropout(y, p, True) if train and p else y), y
+
+
+@public("bound")
+def fused_scale_tril(x: Tensor, diagonal: int = 0, fill_value: float = 0.0, scale: float = 1.0) -> Tensor:
+    """The lower triangle of x * scale, and the fill value above."""
+    below = _mul(OPS["tril"](x, diagonal), scale)
+    if not fill_value:
+        return below
+    ones = OPS["ones_like"](x.detach())
+    return _add(below, _mul(_sub(ones, OPS["tril"](ones, diagonal)), fill_value))
+
+
+@public("bound")
+def fused_matmul_bias(x: Tensor, weight: Tensor, bias: Tensor, _add_to_output: Tensor | None = None) -> Tensor:
+    """x @ weight.T + bias."""
+    y = _linear(x, weight, bias)
+    return y if _add_to_output is None else _add(y, _add_to_output)
+
+
+@public("bound")
+def fused_mlp(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], skip_final_activation: bool) -> Tensor:
+    """Linear layers with relu between them, and after the last one too unless it is skipped."""
+    if len(weights) != len(biases):
+        raise ShapeError(f"fused_mlp(): {len(weights)} weights and {len(biases)} biases; they go in pairs")
+    for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        x = _linear(x, weight, bias)
+        x = x if skip_final_activation and i == len(weights) - 1 else _relu(x)
+    return x
+
+
+@public("bound")
+def fused_matmul_bias_add_relu_dropout(
+    x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], skip_final_activation: bool,
+    dropout_rate_list: Sequence[float],
+) -> Tensor:  # fmt: skip
+    """Linear layers, each with relu and dropout behind it."""
+    for i, (weight, bias, p) in enumerate(zip(weights, biases, dropout_rate_list, strict=True)):
+        x = _linear(x, weight, bias)
+        x = x if skip_final_activation and i == len(weights) - 1 else _relu(x)
+        x = _dropout(x, p, True) if p else x
+    return x
+
+
+@public("bound")
+def fused_glu(
+    x: Tensor, w: Tensor, b: Tensor | None = None, v: Tensor | None = None, c: Tensor | None = None,
+    activation: str = "none",
+) -> Tensor:  # fmt: skip
+    """One linear layer's result times the activated other's; with one weight, its halves."""
+    if v is None:
+        y = _linear(x, w, b)
+        half = y.shape[-1] // 2
+        plain, gate = _narrow(y, -1, 0, half), _narrow(y, -1, half, half)
+    else:
+        plain, gate = _linear(x, w, b), _linear(x, v, c)
+    return _mul(plain, gate if activation == "none" else OPS[activation](gate))
+
+
+@public("bound")
+def fused_fast_gelu_mul(x: Tensor, multiplier: Tensor) -> Tensor:
+    """gelu(x), by tanh, times the multiplier."""
+    return _mul(_gelu(x, "tanh"), multiplier)
+
+
+@public("bound")
+def fast_gelu(x: Tensor) -> Tensor:
+    """gelu by its formula with tanh."""
+    return _gelu(x, "tanh")
+
+
+@public("bound")
+def gelu_with_approximate(x: Tensor, approximate: str = "none") -> Tensor:
+    """gelu, exact or by its formula with tanh."""
+    return _gelu(x, approximate)
+
+
+@public("bound")
+def fused_weighted_sum(tensors: Sequence[Tensor], weights: Sequence[float], alpha: float = 1.0) -> Tensor:
+    """The sum of tensors, each times its weight, all times alpha."""
+    total = _mul(tensors[0], weights[0] * alpha)
+    for x, w in zip(tensors[1:], weights[1:], strict=True):
+        total = _add(total, _mul(x, w * alpha))
+    return total
+
+
+@public("bound")
+def rms_layer_norm(x: Tensor, weight: Tensor, eps: float = 1e-6) -> Tensor:
+    """x over the root of the mean of its squares along the last dimension, times the weight."""
+    return OPS["rms_norm"](x, tuple(weight.shape), weight, eps)
+
+
+@public("bound")
+def trunc_divide(x: Any, other: Any) -> Tensor:
+    """x / other without its fraction."""
+    return arithmetic.div(x, other, rounding_mode="trunc")
+
+
+@public("bound")
+def reciprocal_no_nan(x: Tensor) -> Tensor:
+    """1 / x, and 0 where x is 0."""
+    none = OPS["eq"](x, 0)
+    return _where(none, 0.0, OPS["reciprocal"](_where(none, 1.0, x)))
+
+
+@public("bound")
+def sqrt_square_sum(x: Tensor) -> Tensor:
+    """The root of the sum of squares of all elements."""
+    return OPS["sqrt"](_sum(_mul(x, x)))
+
+
+@public("bound")
+def reshape_like(x: Tensor, like: Tensor) -> Tensor:
+    """x in the other's shape."""
+    return _reshape(x, tuple(like.shape))
+
+
+@public("bound")
+def reduce_sum_like(x: Tensor, like: Tensor, axis: Sequence[int] = ()) -> Tensor:
+    """x summed over dimensions, in the other's shape."""
+    return _reshape(_sum(x, tuple(axis)) if axis else x, tuple(like.shape))
+
+
+@public("bound")
+def grouped_matmul(xs: Sequence[Tensor], weights: Sequence[Tensor]) -> list[Tensor]:
+    """x @ weight.T of each pair."""
+    return [_linear(x, w, None) for x, w in zip(xs, weights, strict=True)]
+
+
+@public("bound")
+def grouped_matmul_bias(xs: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor]) -> list[Tensor]:
+    """x @ weight.T + bias of each triple."""
+    return [_linear(x, w, b) for x, w, b in zip(xs, weights, biases, strict=True)]
+
+
+@public("bound")
+def broadcast_equal(x: Tensor, other: Tensor) -> Tensor:
+    """Whether x equals the other, element by element."""
+    return OPS["eq"](x, other)
+
+
+@public("bound")
+def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Per row, the cross entropy of a distribution over the classes."""
+    return OPS["neg"](_sum(_mul(labels, OPS["log_softmax"](logits, -1)), -1))
+
+
+@public("bound", "T")
+def reversed_dims(x: Tensor) -> Tensor:
+    """x with its dimensions in the reverse order."""
+    return shaping.transposed(x)
+
+
+for _norm in (linalg.vector_norm, linalg.matrix_norm):
+    public("bound")(_norm)

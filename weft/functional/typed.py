@@ -1,0 +1,63 @@
+"""The old names of typed tensors, `flow.FloatTensor(2, 3)`, and settings of the whole program."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from weft.core import dtype as dtypes
+from weft.core.dtype import DType
+from weft.core.errors import ArgumentError
+from weft.functional import creation
+from weft.functional.conversion import TYPES
+from weft.functional.table import public
+from weft.tensor.tensor import Tensor
+
+
+def _typed(name: str, kind: DType) -> None:
+    def make(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+        where = {"dtype": kind, "device": device, "placement": placement, "sbp": sbp}
+        if len(data) == 1 and not isinstance(data[0], (int, torch.Size)):
+            return creation.tensor(data[0], **where)
+        return creation.empty(*data or (0,), **where)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"A {kind.name} tensor of data, or of a size, its memory as it was: {name}([1, 2]) or {name}(2, 3)."
+    public("flow")(make)
+
+
+for _name, _kind in TYPES.items():
+    _typed(_name, _kind)
+
+
+@public("flow")
+def set_default_tensor_type(t: Any) -> None:
+    """Set the dtype of new floating point tensors by a type's name, such as "flow.DoubleTensor"."""
+    name = t if isinstance(t, str) else getattr(t, "__name__", str(t))
+    kind = TYPES.get(name.rpartition(".")[2])
+    if kind is None or not kind.is_floating_point:
+        floats = ", ".join(n for n, k in TYPES.items() if k.is_floating_point)
+        raise ArgumentError(f"set_default_tensor_type(): one of {floats}; got {t!r}")
+    creation.set_default_dtype(kind)
+
+
+@public("flow")
+def set_num_threads(num: int) -> None:
+    """How many threads one op may use on the CPU."""
+    if not isinstance(num, int) or num < 1:
+        raise ArgumentError(f"set_num_threads(): at least one thread; got {num!r}")
+    torch.set_num_threads(num)
+
+
+@public("flow")
+def get_num_threads() -> int:
+    """How many threads one op may use on the CPU."""
+    return torch.get_num_threads()
+
+
+@public("flow")
+def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:
+    """The numpy dtype of a dtype."""
+    return np.dtype(dtypes.of(dtype).name.removesuffix("_"))
