@@ -28,7 +28,7 @@ def same(got: Any, expected: Any) -> None:
 
 def test_one_function_stands_behind_all_names_of_an_op() -> None:
     assert flow.tanh is flow._C.tanh is flow.Tensor.tanh is OPS["tanh"].entry
-    assert flow.matmul is flow.mm is flow.Tensor.__matmul__
+    assert flow.matmul is flow.Tensor.matmul is flow.Tensor.__matmul__
     assert flow.relu.__doc__ == OPS["relu"].__doc__
 
 

@@ -27,9 +27,13 @@ class Placement:
     members: tuple[int, ...]
     _index: dict[int, int]
 
-    def __new__(cls, type: str, ranks: Any) -> Placement:
+    def __new__(cls, type: str, ranks: Any = None) -> Placement:
         if type not in ("cpu", "cuda"):
             raise PlacementError(f"a placement's type is 'cpu' or 'cuda'; got {type!r}")
+        if ranks is None:
+            raise PlacementError(
+                f"placement({type!r}) lacks ranks: write placement({type!r}, ranks=[0, 1]) or placement.all({type!r})"
+            )
         if isinstance(ranks, dict):  # OneFlow's old spelling: {machine: [local ranks]}
             ranks = list(itertools.chain.from_iterable(ranks.values()))
         if isinstance(ranks, int):

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.overwrite import number_like
 from weft.functional.table import calling, entry, overwriting, public
 from weft.ops import OPS
@@ -152,6 +152,32 @@ def equal(x: Tensor, other: Tensor) -> bool:
 def allclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether |x - other| <= atol + rtol * |other| for every element."""
     return x._whole("allclose").allclose(other._whole("allclose"), rtol, atol, equal_nan)
+
+
+def _product(name: str, dims: tuple[int, int], doc: str) -> None:
+    """matmul, for tensors of these numbers of dimensions alone."""
+
+    def multiply(x: Tensor, other: Tensor) -> Tensor:
+        try:
+            fits = (x.ndim, other.ndim) == dims
+        except AttributeError:
+            fits = True  # matmul says what is wrong
+        if not fits:
+            raise ShapeError(
+                f"{name}(): takes tensors of {dims[0]} and {dims[1]} dimensions; got shapes {list(x.shape)} and "
+                f"{list(other.shape)}. matmul() takes any"
+            )
+        return _matmul(x, other)
+
+    multiply.__name__ = multiply.__qualname__ = name
+    multiply.__doc__ = doc
+    public("flow tensor")(multiply)
+
+
+_product("mm", (2, 2), "The product of two matrices.")
+_product("bmm", (3, 3), "The products of two batches of matrices.")
+_product("mv", (2, 1), "The product of a matrix and a vector.")
+_product("dot", (1, 1), "The inner product of two vectors.")
 
 
 @public("flow tensor", "addmm")

@@ -12,7 +12,7 @@ from weft.core import sbp as sbps
 from weft.core.device import Device
 from weft.core.dispatch import here
 from weft.core.dtype import DType
-from weft.core.errors import ArgumentError, SbpError
+from weft.core.errors import ArgumentError, DtypeError, SbpError
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import NdSbp
@@ -41,7 +41,7 @@ def to(
         elif isinstance(target, (Device, torch.device, int)) or (isinstance(target, str) and _names_device(target)):
             device = Device("cuda", target) if isinstance(target, int) else target
         else:
-            dtype = target
+            dtype = _dtype(target)
     if other is not None:
         dtype = other.dtype
         if other.spec is None:
@@ -54,6 +54,15 @@ def to(
     return _clone(y) if copy and y is x else y
 
 
+def _dtype(target: Any) -> DType:
+    try:
+        return dtypes.of(target)
+    except DtypeError as cause:
+        raise ArgumentError(
+            f"to(): {target!r} is no device, which are 'cpu', 'cuda' and 'cuda:1', and no dtype: {cause}"
+        ) from None
+
+
 def _names_device(text: str) -> bool:
     return text.partition(":")[0] in ("cpu", "cuda", "meta")
 
@@ -62,6 +71,7 @@ def _on(x: Tensor, device: Device) -> Tensor:
     if x.spec is not None:
         if x.placement.type == device.type:
             return x
+        device.check()
         return convert.to_global(x, Placement(device.type, x.placement.ranks.tolist()), x.sbp)
     return x if x.device is device else move.to_device(x, device.check(), x.device)
 
@@ -161,7 +171,7 @@ def _layout(name: str, placement: Any, sbp: Any) -> tuple[Placement, NdSbp]:
     return placement, sbps.nd(sbp, placement.ndim)
 
 
-@public("tensor")
+@public("tensor flow")
 def local_to_global(
     x: Tensor, placement: Placement | None = None, sbp: Any = None, *, check_meta: bool = True, copy: bool = False
 ) -> Tensor:
@@ -184,7 +194,7 @@ def local_to_global(
     return convert.from_local(x, where, how, tuple(shape), copy)
 
 
-@public("tensor")
+@public("tensor flow")
 def global_to_global(
     x: Tensor, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: bool = False,
     copy: bool = False,

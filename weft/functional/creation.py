@@ -14,7 +14,7 @@ from weft.core import sbp as sbps
 from weft.core.device import Device
 from weft.core.dispatch import here, tracing
 from weft.core.dtype import DType
-from weft.core.errors import ArgumentError, SbpError
+from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import NdSbp, broadcast
@@ -234,7 +234,14 @@ def tensor(
     if isinstance(data, torch.Tensor):
         copied = data.detach().clone() if kind is None else data.detach().to(kind, copy=True)
     else:
-        copied = torch.tensor(_plain(data) if _holds_tensors(data) else data, dtype=kind)
+        try:
+            copied = torch.tensor(_plain(data) if _holds_tensors(data) else data, dtype=kind)
+        except (TypeError, ValueError, RuntimeError) as cause:
+            error = ShapeError if "sequence of length" in str(cause) else DtypeError
+            raise error(
+                f"tensor(): {data!r:.60} can't become a tensor ({cause}); it takes numbers, arrays, and lists of them "
+                "in which every row is as long as the next"
+            ) from None
     return placed("tensor", copied, device, placement, sbp, requires_grad)
 
 

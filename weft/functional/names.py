@@ -16,7 +16,7 @@ FLOW: Final = _words("""
     adaptive_avg_pool2d adaptive_avg_pool3d div_ erfinv_ index_add_ masked_fill_ silu softplus softshrink softsign
 """)
 TENSOR: Final = _words("""
-    cast gelu in_top_k mish selu silu softplus softsign to_global to_local
+    cast gelu in_top_k mish nms selu silu softplus softsign to_global to_local
 """)
 NEURAL: Final = _words("""
     adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
@@ -41,12 +41,11 @@ ALIASES: Final = {
     "concatenate": "cat", "divide": "div", "divide_": "div_", "true_divide": "div", "equal_": "eq_",
     "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "multiply": "mul",
     "multiply_": "mul_", "negative": "neg", "negative_": "neg_", "subtract": "sub", "subtract_": "sub_",
-    "swapaxes": "transpose", "swapdims": "transpose", "bmm": "matmul", "mm": "matmul", "mv": "matmul",
-    "dot": "matmul", "fix": "trunc", "moveaxis": "movedim", "row_stack": "vstack", "reduce_sum": "sum",
+    "swapaxes": "transpose", "swapdims": "transpose", "fix": "trunc", "moveaxis": "movedim", "row_stack": "vstack", "reduce_sum": "sum",
     "reduce_mean": "mean", "dim_gather": "gather", "arg_sort": "argsort", "expand_dims": "unsqueeze", "rint": "round",
     "reduce_max": "amax", "reduce_min": "amin", "reduce_prod": "prod", "reduce_any": "any", "reduce_all": "all",
     "matrix_vector_product": "matmul", "arccos_": "acos_", "arccosh_": "acosh_", "arcsin_": "asin_",
     "arcsinh_": "asinh_", "arctan_": "atan_", "arctanh_": "atanh_", "fix_": "trunc_", "true_divide_": "div_",
     "deconv1d": "conv_transpose1d", "deconv2d": "conv_transpose2d", "deconv3d": "conv_transpose3d",
-    "identity": "clone", "batch_matmul": "matmul", "inverse": "inv",
+    "identity": "clone", "batch_matmul": "bmm", "inverse": "inv",
 }  # fmt: skip

@@ -242,6 +242,12 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """
     if not tensors:
         raise ArgumentError("stack(): no tensors were given")
+    other = next((i for i, x in enumerate(tensors) if tuple(x.shape) != tuple(tensors[0].shape)), None)
+    if other is not None:
+        raise ShapeError(
+            f"stack(): tensors of one shape are stacked; number 0 has {list(tensors[0].shape)}, number {other} has "
+            f"{list(tensors[other].shape)}. cat() joins tensors that differ in one dimension"
+        )
     d = dim_of(dim, tensors[0].ndim + 1)
     return _cat([_unsqueeze(x, d) for x in tensors], d)
 

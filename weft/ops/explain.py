@@ -16,6 +16,14 @@ NUMBERS = (int, float, bool, complex)
 SHAPE_WORDS = ("size", "shape", "dimension", "must match", "expected ", "view", "numel", "elements")
 DTYPE_WORDS = ("dtype", "scalar type", "not implemented for", "data type", "Float", "Long", "Half", "Int")
 
+HINTS = (  # what would work, for complaints that don't say it
+    ("cannot be multiplied", "The inner dimensions must agree: a[n, k] times b[k, m]; a linear weight is [m, k]"),
+    ("must match the size of tensor", "Dimensions are aligned at the last; each pair must be equal, or one of it 1"),
+    ("is invalid for input of size", "A new shape keeps the number of elements; -1 stands for what is left over"),
+    ("Sizes of tensors must match", "cat() joins along one dimension; in all others the tensors must agree"),
+    ("Dimension out of range", "Negative dimensions count from the last"),
+)
+
 
 def describe(value: Any) -> str:
     """An argument as an error shows it: float32[2,3] for a tensor, itself otherwise."""
@@ -114,4 +122,13 @@ def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
         kind = errors.ShapeError
     else:
         kind = errors.OpError
-    return kind(f"{message}\n  in {call_text(op, args)}")
+    hint = next((f".\n{h}" for words, h in HINTS if words in message), "")
+    return kind(f"{message}{_reach(message, args)}\n  in {call_text(op, args)}{hint}")
+
+
+def _reach(message: str, args: tuple[Any, ...]) -> str:
+    """From where to where the indices reach, where the kernel only says that one is out of range."""
+    if message != "index out of range in self":
+        return ""
+    held = [a.blob.now for a in args if isinstance(a, Tensor) and a.dtype.name in ("int32", "int64")]
+    return "".join(f": they are {int(t.min())} to {int(t.max())}" for t in held[:1] if t is not None and t.numel())
