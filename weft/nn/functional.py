@@ -6,9 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.functional import neural, table
-from weft.nn import compositions, images, losses
+from weft.nn import compositions, ctc, images, losses
 
-COMPOSED = {name: getattr(module, name) for module in (compositions, images, losses) for name in module.__all__}
+COMPOSED = {name: getattr(module, name) for module in (compositions, ctc, images, losses) for name in module.__all__}
 
 for _name, _function in COMPOSED.items():  # so that flow._C finds them
     table.ADAPTERS["neural"].setdefault(_name, _function)

@@ -134,6 +134,15 @@ class TripletMarginLoss(_Loss):
         super().__init__(reduction, margin=margin, p=p, eps=eps, swap=swap)
 
 
+class CTCLoss(_Loss):
+    """Minus the log-probability of a sequence of labels, wherever in time they are."""
+
+    function = "ctc_loss"
+
+    def __init__(self, blank: int = 0, reduction: str = "mean", zero_infinity: bool = False) -> None:
+        super().__init__(reduction, blank=blank, zero_infinity=zero_infinity)
+
+
 class CosineSimilarity(Module):
     """The cosine of the angle between two tensors, along `dim`."""
 

@@ -1,0 +1,57 @@
+"""Statistics over ranks against those of the whole batch on one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+import weft as flow
+from weft.launch import spawn_threads
+from weft.tensor.tensor import of_torch
+
+WHOLE = torch.linspace(-2, 3, 5 * 2 * 3).reshape(5, 2, 3).sin()
+PARTS = (WHOLE[:2], WHOLE[2:])  # uneven
+
+
+def test_batches_of_all_ranks_are_one() -> None:
+    x = WHOLE.clone().requires_grad_()
+    theirs = torch.nn.BatchNorm1d(2)
+    expected = theirs(x)
+    expected.pow(3).sum().backward()
+    assert x.grad is not None
+
+    def run() -> Any:
+        net = flow.nn.SyncBatchNorm.convert_sync_batchnorm(flow.nn.Sequential(flow.nn.BatchNorm1d(2)))
+        mine = of_torch(PARTS[flow.env.get_rank()].clone()).requires_grad_()
+        y = net(mine)
+        y.pow(3).sum().backward()
+        layer = net[0]
+        return [t.detach().numpy() for t in (y, mine.grad, layer.running_mean, layer.running_var, layer.weight.grad)]
+
+    first, second = spawn_threads(2, run)
+    np.testing.assert_allclose(np.concatenate([first[0], second[0]]), expected.detach(), rtol=1e-4, atol=1e-5)
+    np.testing.assert_allclose(np.concatenate([first[1], second[1]]), x.grad, rtol=1e-3, atol=1e-5)
+    for mine in (first, second):
+        np.testing.assert_allclose(mine[2], theirs.running_mean, rtol=1e-5)
+        np.testing.assert_allclose(mine[3], theirs.running_var, rtol=1e-5)
+    np.testing.assert_allclose(first[4] + second[4], theirs.weight.grad, rtol=1e-4)
+
+
+def test_alone_it_is_batch_norm() -> None:
+    ours, plain = flow.nn.SyncBatchNorm(2), flow.nn.BatchNorm1d(2)
+    assert list(ours.state_dict()) == list(plain.state_dict())
+    x = of_torch(WHOLE)
+    assert ours(x).equal(plain(x)) and ours.eval()(x).equal(plain.eval()(x))
+
+
+def test_sums_over_ranks_carry_gradients() -> None:
+    def run() -> tuple[list[float], list[float]]:
+        x = flow.tensor([flow.env.get_rank() + 1.0], requires_grad=True)
+        y = flow.nn.AllReduce()(x * x)
+        (y * y).sum().backward()
+        assert x.grad is not None
+        return y.tolist(), x.grad.tolist()
+
+    assert spawn_threads(2, run) == [([5.0], [40.0]), ([5.0], [80.0])]
