@@ -104,6 +104,13 @@ class Program:
             return node not in self.crossings and collective.writes_into(node, self.rank)
         return node.op in OPS and OPS[node.op].out_kernel is not None and not node.ranked and not OPS[node.op].random
 
+    def kept(self, node: Node) -> bool:
+        """Whether the node's outputs, new each time but small, are copied to memory of the arena, so that calls that
+        read them can be bound."""
+        if node.op not in OPS or node in self.constant or self.planned(node) or OPS[node.op].view:
+            return False
+        return not OPS[node.op].random and all(0 < self.bytes(v) <= SMALL for v in node.outputs)
+
     def _plan(self) -> tuple[MemoryPlan, dict[Value, int]]:
         """Offsets for every value that needs memory of this chain's own; members of a bucket lie side by side."""
         last: dict[Value, int] = {}
@@ -121,7 +128,7 @@ class Program:
                 place[n.outputs[0]] = len(blocks)
                 blocks.append(Block(bucket.bytes, min([i, *made]), until))
                 continue
-            if not self.planned(n):
+            if not self.planned(n) and not self.kept(n):
                 continue
             for v in n.outputs:
                 if v in inside or self.exports.get(v):
@@ -250,7 +257,9 @@ class Writer:
             if made.untyped_storage().data_ptr() == self.static[n.args[0]].untyped_storage().data_ptr():
                 self.static[n.outputs[0]] = made
                 return
-            self.into(n, torch.empty_like(made), f"{self.name(n.op, kernel)}({self.arguments(op, args)})")
+            memory = self.memory_for(n.outputs[0])
+            text = f"{self.name(n.op, kernel)}({self.arguments(op, args)})"
+            self.into(n, [memory if memory is not None else torch.empty_like(made)], text)
             return
         outs = [self.memory_for(v) for v in n.outputs]
         if not outs and op.prepare is not None and self.is_static(args) and self.prepared(n, op, args, outs):
@@ -269,6 +278,9 @@ class Writer:
         text = f"{self.name(n.op, kernel)}({self.arguments(op, args)})"
         if cut is not None:
             text = self.run.drawn(self, n, text, cut)
+        elif outs and self.program.kept(n):
+            self.into(n, [o for o in outs if o is not None], text)
+            return
         targets = [self.variable(v) for v in n.outputs]
         self.lines.append(f"{', '.join(targets)} = {text}" if targets else text)
 
@@ -331,12 +343,12 @@ class Writer:
             cut = tuple(slice(a, b) for a, b in box)
         return args, kernel_of(op, chosen, self.program.rank), cut
 
-    def into(self, n: Node, like: torch.Tensor, text: str) -> None:
-        """The text's value goes into memory of its own, or into its register."""
-        v = n.outputs[0]
-        memory = self.memory_for(v)
-        self.static[v] = memory if memory is not None else like
-        self.lines.append(f"{self.name(v.name, self.static[v])}.copy_({text})")
+    def into(self, n: Node, memory: list[torch.Tensor], text: str) -> None:
+        """The text's values go into memory of their own."""
+        names = [self.name(v.name, o) for v, o in zip(n.outputs, memory, strict=True)]
+        self.static.update(zip(n.outputs, memory, strict=True))
+        copy = "" if len(names) == 1 else f"{self.name('copy', torch._foreach_copy_)}([{', '.join(names)}], {text})"
+        self.lines.append(copy or f"{names[0]}.copy_({text})")
 
     def export(self, v: Value, n: Node) -> None:
         """Copies into the registers that don't hold the value already."""
