@@ -26,6 +26,13 @@ def form(x: Tensor, dtype: Any, device: Any, placement: Any, sbp: Any) -> dict[s
     return options
 
 
+def beside(x: Tensor) -> dict[str, Any]:
+    """Options that put something where x lies: on every rank of a global one, whole."""
+    if x.spec is None:
+        return {"device": x.device}
+    return {"placement": x.placement, "sbp": (broadcast,) * x.placement.ndim}
+
+
 def _like(name: str, op: Any) -> None:
     def make(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,

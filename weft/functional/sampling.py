@@ -9,7 +9,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
-from weft.functional.likeness import form
+from weft.functional.likeness import beside, form
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.shape import dim_of
@@ -65,7 +65,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             f"affine_grid() takes theta of (n, 2, 3) for a size (n, c, h, w), or (n, 3, 4) for (n, c, d, h, w); "
             f"got {list(theta.shape)} and {list(size)}"
         )
-    options = form(theta, None, None, None, None)
+    options = {"dtype": theta.dtype, **beside(theta)}
     tail = tuple(size[2:])
     lines: list[Any] = []
     for d in reversed(range(dims)):
@@ -109,7 +109,7 @@ def _lengths(x: Tensor, given: Any) -> Tensor:
     if isinstance(given, Tensor):
         return _reshape(cast(given, dtypes.int64), (-1,))
     listed = [given] if isinstance(given, int) else list(given)
-    return creation.tensor(listed, **{**form(x, None, None, None, None), "dtype": dtypes.int64})
+    return creation.tensor(listed, dtype=dtypes.int64, **beside(x))
 
 
 def _padded(targets: Tensor, counts: Tensor) -> Tensor:

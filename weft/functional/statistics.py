@@ -8,6 +8,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError
 from weft.functional import creation
 from weft.functional.conversion import cast
+from weft.functional.likeness import beside
 from weft.functional.signature import overloaded
 from weft.functional.table import calling, public
 from weft.ops import OPS
@@ -61,7 +62,7 @@ def quantile(
     shape = tuple(x.shape)
     rows = _reshape(x, (-1,)) if dim is None else OPS["transpose"](x, dim_of(dim, x.ndim), -1)
     ordered = _sort(rows, -1)[0]
-    shares = q if isinstance(q, Tensor) else creation.tensor(q, dtype=x.dtype, device=None if x.spec else x.device)
+    shares = q if isinstance(q, Tensor) else creation.tensor(q, dtype=x.dtype, **beside(x))
     place = _reshape(_mul(shares, float(ordered.shape[-1] - 1)), (-1,))
     low, high = OPS["floor"](place), OPS["ceil"](place)
     if interpolation == "nearest":
