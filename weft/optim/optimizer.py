@@ -288,7 +288,7 @@ class Optimizer(ABC):
                 )
             by_number |= dict(zip(saved["params"], own["params"], strict=True))
         by_number |= {str(n): p for n, p in by_number.items()}  # type: ignore[misc]  # JSON knows no numbers as keys
-        placed: dict[int, Tensor] = {}
+        placed: dict[Any, Tensor] = {}
         loaded: dict[Tensor, dict[str, Any]] = {}
         for number, values in state.items():
             p = by_number.get(number)
@@ -309,14 +309,18 @@ class Optimizer(ABC):
 
 
 def _count(step: Any) -> Any:
-    return step._local("step").item() if isinstance(step, Tensor) else None
+    if not isinstance(step, Tensor):
+        return None
+    there = step._local("step")
+    return there.item() if there.numel() else None  # a rank outside of the placement holds nothing, and counts nothing
 
 
-def _placed(what: str, value: Any, p: Tensor, placed: dict[int, Tensor]) -> Any:
-    """A copy of a saved state, where its parameter lies. Parameters that shared a step share its copy."""
+def _placed(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor]) -> Any:
+    """A copy of a saved state, where its parameter lies. Parameters of one place that shared a step share its copy."""
     if not isinstance(value, Tensor):
         return value
-    known = placed.get(id(value))
+    key = id(value), p.spec and p.placement
+    known = placed.get(key)
     if known is not None:
         return known
     if value.ndim and tuple(value.shape) != tuple(p.shape):
@@ -334,7 +338,7 @@ def _placed(what: str, value: Any, p: Tensor, placed: dict[int, Tensor]) -> Any:
         copy = of_torch(copy._local(what).to(Device(p.device).torch))
     if copy.ndim and copy.dtype.differentiable and copy.dtype is not p.dtype:
         copy = OPS["cast"](copy, p.dtype)
-    placed[id(value)] = copy
+    placed[key] = copy
     return copy
 
 
