@@ -10,8 +10,9 @@ import re
 import signal
 import subprocess
 import sys
+import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +23,7 @@ from weft import nn
 from weft.core.errors import DeadlineError, RankError
 from weft.core.rank import current
 from weft.launch import spawn_threads
-from weft.transport import transport_of
+from weft.transport import LocalTransport, transport_of
 
 NOTICED = 10.0  # seconds
 BAD = 1  # the rank that fails, at this step:
@@ -206,6 +207,39 @@ def test_processes_diverge(world: Any, what: str) -> None:
     check_diverged(what, done.said(0) + done.said(1))
     assert done.ended[0][1] == 1 and time.monotonic() - start < NOTICED
     assert done.ended[1][1] == (0 if what in ("steps", "launches") else 1)
+
+
+def ending_early(looked: threading.Event) -> list[float] | None:
+    """0 sends to 1, and 3 by way of 2. Rank 0 ends long before rank 3 begins; to rank 1, that is no failure."""
+    whole, transport, me = flow.sbp.broadcast, transport_of(), current().index
+    place = [flow.placement("cpu", [r]) for r in range(4)]
+    assert isinstance(transport, LocalTransport)
+    look = transport.look_around
+
+    def looking(needed: Sequence[int]) -> None:
+        look(needed)
+        if me == 1 and 0 in transport.world.ended:
+            looked.set()
+
+    transport.look_around = looking  # type: ignore[method-assign]
+
+    class Add(nn.Graph):
+        def build(self, x: flow.Tensor, y: flow.Tensor) -> flow.Tensor:
+            soon = (x * 2).to_global(placement=place[1], sbp=whole) * 3
+            late = (y * 5).to_global(placement=place[2], sbp=whole) * 7
+            return soon + late.to_global(placement=place[1], sbp=whole)
+
+    graph = Add()
+    given = flow.ones(2, placement=place[0], sbp=whole), flow.ones(2, placement=place[3], sbp=whole)
+    graph.compile(*given)
+    if me == 3:
+        assert looked.wait(60)
+    out = graph(*given)
+    return out.to_local().tolist() if me == 1 else None
+
+
+def test_a_rank_that_has_done_its_part_may_end() -> None:
+    assert spawn_threads(4, ending_early, threading.Event()) == [None, [41.0, 41.0], None, None]
 
 
 # ---- Ctrl-C ------------------------------------------------------------------------------------------------------
