@@ -29,8 +29,11 @@ def ctc_loss(
     of each loss divided by its target's length.
     """
     if log_probs.ndim == 2:
-        lengths = [[int(n)] if not isinstance(n, (Tensor, tuple, list)) else n for n in (input_lengths, target_lengths)]
-        one = ctc_loss(OPS["unsqueeze"](log_probs, 1), targets, *lengths, blank, reduction, zero_infinity)
+        times, sizes = (
+            n if isinstance(n, (tuple, list)) or (isinstance(n, Tensor) and n.ndim) else [int(n)]
+            for n in (input_lengths, target_lengths)
+        )
+        one = ctc_loss(OPS["unsqueeze"](log_probs, 1), targets, times, sizes, blank, reduction, zero_infinity)
         return OPS["squeeze"](one, 0) if reduction == "none" else one
     steps, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
