@@ -50,3 +50,11 @@ def test_dtypes_of_numpy() -> None:
     assert flow.convert_oneflow_dtype_to_numpy_dtype(flow.float32) == np.float32
     assert flow.convert_oneflow_dtype_to_numpy_dtype(flow.int8) == np.int8
     assert flow.convert_oneflow_dtype_to_numpy_dtype(flow.bool) == np.bool_
+
+
+def test_names_of_the_layers_are_reached_from_tensors_and_the_root() -> None:
+    assert flow.pad(flow.ones(1, 1), (1, 0)).tolist() == [[0.0, 1.0]]
+    x = flow.empty(200, 300)
+    assert x.xavier_uniform_() is x and x.abs().max().item() <= (6 / 500) ** 0.5
+    assert abs(x.trunc_normal_(std=0.5).std().item() - 0.5) < 0.1
+    torch.testing.assert_close((x.orthogonal_() @ x.T).to_torch(), torch.eye(200), rtol=0, atol=1e-4)

@@ -12,7 +12,7 @@ def _words(text: str) -> frozenset[str]:
 # names that OneFlow has and PyTorch hasn't there
 FLOW: Final = _words("""
     batch_gather broadcast_like cast concat expand gather_nd gelu global_to_global in_top_k local_to_global mish nms
-    numel one_hot quick_gelu scatter_nd slice slice_update tensor_scatter_nd_update to_global to_local
+    numel one_hot pad quick_gelu scatter_nd slice slice_update tensor_scatter_nd_update to_global to_local
     adaptive_avg_pool2d adaptive_avg_pool3d div_ erfinv_ index_add_ masked_fill_ silu softplus softshrink softsign
 """)
 TENSOR: Final = _words("""
@@ -41,7 +41,8 @@ ALIASES: Final = {
     "concatenate": "cat", "divide": "div", "divide_": "div_", "true_divide": "div", "equal_": "eq_",
     "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "multiply": "mul",
     "multiply_": "mul_", "negative": "neg", "negative_": "neg_", "subtract": "sub", "subtract_": "sub_",
-    "swapaxes": "transpose", "swapdims": "transpose", "fix": "trunc", "moveaxis": "movedim", "row_stack": "vstack", "reduce_sum": "sum",
+    "swapaxes": "transpose", "swapdims": "transpose", "fix": "trunc", "moveaxis": "movedim", "row_stack": "vstack",
+    "reduce_sum": "sum",
     "reduce_mean": "mean", "dim_gather": "gather", "arg_sort": "argsort", "expand_dims": "unsqueeze", "rint": "round",
     "reduce_max": "amax", "reduce_min": "amin", "reduce_prod": "prod", "reduce_any": "any", "reduce_all": "all",
     "matrix_vector_product": "matmul", "arccos_": "acos_", "arccosh_": "acosh_", "arcsin_": "asin_",

@@ -12,6 +12,7 @@ COMPOSED = {name: getattr(module, name) for module in (compositions, ctc, images
 
 for _name, _function in COMPOSED.items():  # so that flow._C finds them
     table.ADAPTERS["neural"].setdefault(_name, _function)
+table.ADAPTERS["flow"].setdefault("pad", images.pad)
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

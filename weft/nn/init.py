@@ -200,3 +200,7 @@ def _give(tensor: Tensor, whole: torch.Tensor) -> Tensor:
             value = of_shard(whole.to(tensor._meta.device), tensor.spec.replace(nd_sbp=flat))
             assign(tensor, OPS["to_global"](value, tensor.placement, tensor.sbp))
     return tensor
+
+
+for _f in (kaiming_normal_, kaiming_uniform_, orthogonal_, trunc_normal_, xavier_normal_, xavier_uniform_):
+    setattr(Tensor, _f.__name__, _f)  # methods too, as OneFlow has them
