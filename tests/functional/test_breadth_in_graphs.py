@@ -19,7 +19,7 @@ def by_data(name: str, args: tuple[Any, ...]) -> bool:
 
 @pytest.mark.parametrize(("name", "args", "options"), CALLS, ids=lambda v: v if isinstance(v, str) else "")
 def test_functions_in_a_graph(name: str, args: tuple[Any, ...], options: dict[str, Any]) -> None:
-    class Calling(flow.nn.Graph):
+    class Calling(flow.graph.Graph):
         def build(self, *tensors: Any) -> Any:
             given = iter(tensors)
             full = tuple(next(given) if isinstance(a, torch.Tensor) else a for a in args)
