@@ -88,6 +88,8 @@ def _stand_in(x: Tensor) -> Tensor:
 def _move(x: Tensor, y: Tensor) -> None:
     """Let x be y: the symbol of a traced tensor, or the shard's content of an eager one."""
     if x.value is not None or y.value is not None:
+        if x.value is None:
+            here.trace.overwrite(x)
         x.value, x.spec, x.blob = y.value, y.spec, y.blob
     elif x.spec is not None:
         _overwrite(x, y)
@@ -133,6 +135,8 @@ def _rebase(x: Tensor, y: Tensor) -> None:
     part._view_of = None
     whole = op.scatter(old, part, *attributes)
     if lazy:
+        if base.value is None:
+            here.trace.overwrite(base)
         base.value, base.spec = whole.value, whole.spec
     elif everywhere:
         _overwrite(base, whole)

@@ -15,7 +15,7 @@ from weft.graph import tree
 from weft.graph.run import Running
 from weft.job.value import Value
 from weft.tensor.blob import Blob
-from weft.tensor.tensor import Tensor, of_shard, of_torch
+from weft.tensor.tensor import Tensor, exchanged, of_shard, of_torch
 
 
 class Compiled:
@@ -28,12 +28,16 @@ class Compiled:
         self.lowered, self.running, self.form, self.outputs = lowered, running, form, outputs
         self.examples, self.optimizers, self.numbers, self.made = examples, optimizers, numbers, made
         self.quick = [_quick(t) for _, t in examples]
+        self._gather()
+        rank = running.rank.index
+        self.forms = [(v, v.spec.local_shape(rank) if v.spec is not None else v.shape) for v in made]
+
+    def _gather(self) -> None:
+        lowered, running = self.lowered, self.running
         written = {v for n in lowered.job.nodes for v in passes.dead_code.written(n)}
         # one of them stands for all: they share a record of who reads and writes
         self.writes = running.together([b for v, b in running.variables.items() if v in written])
         self.reads = running.together([b for v, b in running.variables.items() if v not in written])
-        rank = running.rank.index
-        self.forms = [(v, v.spec.local_shape(rank) if v.spec is not None else v.shape) for v in made]
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inputs = self._inputs(args) if not kwargs else None
@@ -42,6 +46,8 @@ class Compiled:
             if given != self.form:
                 raise GraphError(self._mismatch(given))
             inputs = [_blob(t) for _, t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
+        if self.running.exchanges != exchanged[0] and self.running.renewed():
+            self._gather()
         blobs, tensors = [], []
         for v, shape in self.forms:
             data = torch.empty(shape, dtype=v.dtype.torch, device=self.running.device)

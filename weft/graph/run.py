@@ -13,6 +13,7 @@ from weft.compiler.layout import Packet
 from weft.compiler.lower import Lowered
 from weft.compiler.program import Program, Writer
 from weft.core import random
+from weft.core.dispatch import hooks
 from weft.core.rank import current
 from weft.graph.feed import Feed, Reader, follow
 from weft.job.value import Node, Value
@@ -20,7 +21,7 @@ from weft.ops import OPS
 from weft.runtime.actor import Turn
 from weft.runtime.executor import Executor, Ticket
 from weft.tensor.blob import Blob
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, exchanged
 from weft.transport import Line, transport_of
 from weft.vm import vm_of
 from weft.vm.dependency import join
@@ -60,6 +61,7 @@ class Running:
         self.channels: dict[int, Any] = {}
         self.memory: dict[int, list[torch.Tensor]] = {}
         self.variables: dict[Value, Blob] = {v: _blob(t) for v, t in lowered.job.variables.items()}
+        self.exchanges = exchanged[0]
         self.bound: dict[Value, torch.Tensor] = {}
         self.texts: dict[int, str] = {}
         self.chains: list[dict[Any, Callable[[], None]]] = []
@@ -201,6 +203,13 @@ class Running:
 
     # ---- launching -------------------------------------------------------------------------------------
 
+    def renewed(self) -> bool:
+        """Whether a variable's tensor was given the memory of another one since this was last asked."""
+        self.exchanges = exchanged[0]
+        now = {v: _blob(t) for v, t in self.lowered.job.variables.items()}
+        before, self.variables = self.variables, now
+        return any(b is not before[v] for v, b in now.items())
+
     def together(self, blobs: list[Blob]) -> list[Blob]:
         """One blob that stands for all of them in an instruction."""
         self.vm.drain()
@@ -222,6 +231,9 @@ class Running:
         self.launches += 1
         if self._moved():
             self._rebind()
+        for b in inputs:
+            if b.access is not None and any(w.name == self.lowered.plan.name for w in b.access.writers):
+                hooks.wait_read(b)  # a result of this graph's own: its launches keep no other order than their source's
         launch = Launch(inputs, numbers, outputs, random.of(self.rank).next_draw())
 
         def start() -> None:

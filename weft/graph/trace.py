@@ -14,7 +14,7 @@ from weft.compiler import passes
 from weft.compiler.lower import Lowered, lower
 from weft.core import dispatch
 from weft.core.dispatch import here
-from weft.core.errors import RankError, TraceError
+from weft.core.errors import GraphError, RankError, TraceError
 from weft.core.rank import current
 from weft.graph import tree
 from weft.graph.compiled import Compiled, Output
@@ -45,10 +45,14 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     numbers: dict[str, Callable[[], float]] = {}
     with dispatch.tracing(builder):
         symbols = tree.rebuild((args, kwargs), _feeder(builder, graph.name, examples))
-        result = graph.build(*symbols[0], **symbols[1])
+        try:
+            result = graph.build(*symbols[0], **symbols[1])
+            outputs, made = _outputs(result, builder, graph.name)
+            builder.settle()
+        finally:
+            builder.settle(keep=False)
         if builder.losses or graph._optimizers:
             _update(graph, builder, numbers)
-        outputs, made = _outputs(result, builder, graph.name)
     passes.apply(job, options)
     rank = current()
     lowered = lower(job, rank.index, rank.world_size, options)
@@ -106,6 +110,7 @@ def _update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], floa
         )
     if not builder.losses:
         raise TraceError(f"{graph.name} has an optimizer, but build() calls no backward(); write loss.backward() in it")
+    known = {id(p) for block in graph._blocks.values() for p in block.to(Module).parameters()}
     before, here.grad = here.grad, False
     try:
         for i, (optimizer, _) in enumerate(graph._optimizers):
@@ -113,6 +118,12 @@ def _update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], floa
             for group in optimizer.param_groups:
                 for p in group["params"]:
                     found = builder.gradients.get(id(p))
+                    if found is None and id(p) not in known:
+                        raise GraphError(
+                            f"{graph.name}: the optimizer updates one of shape {list(p.shape)} that is not in the "
+                            "graph: no module of it holds the parameter, and no loss depends on it. Set the module as "
+                            "an attribute in __init__, and give the optimizer the parameters that it has then"
+                        )
                     if found is not None:
                         grads[p] = _in_layout(builder.accumulated(found[1]), p)
             rates = []

@@ -43,4 +43,6 @@ def form(tree: Any) -> Any:
 
 
 def describe(f: Any) -> str:
-    return f"shape={tuple(f[0])}, dtype={f[1]}, device={f[2]}" if isinstance(f, tuple) else str(f)
+    if isinstance(f, tuple) and len(f) == 3 and isinstance(f[0], tuple):
+        return f"shape={tuple(f[0])}, dtype={f[1]}, device={f[2]}"
+    return f"{f[0]}={describe(f[1])}" if isinstance(f, tuple) and len(f) == 2 else str(f)

@@ -45,6 +45,7 @@ class Builder:
         self.losses: list[Value] = []
         self.gradients: dict[int, tuple[Tensor, Tensor]] = {}
         self.numbers: dict[str, dict[Placement | None, Value]] = {}
+        self.overwritten: dict[int, tuple[Tensor, dict[str, Any]]] = {}  # captured tensors, and what they were before
         self._moved: dict[Value, dict[NdSbp, None]] = {}
         self._values: dict[int, tuple[Tensor, Value]] = {}  # by identity; the tensor is held so that it stays itself
         self._names: dict[int, str] = {}
@@ -151,6 +152,24 @@ class Builder:
         self.job.variables[value] = t
         self._values[id(t)] = (t, value)
         return value
+
+    def overwrite(self, t: Tensor) -> None:
+        """A captured tensor is about to become a symbol, as the program writes it in place."""
+        if id(t) not in self.overwritten:
+            self.capture(t)
+            self.overwritten[id(t)] = t, dict(t.__dict__)
+
+    def settle(self, keep: bool = True) -> None:
+        """Captured tensors become themselves again; what was written into them, the job writes into their memory."""
+        for t, before in self.overwritten.values():
+            written = of_value(t.value, t.spec)
+            t.__dict__.clear()
+            t.__dict__.update(before)
+            if keep:
+                if t.spec is not None and written.spec is not t.spec:
+                    written = OPS["to_global"](written, t.spec.placement, t.spec.nd_sbp)
+                OPS["store"](t, written)
+        self.overwritten.clear()
 
     # ---- what goes out ---------------------------------------------------------------------------------
 

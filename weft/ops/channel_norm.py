@@ -118,6 +118,22 @@ def _(rand):
     yield rand(4, 6), rand(4, 6), 0.1
 
 
+@op(returns="", writes="x")
+def store(x: Tensor, value: Tensor) -> tuple[()]:
+    """Overwrite x with a value of its shape: what a graph's writes in place come down to."""
+    if x.device.type != "meta":
+        x.copy_(value)
+    return ()
+
+
+store.layout(lambda x, value: f"{' '.join(axes(len(x)))}, {' '.join(axes(len(x)))} -> ")
+
+
+@store.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6)
+
+
 @op(returns="dx dw db")
 def batch_norm_grad(
     dy: Tensor, x: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
