@@ -64,3 +64,18 @@ def test_what_cannot_be_is_said() -> None:
         F.pixel_shuffle(x, 2)
     with pytest.raises(ShapeError, match="has no variance"):
         F.instance_norm(flow.ones(2, 3, 1))
+
+
+def test_a_factor_goes_every_road() -> None:
+    x = flow.randn(1, 2, 3, 3)
+    expected = F.interpolate(x, scale_factor=1.5, mode="bilinear")
+    with flow.autocast("cpu"):
+        assert F.interpolate(x, scale_factor=1.5, mode="bilinear").equal(expected)
+    spread = x.to_global(placement=flow.placement("cpu", [0]), sbp=flow.sbp.split(1))
+    assert F.interpolate(spread, scale_factor=1.5, mode="bilinear").to_local().equal(expected)
+
+    class Grow(flow.nn.Graph):
+        def build(self, x: flow.Tensor) -> flow.Tensor:
+            return F.interpolate(x, scale_factor=1.5, mode="bilinear")
+
+    assert Grow()(x).equal(expected)

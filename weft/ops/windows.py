@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -75,13 +77,13 @@ def _kernels(mode: str, dims: int):
     return found
 
 
-def _scales(scales: Size | None, dims: int) -> tuple[float | None, ...]:
+def _scales(scales: Sequence[float] | None, dims: int) -> tuple[float | None, ...]:
     return (None,) * dims if scales is None else tuple(scales)
 
 
 @op(linear="x")
 def resize(
-    x: Tensor, size: Size, mode: str = "nearest", align_corners: bool = False, scales: Size | None = None
+    x: Tensor, size: Size, mode: str = "nearest", align_corners: bool = False, scales: Sequence[float] | None = None
 ) -> Tensor:
     """(batch, channels, ...) at another size, values taken from the nearest or blended between neighbours.
 
@@ -122,7 +124,7 @@ def _(rand):
 
 @op(linear="dy", returns="dx", shape_of="shape")
 def resize_grad(
-    dy: Tensor, shape: Size, mode: str = "nearest", align_corners: bool = False, scales: Size | None = None
+    dy: Tensor, shape: Size, mode: str = "nearest", align_corners: bool = False, scales: Sequence[float] | None = None
 ) -> Tensor:
     """The gradient of resize: each dy shared among the elements that it was made of."""
     dims = dy.dim() - 2
