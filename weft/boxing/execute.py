@@ -33,7 +33,9 @@ def run(
         return end.value
 
 
-def execute(step: LocalStep, data: torch.Tensor | None, transport: Transport | Line, owned: bool = False) -> torch.Tensor:
+def execute(
+    step: LocalStep, data: torch.Tensor | None, transport: Transport | Line, owned: bool = False
+) -> torch.Tensor:
     """One step of a lowered route; `owned` allows it to write into the shard given."""
     calls = act(step, data, owned)
     try:

@@ -38,7 +38,7 @@ class State(NamedTuple):
         """The inverse of str(): cpu:[0,1] (S(0))."""
         place, _, how = text.partition(" ")
         ranks = place.partition(":")[2]
-        if not (ranks and set(ranks) <= set("[]0123456789,") and how.startswith("(") and how.endswith(")")):
+        if not (ranks and set(ranks) <= set("[]0123456789,-") and how.startswith("(") and how.endswith(")")):
             raise SbpError(f"{text!r} is no state; write one like 'cpu:[0,1] (S(0))'")
         try:
             placement = placements.parse(place)

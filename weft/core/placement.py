@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import itertools
 import json
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -26,6 +27,7 @@ class Placement:
     shape: tuple[int, ...]
     members: tuple[int, ...]
     _index: dict[int, int]
+    _text: str | None
 
     def __new__(cls, type: str, ranks: Any = None) -> Placement:
         if type not in ("cpu", "cuda"):
@@ -53,6 +55,7 @@ class Placement:
             self = super().__new__(cls)
             self.type, self.shape, self.members = key
             self._index = {r: i for i, r in enumerate(members)}
+            self._text = None
             self = _interned.setdefault(key, self)
         return self
 
@@ -123,7 +126,10 @@ class Placement:
         return f'weft.placement(type="{self.type}", ranks={self.ranks.tolist()})'
 
     def __str__(self) -> str:
-        return f"{self.type}:{self.ranks.tolist()}".replace(" ", "")
+        """Short, also in a world of thousands: cpu:[0,1], cpu:[0-1023]."""
+        if self._text is None:
+            self._text = f"{self.type}:{_text(self.ranks.tolist())}"
+        return self._text
 
 
 placement = Placement
@@ -132,4 +138,25 @@ placement = Placement
 def parse(text: str) -> Placement:
     """The inverse of str(): cpu:[[0,1],[2,3]]."""
     kind, _, ranks = text.partition(":")
-    return Placement(kind, json.loads(ranks))
+    return Placement(kind, json.loads(_RUN.sub(_spelled, ranks)))
+
+
+_RUN = re.compile(r"(\d+)-(\d+)")
+
+
+def _spelled(run: re.Match[str]) -> str:
+    return ",".join(map(str, range(int(run[1]), int(run[2]) + 1)))
+
+
+def _text(ranks: list[Any]) -> str:
+    """A nested list, in which more than four ranks in a row are written as first-last."""
+    if ranks and isinstance(ranks[0], list):
+        return "[" + ",".join(map(_text, ranks)) + "]"
+    runs: list[list[int]] = []
+    for r in ranks:
+        if runs and r == runs[-1][-1] + 1:
+            runs[-1].append(r)
+        else:
+            runs.append([r])
+    shown = (f"{run[0]}-{run[-1]}" if len(run) > 4 else ",".join(map(str, run)) for run in runs)
+    return "[" + ",".join(shown) + "]"
