@@ -79,7 +79,7 @@ def test_micro_batches_change_nothing(how: str, world: int, more: str) -> None:
 
 @pytest.mark.parametrize("road", ["eager", "graph"])
 def test_dropout_does_not_depend_on_the_layout(road: str) -> None:
-    more = "--dropout 0.2 --steps 8 " + "--graph" * (road == "graph")
+    more = "--layers 1 --dropout 0.2 --steps 8 " + "--graph" * (road == "graph")
     alone = train(1, options("data", 1, more))[0]
     plain = train(1, options("data", 1, more.replace("0.2", "0.0")))[0]
     assert alone != plain
