@@ -57,20 +57,24 @@ def shown(seconds: float) -> str:
     return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"
 
 
+SAMPLES = 20  # of n calls: a short sample now and then has the processor to itself, even while others use it too
+
+
 def least(
     calls: Sequence[Callable[[], Any]], n: int, repeats: int = 9, before: Callable[[], Any] | None = None
 ) -> list[float]:
-    """The least seconds per call of each, n calls at a time, in turn."""
+    """The least seconds per call of each: samples in turn, n calls together, `repeats` times over."""
     for call in calls:
         for _ in range(min(n, 20)):
             call()
+    size = max(1, n // SAMPLES)  # the same on every rank
     best = [float("inf")] * len(calls)
-    for _ in range(repeats):
+    for _ in range(repeats * n // size):
         for i, call in enumerate(calls):
             if before is not None:
                 before()
             start = time.perf_counter()
-            for _ in range(n):
+            for _ in range(size):
                 call()
-            best[i] = min(best[i], (time.perf_counter() - start) / n)
+            best[i] = min(best[i], (time.perf_counter() - start) / size)
     return best
