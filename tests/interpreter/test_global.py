@@ -1,0 +1,158 @@
+"""Eager global ops: the logical value is torch's, whatever the layout; mixtures and strangers are refused by name."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from itertools import product
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import weft as flow
+from weft.core.errors import PlacementError, SbpError
+from weft.launch import spawn_threads
+
+S, B, P = flow.sbp.split, flow.sbp.broadcast, flow.sbp.partial_sum
+ONE_AXIS = [B, S(0), S(1), P]
+
+
+def data(*shape: int, seed: int = 0) -> np.ndarray:
+    return np.random.default_rng(seed).normal(size=shape).astype(np.float32)
+
+
+PROGRAMS: list[Callable[[Any, Any, Any], Any]] = [
+    lambda m, a, b: a @ b,
+    lambda m, a, b: (a + a[:1]) * b.sum(),
+    lambda m, a, b: m.softmax(a, 1) - b.t().mean(0, keepdim=True)[:, :1],
+    lambda m, a, b: m.cat([a, b.t()], 0),
+    lambda m, a, b: a.reshape(-1)[2:9].exp() - b[1:, 2].sum(),
+    lambda m, a, b: a.max(0)[0] + b.t().cumsum(1),
+    lambda m, a, b: m.where(a > 0, a, b.t()),
+    lambda m, a, b: a.var(1) + b.norm(),
+]  # fmt: skip
+
+
+def run_all(ranks: Any, layouts: list[Any]) -> list[np.ndarray]:
+    """Every program on every pair of layouts: the value, then the gradients."""
+    place = flow.placement("cpu", ranks=ranks)
+    found = []
+    for program, (sa, sb) in product(PROGRAMS, product(layouts, layouts)):
+        a = flow.tensor(data(5, 3), placement=place, sbp=sa, requires_grad=True)
+        b = flow.tensor(data(3, 5, seed=1), placement=place, sbp=sb, requires_grad=True)
+        y = program(flow, a, b)
+        (y * y).sum().backward()
+        found += [y.detach().numpy(), a.grad.numpy(), b.grad.numpy()]
+    return found
+
+
+def in_torch() -> list[list[torch.Tensor]]:
+    found = []
+    for program in PROGRAMS:
+        a, b = (torch.tensor(x, requires_grad=True) for x in (data(5, 3), data(3, 5, seed=1)))
+        y = program(torch, a, b)
+        (y * y).sum().backward()
+        found.append([y.detach(), a.grad, b.grad])
+    return found
+
+
+@pytest.mark.parametrize(
+    ("n", "ranks", "layouts"),
+    [
+        (1, [0], [B, S(0)]), (2, [0, 1], ONE_AXIS), (3, [0, 1, 2], [S(0), S(1), P]), (4, [0, 1, 2, 3], [S(0), P]),
+        (4, [[0, 1], [2, 3]], [(S(0), S(1)), (S(0), S(0)), (P, B)]), (3, [2, 0], [S(1), P]),
+    ],
+)  # fmt: skip
+def test_values_and_gradients_are_torchs(n: int, ranks: Any, layouts: list[Any]) -> None:
+    results = spawn_threads(n, run_all, ranks, layouts, deadline=30.0)
+    wanted = [t for three in in_torch() for _ in range(len(layouts) ** 2) for t in three]
+    for rank in np.ravel(ranks):
+        for got, t in zip(results[rank], wanted, strict=True):
+            np.testing.assert_allclose(got, t.numpy(), rtol=2e-4, atol=1e-4)
+
+
+def refusals() -> list[str]:
+    place, other = flow.placement("cpu", ranks=[0, 1]), flow.placement("cpu", ranks=[1])
+    x, local = flow.ones(2, 2, placement=place, sbp=S(0)), flow.ones(2, 2)
+    said = []
+    for call, kind in [
+        (lambda: x + local, PlacementError), (lambda: local @ x, PlacementError),
+        (lambda: flow.cat([x, local]), PlacementError),
+        (lambda: x + flow.ones(2, 2, placement=other, sbp=B), PlacementError),
+        (lambda: flow.ones(2, 2, placement=flow.placement("cpu", ranks=[0, 5]), sbp=B), PlacementError),
+        (lambda: flow.ones(2, 2, placement=place, sbp=S(2)), SbpError),
+        (lambda: x.to_global(sbp=S(5)), SbpError), (lambda: x.to_global(sbp=[B, B]), SbpError),
+        (lambda: local.to_local(), SbpError),
+    ]:  # fmt: skip
+        with pytest.raises(kind) as e:
+            call()
+        said.append(str(e.value))
+    return said
+
+
+def test_what_can_not_be_is_refused_on_every_rank_alike() -> None:
+    first, second = spawn_threads(2, refusals, deadline=10.0)
+    assert first == second
+    assert "some operands are global and some are local" in first[0] and "to_global" in first[0]
+    assert "[0,5]" in first[4].replace(" ", "") or "5" in first[4]
+
+
+def draws(sbp: Any, ranks: Any) -> list[np.ndarray]:
+    place = flow.placement("cpu", ranks=ranks)
+    flow.manual_seed(7)
+    x = flow.randn(5, 4, placement=place, sbp=sbp)
+    return [x.numpy(), flow.nn.functional.dropout(x, 0.5).numpy(), flow.rand(3, placement=place, sbp=B).numpy()]
+
+
+def test_draws_do_not_depend_on_the_layout() -> None:
+    every = [
+        spawn_threads(n, draws, sbp, ranks, deadline=10.0)[0]
+        for n, ranks, sbp in [(1, [0], B), (2, [0, 1], S(0)), (2, [0, 1], S(1)), (3, [0, 1, 2], S(0)), (2, [0, 1], B)]
+    ]
+    for found in every[1:]:
+        for a, b in zip(found, every[0], strict=True):
+            np.testing.assert_array_equal(a, b)
+
+
+def dynamic() -> tuple[list[Any], list[Any], tuple[int, ...]]:
+    place = flow.placement("cpu", ranks=[0, 1])
+    x = flow.tensor(np.array([[1, 0, 2], [0, 0, 3]], np.float32), placement=place, sbp=S(0))
+    where = x.nonzero()
+    return where.numpy().tolist(), x[x > 0].numpy().tolist(), tuple(where.shape)
+
+
+def test_shapes_that_depend_on_data() -> None:
+    for found in spawn_threads(2, dynamic, deadline=10.0):
+        assert found == ([[0, 0], [0, 2], [1, 2]], [1.0, 2.0, 3.0], (3, 2))
+
+
+def conversions() -> list[Any]:
+    place = flow.placement("cpu", ranks=[0, 1])
+    local = flow.tensor(data(2, 3, seed=flow.env.get_rank()), requires_grad=True)
+    x = local.to_global(placement=place, sbp=S(0))
+    (x * flow.tensor(data(4, 3, seed=9), placement=place, sbp=B)).sum().backward()
+    y = flow.tensor(data(4, 3), placement=place, sbp=S(0), requires_grad=True)
+    (y.to_local() * (flow.env.get_rank() + 1)).sum().backward()
+    z = flow.tensor(data(4, 3), placement=place, sbp=B)
+    shared = z.to_local()
+    shared.mul_(2.0)
+    return [local.grad.numpy(), y.grad.numpy(), z.numpy(), tuple(x.shape)]
+
+
+def test_gradients_through_conversions_and_shared_memory() -> None:
+    for rank, (mine, y, z, shape) in enumerate(spawn_threads(2, conversions, deadline=10.0)):
+        np.testing.assert_allclose(mine, data(4, 3, seed=9)[2 * rank : 2 * rank + 2], rtol=1e-6)
+        np.testing.assert_array_equal(y, np.repeat([[1.0], [2.0]], 2, 0) * np.ones((4, 3)))
+        np.testing.assert_allclose(z, data(4, 3) * 2)
+        assert shape == (4, 3)
+
+
+def outside() -> tuple[tuple[int, ...], Any]:
+    x = flow.ones(4, 2, placement=flow.placement("cpu", ranks=[1]), sbp=B)
+    y = (x * 3).sum()
+    return tuple(x.shape), y.to_global(placement=flow.placement("cpu", ranks=[0, 1]), sbp=B).item()
+
+
+def test_a_rank_outside_goes_along() -> None:
+    assert spawn_threads(2, outside, deadline=10.0) == [((4, 2), 24.0)] * 2
