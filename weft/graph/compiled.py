@@ -58,6 +58,8 @@ class Compiled:
         for _, schedule in self.optimizers:
             if schedule is not None:
                 schedule.step()
+        if isinstance(self.outputs, Output):
+            return tensors[0]
         found = iter(tensors)
         return tree.rebuild(self.outputs, lambda leaf: next(found) if isinstance(leaf, Output) else leaf)
 

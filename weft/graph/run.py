@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
+from operator import attrgetter, is_not
 from typing import Any, Final
 
 import torch
@@ -62,7 +63,10 @@ class Running:
         self.memory: dict[int, list[torch.Tensor]] = {}
         self.variables: dict[Value, Blob] = {v: _blob(t) for v, t in lowered.job.variables.items()}
         self.exchanges = exchanged[0]
-        self.bound: dict[Value, torch.Tensor] = {}
+        self.bound: dict[Value, torch.Tensor] = {}  # in the order of the variables
+        self.draws = any(
+            n.op in OPS and OPS[n.op].random for n in lowered.job.nodes
+        )  # on any rank: all count draws alike
         self.texts: dict[int, str] = {}
         self.chains: list[dict[Any, Callable[[], None]]] = []
         self._registers()
@@ -234,7 +238,7 @@ class Running:
         for b in inputs:
             if b.access is not None and any(w.name == self.lowered.plan.name for w in b.access.writers):
                 hooks.wait_read(b)  # a result of this graph's own: its launches keep no other order than their source's
-        launch = Launch(inputs, numbers, outputs, random.of(self.rank).next_draw())
+        launch = Launch(inputs, numbers, outputs, random.of(self.rank).next_draw() if self.draws else 0)
 
         def start() -> None:
             self.waiting.append(launch)
@@ -264,10 +268,9 @@ class Running:
 
     def _moved(self) -> bool:
         """Whether a variable's memory is another than the one that the chains are bound to."""
-        bound = self.bound
-        if len(bound) != len(self.variables):
+        if len(self.bound) != len(self.variables):
             return True
-        return any(b.data is not bound[v] for v, b in self.variables.items())
+        return any(map(is_not, map(DATA, self.variables.values()), self.bound.values()))
 
     def _rebind(self) -> None:
         """Bind the chains anew, once nothing is in flight: a variable was given other memory."""
@@ -280,6 +283,9 @@ class Running:
         for feed in self.feeds:
             feed.close()
         self.executor.close()
+
+
+DATA = attrgetter("data")
 
 
 def _device(lowered: Lowered) -> torch.device:
