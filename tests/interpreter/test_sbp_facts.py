@@ -1,4 +1,4 @@
-"""Expressions on two ranks with the layout that OneFlow 0.9 infers for each: here the value must be right in any case."""
+"""Expressions on two ranks, with the layout that OneFlow 0.9 infers for each. The value must be right in any case."""
 
 from __future__ import annotations
 

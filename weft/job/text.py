@@ -18,7 +18,7 @@ from weft.core import placement as placements
 from weft.core import sbp as sbps
 from weft.core.device import Device
 from weft.core.dtype import DType
-from weft.core.errors import CompileError
+from weft.core.errors import CompileError, WeftError
 from weft.core.placement import Placement
 from weft.core.sbp import Sbp
 from weft.core.spec import Spec
@@ -92,7 +92,7 @@ def parse(text: str) -> Job:
             raise CompileError(f"line {number}: can't read {line!r}")
         try:
             job.append(_node(m, values))
-        except (KeyError, SyntaxError, ValueError) as cause:
+        except (KeyError, SyntaxError, ValueError, WeftError) as cause:
             raise CompileError(f"line {number}: {cause} in {line!r}") from None
     return job
 
@@ -112,7 +112,7 @@ def _node(m: re.Match[str], values: dict[str, Value]) -> Node:
         step = steps.parse(args[1])
         many = isinstance(args[0], tuple)
         pairs = zip(args[0] if many else args[:1], outputs, strict=True)
-        found = [routes.Route(a.spec, b.spec, (step,)) for a, b in pairs]
+        found = [routes.Route(a.spec, b.spec, (step,)) for a, b in pairs if a.spec and b.spec]
         node.extra = {"routes": found} if many else {"route": found[0]}
     return node
 

@@ -1,0 +1,137 @@
+"""Jobs of real programs print and parse back, and `verify` notices what is broken."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.core.errors import CompileError
+from weft.job.job import Job
+from weft.job.text import parse, show
+from weft.launch import spawn_threads
+
+S, B = flow.sbp.split, flow.sbp.broadcast
+
+
+class Train(nn.Graph):
+    def __init__(self, m: nn.Module, micro: int = 1, checkpoint: bool = False, adam: bool = False) -> None:
+        super().__init__()
+        self.m = m
+        self.config.set_gradient_accumulation_steps(micro)
+        self.m.to(nn.graph.GraphModule).activation_checkpointing = checkpoint
+        self.add_optimizer((flow.optim.AdamW if adam else flow.optim.SGD)(m.parameters(), lr=0.1))
+
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        loss = (self.m(x) ** 2).mean()
+        loss.backward()
+        return loss
+
+
+def net() -> nn.Module:
+    return nn.Sequential(nn.Linear(4, 8), nn.GELU(), nn.Dropout(0.5), nn.LayerNorm(8), nn.Linear(8, 2))
+
+
+def local(**options: Any) -> str:
+    graph = Train(net(), **options)
+    graph.compile(flow.ones(8, 4))
+    return show(graph.job)
+
+
+def shared(sbp: Any, x_sbp: Any, ranks: Any, micro: int) -> str:
+    place = flow.placement("cpu", ranks=ranks)
+    graph = Train(net().to_global(placement=place, sbp=sbp), micro)
+    graph.compile(flow.tensor(np.ones((8, 4), np.float32), placement=place, sbp=x_sbp))
+    return show(graph.job)
+
+
+JOBS: dict[str, Callable[[], str]] = {
+    "plain": local,
+    "adam": lambda: local(adam=True),
+    "micro": lambda: local(micro=4),
+    "checkpoint": lambda: local(checkpoint=True),
+    "data": lambda: spawn_threads(2, shared, B, S(0), [0, 1], 1)[0],
+    "data, micro": lambda: spawn_threads(2, shared, B, S(0), [0, 1], 2)[0],
+    "2x2": lambda: spawn_threads(4, shared, [B, B], [S(0), B], [[0, 1], [2, 3]], 1)[0],
+}
+
+
+@pytest.fixture(scope="module", params=JOBS)
+def text(request: pytest.FixtureRequest) -> str:
+    return JOBS[request.param]()
+
+
+def test_round_trip(text: str) -> None:
+    job = parse(text)
+    job.verify()
+    assert show(job) == text
+    assert show(parse(show(job))) == text
+
+
+def test_what_was_traced_is_there(text: str) -> None:
+    assert "%m.0.weight = variable()" in text
+    assert "# m.0, test_text.py:" in text  # the module and the line
+    assert ("@micro" in text) == ("micro-batches" in text)
+
+
+def test_fused_all_reduces_print() -> None:
+    text = JOBS["data"]()
+    assert "boxing((" in text and "all_reduce" in text
+
+
+SMALL = """job small
+%x = input() : float32[2,2] cpu
+%w = variable() : float32[2,2] cpu
+%y = matmul(%x, %w) : float32[2,2] cpu
+out: output(%y)
+"""
+
+
+def broken(change: Callable[[Job], Any]) -> Job:
+    job = parse(SMALL)
+    change(job)
+    return job
+
+
+@pytest.mark.parametrize(
+    ("change", "says"),
+    [
+        (lambda job: job.nodes.reverse(), "nothing before it produces"),
+        (lambda job: job.nodes.pop(1), "reads %w"),
+        (lambda job: setattr(job.nodes[1], "name", "x"), "two nodes are called x"),
+        (lambda job: setattr(job.nodes[0], "micro", True), "once a launch but reads %x"),
+    ],
+)
+def test_verify_catches(change: Callable[[Job], Any], says: str) -> None:
+    parse(SMALL).verify()
+    with pytest.raises(CompileError, match=says):
+        broken(change).verify()
+
+
+@pytest.mark.parametrize(
+    ("text", "says"),
+    [
+        ("nonsense", "a job begins like"),
+        ("job a\nnot a line", "line 2"),
+        ("job a\n%y = relu(%x) : float32[2] cpu", "line 2.*x"),
+        ("job a\n%x = input() : strange[2] cpu", "line 2"),
+        ("job a\n%x = input() : float32", "line 2"),
+        ("job a\n%x = input(open('f')) : float32[2] cpu", "line 2"),
+    ],
+)
+def test_what_can_not_be_read_is_told_with_its_line(text: str, says: str) -> None:
+    with pytest.raises(CompileError, match=says):
+        parse(text)
+
+
+def test_arguments_of_every_kind() -> None:
+    text = (
+        "job kinds\n%x = input() : float32[2] cpu:0\n"
+        "%y = f(%x, 1, -2.5, True, None, 'a, b', (1, 2), (%x,), dtype('int64'), float('-inf'), device('cpu:0'), "
+        "placement('cpu:[0,1]'), sbp('S(0)'), (%x, None)) : float32[2] cpu:0\n"
+    )
+    assert show(parse(text)) == text
