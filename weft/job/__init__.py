@@ -4,6 +4,6 @@ from weft.job.job import Job
 from weft.job.text import parse, show
 from weft.job.value import Node, Value
 
-Job.__str__ = show
+Job.__str__ = show  # type: ignore[assignment,method-assign]
 
 __all__ = ["Job", "Node", "Value", "parse", "show"]

@@ -21,7 +21,7 @@ from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.dispatch import hooks
 from weft.core.dtype import DType
-from weft.core.errors import AutogradError, DeviceError, DtypeError, SbpError, ShapeError, TraceError
+from weft.core.errors import AutogradError, DeviceError, DtypeError, IndexingError, SbpError, ShapeError, TraceError
 from weft.core.placement import Placement
 from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
@@ -128,13 +128,9 @@ class Tensor:
     ndimension = dim
 
     def size(self, dim: int | None = None) -> Size | int:
-        if dim is None:
-            return self.shape
-        try:
-            return self.shape[dim]
-        except IndexError:
-            from_, to = -self.ndim, self.ndim - 1
-            raise ShapeError(f"size({dim}): this tensor's dimensions go from {from_} to {to}") from None
+        if dim is not None and not -self.ndim <= dim < self.ndim:
+            raise IndexingError(f"size({dim}): this tensor's dimensions go from {-self.ndim} to {self.ndim - 1}")
+        return self.shape if dim is None else self.shape[dim]
 
     def numel(self) -> int:
         return self.shape.numel()
