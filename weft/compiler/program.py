@@ -257,9 +257,10 @@ class Writer:
             if made.untyped_storage().data_ptr() == self.static[n.args[0]].untyped_storage().data_ptr():
                 self.static[n.outputs[0]] = made
                 return
-            memory = self.memory_for(n.outputs[0])
-            text = f"{self.name(n.op, kernel)}({self.arguments(op, args)})"
-            self.into(n, [memory if memory is not None else torch.empty_like(made)], text)
+            v, x = n.outputs[0], self.static[n.args[0]]  # a reshape that has to copy: in the order of the elements
+            memory = self.memory_for(v)
+            self.static[v] = made if memory is None else memory
+            self.lines.append(f"{self.name(v.name, self.static[v].view(x.shape))}.copy_({self.expression(n.args[0])})")
             return
         outs = [self.memory_for(v) for v in n.outputs]
         if not outs and op.prepare is not None and self.is_static(args) and self.prepared(n, op, args, outs):

@@ -56,17 +56,6 @@ def _(x, normalized_shape, weight, bias, eps):
     return f"{whole}, {part}, {part} -> {whole}, {statistics}, {statistics}"
 
 
-@layer_norm.out
-def _(outs, x, normalized_shape, weight, bias, eps):
-    aten.native_layer_norm.out(x, tuple(normalized_shape), weight, bias, eps, out0=outs[0], out1=outs[1], out2=outs[2])
-
-
-@layer_norm.prepared
-def _(y, mean, rstd, x, normalized_shape, weight, bias, eps):
-    given = (x, tuple(normalized_shape), weight, bias, eps)
-    return aten.native_layer_norm.out, given, {"out0": y, "out1": mean, "out2": rstd}
-
-
 @layer_norm.grad
 def _(dy, x, mean, rstd, weight, bias_shape, normalized_shape, needs):
     dx, dw, db = layer_norm_grad(dy, x, mean, rstd, weight, normalized_shape, needs)
