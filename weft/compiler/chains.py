@@ -8,6 +8,7 @@ and one of depth 2 S - 2 on the way back.
 
 from __future__ import annotations
 
+from collections.abc import Container
 from typing import NamedTuple
 
 from weft.core.placement import Placement
@@ -26,7 +27,7 @@ def placement_of(v: Value) -> Placement | None:
     return v.spec.placement if v.spec is not None else None
 
 
-def is_alias(node: Node, variables: set[Value]) -> bool:
+def is_alias(node: Node, variables: Container[Value]) -> bool:
     """A view of a variable: whoever reads it can make it itself, once."""
     return node.op in OPS and OPS[node.op].view and node.args[0] in variables
 

@@ -79,7 +79,7 @@ class _Lowering:
         known = self.packets.get(number)
         if known is None:
             name = f"{self.title(source)}-{self.title(target)}" + (f".{src}-{dst}" if src != dst else "")
-            name += ("", ".next", ".turn")[kind]
+            name += ("", ".next" if full else ".then", ".turn")[kind]
             known = self.packets[number] = Packet(number, name, source, target, src, dst, copies, full)
         return known
 
@@ -186,7 +186,7 @@ class _Lowering:
         for k in self.mine:
             program = Program(
                 self.title(k), rank, [*self._needed(aliases, members[k]), *members[k]], imports[k], exports[k],
-                self.crossings[k], self.arrivals[k], self.departures[k], memory, self.micro, lowered.unpacked,
+                self.crossings[k], self.arrivals[k], self.departures[k], set(memory), self.micro, lowered.unpacked,
             )  # fmt: skip
             task = self._task(k, program)
             lowered.programs[task.id] = program
@@ -201,11 +201,14 @@ class _Lowering:
         )  # fmt: skip
         return lowered
 
-    def _variables(self) -> set[Value]:
-        memory: set[Value] = set()
+    def _variables(self) -> dict[Value, Value]:
+        """Variables and views of them, with the variable that each is."""
+        memory: dict[Value, Value] = {}
         for n in self.job.nodes:
-            if n.op == "variable" or chains.is_alias(n, memory):
-                memory.update(n.outputs)
+            if n.op == "variable":
+                memory[n.outputs[0]] = n.outputs[0]
+            elif chains.is_alias(n, memory):
+                memory.update(dict.fromkeys(n.outputs, memory[n.args[0]]))
         return memory
 
     def _needed(self, aliases: list[Node], nodes: list[Node]) -> list[Node]:
@@ -256,10 +259,11 @@ class _Lowering:
                 lowered.loaders[self.task_id(end, self.rank)] = (end, feed)
 
     def _loops(self) -> None:
-        """A chain that writes variables lets the next launch's readers go on: an order that begins full."""
-        for w, k in self.turns.loops:
+        """A chain that writes variables lets their readers go on: those of the next launch by an order that begins
+        full."""
+        for w, k, full in self.turns.loops:
             if w in self.mine and k in self.mine:
-                self.packet(w, k, self.rank, self.rank, 1, 1, LOOP)
+                self.packet(w, k, self.rank, self.rank, 1, full, LOOP)
 
     def _take_turns(self) -> None:
         """Chains with collectives act in one order on all ranks: a turn goes round between them."""

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Callable, Iterator
 
 from weft.compiler.chains import Key
+from weft.compiler.passes.dead_code import written
 from weft.core.placement import Placement
 from weft.job.value import Node, Value
-from weft.ops import OPS
 from weft.plan import ids, order
 from weft.plan.plan import Port, Register, Task
 from weft.plan.verify import Act
@@ -17,17 +18,25 @@ class Turns:
     """What every rank works out alike from the chains; its cost doesn't depend on how many ranks there are.
 
     data       pairs of chains of which one makes what the other reads
-    loops      pairs of which one writes variables that the other reads, on ranks that they share
+    loops      pairs of which the first writes variables that the second reads, on ranks that they share; and whether
+               that is for the next launch, because the second comes first in this one
     talking    chains with collectives inside
     """
 
-    def __init__(self, homes: dict[Node, tuple[Key, ...]], keys: list[Key], variables: set[Value]) -> None:
+    def __init__(self, homes: dict[Node, tuple[Key, ...]], keys: list[Key], variables: dict[Value, Value]) -> None:
         self.keys = keys
         self.data = dict.fromkeys(_data(homes))
         self.talking = {ks[0] for n, ks in homes.items() if len(ks) == 1 and _talks(n)}
-        readers = {ks[0]: None for n, ks in homes.items() if any(v in variables for v in n.operands())}
-        writers = {ks[0]: None for n, ks in homes.items() if n.op in OPS and OPS[n.op].writes}
-        self.loops = [(w, k) for w in writers for k in readers if w != k and _meet(w.placement, k.placement)]
+        reads: dict[Key, set[Value]] = {}
+        writes: dict[Key, set[Value]] = {}
+        for n, ks in homes.items():
+            reads.setdefault(ks[0], set()).update(variables[v] for v in n.operands() if v in variables)
+            writes.setdefault(ks[0], set()).update(variables[v] for v in written(n) if v in variables)
+        self.loops = [
+            (w, k, int(keys.index(w) > keys.index(k)))
+            for w, k in itertools.permutations(keys, 2)
+            if w in writes and k in reads and writes[w] & reads[k] and _meet(w.placement, k.placement)
+        ]
 
     def acts(self, micro: int, copies: Callable[[Key, Key], int], period: Callable[[Key, Key], int]) -> list[Act]:
         """One launch of all chains, in the order in which those that talk act on every rank. Tasks are places."""
@@ -36,7 +45,7 @@ class Turns:
         reads: dict[Key, list[Port]] = {k: [] for k in self.keys}
         writes: dict[Key, list[Port]] = {k: [] for k in self.keys}
         registers: dict[int, Register] = {}
-        wires = [(a, b, copies(a, b), 0) for a, b in self.data] + [(a, b, 1, 1) for a, b in self.loops]
+        wires = [(a, b, copies(a, b), 0) for a, b in self.data] + [(a, b, 1, full) for a, b, full in self.loops]
         for n, (a, b, count, full) in enumerate(wires):
             registers[n] = Register(n, str(n), task[a], (task[b],), count, full=full)
             writes[a].append(Port(n, period(a, b)))

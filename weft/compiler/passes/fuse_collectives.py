@@ -42,7 +42,7 @@ def run(job: Job, options: Options) -> None:
 
 def _key(node: Node) -> Any:
     """What all-reduces must share to travel together; None for other nodes."""
-    if node.op != "boxing":
+    if node.op != "boxing" or "route" not in node.extra:  # a fused one is done with
         return None
     step = node.extra["route"].steps[0]
     if not isinstance(step, AllReduce):
