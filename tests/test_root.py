@@ -45,6 +45,4 @@ def test_importing_is_quick_and_leaves_the_collector_as_it_was() -> None:
     )
     taken = [float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
              for _ in range(2)]  # fmt: skip
-    assert min(taken) < 1.5, (
-        "an import that takes a second or more is felt"
-    )
+    assert min(taken) < 1.5, "an import that takes a second or more is felt"

@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+import itertools
 import threading
 
 import pytest
@@ -27,8 +28,10 @@ def test_an_sbp_prints_and_parses_to_itself(s: sbp.Sbp) -> None:
 
 
 @pytest.mark.parametrize("call", [
-    lambda: sbp.split("x"), lambda: sbp.split(-3), lambda: sbp.split(True), lambda: sbp.split(64), lambda: sbp.parse("Q"),
-    lambda: sbp.nd([sbp.broadcast], 2), lambda: sbp.nd("B", 1), lambda: sbp.nd(3, 1), lambda: sbp.nd(sbp.split(2), 1, 2),
+    lambda: sbp.split("x"), lambda: sbp.split(-3), lambda: sbp.split(True), lambda: sbp.split(64),
+    lambda: sbp.parse("Q"),
+    lambda: sbp.nd([sbp.broadcast], 2), lambda: sbp.nd("B", 1), lambda: sbp.nd(3, 1),
+    lambda: sbp.nd(sbp.split(2), 1, 2),
     lambda: sbp.split(0)(),
 ])  # fmt: skip
 def test_what_is_no_sbp(call) -> None:
@@ -73,7 +76,7 @@ GRIDS = [[0, 1, 2], [[0, 1], [2, 3]], [[0, 1, 2], [3, 4, 5]]]
 def test_parts_are_balanced_and_in_a_row(size: int, parts: int) -> None:
     found = [shard.part(size, parts, i) for i in range(parts)]
     assert found[0][0] == 0 and found[-1][1] == size
-    assert all(a[1] == b[0] for a, b in zip(found, found[1:], strict=False))
+    assert all(a[1] == b[0] for a, b in itertools.pairwise(found))
     lengths = shard.sizes(size, parts)
     assert max(lengths) - min(lengths) <= 1 and list(lengths) == sorted(lengths, reverse=True)
 
