@@ -266,9 +266,14 @@ class _Lowering:
                 self.packet(w, k, self.rank, self.rank, 1, full, LOOP)
 
     def _take_turns(self) -> None:
-        """Chains with collectives act in one order on all ranks: a turn goes round between them."""
-        mine = {self.place(k): k for k in self.mine if k in self.turns.talking}
-        if len(mine) < 2:
+        """Chains with collectives act in one order on all ranks: a turn goes round between them.
+
+        A collective holds up its rank's thread, so where data goes from placement to placement, the other chains take
+        turns too: else one that the partner waits for could come to stand behind it.
+        """
+        crossing = any(len(keys) == 2 for keys in self.homes.values())
+        mine = {self.place(k): k for k in self.mine if crossing or k in self.turns.talking}
+        if len(mine) < 2 or self.turns.talking.isdisjoint(self.mine):
             return
         acts = [a for a in self.turns.acts(self.micro, self.copies, self._period) if a.task in mine]
         for (a, b), turns in order.handovers(acts).items():

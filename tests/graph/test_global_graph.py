@@ -1,0 +1,149 @@
+"""Graphs of global tensors against the same program on one rank: written state, views, stages on shared ranks."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.core.errors import GraphError, PlacementError, RankError
+from weft.launch import spawn_threads
+
+S, B = flow.sbp.split, flow.sbp.broadcast
+X = np.random.default_rng(0).normal(size=(3, 8, 4)).astype(np.float32)
+
+
+class Once(nn.Graph):
+    def __init__(self, m: nn.Module, optimizer: Any = None, micro: int = 1) -> None:
+        super().__init__()
+        self.m = m
+        self.config.set_gradient_accumulation_steps(micro)
+        self.trains = optimizer is not None
+        if optimizer is not None:
+            self.add_optimizer(optimizer)
+
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        y = self.m(x)
+        if self.trains:
+            y = (y**2).mean()
+            y.backward()
+        return y
+
+
+class Memory(nn.Module):
+    """Writes a buffer in place, a part of it through a view."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.register_buffer("seen", flow.zeros(8, 4))
+
+    def forward(self, x: flow.Tensor) -> flow.Tensor:
+        row = self.seen[1]
+        self.seen.add_(x)
+        row.mul_(2.0)
+        self.seen[2:4, 1:] = x[:2, 1:] * 3
+        return self.seen + row
+
+
+def writing(sbp: Any, x_sbp: Any, graph: bool) -> list[np.ndarray]:
+    place = flow.placement("cpu", ranks=list(range(flow.env.get_world_size())))
+    m = Memory().to_global(placement=place, sbp=sbp)
+    f = Once(m) if graph else m
+    found = [f(flow.tensor(x, placement=place, sbp=x_sbp)).numpy().copy() for x in X]
+    return [*found, m.seen.numpy()]
+
+
+@pytest.mark.parametrize("graph", [True, False], ids=["graph", "eager"])
+@pytest.mark.parametrize(("sbp", "x_sbp"), [(B, S(0)), (S(0), S(1)), (S(1), B)])
+def test_a_buffer_written_in_place(sbp: Any, x_sbp: Any, graph: bool) -> None:
+    m = Memory()
+    wanted = [*[m(flow.tensor(x)).numpy().copy() for x in X], m.seen.numpy()]
+    for found in spawn_threads(2, writing, sbp, x_sbp, graph, deadline=20.0):
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5)
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.parts = nn.ModuleList([nn.Linear(4, 4, bias=False) for _ in range(4)])
+        self.norm = nn.BatchNorm1d(4)
+        for i, p in enumerate(self.parts):
+            p.weight.data.copy_(flow.tensor(np.random.default_rng(i + 1).normal(size=(4, 4)).astype(np.float32)))
+
+    def forward(self, x: flow.Tensor) -> flow.Tensor:
+        for p in self.parts:
+            x = flow.tanh(p(x))
+        return self.norm(x)
+
+
+def training(places: list[list[int]], micro: int) -> list[np.ndarray]:
+    grids = [flow.placement("cpu", ranks=r) for r in places]
+    m = Net()
+    for part, place in zip([*m.parts, m.norm], [*grids, grids[-1]], strict=True):
+        part.to_global(placement=place, sbp=B)
+    graph = Once(m, flow.optim.SGD(m.parameters(), lr=0.1, momentum=0.9), micro)
+    for i, place in enumerate([*grids, grids[-1]]):
+        block = graph.m.parts[i] if i < 4 else graph.m.norm
+        block.to(nn.graph.GraphModule).set_stage(i, place)
+    for x in X:
+        graph(flow.tensor(x, placement=grids[0], sbp=S(0)))
+    return [t.detach().numpy() for t in (*m.parameters(), m.norm.running_mean, m.norm.num_batches_tracked)]
+
+
+PLACES = {
+    "there and back": (2, [[0], [1], [0], [1]]),
+    "overlapping": (3, [[0, 1], [1, 2], [0, 1], [1, 2]]),
+    "data": (2, [[0, 1]] * 4),
+}
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_stages_that_share_ranks_train_as_one_device(name: str) -> None:
+    n, places = PLACES[name]
+    m = Net()
+    optimizer = flow.optim.SGD(m.parameters(), lr=0.1, momentum=0.9)
+    for x in X:
+        optimizer.zero_grad()
+        (m(flow.tensor(x)) ** 2).mean().backward()
+        optimizer.step()
+    wanted = [t.detach().numpy() for t in (*m.parameters(), m.norm.running_mean, m.norm.num_batches_tracked)]
+    results = spawn_threads(n, training, places, 1, deadline=20.0)
+    for i, b in enumerate(wanted):
+        a = max((r[i] for r in results), key=np.size)  # ranks outside hold nothing
+        np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
+
+
+@pytest.mark.parametrize("name", PLACES)
+def test_stages_that_share_ranks_end_with_micro_batches(name: str) -> None:
+    n, places = PLACES[name]
+    assert len(spawn_threads(n, training, places, 4, deadline=20.0)) == n
+
+
+def another_layout() -> None:
+    place = flow.placement("cpu", ranks=[0, 1])
+    graph = Once(nn.Linear(4, 2).to_global(placement=place, sbp=B))
+    graph(flow.tensor(X[0], placement=place, sbp=S(0))).numpy()
+    with pytest.raises(GraphError, match=r"S\(0\).*\(B\)"):
+        graph(flow.tensor(X[0], placement=place, sbp=B))
+    with pytest.raises(PlacementError, match="some operands are global"):
+        Once(nn.Linear(4, 2).to_global(placement=place, sbp=B))(flow.tensor(X[0]))
+
+
+def test_another_layout_than_it_was_compiled_for() -> None:
+    spawn_threads(2, another_layout, deadline=10.0)
+
+
+def diverging() -> None:
+    place = flow.placement("cpu", ranks=[0, 1])
+
+    graph = Once(nn.Identity() if flow.env.get_rank() == 0 else nn.Tanh())
+    graph(flow.tensor(X[0], placement=place, sbp=S(0))).numpy()
+
+
+def test_ranks_that_trace_different_programs_are_told_the_line() -> None:
+    with pytest.raises(RankError, match="first difference is line"):
+        spawn_threads(2, diverging, deadline=10.0)
