@@ -184,7 +184,10 @@ class _Sweep:
         return useful
 
     def _send(self, edge: Any, g: Tensor) -> None:
-        if type(edge) is Slot:
+        kind = type(edge)
+        if kind is Node:
+            node, index = edge, 0
+        elif kind is Slot:
             node, index = edge.node, edge.index
         elif isinstance(edge, Tensor):
             known = self.leaves.get(id(edge))
@@ -292,10 +295,11 @@ def _accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) 
 
 
 def _own(g: Tensor) -> Tensor:
-    blob = _blob(g)
-    data = blob.data
+    if g._view_of is not None:
+        return OPS["clone"](g)
+    if g.spec is None and g.node is None:
+        return g
+    data = _blob(g).data
     if data is not None and not data.is_contiguous() and 0 in data.stride():
         return OPS["clone"](g)
-    if g.node is None and g._view_of is None:
-        return rewrap(g) if g.spec is None else of_shard(blob, g.spec)
-    return OPS["clone"](g) if g._view_of is not None else rewrap(g)
+    return rewrap(g) if g.spec is None or g.node is not None else of_shard(_blob(g), g.spec)

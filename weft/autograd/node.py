@@ -107,7 +107,7 @@ class Node:
         result = op.vjp(*arguments)
         if type(result) is not tuple:
             result = (result,)
-        if any(type(g) is list for g in result):
+        if op.lists:
             result = tuple(_flatten(result))
         assert len(result) == len(self.edges), (
             f"{op.name}'s gradient gives {len(result)} for {len(self.edges)} operands"

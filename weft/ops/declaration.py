@@ -80,6 +80,7 @@ class Op:
         self.names = tuple(p.name for p in self.params)
         self.operands = tuple(i for i, p in enumerate(self.params) if p.kind != "attribute")
         self.keywords = tuple(p.name for p in self.params if p.keyword_only)
+        self.lists = any(p.kind == "tensors" for p in self.params)
         self.placed = self.names.index("placement") if "placement" in self.names else None
         self.writes = tuple(self.names.index(n) for n in writes.split())
         self.shape_of = shape_of  # the attribute that tells the logical shape of the output, hence local per rank
