@@ -1,11 +1,13 @@
-"""`python -m bench [--only NAME ...] [--quick]`: measure, print the table, write docs/benchmarks.md."""
+"""`python -m bench [--only NAME ...] [--quick] [--oneflow PYTHON]`: measure, print, write docs/benchmarks.md."""
 
 from __future__ import annotations
 
 import argparse
 import datetime
+import json
 import os
 import platform
+import subprocess
 from collections.abc import Callable
 from pathlib import Path
 
@@ -28,6 +30,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "imports": costs.imports,
 }
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
+VERDICTS = {True: "yes", False: "**no**", None: ""}
 HEAD = ("case", "reference", "Weft", "ratio", "must be", "holds")
 
 
@@ -36,6 +39,7 @@ def main() -> None:
     options.add_argument("--only", nargs="+", choices=tuple(GROUPS), default=tuple(GROUPS))
     options.add_argument("--quick", action="store_true", help="fewer repeats, and docs/benchmarks.md stays as it is")
     options.add_argument("--threads", type=int, default=1, help="torch's threads in one process, for both sides")
+    options.add_argument("--oneflow", metavar="PYTHON", help="a Python that has OneFlow, to measure that, too")
     given = options.parse_args()
     torch.set_num_threads(given.threads)
     console = Console(width=150)
@@ -45,13 +49,29 @@ def main() -> None:
             rows += GROUPS[name](given.quick)
         for row in rows[-1:]:
             console.print(f"{name}: done, the last is {row.case}", style="dim")
+    if given.oneflow:
+        rows += beside_oneflow(given.oneflow, rows)
     table = Table(*HEAD)
     for row in rows:
-        table.add_row(*row.texts(), "yes" if row.holds else "[red]no[/red]")
+        table.add_row(*row.texts(), VERDICTS[row.holds])
     console.print(table)
     if not given.quick and set(given.only) == set(GROUPS):
         PAGE.write_text(page(rows, given.threads))
         console.print(f"written to {PAGE.relative_to(Path.cwd()) if PAGE.is_relative_to(Path.cwd()) else PAGE}")
+
+
+def beside_oneflow(python: str, rows: list[Row]) -> list[Row]:
+    """Those rows again whose cases OneFlow can do as well, with its times."""
+    environment = {**os.environ, "OMP_NUM_THREADS": str(torch.get_num_threads())}
+    command = [python, "-m", "bench.in_oneflow"]
+    done = subprocess.run(
+        command, cwd=PAGE.parent.parent, env=environment, stdout=subprocess.PIPE, check=True, text=True
+    )
+    times: dict[str, float] = json.loads(done.stdout.splitlines()[-1])
+    return [
+        Row(row.case, "OneFlow", seconds, row.ours) for case, seconds in times.items() for row in rows
+        if row.case.startswith(case)
+    ]  # fmt: skip
 
 
 def page(rows: list[Row], threads: int) -> str:
@@ -69,8 +89,14 @@ def page(rows: list[Row], threads: int) -> str:
         f"{now}, {os.cpu_count()} cores, {threads} torch thread{'s' * (threads != 1)} per process, torch "
         f"{torch.__version__}, Python {platform.python_version()}, {platform.system()} {platform.machine()}."
     )
+    lines += [
+        "",
+        "Where a bound is written `>=`, the ratio is the reference's time over Weft's; "
+        "else Weft's over the reference's.",
+        "torch.compile has torch's fused optimizers; torch's eager steps, DDP's too, have the optimizers as they come.",
+    ]
     lines += ["", "| " + " | ".join(HEAD) + " |", "|" + "---|" * len(HEAD)]
-    lines += ["| " + " | ".join((*row.texts(), "yes" if row.holds else "**no**")) + " |" for row in rows]
+    lines += ["| " + " | ".join((*row.texts(), VERDICTS[row.holds])) + " |" for row in rows]
     return "\n".join(lines) + "\n"
 
 

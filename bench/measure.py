@@ -29,13 +29,14 @@ class Row(NamedTuple):
         return self.theirs / self.ours if self.least is not None else self.ours / self.theirs
 
     @property
-    def holds(self) -> bool:
+    def holds(self) -> bool | None:
+        """Whether the bound is kept; None where there is none."""
         ratio = self.ratio
         if self.limit is not None:
             return ratio is not None and ratio <= self.limit
         if self.least is not None:
             return ratio is not None and ratio >= self.least
-        return self.most is None or self.ours <= self.most
+        return None if self.most is None else self.ours <= self.most
 
     def texts(self) -> tuple[str, str, str, str, str]:
         """Case, reference, ours, ratio and bound, to print."""
