@@ -117,6 +117,24 @@ def test_stages_that_share_ranks_train_as_one_device(name: str) -> None:
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
 
 
+def narrow() -> np.ndarray:
+    """A rank's part may have one row, where the whole has several: then there is nothing to sum."""
+    place = flow.placement("cpu", ranks=[0, 1])
+    w = nn.Parameter(flow.tensor(X[0][:2], placement=place, sbp=S(0)))
+    m = nn.ParameterList([w])
+    m.forward = lambda x: x * w[:2] * 3
+    Once(m, flow.optim.SGD([w], lr=0.5))(flow.tensor(X[1][:1], placement=place, sbp=B)).numpy()
+    return w.detach().numpy()
+
+
+def test_sums_over_what_a_rank_has_one_of() -> None:
+    w = flow.tensor(X[0][:2], requires_grad=True)
+    ((flow.tensor(X[1][:1]) * w * 3) ** 2).mean().backward()
+    for found in spawn_threads(2, narrow, deadline=10.0):
+        np.testing.assert_allclose(found, w.detach().numpy() - 0.5 * w.grad.numpy(), rtol=1e-5)
+
+
+@pytest.mark.filterwarnings("error:An output with one or more elements")
 @pytest.mark.parametrize("name", PLACES)
 def test_stages_that_share_ranks_end_with_micro_batches(name: str) -> None:
     n, places = PLACES[name]

@@ -35,12 +35,17 @@ def _undo(x: tuple[int, ...], shape: Size) -> str:
 @sum_to.out
 def _(y, x, shape):
     dims, kept = _lost(x, shape)
-    torch.sum(x, dims, True, out=y.view(kept))
+    if dims:
+        torch.sum(x, dims, True, out=y.view(kept))
+    else:  # to torch, a sum over no dimension is one over all
+        y.copy_(x)
 
 
 @sum_to.prepared
 def _(y, x, shape):
     dims, kept = _lost(x, shape)
+    if not dims:
+        return None
     if dims == tuple(range(len(dims))) and 0 < len(dims) < x.dim() and _is_plain(x):
         # a product with ones takes a third of the time of a sum over few rows
         rows = x.shape[: len(dims)].numel()
