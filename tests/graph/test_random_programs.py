@@ -81,7 +81,7 @@ def agree(a: list[Any], b: list[Any]) -> None:
         np.testing.assert_allclose(x.detach().numpy(), y.detach().numpy(), rtol=1e-5, atol=1e-5)
 
 
-@settings(max_examples=40)
+@settings(max_examples=200)
 @given(PROGRAM)
 def test_values_are_those_of_eager(steps: list[Step]) -> None:
     graph = Once(lambda *inputs: run(steps, list(inputs)))
@@ -108,7 +108,7 @@ def loss_of(steps: list[Step], weights: list[Any], x: Any) -> Any:
     return sum(((flow.tanh(y) ** 2).mean() for y in outs[1:]), (outs[0] * 0.1).sum())
 
 
-@settings(max_examples=25, suppress_health_check=[HealthCheck.filter_too_much])
+@settings(max_examples=100, suppress_health_check=[HealthCheck.filter_too_much])
 @given(PROGRAM)
 def test_training_is_that_of_eager(steps: list[Step]) -> None:
     (x,) = data(9, 1)
@@ -146,7 +146,7 @@ def on_two_ranks(programs: list[list[Step]], layouts: list[Any]) -> list[list[An
     return results
 
 
-@settings(max_examples=3)
+@settings(max_examples=8)
 @given(st.lists(st.tuples(PROGRAM, st.sampled_from(LAYOUTS)), min_size=6, max_size=6))
 def test_two_ranks_compute_what_one_does(programs: list[tuple[list[Step], Any]]) -> None:
     steps, layouts = [p for p, _ in programs], [s for _, s in programs]
