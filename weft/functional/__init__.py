@@ -1,6 +1,5 @@
 """Public names and Tensor methods, bound from the registry of ops; signatures and overloads."""
 
-from weft.core.dispatch import hooks
 from weft.functional import (
     arithmetic,
     comm,
@@ -26,20 +25,7 @@ from weft.functional import (
     typed,
 )
 from weft.tensor import printing
-from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor
-from weft.vm import vm_of
-
-
-def _wait_read(blob: Blob) -> None:
-    vm_of().wait_read(blob)
-
-
-def _wait_write(blob: Blob) -> None:
-    vm_of().wait_write(blob)
-
-
-hooks.wait_read, hooks.wait_write = _wait_read, _wait_write
 
 
 def bind() -> None:

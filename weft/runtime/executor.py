@@ -113,7 +113,7 @@ class Executor:
         for r in plan.registers:
             followed = [c for c in r.consumers if c in self._boxes] if not r.full else []
             if r.producer in self._stations and followed:
-                self._stations[r.producer].last = True  # for now: somebody follows
+                self._stations[r.producer].last = True  # turned round below: somebody follows
         followed_by = {id for id, s in self._stations.items() if s.last}
         last = [s for id, s in self._stations.items() if id not in followed_by] or list(self._stations.values())
         for s in self._stations.values():
