@@ -259,3 +259,22 @@ def test_an_op_registered_at_run_time_is_called_by_name() -> None:
             flow.register(test_only_doubled, name="relu")
     finally:
         del table.ADAPTERS["flow"]["test_only_doubled"]
+
+
+@pytest.mark.parametrize("cut", [lambda x: x.unbind(1), lambda x: x.split([1, 2, 1], 1), lambda x: x.chunk(2), list])
+def test_the_gradient_of_parts_is_put_together_once(cut: Any) -> None:
+    reference, x = torch.arange(12.0).view(3, 4).requires_grad_(), flow.arange(12.0).view(3, 4).requires_grad_()
+    sum((i + 1) * (p * p).sum() for i, p in enumerate(cut(reference * 2))).backward()
+    parts = cut(x * 2)
+    assert len({id(p.grad_fn) for p in parts}) == 1
+    sum((i + 1) * (p * p).sum() for i, p in enumerate(parts)).backward()
+    same(x.grad, reference.grad)
+
+
+def test_parts_stay_views_when_they_are_overwritten() -> None:
+    x = flow.ones(3, 2, requires_grad=True)
+    y = x * 1
+    first, second, _ = y.unbind()
+    first.mul_(5)
+    (y.sum() + second.sum()).backward()
+    assert x.grad.tolist() == [[5.0, 5.0], [2.0, 2.0], [1.0, 1.0]]

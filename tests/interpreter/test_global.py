@@ -156,3 +156,15 @@ def outside() -> tuple[tuple[int, ...], Any]:
 
 def test_a_rank_outside_goes_along() -> None:
     assert spawn_threads(2, outside, deadline=10.0) == [((4, 2), 24.0)] * 2
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_partial_number_is_made_whole_without_a_word() -> None:
+    """What has no dimension has no layout to choose."""
+
+    def roots() -> list[float]:
+        x = flow.ones(4, 6, placement=flow.placement("cpu", [0, 1]), sbp=flow.sbp.split(0)) * 6
+        return [x.sum().sqrt().item(), x.sum().exp().log().item(), x.sum().sin().item()]
+
+    for found in spawn_threads(2, roots):
+        np.testing.assert_allclose(found, [12.0, float("inf"), np.sin(144.0)], rtol=1e-5)

@@ -84,7 +84,7 @@ def _choose(name: str, frozen: tuple[Any, ...], held: Held) -> Signature:
         wanted = sbps.nd(args[op.names.index("sbp")], placement.ndim, len(outputs[0]))
         if op.random and any(s.kind == "P" for s in wanted):
             raise SbpError(f"{op.name}: random values can be broadcast or split, not partial; got {sbps.show(wanted)}")
-    if len(rules) == 1 and wanted is None and any(s.kind != "B" for spec in specs for s in spec.nd_sbp):
+    if len(rules) == 1 and wanted is None:
         _warn(op, specs)
     written = _written(op, args)
     best: tuple[float, float, int, int] | None = None
@@ -183,7 +183,9 @@ def _share(shape: tuple[int, ...], placement: Placement, nd_sbp: NdSbp) -> float
 
 
 def _warn(op: Op, specs: list[Spec]) -> None:
-    if op.name in _UNKNOWN or op.dynamic:
+    """Tell once that an op's operands are moved for want of a rule. Of one element no rule could be: nothing splits."""
+    parts = [s for s in specs if math.prod(s.shape) != 1 and any(x is not broadcast for x in s.nd_sbp)]
+    if op.name in _UNKNOWN or op.dynamic or not parts:
         return
     _UNKNOWN.add(op.name)
     moved = sum(s.bytes for s in specs if any(x is not broadcast for x in s.nd_sbp))

@@ -13,7 +13,7 @@ from weft.core.errors import IndexingError, ShapeError
 from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.overwrite import number_like
-from weft.functional.shaping import broadcast_shapes
+from weft.functional.shaping import broadcast_shapes, unbind
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.declaration import Op
@@ -49,7 +49,7 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
     if not x.ndim:
         raise IndexingError("a tensor of no dimension can't be iterated over; read it with x.item()")
-    return iter([_select_now(x, 0, i) for i in range(x.shape[0])])
+    return iter(unbind(x))
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:

@@ -6,6 +6,8 @@ import itertools
 from collections.abc import Sequence
 from typing import Any
 
+from weft.autograd.function import Function
+from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, IndexingError, ShapeError
 from weft.functional.creation import size_of
 from weft.functional.table import calling, public
@@ -189,11 +191,39 @@ def split(x: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Ten
             raise ShapeError(
                 f"split(): the sizes {sizes} make {sum(sizes)}, but dimension {d} of {list(x.shape)} has {whole}"
             )
-    parts, at = [], 0
-    for size in sizes:
-        parts.append(_narrow(x, d, at, size))
-        at += size
-    return tuple(parts)
+    ends = list(itertools.accumulate(sizes))
+    places = [(d, end - size, size) for size, end in zip(sizes, ends, strict=True)]
+    return _Cut.apply(x, d, places) if _taped(x, len(places)) else tuple(_narrow(x, *place) for place in places)
+
+
+class _Cut(Function):
+    """Views that together are all of x: their gradients lie side by side, and are put together once."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
+        x, ctx.dim, places = args
+        return tuple(_narrow(x, *place) for place in places)
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        return _cat(gradients, ctx.dim), None, None
+
+
+class _Slices(Function):
+    """Likewise, of views that lack the dimension."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
+        x, ctx.dim, count = args
+        return tuple(_select(x, ctx.dim, i) for i in range(count))
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
+        return stack(gradients, ctx.dim), None, None
+
+
+def _taped(x: Tensor, count: int) -> bool:
+    return count > 1 and here.grad and x.requires_grad
 
 
 @public("flow tensor")
@@ -230,7 +260,8 @@ def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     [[1, 2], [3, 4]]
     """
     d = dim_of(dim, x.ndim)
-    return tuple(_select(x, d, i) for i in range(x.shape[d]))
+    n = x.shape[d]
+    return _Slices.apply(x, d, n) if _taped(x, n) else tuple(_select(x, d, i) for i in range(n))
 
 
 @public("flow")
