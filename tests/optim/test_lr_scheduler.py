@@ -141,3 +141,11 @@ def test_oneflows_own() -> None:
 def test_a_schedule_refuses_what_it_cannot_be(make: Any) -> None:
     with pytest.raises(flow.errors.OptionError):
         make(optimizers()[1])
+
+
+def test_a_schedule_without_rates_cannot_be_made() -> None:
+    class Unfinished(flow.optim.lr_scheduler.LRScheduler):
+        pass
+
+    with pytest.raises(TypeError, match="get_lr"):
+        Unfinished(flow.optim.SGD([flow.nn.Parameter(flow.ones(1))], lr=0.1))  # type: ignore[abstract]

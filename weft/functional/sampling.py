@@ -1,12 +1,11 @@
-"""Drawing from a distribution with a gradient, reading images at given places, and the loss of unaligned sequences."""
+"""Drawing from a distribution with a gradient, and reading images at given places."""
 
 from __future__ import annotations
 
 from collections.abc import Sequence
 from typing import Any
 
-from weft.core import dtype as dtypes
-from weft.core.errors import ArgumentError, ShapeError
+from weft.core.errors import ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
 from weft.functional.likeness import beside, form
@@ -76,50 +75,6 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
         lines.append(OPS["expand"](line, (*tail, 1)))
     base = _reshape(_cat([*lines, creation.ones((*tail, 1), **options)], dims), (1, -1, dims + 1))
     return _reshape(_matmul(base, OPS["transpose"](theta, 1, 2)), (size[0], *tail, dims))
-
-
-@public("neural")
-def ctc_loss(
-    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
-    reduction: str = "mean", zero_infinity: bool = False,
-) -> Tensor:  # fmt: skip
-    """The loss of labels whose places in the sequence are unknown; log_probs are (time, batch, classes).
-
-    >>> x = flow.zeros(1, 1, 2).log_softmax(-1)
-    >>> round(flow.nn.functional.ctc_loss(x, flow.tensor([[1]]), [1], [1]).item(), 4)
-    0.6931
-    """
-    if reduction not in ("none", "mean", "sum"):
-        raise ArgumentError(f'ctc_loss(): reduction is "none", "mean" or "sum"; got {reduction!r}')
-    lengths, counts = _lengths(log_probs, input_lengths), _lengths(log_probs, target_lengths)
-    alone = log_probs.ndim == 2
-    if alone:
-        log_probs, targets = _reshape(log_probs, (log_probs.shape[0], 1, -1)), _reshape(targets, (1, -1))
-    if targets.ndim == 1:
-        targets = _padded(targets, counts)
-    loss = OPS["ctc_nll"](log_probs, targets, lengths, counts, blank, zero_infinity)
-    if reduction == "none":
-        return _reshape(loss, ()) if alone else loss
-    if reduction == "sum":
-        return OPS["sum"](loss)
-    return OPS["mean"](_div(loss, cast(OPS["clamp"](counts, 1, None), loss.dtype)))
-
-
-def _lengths(x: Tensor, given: Any) -> Tensor:
-    if isinstance(given, Tensor):
-        return _reshape(cast(given, dtypes.int64), (-1,))
-    listed = [given] if isinstance(given, int) else list(given)
-    return creation.tensor(listed, dtype=dtypes.int64, **beside(x))
-
-
-def _padded(targets: Tensor, counts: Tensor) -> Tensor:
-    """Labels laid end to end, as rows: reads the counts."""
-    sizes = counts.tolist()
-    rows, at, width = [], 0, max([*sizes, 1])
-    for n in sizes:
-        rows.append(OPS["pad_with"](OPS["narrow"](targets, 0, at, n), (0, width - n), 0))
-        at += n
-    return OPS["cat"]([_reshape(row, (1, -1)) for row in rows], 0)
 
 
 @public("neural")

@@ -2,21 +2,19 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import Any
-
-import torch
 
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
+from weft.functional import creation
+from weft.functional.likeness import beside
 from weft.nn.losses import reduced
 from weft.ops import OPS
-from weft.tensor.tensor import Tensor, of_torch
+from weft.tensor.tensor import Tensor
 
 __all__ = ["ctc_loss"]
 
-add, sub, where, narrow, exp = (OPS[n] for n in ("add", "sub", "where", "narrow", "exp"))
-NEVER = -1e30  # the logarithm of what cannot be, finite so that differences of it are numbers
+cast, reshape = OPS["cast"], OPS["reshape"]
 
 
 def ctc_loss(
@@ -27,80 +25,70 @@ def ctc_loss(
 
     `log_probs` is (time, batch, classes), `targets` (batch, labels) or all labels one after another. The mean is that
     of each loss divided by its target's length.
+
+    >>> x = flow.zeros(1, 1, 2).log_softmax(-1)
+    >>> round(flow.nn.functional.ctc_loss(x, flow.tensor([[1]]), [1], [1]).item(), 4)
+    0.6931
     """
-    if log_probs.ndim == 2:
-        times, sizes = (
-            n if isinstance(n, (tuple, list)) or (isinstance(n, Tensor) and n.ndim) else [int(n)]
-            for n in (input_lengths, target_lengths)
-        )
-        one = ctc_loss(OPS["unsqueeze"](log_probs, 1), targets, times, sizes, blank, reduction, zero_infinity)
-        return OPS["squeeze"](one, 0) if reduction == "none" else one
+    alone = log_probs.ndim == 2
+    if alone:
+        log_probs, targets = OPS["unsqueeze"](log_probs, 1), reshape(targets, (1, -1))
     steps, batch, classes = log_probs.shape
     if not 0 <= blank < classes:
         raise OptionError(f"ctc_loss: blank is one of {classes} classes, 0 to {classes - 1}; got {blank}")
-    times, sizes = _lengths("input_lengths", input_lengths, batch), _lengths("target_lengths", target_lengths, batch)
-    if max(times, default=0) > steps:
-        raise ShapeError(f"ctc_loss: input_lengths go up to {max(times)}, but log_probs has {steps} steps")
-    labels = _padded(targets, sizes, blank)
-    device = log_probs.device.torch
-
-    def told(value: Any, dtype: torch.dtype = torch.int64) -> Tensor:
-        return of_torch(torch.as_tensor(value, dtype=dtype).to(device))
-
-    # every label with blanks around it; a step goes on to the next, or past a blank between two different labels
-    path = torch.full((batch, 2 * labels.shape[1] + 1), blank)
-    path[:, 1::2] = labels
-    jumps = torch.zeros_like(path, dtype=torch.bool)
-    jumps[:, 2:] = (path[:, 2:] != blank) & (path[:, 2:] != path[:, :-2])
-    may_jump, width = told(jumps, torch.bool), path.shape[1]
-    said = OPS["gather"](log_probs, 2, told(path.expand(steps, batch, width)))
-    begun = told((torch.arange(width) < 2).expand(batch, width), torch.bool)
-    alpha = where(begun, OPS["select"](said, 0, 0), NEVER)
-    for t in range(1, steps):
-        ways = [alpha, _shifted(alpha, 1, width), where(may_jump, _shifted(alpha, 2, width), NEVER)]
-        running = told([[t < n] for n in times], torch.bool)
-        alpha = where(running, add(_log_sum(ways), OPS["select"](said, 0, t)), alpha)
-    ends = [OPS["gather"](alpha, 1, told([[max(2 * n - back, 0)] for n in sizes])) for back in (0, 1)]
-    ends[1] = where(told([[n > 0] for n in sizes], torch.bool), ends[1], NEVER)
-    loss = OPS["neg"](OPS["squeeze"](_log_sum(ends), 1))
-    loss = where(OPS["gt"](loss, -NEVER / 10), 0.0 if zero_infinity else float("inf"), loss)
-    if reduction == "mean":
-        loss = OPS["div"](loss, OPS["cast"](told([max(n, 1) for n in sizes]), log_probs.dtype))
-    return reduced(loss, reduction)
-
-
-def _lengths(name: str, given: Any, batch: int) -> list[int]:
-    found = [int(n) for n in (given.tolist() if isinstance(given, Tensor) else given)]
-    if len(found) != batch or min(found, default=0) < 0:
-        raise ShapeError(f"ctc_loss: {name} is a length for each of {batch} sequences; got {found}")
-    return found
-
-
-def _padded(targets: Tensor, sizes: Sequence[int], blank: int) -> torch.Tensor:
-    """The labels as (batch, most labels)."""
     if targets.dtype not in (dtypes.int64, dtypes.int32):
         raise OptionError(f"ctc_loss: labels are integers; got {targets.dtype}")
-    values, most = targets.to_torch().cpu().long(), max(sizes, default=0)
-    flat = values.ndim == 1
-    if sum(sizes) != values.numel() if flat else values.shape[0] != len(sizes) or values.shape[1] < most:
-        raise ShapeError(f"ctc_loss: targets of shape {list(values.shape)} for target_lengths {list(sizes)}")
-    rows = values.split(list(sizes)) if flat else [row[:n] for row, n in zip(values, sizes, strict=True)]
-    labels = torch.full((len(sizes), most), blank)
-    for out, row in zip(labels, rows, strict=True):
-        out[: len(row)] = row
-    return labels
+    times, sizes = _lengths("input_lengths", input_lengths, batch), _lengths("target_lengths", target_lengths, batch)
+    known = _numbers(times), _numbers(sizes)
+    if max(known[0], default=0) > steps:
+        raise ShapeError(f"ctc_loss: input_lengths go up to {max(known[0])}, but log_probs has {steps} steps")
+    joined = targets.ndim == 1
+    if joined:  # how the labels are to be parted must be known
+        known = known[0], known[1] or (sizes.tolist() if isinstance(sizes, Tensor) else [])
+    _check_targets(targets, known[1], batch)
+    counts = _told(sizes, log_probs)
+    rows = _rows(targets, known[1]) if joined else targets
+    loss = OPS["ctc_nll"](log_probs, rows, _told(times, log_probs), counts, blank, zero_infinity)
+    if reduction == "mean":
+        loss = OPS["div"](loss, cast(OPS["clamp"](counts, 1, None), loss.dtype))
+    return reshape(loss, ()) if alone and reduction == "none" else reduced(loss, reduction)
 
 
-def _shifted(alpha: Tensor, by: int, width: int) -> Tensor:
-    return narrow(OPS["pad_with"](alpha, (by, 0), NEVER), 1, 0, width)
+def _lengths(name: str, given: Any, batch: int) -> Any:
+    """A length for each sequence, as a list, or as the tensor that was given."""
+    if isinstance(given, Tensor):
+        counts = reshape(cast(given, dtypes.int64), (-1,))
+        found, n = _numbers(counts), counts.shape[0]
+    else:
+        counts = found = [given] if isinstance(given, int) else [int(n) for n in given]
+        n = len(found)
+    if n != batch or min(found, default=0) < 0:
+        raise ShapeError(f"ctc_loss: {name} is a length for each of {batch} sequences; got {found or n}")
+    return counts
 
 
-def _log_sum(parts: list[Tensor]) -> Tensor:
-    """log(sum(exp)), without overflow."""
-    largest = parts[0].detach()
-    for p in parts[1:]:
-        largest = OPS["maximum"](largest, p.detach())
-    whole = exp(sub(parts[0], largest))
-    for p in parts[1:]:
-        whole = add(whole, exp(sub(p, largest)))
-    return add(OPS["log"](whole), largest)
+def _numbers(counts: Any) -> list[int]:
+    """Lengths as numbers, where to read them needs no other rank and no tracing."""
+    if not isinstance(counts, Tensor):
+        return counts
+    return counts.tolist() if counts.is_local and counts.is_eager else []
+
+
+def _told(counts: Any, x: Tensor) -> Tensor:
+    return counts if isinstance(counts, Tensor) else creation.tensor(counts, dtype=dtypes.int64, **beside(x))
+
+
+def _check_targets(targets: Tensor, sizes: list[int], batch: int) -> None:
+    shape = tuple(targets.shape)
+    fits = sum(sizes) == shape[0] if len(shape) == 1 else shape[0] == batch and max(sizes, default=0) <= shape[1]
+    if not fits:
+        raise ShapeError(f"ctc_loss: targets of shape {list(shape)} for target_lengths {sizes}")
+
+
+def _rows(targets: Tensor, sizes: list[int]) -> Tensor:
+    """Labels laid end to end, as rows."""
+    rows, at, width = [], 0, max([*sizes, 1])
+    for n in sizes:
+        rows.append(OPS["pad_with"](OPS["narrow"](targets, 0, at, n), (0, width - n), 0))
+        at += n
+    return OPS["cat"]([reshape(row, (1, -1)) for row in rows], 0)

@@ -99,6 +99,9 @@ class SequentialLR(LRScheduler):
         self.schedulers[0].step()
         self._last_lr = self.schedulers[0].get_last_lr()
 
+    def get_lr(self) -> list[float]:
+        return self._now()
+
     def step(self, epoch: int | None = None) -> None:
         self.last_epoch += 1
         i = bisect.bisect_right(self.milestones, self.last_epoch)
@@ -133,6 +136,9 @@ class ChainedScheduler(LRScheduler):
             raise OptionError("ChainedScheduler expects all schedulers to belong to the same optimizer")
         self._last_lr = self._now()
 
+    def get_lr(self) -> list[float]:
+        return self._now()
+
     def step(self, epoch: int | None = None) -> None:
         for s in self.schedulers:
             s.step()
@@ -166,6 +172,9 @@ class ReduceLROnPlateau(LRScheduler):
         self.best = math.inf if mode == "min" else -math.inf
         self.num_bad_epochs = self.cooldown_counter = self.last_epoch = 0
         self._last_lr = self._now()
+
+    def get_lr(self) -> list[float]:
+        return self._now()
 
     def is_better(self, a: float, best: float) -> bool:
         down = self.mode == "min"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -9,7 +10,7 @@ from weft.core.errors import CheckpointError, OptionError
 from weft.optim.optimizer import Optimizer
 
 
-class LRScheduler:
+class LRScheduler(ABC):
     """Subclasses give the rates of step `last_epoch` from `get_lr`; reading `group["lr"]` in it makes a recursion."""
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
@@ -30,8 +31,9 @@ class LRScheduler:
         self._step_count = 0
         self.step()
 
+    @abstractmethod
     def get_lr(self) -> list[float]:
-        raise NotImplementedError
+        """The rates, one per group, of step `last_epoch`."""
 
     def get_last_lr(self) -> list[float]:
         """The rates, one per group, that the last step set."""
@@ -58,4 +60,4 @@ class LRScheduler:
         unknown = [k for k in state_dict if k not in self.__dict__]
         if unknown:
             raise CheckpointError(f"{type(self).__name__} has no {unknown[0]!r}; is the state another schedule's?")
-        self.__dict__.update(state_dict)
+        vars(self).update(state_dict)
