@@ -56,6 +56,7 @@ class _Lowering:
         self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, str(k.placement)))
         self.index = {k: i for i, k in enumerate(self.keys)}
         self.mine = [k for k in self.keys if k.placement is None or rank in k.placement]
+        self.ahead = 2 if len(self.mine) > 1 else 1  # a lone chain shares its thread with both ends: none can run ahead
         self.memory = self._variables()
         self.turns = Turns(self.homes, self.keys, self.memory)
         self.packets: dict[int, Packet] = {}
@@ -98,7 +99,7 @@ class _Lowering:
         """How far the writer may run ahead. Between the chains of a stage on its way forward and back, as many
         micro-batches as are under way in the stages behind it: from this quota alone, 1F1B falls out."""
         if not isinstance(a, Key) or not isinstance(b, Key):
-            return 2
+            return self.ahead
         if a.placement is b.placement and a.micro and b.micro:
             return max(1, min((b.depth - a.depth) // 2 + 1, self.micro))
         return 1 if a.placement is b.placement else min(2, self.micro) if a.micro else 1
@@ -130,7 +131,15 @@ class _Lowering:
         self.arrivals: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
         self.departures: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
         feeds = {
-            end: Packet(self.number(end, SINK, rank, rank, LOOP), name, end, SINK, rank, rank, 2)
+            end: Packet(
+                self.number(end, SINK, rank, rank, LOOP),
+                name,
+                end,
+                SINK,
+                rank,
+                rank,
+                self.ahead if end == SOURCE else 2,
+            )
             for end, name in ((SOURCE, "inputs"), *((loader, f"{loader}.batch") for loader in job.loaders))
         }
         feed_of = {v: feeds[n.args[0]] for n in job.nodes if n.op == "source" for v in n.outputs}
@@ -164,19 +173,19 @@ class _Lowering:
                 self.readers[feed.id].add(SINK)
                 lowered.outputs.append((node, feed))
             else:
-                packet = self.packet(made[v], SINK, rank, rank, 2)
+                packet = self.packet(made[v], SINK, rank, rank, self.ahead)
                 packet.entries[v] = local_shape(v, rank)
                 self._export(exports[made[v]], v, packet)
                 lowered.outputs.append((node, packet))
         self._finish_feeds(lowered, feeds)
         launched = self.readers[feeds[SOURCE].id]
         for k in self.mine:
-            self.packet(k, SINK, rank, rank, 2)  # a launch is over when every chain has done its part
+            self.packet(k, SINK, rank, rank, self.ahead)  # a launch is over when every chain has done its part
             told = any(p.target == k and p.dst == rank and not p.full for p in self.packets.values())
             if not told and k not in launched:
-                self.packet(SOURCE, k, rank, rank, 2)  # nothing else tells it that a launch began
+                self.packet(SOURCE, k, rank, rank, self.ahead)  # nothing else tells it that a launch began
         if not self.mine:
-            self.packet(SOURCE, SINK, rank, rank, 2)
+            self.packet(SOURCE, SINK, rank, rank, self.ahead)
         self._loops()
         self._take_turns()
         for p in self.packets.values():

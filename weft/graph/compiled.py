@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -30,7 +31,8 @@ class Compiled:
         self.quick = [_quick(t) for _, t in examples]
         self._gather()
         rank = running.rank.index
-        self.forms = [(v, v.spec.local_shape(rank) if v.spec is not None else v.shape) for v in made]
+        shapes = [v.spec.local_shape(rank) if v.spec is not None else v.shape for v in made]
+        self.forms = [(v, _maker(v, shape, running.device)) for v, shape in zip(made, shapes, strict=True)]
 
     def _gather(self) -> None:
         lowered, running = self.lowered, self.running
@@ -49,9 +51,8 @@ class Compiled:
         if self.running.exchanges != exchanged[0] and self.running.renewed():
             self._gather()
         blobs, tensors = [], []
-        for v, shape in self.forms:
-            data = torch.empty(shape, dtype=v.dtype.torch, device=self.running.device)
-            t = of_torch(data) if v.spec is None else of_shard(data, v.spec)
+        for v, make in self.forms:
+            t = of_torch(make()) if v.spec is None else of_shard(make(), v.spec)
             tensors.append(t)
             blobs.append(_blob(t))
         self.running.launch(inputs, [n() for n in self.numbers], blobs, self.reads, self.writes)
@@ -107,6 +108,12 @@ def _flat(form: Any) -> list[Any]:
     if isinstance(form, tuple) and form and form[0] in ("tuple", "list", "dict"):
         return [x for f in form[1:] for x in _flat(f)]
     return [form]
+
+
+def _maker(v: Value, shape: tuple[int, ...], device: torch.device) -> Callable[[], torch.Tensor]:
+    """Makes memory for an output; `empty_strided` takes half the time of `empty`."""
+    strides = torch.empty(shape, device="meta").stride()
+    return functools.partial(torch.empty_strided, shape, strides, dtype=v.dtype.torch, device=device)
 
 
 def _quick(t: Tensor) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import collections
 from collections.abc import Callable
-from operator import attrgetter, is_not
+from functools import partial
+from time import perf_counter_ns
 from typing import Any, Final
 
 import torch
@@ -20,26 +21,28 @@ from weft.graph.feed import Feed, Reader, follow
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.runtime.actor import Turn
-from weft.runtime.executor import Executor, Ticket
+from weft.runtime.executor import NAP, Executor, Ticket
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor, exchanged
 from weft.transport import Line, transport_of
 from weft.vm import vm_of
-from weft.vm.dependency import join
+from weft.vm.dependency import join, untouched
 from weft.vm.instruction import Instruction
 
+BRIEF: Final = int(2e9 * NAP)  # the executor's own thread takes a launch up after one nap or two
 TRACED: Final = "act trace"  # a rank's resource while it is profiled: makes, for a plan's name, what is told of acts
 
 
 class Launch:
     """What one call brings along, and where its results go."""
 
-    __slots__ = ("inputs", "numbers", "outputs", "seed", "instruction", "ticket")
+    __slots__ = ("inputs", "numbers", "outputs", "seed", "instruction", "ticket", "began")
 
     def __init__(self, inputs: list[Blob], numbers: list[float], outputs: list[Blob], seed: int) -> None:
         self.inputs, self.numbers, self.outputs, self.seed = inputs, numbers, outputs, seed
         self.instruction: Instruction | None = None
         self.ticket: Ticket | None = None
+        self.began = 0
 
 
 class Running:
@@ -63,7 +66,8 @@ class Running:
         self.memory: dict[int, list[torch.Tensor]] = {}
         self.variables: dict[Value, Blob] = {v: _blob(t) for v, t in lowered.job.variables.items()}
         self.exchanges = exchanged[0]
-        self.bound: dict[Value, torch.Tensor] = {}  # in the order of the variables
+        self.bound: dict[Value, torch.Tensor] = {}  # the memory of the variables
+        self.stale = True  # they have other memory by now
         self.draws = any(
             n.op in OPS and OPS[n.op].random for n in lowered.job.nodes
         )  # on any rank: all count draws alike
@@ -72,6 +76,7 @@ class Running:
         self._registers()
         self.feeds: list[Feed] = []
         self.launches = 0
+        self.brief = False  # the last launch took less time than it would take another thread to begin one
         acts = {t: self._chain(t, p) for t, p in lowered.programs.items()} | self._ends() | self._readers()
         self.executor = Executor(lowered.plan, acts, self.channels, deadline=self.transport.deadline, watch=self._watch)
         traced = self.rank.resources.get(TRACED)
@@ -140,6 +145,7 @@ class Running:
 
         def source(turn: Turn) -> None:
             launch = self.waiting.popleft()
+            launch.began = perf_counter_ns()
             self.under_way.append(launch)
             if draws:
                 self.seeds.append(launch.seed)
@@ -154,6 +160,7 @@ class Running:
 
         ports = [p.register for p in lowered.plan.task(lowered.sink).consumes]
         found = [(node, p, ports.index(p.id) if p is not None else 0) for node, p in lowered.outputs]
+        alone = self.transport.world_size == 1
         reads: list[Callable[[Turn], torch.Tensor]] = [self._reader(node, p, port) for node, p, port in found]
 
         def sink(turn: Turn) -> None:
@@ -163,8 +170,9 @@ class Running:
             if draws:
                 self.seeds.popleft()
                 self.first_seed += 1
-            assert launch.instruction is not None
-            launch.instruction.finish()
+            self.brief = alone and perf_counter_ns() - launch.began < BRIEF
+            if launch.instruction is not None:
+                launch.instruction.finish()
 
         return {lowered.source: source, lowered.sink: sink}
 
@@ -212,7 +220,8 @@ class Running:
         self.exchanges = exchanged[0]
         now = {v: _blob(t) for v, t in self.lowered.job.variables.items()}
         before, self.variables = self.variables, now
-        return any(b is not before[v] for v, b in now.items())
+        self.stale = self.stale or any(b is not before[v] for v, b in now.items())
+        return self.stale
 
     def together(self, blobs: list[Blob]) -> list[Blob]:
         """One blob that stands for all of them in an instruction."""
@@ -223,59 +232,86 @@ class Running:
 
     def launch(
         self, inputs: list[Blob], numbers: list[float], outputs: list[Blob], reads: list[Blob], writes: list[Blob]
-    ) -> Instruction:
+    ) -> None:
         """Submit one launch: an instruction that reads the inputs and variables and writes the outputs and variables.
 
-        Several may be in flight. Whoever waits for one of its results drives the actors meanwhile.
+        Several may be in flight. Whoever waits for one of its results drives the actors meanwhile. A launch that would
+        be over before any other thread took it up runs at once, in the caller, with no record of it.
         """
         if self.transport.world_size > 1:
             self.transport.note(f"graph {self.lowered.plan.name}, launch {self.launches}")
         for feed in self.feeds:
             feed.take(self.launches, self.executor.until)
         self.launches += 1
-        if self._moved():
+        if self.stale:
             self._rebind()
+        launch = Launch(inputs, numbers, outputs, random.of(self.rank).next_draw() if self.draws else 0)
+        if self.brief and not (self.vm.recorders or self.vm.refuses) and untouched(inputs, reads, writes):
+            try:
+                if self._at_once(launch):
+                    return
+            except BaseException as error:
+                self._submit(launch, partial(_again, error), reads, writes)  # what it was to write is lost
+                if not isinstance(error, Exception):
+                    raise
+                return
         for b in inputs:
             if b.access is not None and any(w.name == self.lowered.plan.name for w in b.access.writers):
                 hooks.wait_read(b)  # a result of this graph's own: its launches keep no other order than their source's
-        launch = Launch(inputs, numbers, outputs, random.of(self.rank).next_draw() if self.draws else 0)
 
         def start() -> None:
             self.waiting.append(launch)
             launch.ticket = self.executor.launch()
 
-        instruction = launch.instruction = self.vm.submit(
-            "launch", "graph:" + self.lowered.plan.name, start, (*inputs, *reads), (*outputs, *writes),
-            name=self.lowered.plan.name, drive=lambda seconds: self._drive(launch, seconds),
+        self._submit(launch, start, reads, writes, lambda seconds: self._drive(launch, seconds))
+
+    def _submit(
+        self, launch: Launch, start: Callable[[], None], reads: list[Blob], writes: list[Blob],
+        drive: Callable[[float], None] | None = None,
+    ) -> None:  # fmt: skip
+        name = self.lowered.plan.name
+        launch.instruction = self.vm.submit(
+            "launch", "graph:" + name, start, (*launch.inputs, *reads), (*launch.outputs, *writes),
+            name=name, drive=drive,
         )  # fmt: skip
-        return instruction
+
+    def _at_once(self, launch: Launch) -> bool:
+        """Run it here and now, unless others are in flight. Its operands are free, as those of an eager op would be."""
+        self.waiting.append(launch)
+        try:
+            if self.executor.run_at_once():
+                return True
+            self.waiting.pop()
+            return False
+        except BaseException as error:
+            self._give_up(error)
+            raise
 
     def _drive(self, launch: Launch, seconds: float) -> None:
         assert launch.ticket is not None
         try:
             launch.ticket.wait()
         except BaseException as error:
-            self.executor.fail(error)  # also where only the wait was broken off: the launches are given up below
-            for other in (*self.under_way, *self.waiting):
-                if other.instruction is not None and not other.instruction.finished:
-                    other.instruction.finish(error)
-            self.under_way.clear()
-            self.waiting.clear()
+            self._give_up(error)
+
+    def _give_up(self, error: BaseException) -> None:
+        """No launch comes to its end any more, also where only the wait for one was broken off."""
+        self.executor.fail(error)
+        for other in (*self.under_way, *self.waiting):
+            if other.instruction is not None and not other.instruction.finished:
+                other.instruction.finish(error)
+        self.under_way.clear()
+        self.waiting.clear()
 
     def _watch(self, needed: tuple[int, ...]) -> None:
         """Raise if a rank has failed, or if one that is waited for has ended."""
         self.transport.look_around(needed)
 
-    def _moved(self) -> bool:
-        """Whether a variable's memory is another than the one that the chains are bound to."""
-        if len(self.bound) != len(self.variables):
-            return True
-        return any(map(is_not, map(DATA, self.variables.values()), self.bound.values()))
-
     def _rebind(self) -> None:
         """Bind the chains anew, once nothing is in flight: a variable was given other memory."""
         self.vm.drain()
         self.bound = {v: _data(b) for v, b in self.variables.items()}
+        self.stale = False
         for functions in self.chains:
             functions.clear()
 
@@ -285,7 +321,8 @@ class Running:
         self.executor.close()
 
 
-DATA = attrgetter("data")
+def _again(error: BaseException) -> None:
+    raise error
 
 
 def _device(lowered: Lowered) -> torch.device:

@@ -21,6 +21,7 @@ from weft.runtime import report
 from weft.runtime.actor import DONE, Actor, Turn
 from weft.runtime.bus import Bus, Channel, Mailbox
 from weft.runtime.message import END, FOREVER, LAUNCH, NONE, Message
+from weft.runtime.station import Station
 
 LOOKS: Final = 64  # at the channels, in a round of spinning, with the processor given away in between
 ROUNDS: Final = 8  # of spinning before sleeping
@@ -29,19 +30,6 @@ NAP: Final = 0.001  # the background thread looks this often while launches are 
 NAPS: Final = 32  # and goes to sleep after so many without any
 
 Trace = Callable[[Task, int, int, int], None]  # task, act, start and end by time.perf_counter_ns
-
-
-class _Station:
-    """An actor in its place: what it does, where its messages go, and whether a launch is over when it is."""
-
-    __slots__ = ("actor", "act", "box", "local", "last", "launches", "seen", "since")
-
-    def __init__(self, actor: Actor, act: Callable[[Turn], None], box: Mailbox) -> None:
-        self.actor, self.act, self.box = actor, act, box
-        self.local = False  # all it talks to is on its own thread
-        self.last = False  # nothing of this rank comes after it in a launch
-        self.launches = 0
-        self.seen, self.since = -1, 0.0
 
 
 class Ticket:
@@ -91,7 +79,7 @@ class Executor:
         workers = {s.index: Mailbox() for s in plan.streams if s.policy == "worker"}
         registers = {r.id: r for r in plan.registers}
         self._boxes = {t.id: workers.get(t.stream, self._main) for t in plan.tasks}
-        self._stations = {t.id: _Station(Actor(t, registers), acts[t.id], self._boxes[t.id]) for t in plan.tasks}
+        self._stations = {t.id: Station(Actor(t, registers), acts[t.id], self._boxes[t.id]) for t in plan.tasks}
         self._bus = Bus(plan, self._boxes, channels or {})
         self._place(plan)
         self._sources = [t for t in plan.tasks if not t.consumes]
@@ -134,32 +122,35 @@ class Executor:
             raise GraphError(f"launch({n}): at least 1")
         if self.error is not None or self.closing:
             raise GraphError(f"plan {self.plan.name!r} {self._why_not()}") from self.error
+        until = self._take_in(n)
+        if self._sleeping:
+            self._alarm.set()
+        return Ticket(self, until)
+
+    def run_at_once(self) -> bool:
+        """Launch, and drive the launch to its end in this thread. False, and nothing is done, if any is in flight."""
+        if self.finished != self.launched or self.error is not None or self.closing:
+            return False
+        self.wait(self._take_in(1))
+        return True
+
+    def _take_in(self, n: int) -> int:
         with self._guard:
             self.launched = until = self.launched + n
             if not self._last:
                 self.finished = until
             for box, message in self._launch:
                 box.put(message if n == 1 else message._replace(slot=message.slot * n))
-        if self._sleeping:
-            self._alarm.set()
-        return Ticket(self, until)
+        return until
 
     def _why_not(self) -> str:
-        if self.error is not None:
-            return f"is broken since an earlier launch failed: {self.error!r}; make a new executor"
-        return "is closed"
+        broken = f"is broken since an earlier launch failed: {self.error!r}; make a new executor"
+        return "is closed" if self.error is None else broken
 
     def wait(self, until: int, deadline: float | None = None) -> None:
         """Until so many launches have finished."""
-        lock = self._drive_lock
-        if lock.acquire(False):
-            try:
-                self._drive(until)
-            finally:
-                self._driver = 0
-                lock.release()
-            if self.finished >= until:
-                return
+        if self._driven(until) and self.finished >= until:
+            return
         self._wait_on(lambda: self.finished >= until, until, self.deadline if deadline is None else deadline)
 
     def until(self, over: Callable[[], bool]) -> None:
@@ -241,6 +232,17 @@ class Executor:
 
     # --- driving ---
 
+    def _driven(self, until: int, yielding: bool = False) -> bool:
+        """Drive, unless another thread does."""
+        if not self._drive_lock.acquire(False):
+            return False
+        try:
+            self._drive(until, yielding)
+        finally:
+            self._driver = 0
+            self._drive_lock.release()
+        return True
+
     def _drive(self, until: int, yielding: bool = False) -> bool:
         """Do all there is to do, up to the end of launch `until`. The caller holds the drive lock."""
         self._driver = threading.get_ident()
@@ -294,7 +296,7 @@ class Executor:
             return False
         return True
 
-    def _count(self, station: _Station) -> None:
+    def _count(self, station: Station) -> None:
         if station.actor.acts % station.actor.task.acts:
             return
         with self._guard:
@@ -327,12 +329,8 @@ class Executor:
                 else:
                     quiet = 0
                 late, seen = seen > self.finished, self.launched  # only what was in flight a nap ago
-                if late and not self._waiters and self._drive_lock.acquire(False):
-                    try:
-                        self._drive(FOREVER, yielding=True)
-                    finally:
-                        self._driver = 0
-                        self._drive_lock.release()
+                if late and not self._waiters:
+                    self._driven(FOREVER, yielding=True)
                 time.sleep(NAP)
 
     # --- failing and ending ---
@@ -393,6 +391,8 @@ class Executor:
 
     def report(self) -> str:
         """Who waits for which register of whom, and since when."""
+        if self.finished >= self.launched:
+            self._driven(FOREVER)  # what was said at the end of a launch may lie in the mailbox still
         now = time.monotonic()
         self._note(now)
         head = f"{self.finished} of {self.launched} launches have finished; since they last acted:"

@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import itertools
 import weakref
-from collections.abc import Collection, Sequence
+from collections.abc import Collection, Iterable, Sequence
 
 import torch
 
@@ -72,6 +72,14 @@ def writable(blob: Blob) -> bool:
     """Whether the memory may be written right now: nothing pending writes or reads it. `now` says only the first."""
     access = blob.access
     return access is None or not (access.writers or access.readers or access.failed is not None)
+
+
+def untouched(inputs: Iterable[Blob], reads: Iterable[Blob], writes: Iterable[Blob]) -> bool:
+    """Whether work that reads and writes these may run right now, without a record, as an eager op does."""
+    for blob in (*inputs, *reads):
+        if blob.now is None:
+            return False
+    return all(map(writable, writes))
 
 
 def failure(instruction: Instruction) -> Instruction | None:

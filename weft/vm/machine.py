@@ -54,7 +54,7 @@ class VirtualMachine:
         self.waits = self._failed = self._completed = self._peak = 0
         self._cancelled: BaseException | None = None
         self._closed = False
-        self._refuses = False  # closed or cancelled
+        self.refuses = False  # closed or cancelled
         self._process = os.getpid()
 
     # Submitting
@@ -104,7 +104,7 @@ class VirtualMachine:
         instruction.remember_line()
         hold_back(self, self._dependencies.pending)
         with self.lock:
-            if self._refuses:
+            if self.refuses:
                 self._refuse()
             if self._process != os.getpid():
                 raise RankError(
@@ -132,7 +132,7 @@ class VirtualMachine:
         dependencies = self._dependencies
         while True:
             with self.lock:
-                if self._refuses:
+                if self.refuses:
                     self._refuse()
                 blocked = dependencies.enter(instruction)
                 if blocked is None:
@@ -330,7 +330,7 @@ class VirtualMachine:
     def cancel(self, error: BaseException) -> None:
         """Run nothing more: whatever is queued or started elsewhere fails with `error`. What runs, runs on."""
         with self.lock:
-            self._cancelled, self._refuses = error, True
+            self._cancelled, self.refuses = error, True
             started = [i for i in self._dependencies.pending if i.state == "started"]
         for instruction in started:
             self.complete(instruction, error)
@@ -340,7 +340,7 @@ class VirtualMachine:
         with self.lock:
             if self._closed or self._process != os.getpid():
                 return
-            self._closed = self._refuses = True
+            self._closed = self.refuses = True
         if deadline is None:
             deadline = min(self.deadline, GRACE) if self._failures or self._cancelled is not None else self.deadline
         atexit.unregister(self._at_exit)
