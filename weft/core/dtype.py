@@ -78,9 +78,7 @@ def of(value: Any) -> DType:
         return of_torch(value)
     if isinstance(value, str):
         return named(value.removeprefix("weft."))
-    if value in _by_python:
-        return _by_python[value]
     try:
-        return named(np.dtype(value).name)
-    except TypeError:
+        return _by_python[value] if value in _by_python else named(np.dtype(value).name)
+    except (TypeError, ValueError):
         raise DtypeError(f"{value!r} is no dtype; write flow.float32, say") from None

@@ -52,10 +52,14 @@ def operators() -> dict[str, Callable[..., Any]]:
 
 
 def _scaled(other: Any, alpha: Any) -> Any:
-    return other if alpha == 1 else _mul(other, alpha) if isinstance(other, Tensor) else other * alpha
+    return other if alpha == 1 else other * alpha if _numbers(other, alpha) else _mul(other, alpha)
 
 
-@public("flow tensor")
+def _numbers(a: Any, b: Any) -> bool:
+    return isinstance(a, (int, float, complex)) and isinstance(b, (int, float, complex))
+
+
+@public("flow tensor", straight=True)
 def add(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """x + alpha * other, element by element.
 
@@ -65,7 +69,7 @@ def add(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     return _add(x, other) if alpha == 1 else _add(x, _scaled(other, alpha))
 
 
-@public("flow tensor")
+@public("flow tensor", straight=True)
 def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """x - alpha * other, element by element.
 
@@ -75,7 +79,7 @@ def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     return _sub(x, other) if alpha == 1 else _sub(x, _scaled(other, alpha))
 
 
-@public("flow tensor")
+@public("flow tensor", straight=True)
 def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """x / other, element by element; rounded down with "floor", towards zero with "trunc".
 
@@ -105,7 +109,7 @@ def _accumulating(name: str) -> None:
 
     f.__name__ = f.__qualname__ = f"{name}_"
     f.__doc__ = f"`{name}`, into x's memory."
-    public("flow tensor")(f)
+    public("flow tensor", straight=True)(f)
 
 
 _accumulating("add")

@@ -76,7 +76,7 @@ def _on(x: Tensor, device: Device) -> Tensor:
     return x if x.device is device else move.to_device(x, device.check(), x.device)
 
 
-@public("flow tensor")
+@public("flow tensor", straight=True)
 def cast(x: Tensor, dtype: Any) -> Tensor:
     """x in another dtype; x itself if it has that dtype.
 
@@ -84,7 +84,7 @@ def cast(x: Tensor, dtype: Any) -> Tensor:
     [1]
     """
     kind = dtype if type(dtype) is DType else dtypes.of(dtype)
-    return x if x.dtype is kind else _cast(x, kind)
+    return x if isinstance(x, Tensor) and x.dtype is kind else _cast(x, kind)
 
 
 def _as(name: str, kind: DType) -> None:

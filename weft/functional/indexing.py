@@ -297,7 +297,7 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor
     return OPS["gather"](_expand(x, left), d, _expand(indices, right))
 
 
-@public("flow")
+@public("flow", straight=True)
 def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
     """x where the condition holds, y elsewhere; of the condition alone, where it holds.
 

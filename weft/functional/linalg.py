@@ -8,6 +8,7 @@ from typing import Any
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.conversion import cast
 from weft.functional.shaping import broadcast_shapes
+from weft.functional.signature import guarded
 from weft.functional.table import calling, public
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
@@ -18,6 +19,7 @@ _abs, _sum, _pow, _sqrt, _mul, _amax, _amin, _ne = map(
 )
 
 
+@guarded
 def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of x's elements as one vector, over some dimensions or all.
 
@@ -39,6 +41,7 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
     return _pow(_sum(_pow(size, float(ord)), dim, keepdim), 1.0 / ord)
 
 
+@guarded
 def matrix_norm(
     x: Tensor,
     ord: Any = "fro",
@@ -60,6 +63,7 @@ def matrix_norm(
     return y if keepdim else y.squeeze(tuple(dim))  # type: ignore[attr-defined]
 
 
+@guarded
 @public("flow tensor")
 def norm(
     x: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = False, dtype: Any = None, *, p: Any = None
@@ -80,6 +84,7 @@ inv, det, slogdet, cholesky, eigh, qr = map(calling, ("inv", "det", "slogdet", "
 _svd, _solve, _cross, _expand, _unsqueeze = map(calling, ("svd", "solve", "cross", "expand", "unsqueeze"))
 
 
+@guarded
 @public("flow", "linalg_cross")
 def cross(x: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of three elements along a dimension.
@@ -111,6 +116,7 @@ def _svd_with_v(x: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[
     return u, s, vh.mT  # type: ignore[attr-defined]
 
 
+@guarded
 def svd(x: Tensor, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]:
     """The singular value decomposition: x = u @ diag(s) @ vh. Thin only."""
     if full_matrices:
@@ -118,11 +124,13 @@ def svd(x: Tensor, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]
     return _svd(x)
 
 
+@guarded
 def svdvals(x: Tensor) -> Tensor:
     """The singular values of matrices, in falling order."""
     return _svd(x)[1]
 
 
+@guarded
 def solve(a: Tensor, b: Tensor) -> Tensor:
     """The x of a @ x = b.
 
@@ -134,6 +142,7 @@ def solve(a: Tensor, b: Tensor) -> Tensor:
     return _solve(a, b)
 
 
+@guarded
 def diagonal(x: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """A diagonal of two dimensions, the last ones unless told, as the last one."""
     return calling("diagonal")(x, offset, dim_of(dim1, x.ndim), dim_of(dim2, x.ndim))

@@ -21,7 +21,7 @@ _attention, _leaky_relu = map(calling, ("scaled_dot_product_attention", "leaky_r
 _matmul, _mul, _transpose = map(calling, ("matmul", "mul", "transpose"))
 
 
-@public("neural flow tensor")
+@public("neural flow tensor", straight=True)
 def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """exp(x), scaled to sum to one along a dimension.
 
@@ -31,7 +31,7 @@ def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     return _softmax(x if dtype is None else cast(x, dtype), _given("softmax", dim))
 
 
-@public("neural flow tensor")
+@public("neural flow tensor", straight=True)
 def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """The logarithm of softmax, computed in one."""
     return _log_softmax(x if dtype is None else cast(x, dtype), _given("log_softmax", dim))
@@ -43,7 +43,7 @@ def _given(name: str, dim: int | None) -> int:
     return dim
 
 
-@public("neural")
+@public("neural", straight=True)
 def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """x with each element dropped with probability p and the others scaled by 1 / (1 - p), while training."""
     if not training:
@@ -51,7 +51,7 @@ def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = Fa
     return in_place(OPS["copy"], (x, _dropout(x, p, True))) if inplace else _dropout(x, p, True)
 
 
-@public("neural")
+@public("neural", straight=True)
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,

@@ -52,7 +52,7 @@ def number_like(x: Tensor, value: Any) -> Tensor:
     return create.full((), value, x.dtype, x.device)
 
 
-@public("tensor")
+@public("tensor", straight=True)
 def fill_(x: Tensor, value: Any) -> Tensor:
     """Overwrite every element with one value.
 
@@ -62,7 +62,7 @@ def fill_(x: Tensor, value: Any) -> Tensor:
     return _fill(x, value)
 
 
-@public("flow tensor")
+@public("flow tensor", straight=True)
 def zero_(x: Tensor) -> Tensor:
     """Overwrite every element with zero."""
     return _fill(x, 0)

@@ -18,7 +18,7 @@ _maximum, _minimum, _add, _sub = map(calling, ("maximum", "minimum", "add", "sub
 _mul, _div, _sqrt, _log, _exp = map(calling, ("mul", "div", "sqrt", "log", "exp"))
 
 
-@public("flow tensor")
+@public("flow tensor", straight=True)
 def sum(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of the elements, over some dimensions or all.
 
@@ -28,7 +28,7 @@ def sum(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None
     return _sum(x if dtype is None else cast(x, dtype), dim, keepdim)
 
 
-@public("flow tensor")
+@public("flow tensor", straight=True)
 def mean(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of the elements, over some dimensions or all.
 
@@ -68,8 +68,8 @@ def _min_of_two(x: Tensor, other: Tensor) -> Tensor:
     return _minimum(x, other)
 
 
-max = public("flow tensor", "max")(overloaded("max", _max_of_all, _max_along, _max_of_two))
-min = public("flow tensor", "min")(overloaded("min", _min_of_all, _min_along, _min_of_two))
+max = public("flow tensor", "max", straight=True)(overloaded("max", _max_of_all, _max_along, _max_of_two))
+min = public("flow tensor", "min", straight=True)(overloaded("min", _min_of_all, _min_along, _min_of_two))
 
 
 def _count(x: Tensor, dim: Dims) -> int:

@@ -17,9 +17,10 @@ from weft.tensor.tensor import Size, Tensor
 _reshape, _view, _permute, _transpose, _expand, _narrow, _select, _unsqueeze, _cat = map(
     calling, ["reshape", "view", "permute", "transpose", "expand", "narrow", "select", "unsqueeze", "cat"]
 )
+MOST_PARTS = 1 << 20  # of one tensor: what is asked for beyond is a slip, and would take minutes
 
 
-@public("flow tensor")
+@public("flow tensor", straight=True)
 def reshape(x: Tensor, *shape: Any) -> Tensor:
     """x in another shape, sharing memory where strides allow; -1 stands for what is left.
 
@@ -29,7 +30,7 @@ def reshape(x: Tensor, *shape: Any) -> Tensor:
     return _reshape(x, size_of("reshape", shape))
 
 
-@public("flow tensor")
+@public("flow tensor", straight=True)
 def view(x: Tensor, *shape: Any) -> Tensor:
     """x in another shape, sharing memory; -1 stands for what is left.
 
@@ -72,13 +73,20 @@ def expand(x: Tensor, *shape: Any) -> Tensor:
     >>> flow.tensor([[1.], [2.]]).expand(2, 3).tolist()
     [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
     """
-    return _expand(x, size_of("expand", shape))
+    return _seen(x, size_of("expand", shape))
+
+
+def _seen(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    new = shape[: max(len(shape) - x.ndim, 0)]
+    if -1 in new:  # which the kernel lets pass where there is no element
+        raise ShapeError(f"expand(): -1 keeps a dimension, and {list(x.shape)} has none there: {list(shape)}")
+    return _expand(x, shape)
 
 
 @public("flow tensor")
 def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
     """x seen as a larger shape, without copying."""
-    return _expand(x, tuple(shape))
+    return _seen(x, size_of("broadcast_to", (shape,)))
 
 
 @public("tensor")
@@ -233,12 +241,16 @@ def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     >>> [p.tolist() for p in flow.arange(5).chunk(3)]
     [[0, 1], [2, 3], [4]]
     """
-    if chunks < 1:
-        raise ArgumentError(f"chunk(): {chunks} parts; there must be at least one")
+    _check_parts("chunk", chunks)
     size = x.shape[dim_of(dim, x.ndim)]
     if size == 0:
         return (x,) * chunks
     return split(x, -(-size // chunks), dim)
+
+
+def _check_parts(name: str, count: int) -> None:
+    if not 1 <= count <= MOST_PARTS:
+        raise ArgumentError(f"{name}(): {count} parts; there are at least one and at most {MOST_PARTS}")
 
 
 @public("flow tensor")
@@ -246,6 +258,7 @@ def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int =
     """Views of parts along a dimension: so many balanced ones, or cut at these places."""
     n = x.shape[dim_of(dim, x.ndim)]
     if isinstance(indices_or_sections, int):
+        _check_parts("tensor_split", indices_or_sections)
         base, longer = divmod(n, indices_or_sections)
         return split(x, [base + (i < longer) for i in range(indices_or_sections)], dim)
     cuts = [0, *(min(i if i >= 0 else max(n + i, 0), n) for i in indices_or_sections), n]

@@ -7,9 +7,9 @@ import inspect
 from collections.abc import Callable
 from typing import Any
 
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, WeftError
 from weft.ops.declaration import OPERAND_KINDS, Param
-from weft.ops.explain import accepts, describe
+from weft.ops.explain import accepts, describe, hint, named
 from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -21,12 +21,12 @@ class Signature:
     def __init__(self, f: Function) -> None:
         self.f = f
         parameters = list(inspect.signature(f).parameters.values())
-        rest = [p for p in parameters if p.kind is p.VAR_POSITIONAL]
-        self.open = bool(rest)
+        self.open = "".join(p.name for p in parameters if p.kind is p.VAR_POSITIONAL)
+        self.options = "".join(p.name for p in parameters if p.kind is p.VAR_KEYWORD)
         self.params = tuple(
             Param(p.name, OPERAND_KINDS.get(str(p.annotation), "attribute"), _text(p.annotation), p.default,
                   p.kind is p.KEYWORD_ONLY)
-            for p in parameters if p.kind is not p.VAR_POSITIONAL
+            for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         )  # fmt: skip
         self.positional = tuple(p for p in self.params if not p.keyword_only)
         self.by_name = {p.name: p for p in self.params}
@@ -42,9 +42,9 @@ class Signature:
                 return _wrong(p, value)
         for name, value in kwargs.items():
             p = self.by_name.get(name)
-            if p is None:
+            if p is None and not self.options:
                 return f"got an unexpected argument '{name}'"
-            if not _takes(p, value):
+            if p is not None and not _takes(p, value):
                 return _wrong(p, value)
         for p in self.params[len(args) :] if len(args) <= len(self.positional) else ():
             if p.required and p.name not in kwargs:
@@ -52,13 +52,15 @@ class Signature:
         return None
 
     def text(self, name: str) -> str:
-        parts, starred = [], False
-        for p in self.params:
-            if p.keyword_only and not starred:
-                starred = True
-                parts.append("*")
-            parts.append(f"{p.name}: {p.type}" + ("" if p.required else f" = {p.default!r}"))
+        parts = [*map(_shown, self.positional)]
+        keywords = [_shown(p) for p in self.params if p.keyword_only]
+        parts += [f"*{self.open}"] if self.open or keywords else []
+        parts += [*keywords, f"**{self.options}"] if self.options else keywords
         return f"{name}({', '.join(parts)})"
+
+
+def _shown(p: Param) -> str:
+    return f"{p.name}: {p.type}" + ("" if p.required else f" = {p.default!r}")
 
 
 def _takes(p: Param, value: Any) -> bool:
@@ -99,10 +101,44 @@ def refused(
     name: str, signatures: tuple[Signature, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> ArgumentError:
     """The error of a call that fits no signature."""
-    given = [*map(describe, args), *(f"{k}={describe(v)}" for k, v in kwargs.items())]
-    lines = [f"{name}({', '.join(given)}): no signature takes these arguments; there are"]
+    call = call_text(name, args, kwargs)
+    lines = [f"{call}: no signature takes these arguments; there are"]
     lines += [f"  {s.text(name)}\n      {s.refusal(args, kwargs)}" for s in signatures]
     if len(signatures) == 1:
-        lines = [f"{name}(): {signatures[0].refusal(args, kwargs)}", f"  given: {name}({', '.join(given)})",
+        lines = [f"{name}(): {signatures[0].refusal(args, kwargs)}", f"  given: {call}",
                  f"  accepted: {signatures[0].text(name)}"]  # fmt: skip
     return ArgumentError("\n".join(lines))
+
+
+def call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
+    return f"{name}({', '.join([*map(describe, args), *(f'{k}={describe(v)}' for k, v in kwargs.items())])})"
+
+
+def guarded(f: Function, name: str = "") -> Function:
+    """The function as users call it: where its Python stumbles over the arguments, they read what it takes."""
+    name = name or f.__name__
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        try:
+            return f(*args, **kwargs)
+        except (WeftError, AssertionError, Warning):  # said already; a broken invariant; asked for by a filter
+            raise
+        except Exception as cause:
+            raise taught(name, f, cause, args, kwargs) from cause
+
+    return call
+
+
+def taught(name: str, f: Function, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
+    """The error to raise where an adapter met one of Python's: that the arguments fit no signature, if they don't."""
+    s = Signature(f)
+    several = getattr(f, "signatures", None)
+    if several is None and s.refusal(args, kwargs) is not None:
+        return refused(name, (s,), args, kwargs)
+    kind, message = named(cause)
+    accepted = several or (s.text(name),)
+    return kind(
+        f"{message}{hint(message)}\n  in {call_text(name, args, kwargs)}\n  accepted: "
+        + "\n            ".join(accepted)
+    )

@@ -16,7 +16,9 @@ import torch
 from weft.autograd.inplace import in_place
 from weft.autograd.overwrite import make_overwriting
 from weft.core.dispatch import hooks
+from weft.core.errors import WeftError
 from weft.functional import names
+from weft.functional.signature import guarded, taught
 from weft.ops import OPS
 from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor
@@ -25,16 +27,22 @@ Function = Callable[..., Any]
 ADAPTERS: Final[dict[str, dict[str, Function]]] = {"flow": {}, "tensor": {}, "neural": {}, "bound": {}}
 
 
-def public(where: str, name: str = "") -> Callable[[Function], Function]:
-    """Mark an adapter: its places, of which bound is `flow._C` alone, and its names if not its own."""
+def public(where: str, name: str = "", straight: bool = False) -> Callable[[Function], Function]:
+    """Mark an adapter: its places, of which bound is `flow._C` alone, and its names if not its own.
+
+    Users call it guarded, Weft as it is. A `straight` one hands its arguments to an op without a look at them, and the
+    op judges them: it needs no guard, which would cost what an adapter costs.
+    """
 
     def mark(f: Function) -> Function:
-        for place in where.split():
-            for n in (name or f.__name__).split():
-                assert n not in ADAPTERS[place], f"{n} has two adapters in {place}"
-                ADAPTERS[place][n] = f
         if not f.__doc__ and f.__name__ in OPS:
             f.__doc__ = OPS[f.__name__].__doc__
+        names_of_it = (name or f.__name__).split()
+        shown = f if straight else guarded(f, names_of_it[0])
+        for place in where.split():
+            for n in names_of_it:
+                assert n not in ADAPTERS[place], f"{n} has two adapters in {place}"
+                ADAPTERS[place][n] = shown
         return f
 
     return mark
@@ -63,11 +71,16 @@ def with_inplace(op: Op) -> Function:
     run, bind = entry(op), op.bind
 
     def choose(*args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
-        if not inplace and len(args) <= len(op.params):
-            return run(*args, **kwargs)
-        if len(args) == len(op.params) + 1:
-            *args, inplace = args  # type: ignore[assignment]
-        return in_place(op, bind(tuple(args), kwargs)) if inplace else run(*args, **kwargs)
+        try:
+            if not inplace and len(args) <= len(op.params):
+                return run(*args, **kwargs)
+            if len(args) == len(op.params) + 1:
+                *args, inplace = args  # type: ignore[assignment]
+            return in_place(op, bind(tuple(args), kwargs)) if inplace else run(*args, **kwargs)
+        except WeftError:
+            raise
+        except TypeError as cause:  # too many, too few or unknown arguments
+            raise taught(op.name, op.kernel, cause, tuple(args), kwargs) from cause
 
     choose.__name__ = choose.__qualname__ = op.name
     choose.__doc__ = op.__doc__

@@ -6,13 +6,17 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.functional import neural, table
+from weft.functional.signature import guarded
 from weft.nn import compositions, ctc, images, losses
 
-COMPOSED = {name: getattr(module, name) for module in (compositions, ctc, images, losses) for name in module.__all__}
+COMPOSED = {
+    name: guarded(getattr(module, name))
+    for module in (compositions, ctc, images, losses) for name in module.__all__
+}  # fmt: skip
 
 for _name, _function in COMPOSED.items():  # so that flow._C finds them
     table.ADAPTERS["neural"].setdefault(_name, _function)
-table.ADAPTERS["flow"].setdefault("pad", images.pad)
+table.ADAPTERS["flow"].setdefault("pad", COMPOSED["pad"])
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

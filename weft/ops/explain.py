@@ -7,14 +7,17 @@ from typing import Any
 import torch
 
 from weft.core import errors
+from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.errors import WeftError
+from weft.core.placement import Placement
 from weft.ops.declaration import Op, Param
 from weft.tensor.tensor import Tensor
 
 NUMBERS = (int, float, bool, complex)
 SHAPE_WORDS = ("size", "shape", "dimension", "must match", "expected ", "view", "numel", "elements")
 DTYPE_WORDS = ("dtype", "scalar type", "not implemented for", "data type", "Float", "Long", "Half", "Int")
+MEMORY_WORDS = ("allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
 
 HINTS = (  # what would work, for complaints that don't say it
     ("cannot be multiplied", "The inner dimensions must agree: a[n, k] times b[k, m]; a linear weight is [m, k]"),
@@ -80,6 +83,10 @@ def _is(kind: str, value: Any) -> bool:
             )
         case "DType":
             return isinstance(value, DType)
+        case "Device":
+            return isinstance(value, Device)
+        case "Placement":
+            return isinstance(value, Placement)
     return True
 
 
@@ -113,17 +120,26 @@ def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
         check_arguments(op, args)
     except WeftError as better:
         return better
+    kind, message = named(cause)
+    return kind(f"{message}{_reach(message, args)}\n  in {call_text(op, args)}{hint(message)}")
+
+
+def named(cause: Exception) -> tuple[type[WeftError], str]:
+    """The named error that stands for one of Python's or torch's, and its first words."""
     message = str(cause).split("\nException raised from")[0].strip()
+    if isinstance(cause, MemoryError) or any(w in message for w in MEMORY_WORDS):
+        return errors.ShapeError, message or "there isn't that much memory"
     if isinstance(cause, IndexError) or "out of range" in message or "out of bounds" in message:
-        kind: type[WeftError] = errors.IndexingError
-    elif isinstance(cause, (TypeError, NotImplementedError)) or any(w in message for w in DTYPE_WORDS):
-        kind = errors.DtypeError if any(w in message for w in DTYPE_WORDS) else errors.ArgumentError
-    elif any(w in message for w in SHAPE_WORDS):
-        kind = errors.ShapeError
-    else:
-        kind = errors.OpError
-    hint = next((f".\n{h}" for words, h in HINTS if words in message), "")
-    return kind(f"{message}{_reach(message, args)}\n  in {call_text(op, args)}{hint}")
+        return errors.IndexingError, message
+    if isinstance(cause, (TypeError, AttributeError, NotImplementedError)) or any(w in message for w in DTYPE_WORDS):
+        return errors.DtypeError if any(w in message for w in DTYPE_WORDS) else errors.ArgumentError, message
+    if any(w in message for w in SHAPE_WORDS):
+        return errors.ShapeError, message
+    return errors.OpError if type(cause) is RuntimeError else errors.OptionError, message or type(cause).__name__
+
+
+def hint(message: str) -> str:
+    return next((f".\n{h}" for words, h in HINTS if words in message), "")
 
 
 def _reach(message: str, args: tuple[Any, ...]) -> str:

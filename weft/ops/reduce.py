@@ -111,7 +111,7 @@ def _(dy, x_shape, dim, keepdim):
     count = 1
     for d in dims_of(dim, len(shape)):
         count *= shape[d]
-    dy = mul(dy, 1.0 / count)
+    dy = mul(dy, 1.0 / max(count, 1))  # of nothing: no element has a gradient
     return expand(dy if keepdim or not shape else reshape(dy, kept(shape, dim)), shape)
 
 
