@@ -49,7 +49,7 @@ from weft.core.dtype import (
     uint8,
 )  # fmt: skip
 from weft.core.placement import Placement as placement
-from weft.functional import comm, distributions, env, jit, linalg
+from weft.functional import comm, cuda, distributions, env, jit, linalg
 from weft.functional.bound import _C, register
 from weft.functional.creation import get_default_dtype, set_default_dtype
 from weft.functional.random import Generator, default_generator
@@ -70,7 +70,7 @@ globals().update(
 utils = ModuleType(f"{__name__}.utils", "flow.utils: data, checkpoint")
 utils.data, utils.checkpoint = data, recompute  # type: ignore[attr-defined]
 PATHS = {
-    "comm": comm, "env": env, "linalg": linalg, "sbp": sbp, "nn.graph": graph, "nn.parallel": parallel,
+    "comm": comm, "cuda": cuda, "env": env, "linalg": linalg, "sbp": sbp, "nn.graph": graph, "nn.parallel": parallel,
     "utils": utils, "utils.data": data, "utils.checkpoint": recompute,
     "distributions": distributions, "jit": jit,
 }  # fmt: skip
@@ -91,10 +91,10 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 __all__ = [
     "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "autocast", "autocast_decorator", "autograd", "bfloat16",
-    "boxing", "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "data", "default_generator",
-    "device", "distributions", "dtype", "enable_grad", "env", "errors", "float16", "float32", "float64", "functional",
-    "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inference_mode", "int16",
-    "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch",
-    "linalg", "load", "nn", "no_grad", "optim", "parallel", "placement", "profiler", "register", "save", "sbp",
-    "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8", "utils", "vm",
+    "boxing", "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "cuda", "data",
+    "default_generator", "device", "distributions", "dtype", "enable_grad", "env", "errors", "float16", "float32",
+    "float64", "functional", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph",
+    "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled",
+    "is_grad_enabled", "jit", "launch", "linalg", "load", "nn", "no_grad", "optim", "parallel", "placement", "profiler",
+    "register", "save", "sbp", "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8", "utils", "vm",
 ]  # fmt: skip

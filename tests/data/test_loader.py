@@ -54,6 +54,17 @@ def test_shuffling_repeats_under_a_seed_and_visits_all() -> None:
     assert order() == first != second and sorted(first) == list(range(7))
 
 
+def test_a_seed_shuffles_as_torchs_does() -> None:
+    theirs = torch.utils.data
+    numbers, kept = torch.arange(8), data.TensorDataset(flow.arange(8))
+    torch.manual_seed(2)
+    flow.manual_seed(2)
+    for _ in range(2):
+        expected = [int(b[0]) for b in theirs.DataLoader(theirs.TensorDataset(numbers), shuffle=True)]
+        assert [int(b[0]) for b in data.DataLoader(kept, shuffle=True)] == expected
+    assert isinstance(kept[0][0], flow.Tensor)
+
+
 def test_a_collation_of_ones_own() -> None:
     loader = data.DataLoader(
         Squares(), batch_size=4, collate_fn=lambda samples: flow.tensor([s["at"] for s in samples])

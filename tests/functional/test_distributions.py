@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 import torch
 
@@ -9,46 +11,167 @@ import weft as flow
 from weft.core.errors import OptionError
 from weft.tensor.tensor import of_torch
 
+T, W = torch.distributions, flow.distributions
+A, B, POSITIVE = torch.tensor([1.0, -2.0]), torch.tensor([0.5, 2.0]), torch.tensor([0.7, 3.0])
+SHARES, SCORES = torch.tensor([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]]), torch.tensor([[0.5, -1.0, 2.0], [0.0, 0.3, -0.2]])
+COVARIANCE = torch.tensor([[2.0, 0.5], [0.5, 1.0]])
 
-@pytest.mark.parametrize("kind", ["probs", "logits"])
-def test_categorical(kind: str) -> None:
-    given = torch.tensor([[0.1, 0.2, 0.7], [2.0, 1.0, 1.0]], requires_grad=True)
-    mine = of_torch(given.detach().clone()).requires_grad_()
-    theirs, ours = torch.distributions.Categorical(**{kind: given}), flow.distributions.Categorical(**{kind: mine})
-    value = torch.tensor([[2, 0], [1, 1]])
-    for e, g in ((theirs.log_prob(value), ours.log_prob(of_torch(value))), (theirs.entropy(), ours.entropy())):
-        torch.testing.assert_close(g.detach().to_torch(), e.detach())
-    theirs.log_prob(value).sum().backward()
-    ours.log_prob(of_torch(value)).sum().backward()
-    torch.testing.assert_close(mine.grad.to_torch(), given.grad)  # type: ignore[union-attr]
+# a law, the values of its parameters, a value
+LAWS: list[tuple[str, dict[str, Any], Any]] = [
+    ("Categorical", {"probs": SHARES}, torch.tensor([[2, 0], [1, 1]])),
+    ("Categorical", {"logits": SCORES}, torch.tensor([2, 0])),
+    ("OneHotCategorical", {"probs": SHARES}, torch.eye(3)[:2]),
+    ("Bernoulli", {"probs": torch.tensor([0.2, 0.7])}, torch.tensor([1.0, 0.0])),
+    ("Bernoulli", {"logits": A}, torch.tensor([1.0, 0.0])),
+    ("Geometric", {"probs": torch.tensor([0.2, 0.7])}, torch.tensor([3.0, 0.0])),
+    ("Poisson", {"rate": POSITIVE}, torch.tensor([2.0, 0.0])),
+    ("Binomial", {"total_count": 5, "probs": torch.tensor([0.2, 0.7])}, torch.tensor([2.0, 5.0])),
+    ("Normal", {"loc": A, "scale": B}, torch.tensor([[0.5, 3.0]])),
+    ("Normal", {"loc": A, "scale": 0.5}, torch.tensor([0.5, 3.0])),
+    ("Laplace", {"loc": A, "scale": B}, torch.tensor([0.5, 3.0])),
+    ("Gumbel", {"loc": A, "scale": B}, torch.tensor([0.5, 3.0])),
+    ("Cauchy", {"loc": A, "scale": B}, torch.tensor([0.5, 3.0])),
+    ("LogNormal", {"loc": A, "scale": B}, torch.tensor([0.5, 3.0])),
+    ("HalfNormal", {"scale": B}, torch.tensor([0.5, 3.0])),
+    ("Uniform", {"low": A, "high": A + B}, A + 0.25),
+    ("Exponential", {"rate": POSITIVE}, torch.tensor([0.5, 3.0])),
+    ("Gamma", {"concentration": B, "rate": POSITIVE}, torch.tensor([0.5, 3.0])),
+    ("Chi2", {"df": POSITIVE}, torch.tensor([0.5, 3.0])),
+    ("StudentT", {"df": POSITIVE, "loc": A, "scale": B}, torch.tensor([0.5, 3.0])),
+    ("Beta", {"concentration1": B, "concentration0": POSITIVE}, torch.tensor([0.5, 0.3])),
+    ("Dirichlet", {"concentration": POSITIVE}, torch.tensor([0.4, 0.6])),
+    ("MultivariateNormal", {"loc": A, "covariance_matrix": COVARIANCE}, torch.tensor([[0.5, 3.0], [1.0, 0.0]])),
+    ("MultivariateNormal", {"loc": A, "precision_matrix": COVARIANCE}, torch.tensor([0.5, 3.0])),
+    ("MultivariateNormal", {"loc": A, "scale_tril": COVARIANCE.tril()}, torch.tensor([0.5, 3.0])),
+]
+WITHOUT = {  # what torch has no formula for
+    "entropy": ("Poisson", "StudentT", "Binomial"),
+    "mean": ("Categorical", "Cauchy"),
+    "variance": ("Categorical", "Cauchy", "StudentT"),
+    "mean of draws": ("Categorical", "Cauchy", "StudentT"),
+}
+
+
+def made(name: str, given: dict[str, Any]) -> tuple[Any, Any, list[tuple[Any, Any]]]:
+    """The law in both libraries, and their parameters, paired."""
+    theirs = {k: v.clone().requires_grad_() if isinstance(v, torch.Tensor) else v for k, v in given.items()}
+    ours = {k: of_torch(v.clone()).requires_grad_() if isinstance(v, torch.Tensor) else v for k, v in given.items()}
+    pairs = [(theirs[k], ours[k]) for k, v in given.items() if isinstance(v, torch.Tensor)]
+    return getattr(T, name)(**theirs, validate_args=False), getattr(W, name)(**ours), pairs
+
+
+def close(got: Any, expected: torch.Tensor, **tolerance: float) -> None:
+    torch.testing.assert_close(got.detach().to_torch(), expected.detach(), equal_nan=True, **tolerance)
+
+
+@pytest.mark.parametrize(("name", "given", "value"), LAWS, ids=lambda v: v if isinstance(v, str) else "")
+def test_a_law_is_torchs(name: str, given: dict[str, Any], value: torch.Tensor) -> None:
+    theirs, ours, pairs = made(name, given)
+    expected, got = theirs.log_prob(value), ours.log_prob(of_torch(value))
+    close(got, expected)
+    expected.sum().backward()
+    got.sum().backward()
+    for leaf, mine in pairs:
+        torch.testing.assert_close(mine.grad.to_torch(), leaf.grad)
+    assert tuple(ours.batch_shape) == tuple(theirs.batch_shape) and tuple(ours.event_shape) == tuple(theirs.event_shape)
+    for what in ("entropy", "mean", "variance"):
+        if name not in WITHOUT[what]:
+            find = getattr(theirs, what), getattr(ours, what)
+            close(*[f() if what == "entropy" else f for f in reversed(find)])
+
+
+@pytest.mark.parametrize(("name", "given", "value"), LAWS, ids=lambda v: v if isinstance(v, str) else "")
+def test_draws_follow_the_law(name: str, given: dict[str, Any], value: torch.Tensor) -> None:
+    theirs, ours, _ = made(name, given)
     flow.manual_seed(0)
     drawn = ours.sample((4000,))
-    assert drawn.shape == (4000, 2) and not drawn.requires_grad
-    shares = torch.nn.functional.one_hot(drawn.to_torch(), 3).float().mean(0)
-    torch.testing.assert_close(shares, theirs.probs.detach(), atol=0.03, rtol=0)
-    assert ours.sample().shape == (2,) and ours.batch_shape == (2,)
+    assert tuple(drawn.shape) == tuple(theirs.sample((4000,)).shape) and not drawn.requires_grad
+    if name not in WITHOUT["mean of draws"]:
+        spread = theirs.variance.sqrt().max().item()
+        close(drawn.mean(0), theirs.mean, atol=0.08 * max(spread, 0.3), rtol=0)
+    if ours.has_rsample:
+        assert ours.rsample((3,)).requires_grad
 
 
-def test_normal() -> None:
-    loc, scale = flow.tensor([1.0, -2.0], requires_grad=True), flow.tensor(0.5, requires_grad=True)
-    ours = flow.distributions.Normal(loc, scale)
-    theirs = torch.distributions.Normal(torch.tensor([1.0, -2.0]), torch.tensor(0.5))
-    value = torch.tensor([[0.5, 3.0]])
-    torch.testing.assert_close(ours.log_prob(of_torch(value)).detach().to_torch(), theirs.log_prob(value))
-    torch.testing.assert_close(ours.entropy().detach().to_torch(), theirs.entropy())
-    flow.manual_seed(0)
-    drawn = ours.sample((4000,)).to_torch()
-    torch.testing.assert_close(drawn.mean(0), theirs.mean, atol=0.03, rtol=0)
-    torch.testing.assert_close(drawn.std(0), theirs.stddev, atol=0.03, rtol=0)
-    ours.rsample((3,)).sum().backward()
-    assert loc.grad is not None and loc.grad.tolist() == [3.0, 3.0] and scale.grad is not None
+def test_a_seed_draws_what_it_draws_in_torch() -> None:
+    for name, given in (
+        ("Normal", {"loc": A, "scale": B}),
+        ("Bernoulli", {"probs": B / 2}),
+        ("Uniform", {"low": A, "high": A + B}),
+    ):
+        theirs, ours, _ = made(name, given)
+        torch.manual_seed(3)
+        flow.manual_seed(3)
+        close(ours.sample((5,)), theirs.sample((5,)))
+
+
+def test_draws_of_the_gamma_law_have_torchs_gradient() -> None:
+    a, mine = B.clone().requires_grad_(), of_torch(B.clone()).requires_grad_()
+    torch.manual_seed(1)
+    flow.manual_seed(1)
+    T.Gamma(a, POSITIVE).rsample((2,)).sum().backward()
+    W.Gamma(mine, of_torch(POSITIVE)).rsample((2,)).sum().backward()
+    torch.testing.assert_close(mine.grad.to_torch(), a.grad)  # type: ignore[union-attr]
+
+
+PAIRS = [
+    ("Normal", {"loc": A, "scale": B}, {"loc": B, "scale": POSITIVE}),
+    ("Laplace", {"loc": A, "scale": B}, {"loc": B, "scale": POSITIVE}),
+    ("Exponential", {"rate": B}, {"rate": POSITIVE}),
+    ("Uniform", {"low": A, "high": A + 1}, {"low": A - 1, "high": A + B + 1}),
+    ("Bernoulli", {"logits": A}, {"logits": B}),
+    ("Categorical", {"probs": SHARES}, {"logits": SCORES}),
+    ("OneHotCategorical", {"probs": SHARES}, {"logits": SCORES}),
+    ("Poisson", {"rate": B}, {"rate": POSITIVE}),
+    ("Gamma", {"concentration": B, "rate": POSITIVE}, {"concentration": POSITIVE, "rate": B}),
+    ("Dirichlet", {"concentration": B}, {"concentration": POSITIVE}),
+    ("Beta", {"concentration1": B, "concentration0": POSITIVE}, {"concentration1": POSITIVE, "concentration0": B}),
+    ("MultivariateNormal", {"loc": A, "covariance_matrix": COVARIANCE}, {"loc": B, "scale_tril": COVARIANCE.tril()}),
+]
+
+
+@pytest.mark.parametrize(("name", "first", "second"), PAIRS, ids=lambda v: v if isinstance(v, str) else "")
+def test_divergence(name: str, first: dict[str, Any], second: dict[str, Any]) -> None:
+    p, mine, _ = made(name, first)
+    q, other, _ = made(name, second)
+    close(W.kl_divergence(mine, other), T.kl_divergence(p, q))
+
+
+def test_laws_of_laws() -> None:
+    x = torch.tensor([[0.1, 0.2], [0.3, -0.4]])
+    theirs: Any = T.Independent(T.Normal(A, B), 1)
+    ours: Any = W.Independent(W.Normal(of_torch(A), of_torch(B)), 1)
+    close(ours.log_prob(of_torch(x)), theirs.log_prob(x))
+    close(ours.entropy(), theirs.entropy())
+    close(W.kl_divergence(ours, ours), T.kl_divergence(theirs, theirs))
+    theirs = T.TransformedDistribution(theirs, [T.TanhTransform(), T.AffineTransform(0.5, 2.0)])  # an actor's bounds
+    ours = W.TransformedDistribution(ours, [W.TanhTransform(), W.AffineTransform(0.5, 2.0)])
+    close(ours.log_prob(of_torch(x + 0.5)), theirs.log_prob(x + 0.5))
+    assert ours.rsample((3,)).shape == (3, 2) and ours.sample().abs().max().item() <= 2.5
+    mixture: Any = T.MixtureSameFamily(T.Categorical(SHARES[0]), T.Normal(SCORES[0], 0.5))
+    mine: Any = W.MixtureSameFamily(W.Categorical(of_torch(SHARES[0])), W.Normal(of_torch(SCORES[0]), 0.5))
+    close(mine.log_prob(of_torch(x)), mixture.log_prob(x))
+    close(mine.mean, mixture.mean)
+    assert mine.sample((4, 5)).shape == (4, 5)
+
+
+def test_a_law_is_laid_out_as_its_parameters() -> None:
+    law = W.Normal(flow.zeros(3), flow.ones(3)).expand((2, 3))
+    assert law.sample((4,)).shape == (4, 2, 3)
+    everywhere = flow.placement("cpu", ranks=[0])
+    spread = W.Normal(flow.zeros(3, placement=everywhere, sbp=flow.sbp.broadcast), 1.0)
+    assert spread.sample((2,)).is_global and repr(law) == "Normal(loc: (2, 3), scale: (2, 3))"
 
 
 def test_what_cannot_be_is_said() -> None:
     with pytest.raises(OptionError, match="one of them"):
-        flow.distributions.Categorical()
+        W.Categorical()
     with pytest.raises(OptionError, match="last dimension"):
-        flow.distributions.Categorical(flow.tensor(1.0))
+        W.Categorical(flow.tensor(1.0))
+    with pytest.raises(OptionError, match="no formula for Cauchy to Uniform"):
+        W.kl_divergence(W.Cauchy(0.0, 1.0), W.Uniform(0.0, 1.0))
+    with pytest.raises(OptionError, match="draws have no gradient"):
+        W.Poisson(flow.ones(1)).rsample()
 
 
 def test_script_and_ignore_change_nothing() -> None:

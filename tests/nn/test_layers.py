@@ -228,13 +228,17 @@ def test_distances() -> None:
 
 
 def test_activations_in_place() -> None:
-    for name in ("ReLU", "ReLU6", "CELU", "Hardtanh", "LeakyReLU"):
-        x = torch.randn(6)
-        ours, theirs = of_torch(x.clone()), x.clone()
+    for name in ("ReLU", "ReLU6", "CELU", "Hardtanh", "LeakyReLU", "SiLU", "Hardswish", "Mish", "Hardsigmoid"):
+        x, weight = torch.randn(6), torch.arange(6.0)
+        leaf, mine = x.clone().requires_grad_(), of_torch(x.clone()).requires_grad_()
+        theirs, ours = leaf * 2, mine * 2
         y = getattr(flow.nn, name)(inplace=True)(ours)
-        getattr(torch.nn, name)(inplace=True)(theirs)
+        expected = getattr(torch.nn, name)()(theirs)
         assert y is ours
-        close(ours, theirs)
+        close(ours, expected)
+        (expected * weight).sum().backward()
+        (y * of_torch(weight)).sum().backward()
+        torch.testing.assert_close(mine.grad.to_torch(), leaf.grad)  # type: ignore[union-attr]
 
 
 def test_dropout_drops_while_training_only() -> None:

@@ -15,7 +15,7 @@ NAMES = list(OPS)
 THIRD = "a third gradient: it knows the statistics by value only"
 ONCE = {name: THIRD for name in ("layer_norm_grad", "batch_norm_grad", "group_norm_grad")}
 NEITHER = "torch has no second gradient of it either"
-ONCE |= {name: NEITHER for name in ("grid_sample", "ctc_nll")}
+ONCE |= {name: NEITHER for name in ("grid_sample", "ctc_nll", "standard_gamma")}
 BY_ITS_OP = {
     "group_norm_grad": "torch has no gradient of it; group_norm's second gradient checks it",
 }

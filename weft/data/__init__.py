@@ -6,23 +6,27 @@ from torch.utils.data import (
     ConcatDataset,
     Dataset,
     IterableDataset,
-    RandomSampler,
     Sampler,
     SequentialSampler,
     StackDataset,
     Subset,
-    SubsetRandomSampler,
-    WeightedRandomSampler,
     get_worker_info,
 )
 
 from weft.data.graph_loader import GraphLoader
-from weft.data.loader import DataLoader, default_collate
-from weft.data.sampling import DistributedSampler, TensorDataset, random_split
+from weft.data.loader import DataLoader, default_collate, default_convert
+from weft.data.sampling import (
+    DistributedSampler,
+    RandomSampler,
+    SubsetRandomSampler,
+    TensorDataset,
+    WeightedRandomSampler,
+    random_split,
+)
 
 __all__ = [
     "BatchSampler", "ChainDataset", "ConcatDataset", "DataLoader", "Dataset", "DistributedSampler", "GraphLoader",
     "IterableDataset", "RandomSampler", "Sampler", "SequentialSampler", "StackDataset", "Subset",
-    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "default_collate", "get_worker_info",
-    "random_split",
+    "SubsetRandomSampler", "TensorDataset", "WeightedRandomSampler", "default_collate", "default_convert",
+    "get_worker_info", "random_split",
 ]  # fmt: skip

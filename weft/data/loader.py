@@ -9,6 +9,7 @@ import torch
 import torch.utils.data as theirs
 
 from weft.core import random
+from weft.data.sampling import RandomSampler
 from weft.tensor.tensor import Tensor, of_torch
 
 
@@ -36,6 +37,11 @@ def to_torch(value: Any) -> Any:
 def default_collate(samples: Any) -> Any:
     """Samples as one batch: tensors and numbers stacked, within the structure that the samples have."""
     return to_weft(theirs.default_collate([to_torch(s) for s in samples]))
+
+
+def default_convert(data: Any) -> Any:
+    """A sample with tensors in the places of numpy arrays and torch's tensors."""
+    return to_weft(theirs.default_convert(to_torch(data)))
 
 
 class Collate:
@@ -67,6 +73,8 @@ class DataLoader(theirs.DataLoader):
     ) -> None:  # fmt: skip
         if num_workers > 0 and multiprocessing_context is None:
             multiprocessing_context = "spawn"
+        if shuffle and generator is None and not isinstance(dataset, theirs.IterableDataset):
+            shuffle, sampler = False, RandomSampler(dataset)
         if generator is None:
             generator = random.of().generator(torch.device("cpu"))
         super().__init__(

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import Any
 
 import torch
@@ -12,7 +12,7 @@ from torch.utils.data.distributed import DistributedSampler as TheirDistributedS
 from weft.core import random
 from weft.core.errors import OptionError, ShapeError
 from weft.core.rank import current
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, of_torch
 
 
 class DistributedSampler(TheirDistributedSampler[Any]):
@@ -43,14 +43,49 @@ class TensorDataset(theirs.Dataset[Any]):
         self.tensors = tensors
         self._data = [t._local("TensorDataset") for t in tensors]
 
-    def __getitem__(self, index: Any) -> tuple[Any, ...]:
-        return tuple(t[index] for t in self._data)
+    def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
+        return tuple(of_torch(t[index]) for t in self._data)
 
     def __len__(self) -> int:
         return len(self._data[0])
 
 
+def _source(generator: Any) -> torch.Generator:
+    return random.of().generator(torch.device("cpu")) if generator is None else getattr(generator, "torch", generator)
+
+
+class RandomSampler(theirs.RandomSampler):
+    """Every sample once, in a random order that `flow.manual_seed` repeats; with replacement, samples at random."""
+
+    def __init__(
+        self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Any = None
+    ) -> None:
+        super().__init__(data_source, replacement, num_samples, getattr(generator, "torch", generator))
+
+    def __iter__(self) -> Iterator[int]:
+        if self.generator is not None:
+            yield from super().__iter__()
+            return
+        seed = int(torch.empty((), dtype=torch.int64).random_(generator=_source(None)).item())
+        drawn = torch.Generator().manual_seed(seed)
+        yield from theirs.RandomSampler(self.data_source, self.replacement, self._num_samples, drawn)
+
+
+class SubsetRandomSampler(theirs.SubsetRandomSampler):
+    """These samples, in a random order that `flow.manual_seed` repeats."""
+
+    def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
+        super().__init__(indices, _source(generator))
+
+
+class WeightedRandomSampler(theirs.WeightedRandomSampler):
+    """Samples drawn by weights; `flow.manual_seed` repeats them."""
+
+    def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None) -> None:
+        given = weights.tolist() if isinstance(weights, Tensor) else weights
+        super().__init__(given, num_samples, replacement, _source(generator))
+
+
 def random_split(dataset: Any, lengths: Sequence[int | float], generator: Any = None) -> list[theirs.Subset[Any]]:
     """Parts of these lengths, or fractions, that share no sample."""
-    source = random.of().generator(torch.device("cpu")) if generator is None else getattr(generator, "torch", generator)
-    return theirs.random_split(dataset, lengths, source)
+    return theirs.random_split(dataset, lengths, _source(generator))

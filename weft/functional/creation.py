@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 from typing import Any
 
 import torch
@@ -311,20 +311,30 @@ randn = _random("randn", create.randn, "Draws from the normal distribution.")
 
 @public("flow")
 def randint(
-    low: int, high: Any = None, size: Any = None, dtype: Any = None, device: Any = None,
-    placement: Placement | None = None, sbp: Any = None, generator: Any = None, requires_grad: bool = False,
+    *bounds: Any, low: int | None = None, high: int | None = None, size: Any = None, dtype: Any = None,
+    device: Any = None, placement: Placement | None = None, sbp: Any = None, generator: Any = None,
+    requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Draws integers from low (0 where it is left out) to high - 1: randint(high, size), randint(low, high, size)."""
-    if size is None:
-        low, high, size = 0, low, high
+    """Draws integers from low (0 where it is left out) to high - 1: randint(high, size), randint(low, high, size).
+
+    >>> flow.randint(1, 2, (3,)).tolist()
+    [1, 1, 1]
+    """
+    given = list(bounds)
+    if size is None and given:
+        size = given.pop()
+    high = given.pop() if high is None and given else high
+    least = low if low is not None else given.pop() if given else 0
+    if given or high is None:
+        raise ArgumentError(f"randint(): write randint(high, size) or randint(low, high, size); got {bounds}")
     if not isinstance(size, (tuple, list)):
         raise ArgumentError(f"randint(): write randint(high, size) or randint(low, high, size); the size is {size!r}")
-    if low >= high:
-        raise ArgumentError(f"randint(): draws lie from low to high - 1; there is none from {low} to {high - 1}")
+    if least >= high:
+        raise ArgumentError(f"randint(): draws lie from low to high - 1; there is none from {least} to {high - 1}")
     kind = dtypes.int64 if dtype is None else dtypes.of(dtype)
     shape = size_of("randint", (size,))
     with drawing(generator):
-        y = create.randint(low, high, shape, kind, *place("randint", device, placement, sbp, len(shape)))
+        y = create.randint(least, high, shape, kind, *place("randint", device, placement, sbp, len(shape)))
     return finished(y, requires_grad)
 
 
@@ -341,7 +351,21 @@ def randperm(
 
 
 @public("flow")
-def normal(mean: float, std: float, size: Sequence[int], **options: Any) -> Tensor:
-    """Draws from the normal distribution of this mean and standard deviation."""
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
+    """Draws from normal distributions: one mean and standard deviation for all of a size, or one for each element.
+
+    >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
+    [1.0, 2.0]
+    """
     wanted = options.pop("requires_grad", False)
-    return finished(randn(size, **options) * std + mean, wanted)  # type: ignore[operator]
+    given = [v for v in (mean, std) if isinstance(v, Tensor)]
+    if given and size is None:
+        one, *rest = given
+        shape = tuple(one.shape) if not rest else torch.broadcast_shapes(tuple(one.shape), tuple(rest[0].shape))
+        where = {"placement": one.placement, "sbp": one.sbp} if one.is_global else {"device": one.device}
+        options = {"dtype": one.dtype, **where}
+    elif size is None:
+        raise ArgumentError("normal(): a mean and a standard deviation that are numbers need a size=(...)")
+    else:
+        shape = size
+    return finished(randn(shape, generator=generator, **options) * std + mean, wanted)  # type: ignore[operator]

@@ -4,11 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from weft.autograd.inplace import assign
+from weft.core import dtype as dtypes
 from weft.core.sbp import broadcast
-from weft.functional import creation
+from weft.functional import creation, info
 from weft.functional.conversion import cast, to
 from weft.functional.creation import drawing
 from weft.functional.likeness import form
@@ -68,34 +67,69 @@ def zero_(x: Tensor) -> Tensor:
     return _fill(x, 0)
 
 
-def _draw(x: Tensor, op: Any, generator: Any, scale: float, shift: float) -> Tensor:
-    kind = {k: v for k, v in form(x, None, None, None, None).items() if k != "dtype"}
+def _drawn(x: Tensor, law: str, parameters: tuple[float, ...], generator: Any) -> Tensor:
+    where = {k: v for k, v in form(x, None, None, None, None).items() if k != "dtype"}
     with drawing(generator):
-        y = op(tuple(x.shape), x.dtype, kind.get("device"), kind.get("placement"), kind.get("sbp"))
-    return assign(x, y * scale + shift if (scale, shift) != (1, 0) else y)  # type: ignore[operator]
+        y = OPS["draw"](
+            tuple(x.shape), law, parameters, x.dtype, where.get("device"), where.get("placement"), where.get("sbp")
+        )
+    return assign(x, y)
 
 
 @public("tensor")
-def uniform_(x: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = None) -> Tensor:
-    """Overwrite x with draws from the uniform distribution over [a, b)."""
-    return _draw(x, create.rand, generator, b - a, a)
+def uniform_(x: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Overwrite x with draws from the uniform distribution over [from_, to)."""
+    return _drawn(x, "uniform", (from_, to), generator)
 
 
 @public("tensor")
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Overwrite x with draws from the normal distribution."""
-    return _draw(x, create.randn, generator, std, mean)
+    return _drawn(x, "normal", (mean, std), generator)
 
 
 @public("tensor")
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Overwrite x with draws from the exponential distribution."""
-    uniform = creation.rand(tuple(x.shape), generator=generator, **form(x, None, None, None, None))
-    return assign(x, (1.0 - uniform).log() * (-1.0 / lambd))  # type: ignore[operator]
+    return _drawn(x, "exponential", (lambd,), generator)
 
 
 @public("tensor")
-def bernoulli_(x: Tensor, p: float = 0.5, *, generator: Any = None) -> Tensor:
-    """Overwrite x with ones, each with probability p, and zeros."""
-    uniform = creation.rand(tuple(x.shape), generator=generator, **(form(x, torch.float32, None, None, None)))
-    return assign(x, cast(uniform < p, x.dtype))  # type: ignore[operator]
+def geometric_(x: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Overwrite x with draws of how many tries it takes until something of probability p comes true."""
+    return _drawn(x, "geometric", (p,), generator)
+
+
+@public("tensor")
+def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Overwrite x with draws from the Cauchy distribution."""
+    return _drawn(x, "cauchy", (median, sigma), generator)
+
+
+@public("tensor")
+def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
+    """Overwrite x with numbers whose logarithms are draws from the normal distribution."""
+    return _drawn(x, "log_normal", (mean, std), generator)
+
+
+@public("tensor")
+def random_(x: Tensor, from_: int = 0, to: int | None = None, *, generator: Any = None) -> Tensor:
+    """Overwrite x with integers from `from_` to `to` - 1; `random_(n)` draws from 0 to n - 1.
+
+    >>> flow.empty(3).random_(1).tolist()
+    [0.0, 0.0, 0.0]
+    """
+    if to is None:
+        limit = 1 << 24 if x.dtype.differentiable else info.iinfo(x.dtype).max
+        from_, to = 0, from_ or limit
+    where = form(x, dtypes.int64, None, None, None)
+    return assign(x, cast(creation.randint(from_, to, tuple(x.shape), generator=generator, **where), x.dtype))
+
+
+@public("tensor")
+def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Overwrite x with ones, each with probability p, and zeros; p may be a tensor."""
+    if isinstance(p, Tensor):
+        with drawing(generator):
+            return assign(x, cast(OPS["bernoulli"](p), x.dtype))
+    return _drawn(x, "bernoulli", (p,), generator)

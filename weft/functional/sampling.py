@@ -9,6 +9,7 @@ from weft.core.errors import ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
 from weft.functional.likeness import beside, form
+from weft.functional.overwrite import exponential_
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.shape import dim_of
@@ -26,8 +27,8 @@ def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: fl
     >>> flow.nn.functional.gumbel_softmax(flow.zeros(4), hard=True).sum().item()
     1.0
     """
-    uniform = creation.rand(tuple(logits.shape), **form(logits, None, None, None, None))
-    noise = OPS["neg"](_log(_add(OPS["neg"](_log(_add(uniform, eps))), eps)))
+    waits = exponential_(creation.empty(tuple(logits.shape), **form(logits, None, None, None, None)))
+    noise = OPS["neg"](_log(waits))
     soft = _softmax(_div(_add(logits, noise), float(tau)), dim)
     if not hard:
         return soft

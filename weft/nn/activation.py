@@ -4,12 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.autograd import in_place
 from weft.core.errors import OptionError
 from weft.nn import functional as F
 from weft.nn.making import filled
 from weft.nn.module import Module
-from weft.ops import OPS
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
@@ -35,8 +33,7 @@ class Activation(Module):
 
     def forward(self, x: Tensor) -> Tensor:
         values = self.__dict__
-        y = getattr(F, self.function)(x, *[values[name] for name in self.options if name != "inplace"])
-        return in_place(OPS["copy"], (x, y)) if values.get("inplace") else y
+        return getattr(F, self.function)(x, *[values[name] for name in self.options])
 
     def extra_repr(self) -> str:
         return ", ".join(

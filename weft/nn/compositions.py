@@ -12,20 +12,20 @@ __all__ = ["glu", "hardtanh", "prelu", "relu6", "softmin", "tanhshrink"]
 mul, sub, where = (OPS[n] for n in ("mul", "sub", "where"))
 
 
-def _into(x: Tensor, y: Tensor, inplace: bool) -> Tensor:
-    return in_place(OPS["copy"], (x, y)) if inplace else y
+def _held(x: Tensor, low: float, high: float, inplace: bool) -> Tensor:
+    return in_place(OPS["clamp"], (x, low, high)) if inplace else OPS["clamp"](x, low, high)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x, held in [min_val, max_val]."""
     if min_val > max_val:
         raise OptionError(f"hardtanh: min_val {min_val} is above max_val {max_val}")
-    return _into(input, OPS["clamp"](input, min_val, max_val), inplace)
+    return _held(input, min_val, max_val, inplace)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
     """x, held in [0, 6]."""
-    return _into(input, OPS["clamp"](input, 0.0, 6.0), inplace)
+    return _held(input, 0.0, 6.0, inplace)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:

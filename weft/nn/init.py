@@ -7,7 +7,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from typing import Any
 
 import torch
 
@@ -106,26 +105,16 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
     """Draw evenly from [a, b)."""
-    return _draw(tensor, "rand", lambda x: x.mul_(b - a).add_(a))
+    return _draw(tensor, "uniform", a, b)
 
 
 def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    return _draw(tensor, "randn", lambda x: x.mul_(std).add_(mean))
+    return _draw(tensor, "normal", mean, std)
 
 
 def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
     """Draw from a normal law of which only [a, b] remains."""
-
-    def below(x: float) -> float:
-        return (1.0 + math.erf((x - mean) / (std * math.sqrt(2.0)))) / 2.0
-
-    low, high = 2 * below(a) - 1, 2 * below(b) - 1
-
-    def shape(x: torch.Tensor) -> torch.Tensor:
-        x.mul_(high - low).add_(low).erfinv_()
-        return x.mul_(std * math.sqrt(2.0)).add_(mean).clamp_(a, b)
-
-    return _draw(tensor, "rand", shape)
+    return _draw(tensor, "trunc_normal", mean, std, a, b)
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, *, data_format: str = "NCHW") -> Tensor:
@@ -179,14 +168,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     return _give(tensor, (q.t() if rows < cols else q).mul(gain).reshape(tuple(tensor.shape)))
 
 
-def _draw(tensor: Tensor, law: str, shape: Any) -> Tensor:
-    """Draw in the tensor's own form, and shape each rank's part alike."""
+def _draw(tensor: Tensor, law: str, *parameters: float) -> Tensor:
     with no_grad():
         where = (None, tensor.placement, tensor.sbp) if tensor.spec is not None else (tensor.device, None, None)
-        drawn = OPS[law](tuple(tensor.shape), tensor.dtype, *where)
-        shape(drawn._local("init"))
-        assign(tensor, drawn)
-    return tensor
+        return assign(tensor, OPS["draw"](tuple(tensor.shape), law, parameters, tensor.dtype, *where))
 
 
 def _give(tensor: Tensor, whole: torch.Tensor) -> Tensor:

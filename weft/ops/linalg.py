@@ -7,12 +7,13 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.ops.broadcast import fit
 from weft.ops.declaration import op
 from weft.ops.diagonal import diagonal_zeros
 from weft.ops.elementwise import add, div, mul, neg, reciprocal, square, sub
 from weft.ops.matmul import matmul
 from weft.ops.shape import axes, dim_of, transpose, unsqueeze
-from weft.ops.triangle import tril
+from weft.ops.triangle import tril, triu
 
 
 def _t(x: Any) -> Any:
@@ -96,15 +97,44 @@ def solve(a: Tensor, b: Tensor) -> Tensor:
 
 
 @solve.grad
-def _(dy, a, y):
+def _(dy, a, y, a_shape, b_shape):
     db = solve(_t(a), dy)
-    return neg(matmul(db, _t(y))), db
+    return fit(neg(matmul(db, _t(y))), a_shape), fit(db, b_shape)
 
 
 @solve.samples
 def _(rand):
     yield _regular(rand), rand(3, 4)
     yield _regular(rand, 4), rand(4, 3, 2)
+    yield _regular(rand), rand(4, 3, 2)
+
+
+@op("... i! j!, ... j! k -> ... i! k", linear="b")
+def solve_triangle(a: Tensor, b: Tensor, upper: bool = False, unit: bool = False) -> Tensor:
+    """The x of a @ x = b, for triangular a; `unit`: with ones on its diagonal, whatever stands there.
+
+    >>> flow._C.solve_triangle(flow.tensor([[2., 0.], [2., 4.]]), flow.tensor([[2.], [6.]])).tolist()
+    [[1.0], [1.0]]
+    """
+    return torch.linalg.solve_triangular(a, b, upper=upper, unitriangular=unit)
+
+
+@solve_triangle.grad
+def _(dy, a, y, a_shape, b_shape, upper, unit, needs):
+    db = solve_triangle(_t(a), dy, not upper, unit)
+    da = None
+    if needs[0]:
+        da = fit(neg(matmul(db, _t(y))), a_shape)
+        da = triu(da, int(unit)) if upper else tril(da, -int(unit))
+    return da, fit(db, b_shape)
+
+
+@solve_triangle.samples
+def _(rand):
+    yield torch.tril(_regular(rand)), rand(3, 4)
+    yield torch.triu(_regular(rand, 4)), rand(4, 3, 2), True
+    yield torch.tril(rand(3, 3)), rand(3, 4), False, True
+    yield torch.tril(_regular(rand)), rand(4, 3, 2)
 
 
 @op("... i! j! -> ... i! j!")

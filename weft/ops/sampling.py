@@ -15,7 +15,7 @@ aten = torch.ops.aten
 MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 
-def _once(name: str) -> None:
+def once(name: str) -> None:
     if here.grad:
         raise AutogradError(f"{name} has a gradient, and that has none: leave create_graph=True out")
 
@@ -62,7 +62,7 @@ def _(x, grid, mode, padding_mode, align_corners):
 
 @grid_sample.grad
 def _(dy, x, grid, mode, padding_mode, align_corners):
-    _once("grid_sample")
+    once("grid_sample")
     return grid_sample_grad(dy, x, grid, mode, padding_mode, align_corners)
 
 
@@ -113,7 +113,7 @@ def ctc_nll(
 
 @ctc_nll.grad
 def _(dloss, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
-    _once("ctc_loss")
+    once("ctc_loss")
     dx = ctc_nll_grad(dloss, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
     return dx, None, None, None
 

@@ -1,0 +1,139 @@
+"""`flow.cuda`: what there is of CUDA devices, and types of tensors on them. Without a device, the questions say so."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from weft.core.device import Device
+from weft.functional import random
+from weft.functional.table import ADAPTERS
+from weft.tensor.tensor import Tensor
+
+
+def is_available() -> bool:
+    """Whether a CUDA device can be used.
+
+    >>> flow.device("cuda" if flow.cuda.is_available() else "cpu").type in ("cpu", "cuda")
+    True
+    """
+    return torch.cuda.is_available()
+
+
+def device_count() -> int:
+    """How many CUDA devices this process sees."""
+    return torch.cuda.device_count()
+
+
+def _index(device: Any) -> int:
+    found = Device("cuda", device) if isinstance(device, int) else Device("cuda" if device is None else device)
+    return found.check().index
+
+
+def current_device() -> int:
+    """The number of the device that "cuda" stands for."""
+    return torch.cuda.current_device()
+
+
+def set_device(device: Any) -> None:
+    """Let "cuda" stand for this device."""
+    torch.cuda.set_device(_index(device))
+
+
+@contextlib.contextmanager
+def device(device: Any) -> Iterator[None]:
+    """Let "cuda" stand for this device for a while."""
+    with torch.cuda.device(_index(device)):
+        yield
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait until the device has done what it was given; there is nothing to wait for without one."""
+    if is_available():
+        torch.cuda.synchronize(_index(device))
+
+
+def empty_cache() -> None:
+    """Give memory that no tensor uses back to the device."""
+    torch.cuda.empty_cache()
+
+
+def manual_seed(seed: int) -> None:
+    """Start this rank's random numbers anew: its generators share one seed."""
+    random.manual_seed(seed)
+
+
+def manual_seed_all(seed: int) -> None:
+    """Likewise, on every device of this rank."""
+    random.manual_seed(seed)
+
+
+def get_device_name(device: Any = None) -> str:
+    """What the device is sold as."""
+    return torch.cuda.get_device_name(_index(device))
+
+
+def get_device_properties(device: Any = None) -> Any:
+    """Name, memory and more of a device."""
+    return torch.cuda.get_device_properties(_index(device))
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """The device's compute capability."""
+    return torch.cuda.get_device_capability(_index(device))
+
+
+def is_bf16_supported() -> bool:
+    """Whether the device computes in bfloat16."""
+    return is_available() and torch.cuda.is_bf16_supported()
+
+
+def _counted(name: str, says: str) -> Callable[..., int]:
+    count = getattr(torch.cuda, name)
+
+    def ask(device: Any = None) -> int:
+        return count(_index(device)) if is_available() else 0
+
+    ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = f"{says}, in bytes; 0 without a device."
+    return ask
+
+
+memory_allocated = _counted("memory_allocated", "What tensors hold of the device's memory")
+max_memory_allocated = _counted("max_memory_allocated", "The most that tensors have held of the device's memory")
+memory_reserved = _counted("memory_reserved", "What the process has taken of the device's memory")
+max_memory_reserved = _counted("max_memory_reserved", "The most that the process has taken of the device's memory")
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Let the largest use of memory be counted from now on."""
+    if is_available():
+        torch.cuda.reset_peak_memory_stats(_index(device))
+
+
+def _typed(name: str) -> Callable[..., Tensor]:
+    make = ADAPTERS["flow"][name]
+
+    def on_device(*data: Any) -> Tensor:
+        return make(*data, device="cuda")
+
+    on_device.__name__ = on_device.__qualname__ = name
+    on_device.__doc__ = f"flow.{name}, on the current CUDA device."
+    return on_device
+
+
+BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor = map(
+    _typed,
+    ("BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor"),
+)
+
+__all__ = [
+    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor",
+    "current_device", "device", "device_count", "empty_cache", "get_device_capability", "get_device_name",
+    "get_device_properties", "is_available", "is_bf16_supported", "manual_seed", "manual_seed_all",
+    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "reset_peak_memory_stats",
+    "set_device", "synchronize",
+]  # fmt: skip

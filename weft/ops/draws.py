@@ -1,0 +1,115 @@
+"""Draws from laws that attributes or operands tell."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from weft.core.device import Device
+from weft.core.dtype import DType, float64
+from weft.core.placement import Placement
+from weft.core.random import generator
+from weft.core.sbp import NdSbp
+from weft.ops.create import CPU
+from weft.ops.declaration import Scalar, Size, op
+from weft.ops.elementwise import mul
+from weft.ops.sampling import once
+from weft.ops.shape import axes
+
+LAWS: Final[dict[str, Callable[..., Any]]] = {  # each into the memory of its first argument
+    "bernoulli": Tensor.bernoulli_,
+    "cauchy": Tensor.cauchy_,
+    "exponential": Tensor.exponential_,
+    "geometric": Tensor.geometric_,
+    "log_normal": Tensor.log_normal_,
+    "normal": Tensor.normal_,
+    "trunc_normal": torch.nn.init.trunc_normal_,
+    "uniform": Tensor.uniform_,
+}
+
+
+@op(shape_of="size", random=True)
+def draw(
+    size: Size, law: str, parameters: Sequence[Scalar], dtype: DType, device: Device | None = None,
+    placement: Placement | None = None, sbp: NdSbp | None = None,
+) -> Tensor:  # fmt: skip
+    """Draws from a law of `LAWS` with these parameters."""
+    on = CPU if device is None else device.torch
+    y = torch.empty(tuple(size), dtype=dtype.torch, device=on)
+    LAWS[law](y, *parameters, generator=generator(on))
+    return y
+
+
+draw.layout(lambda size, law, parameters, dtype, device, placement, sbp: f" -> {' '.join(axes(len(size)))}")
+
+
+@draw.samples
+def _(rand):
+    yield (4, 6), "exponential", (2.0,), float64
+    yield (4, 6), "trunc_normal", (0.0, 1.0, -1.0, 2.0), float64
+    yield (4, 6), "geometric", (0.5,), float64
+
+
+@op(random=True, returns="y*")
+def poisson(rate: Tensor) -> Tensor:
+    """Counts of what happens `rate` times on average.
+
+    >>> flow.poisson(flow.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
+    return torch.poisson(rate, generator=generator(rate.device))
+
+
+@poisson.samples
+def _(rand):
+    yield (rand(4, 6).abs(),)
+
+
+@op(random=True, returns="y*")
+def binomial(count: Tensor, prob: Tensor) -> Tensor:
+    """How often something of this probability comes true in so many tries.
+
+    >>> flow.binomial(flow.tensor([3.0, 3.0]), flow.tensor([0.0, 1.0])).tolist()
+    [0.0, 3.0]
+    """
+    if count.device.type == "meta":
+        return torch.empty_like(count)
+    return torch.binomial(count, prob, generator=generator(count.device))
+
+
+@binomial.samples
+def _(rand):
+    yield torch.full((4, 6), 5.0, dtype=torch.float64), torch.rand(4, 6, dtype=torch.float64)
+
+
+@op(random=True)
+def standard_gamma(concentration: Tensor) -> Tensor:
+    """Draws from the gamma law of rate 1, with a gradient: how a draw would move with its concentration."""
+    return torch._standard_gamma(concentration, generator=generator(concentration.device))
+
+
+@standard_gamma.grad
+def _(dy, concentration, y):
+    once("standard_gamma")
+    return mul(dy, standard_gamma_slope(concentration, y))
+
+
+@standard_gamma.samples
+def _(rand):
+    yield (rand(4, 6).abs() + 0.5,)
+
+
+@op("..., ... -> ...", returns="slope*")
+def standard_gamma_slope(concentration: Tensor, y: Tensor) -> Tensor:
+    """How a draw of standard_gamma moves with its concentration."""
+    if y.device.type == "meta":
+        return torch.empty_like(y)
+    return torch._standard_gamma_grad(concentration, y)
+
+
+@standard_gamma_slope.samples
+def _(rand):
+    yield rand(4, 6).abs() + 0.5, rand(4, 6).abs() + 0.1
