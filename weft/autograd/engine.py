@@ -39,9 +39,14 @@ def backward(
 def grad(
     outputs: Sequence[Tensor] | Tensor, inputs: Sequence[Tensor] | Tensor,
     grad_outputs: Sequence[Tensor | None] | Tensor | None = None, retain_graph: bool | None = None,
-    create_graph: bool = False, allow_unused: bool = False,
+    create_graph: bool = False, only_inputs: bool = True, allow_unused: bool = False, materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
-    """The gradients of `outputs` with respect to `inputs`, without touching any `.grad`."""
+    """The gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
+
+    Of an input that the outputs don't depend on: None if `allow_unused`, zeros if `materialize_grads`.
+    """
+    if not only_inputs:
+        raise ArgumentError("grad(): only the gradients of the inputs are found; use backward() for those of leaves")
     outs, ins = _tensors(outputs, "the outputs of grad()"), _tensors(inputs, "the inputs of grad()")
     given = (grad_outputs,) if isinstance(grad_outputs, Tensor) or grad_outputs is None else tuple(grad_outputs)
     if grad_outputs is None:
@@ -54,6 +59,8 @@ def grad(
             )
     found = _run(outs, given, retain_graph, create_graph, ins, accumulate=False)
     result = tuple(found.get(id(t)) for t in ins)
+    if materialize_grads:
+        return tuple(OPS["zeros_like"](t) if g is None else g for t, g in zip(ins, result, strict=True))
     if not allow_unused and any(g is None for g in result):
         missing = [i for i, g in enumerate(result) if g is None]
         raise AutogradError(

@@ -11,16 +11,19 @@ from collections.abc import Callable
 from typing import Any, Final
 
 from weft.core.errors import OptionError, ShapeError
+from weft.functional.creation import tensor
+from weft.functional.likeness import beside
 from weft.functional.shaping import chunk, stack, unbind
 from weft.nn import functional as F
 from weft.nn import init
 from weft.nn.making import made
 from weft.nn.module import Module
+from weft.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_sequence
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
 add, sub, mul, cat, narrow, zeros_like = (OPS[n] for n in ("add", "sub", "mul", "cat", "narrow", "zeros_like"))
-tanh, sigmoid, relu, transpose = (OPS[n] for n in ("tanh", "sigmoid", "relu", "transpose"))
+tanh, sigmoid, relu, transpose, where = (OPS[n] for n in ("tanh", "sigmoid", "relu", "transpose", "where"))
 
 State = tuple[Tensor, ...]
 Weights = tuple[Tensor, Tensor | None, Tensor | None]  # of the state, its bias, the projection
@@ -116,8 +119,16 @@ class RNNBase(Module):
     def flatten_parameters(self) -> None:
         """Nothing to do: the weights need not lie beside each other."""
 
-    def forward(self, input: Tensor, hx: Any = None) -> tuple[Tensor, Any]:
-        """The output at every time step, and the last state of each layer and direction."""
+    def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
+        """The output at every time step, and the last state of each layer and direction; packed, if the input is."""
+        if isinstance(input, PackedSequence):
+            padded, counts = pad_packed_sequence(input, self.batch_first)
+            y, last = self._over_time(padded, hx, counts.tolist())
+            ordered = input.sorted_indices is None
+            return pack_padded_sequence(y, counts, self.batch_first, ordered), last
+        return self._over_time(input, hx, None)
+
+    def _over_time(self, input: Tensor, hx: Any, lengths: list[int] | None) -> tuple[Tensor, Any]:
         if input.ndim not in (2, 3) or input.shape[-1] != self.input_size:
             raise ShapeError(
                 f"{type(self).__name__} takes a sequence of shape (length, [batch,] {self.input_size}) or, with "
@@ -131,7 +142,7 @@ class RNNBase(Module):
             both = []
             for suffix in self._suffixes(layer):
                 state = None if begin is None else tuple(s[len(ends)] for s in begin)
-                outputs, end = self._run(x, state, suffix)
+                outputs, end = self._run(x, state, suffix, lengths)
                 both.append(outputs)
                 ends.append(end)
             x = both[0] if len(both) == 1 else cat(both, -1)
@@ -157,8 +168,8 @@ class RNNBase(Module):
             )
         return tuple(unbind(s, 0) for s in given)
 
-    def _run(self, x: Tensor, state: State | None, suffix: str) -> tuple[Tensor, State]:
-        """One layer in one direction over all time steps."""
+    def _run(self, x: Tensor, state: State | None, suffix: str, lengths: list[int] | None) -> tuple[Tensor, State]:
+        """One layer in one direction over all time steps; a sequence's state stays when the sequence is over."""
 
         def own(name: str) -> Any:
             return getattr(self, name + suffix, None)
@@ -171,8 +182,13 @@ class RNNBase(Module):
             state = tuple(zeros_like(narrow(gates[0], -1, 0, width)) for width in widths)
         weights = own("weight_hh"), own("bias_hh"), own("weight_hr")
         outputs: list[Tensor] = []
-        for g in reversed(gates) if backwards else gates:
-            state = step(g, state, weights)
+        times = range(len(gates))
+        for t in reversed(times) if backwards else times:
+            after = step(gates[t], state, weights)
+            if lengths is not None and min(lengths) <= t:
+                goes_on = tensor([[n > t] for n in lengths], **beside(x))
+                after = tuple(where(goes_on, new, old) for new, old in zip(after, state, strict=True))
+            state = after
             outputs.append(state[0])
         return stack(outputs[::-1] if backwards else outputs, 0), state
 
