@@ -22,21 +22,25 @@ def median(x: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
     return tuple(torch.median(x, dim, keepdim))
 
 
-@median.layout
-def _(x, dim, keepdim):
+def without(x: tuple[int, ...], dim: int, keepdim: bool) -> str:
+    """The notation of an op that gives two things for each slice along a dimension."""
     d, names = dim_of(dim, len(x)), axes(len(x))
     left = " ".join(f"{a}!" if i == d else a for i, a in enumerate(names))
     right = " ".join("1" if i == d else a for i, a in enumerate(names) if keepdim or i != d)
     return f"{left} -> {right}, {right}"
 
 
-@median.grad
-def _(dvalues, indices, x_shape, dim, keepdim):
+def back_to_places(dvalues: Any, indices: Any, x_shape: Any, dim: int, keepdim: bool) -> Any:
+    """The gradient of elements that were picked along a dimension."""
     d = dim_of(dim, len(x_shape))
     if not keepdim:
         form = (*tuple(x_shape)[:d], 1, *tuple(x_shape)[d + 1 :])
         dvalues, indices = dvalues.reshape(form), indices.reshape(form)
     return scatter_add_zeros(dvalues, d, indices, tuple(x_shape))
+
+
+median.layout(lambda x, dim, keepdim: without(x, dim, keepdim))
+median.grad(lambda dvalues, indices, x_shape, dim, keepdim: back_to_places(dvalues, indices, x_shape, dim, keepdim))
 
 
 @median.samples

@@ -76,6 +76,18 @@ def binary(
     return declared
 
 
+conj = unary("conj", torch.conj_physical, "The complex conjugate; x itself, if it is real.", "3.0 -> 3.0")
+conj.grad(lambda dy: conj(dy))
+
+
+def turned(x: Any) -> Any:
+    """What the gradient of a product takes of a factor: its conjugate, if it is complex."""
+    if isinstance(x, complex):
+        return x.conjugate()
+    kind = getattr(x, "dtype", None)
+    return conj(x) if kind is not None and kind.is_complex else x
+
+
 # ---- arithmetic --------------------------------------------------------------------------------------
 
 add = binary(
@@ -107,7 +119,9 @@ mul = binary(
 
 @mul.grad
 def _(dy, a, b, a_shape, b_shape, needs):
-    return fit(mul(dy, b), a_shape) if needs[0] else None, fit(mul(dy, a), b_shape) if needs[1] else None
+    return fit(mul(dy, turned(b)), a_shape) if needs[0] else None, fit(mul(dy, turned(a)), b_shape) if needs[
+        1
+    ] else None
 
 
 div = binary(
@@ -118,8 +132,8 @@ div = binary(
 
 @div.grad
 def _(dy, a, b, a_shape, b_shape, needs):
-    da = div(dy, b)
-    return fit(da, a_shape) if needs[0] else None, fit(neg(mul(da, div(a, b))), b_shape) if needs[1] else None
+    da = div(dy, turned(b))
+    return fit(da, a_shape) if needs[0] else None, fit(neg(mul(da, turned(div(a, b)))), b_shape) if needs[1] else None
 
 
 pow = binary(
@@ -246,7 +260,7 @@ exp = unary("exp", torch.exp, "e to the power x.", "0.0 -> 1.0", inplace=torch.e
 
 @exp.grad
 def _(dy, y):
-    return mul(dy, y)
+    return mul(dy, turned(y))
 
 
 log = unary("log", torch.log, "The natural logarithm.", "1.0 -> 0.0", positive=True, inplace=torch.log_)
@@ -312,13 +326,18 @@ def _(dy, x):
 
 
 abs = unary("abs", torch.abs, "The absolute value.", "-3.0 -> 3.0", inplace=torch.abs_)
+sgn = unary(
+    "sgn", torch.sgn, "-1, 0 or 1 by the sign of x; of a complex number, its direction.", "-3.0 -> -1.0",
+    inplace=Tensor.sgn_,
+)  # fmt: skip
+sgn.grad(lambda dy: mul(dy, 0.0))
 sign = unary("sign", torch.sign, "-1, 0 or 1, by the sign of x.", "-3.0 -> -1.0", inplace=Tensor.sign_)
 reciprocal = unary("reciprocal", torch.reciprocal, "1 / x.", "4.0 -> 0.25", positive=True, inplace=torch.reciprocal_)
 
 
 @abs.grad
 def _(dy, x):
-    return mul(dy, sign(x))
+    return mul(dy, sgn(x) if x.dtype.is_complex else sign(x))
 
 
 @reciprocal.grad

@@ -27,13 +27,14 @@ def _of_two(name: str, kernel: Callable[..., Any], doc: str, kind: str) -> Op:
     body.__name__, body.__doc__ = name, doc
     body.__annotations__ = {"a": "Tensor", "b": "Tensor | Scalar", "return": "Tensor"}
     declared = op("..., ... -> ...", returns="y*")(body)
-    if kind == "bitwise":
+    if kind != "logical":
         declared.inplace(lambda a, b: a.copy_(kernel(a, b)))
 
     @declared.samples
     def _(rand):
-        yield rand(4, 6) > 0, rand(4, 6) > 0
-        yield rand(4, 6) > 0, rand(6) > 0
+        if kind != "shift":
+            yield rand(4, 6) > 0, rand(4, 6) > 0
+            yield rand(4, 6) > 0, rand(6) > 0
         yield torch.arange(6).view(2, 3), 3
 
     return declared
@@ -42,6 +43,8 @@ def _of_two(name: str, kernel: Callable[..., Any], doc: str, kind: str) -> Op:
 bitwise_and = _of_two("bitwise_and", torch.bitwise_and, "a & b, bit by bit.", "bitwise")
 bitwise_or = _of_two("bitwise_or", torch.bitwise_or, "a | b, bit by bit.", "bitwise")
 bitwise_xor = _of_two("bitwise_xor", torch.bitwise_xor, "a ^ b, bit by bit.", "bitwise")
+bitwise_left_shift = _of_two("bitwise_left_shift", torch.bitwise_left_shift, "a << b.", "shift")
+bitwise_right_shift = _of_two("bitwise_right_shift", torch.bitwise_right_shift, "a >> b.", "shift")
 logical_and = _of_two("logical_and", torch.logical_and, "Whether a and b are both true, as non-zero is.", "logical")
 logical_or = _of_two("logical_or", torch.logical_or, "Whether a or b is true, as non-zero is.", "logical")
 logical_xor = _of_two("logical_xor", torch.logical_xor, "Whether one of a and b is true, and one isn't.", "logical")

@@ -9,6 +9,7 @@ from weft.core.sbp import broadcast, partial_sum, split
 from weft.ops import notation
 from weft.ops.broadcast import fit
 from weft.ops.declaration import op
+from weft.ops.elementwise import turned
 from weft.ops.notation import Rule, rules
 from weft.ops.shape import reshape, transpose, unsqueeze
 
@@ -64,9 +65,9 @@ def _(dy, a, b, a_shape, b_shape, needs):
     if len(a_shape) == 1 or len(b_shape) == 1:
         dy, a, b = _as_matrices(dy, a, b, a_shape, b_shape)
     if needs[0]:
-        da = _to(fit(matmul(dy, transpose(b, -2, -1)), tuple(a.shape)), a_shape)
+        da = _to(fit(matmul(dy, transpose(turned(b), -2, -1)), tuple(a.shape)), a_shape)
     if needs[1]:
-        db = _to(fit(matmul(transpose(a, -2, -1), dy), tuple(b.shape)), b_shape)
+        db = _to(fit(matmul(transpose(turned(a), -2, -1), dy), tuple(b.shape)), b_shape)
     return da, db
 
 

@@ -40,10 +40,6 @@ rad2deg.grad(lambda dy: rad2deg(dy))
 frac = unary("frac", torch.frac, "What is behind the point.", "1.5 -> 0.5", inplace=torch.frac_)
 frac.grad(lambda dy: dy)
 
-sgn = unary("sgn", torch.sgn, "-1, 0 or 1 by the sign of x; of a complex number, its direction.", "-3.0 -> -1.0",
-            inplace=Tensor.sgn_)  # fmt: skip
-sgn.grad(lambda dy: mul(dy, 0.0))
-
 signbit = unary("signbit", torch.signbit, "Whether x has a minus sign.", "-3.0 -> True", out=False)
 isposinf = unary("isposinf", torch.isposinf, "Whether x is infinite and above zero.", "1.0 -> False", out=False)
 isneginf = unary("isneginf", torch.isneginf, "Whether x is infinite and below zero.", "1.0 -> False", out=False)

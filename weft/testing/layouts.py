@@ -126,9 +126,11 @@ def _join(parts: list[torch.Tensor], s: Sbp) -> torch.Tensor | None:
 def close(a: torch.Tensor, b: torch.Tensor) -> bool:
     if a.shape != b.shape or a.dtype != b.dtype:
         return False
-    if not a.is_floating_point():
+    if not (a.is_floating_point() or a.is_complex()):
         return torch.equal(a, b)
-    return torch.allclose(a, b, rtol=1e-5 if a.dtype == torch.float64 else 1e-3, atol=1e-7, equal_nan=True)
+    return torch.allclose(
+        a, b, rtol=1e-5 if a.dtype in (torch.float64, torch.complex128) else 1e-3, atol=1e-7, equal_nan=True
+    )
 
 
 def possible(rules: Sequence[Rule], placement: Placement) -> bool:

@@ -96,7 +96,7 @@ def check_scattered(op: Op, args: Args) -> None:
     base = args[op.operands[0]]
     expected = base.clone()
     view = run_kernel(op, replaced(op, args, [expected]))[0]
-    part = rand(*view.shape)
+    part = rand(*view.shape).to(view.dtype)
     view.copy_(part)
     attributes = [a for i, a in enumerate(args) if i not in op.operands]
     assert close(op.scatter(of_torch(base), of_torch(part), *attributes).to_torch(), expected)
