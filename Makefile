@@ -5,12 +5,13 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help venv demo test check bench clean
+.PHONY: help venv demo test check stubs bench clean
 
 help:
 	@echo "make demo    train a small GPT on two CPU ranks, in about two minutes"
 	@echo "make test    every test"
-	@echo "make check   lint, format, types, layers"
+	@echo "make check   lint, format, types, layers, stubs"
+	@echo "make stubs   write the type stubs anew, after adding an op"
 	@echo "make bench   measure, side by side with torch, and write docs/benchmarks.md"
 	@echo "make clean   remove what the others made"
 
@@ -36,6 +37,10 @@ check: $(STAMP)
 	$(BIN)/ruff format --check .
 	$(BIN)/pyright
 	$(BIN)/lint-imports
+	$(BIN)/python -m tools.stubs --check
+
+stubs: $(STAMP)
+	$(BIN)/python -m tools.stubs
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

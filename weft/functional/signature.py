@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any
+from typing import Any, TypeVar, cast
 
 from weft.core.errors import ArgumentError, WeftError
 from weft.ops.declaration import OPERAND_KINDS, Param
@@ -13,6 +13,7 @@ from weft.ops.explain import accepts, describe, hint, named
 from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
+F = TypeVar("F", bound=Function)
 
 
 class Signature:
@@ -94,6 +95,7 @@ def overloaded(name: str, *functions: Function) -> Function:
     dispatch.__name__ = dispatch.__qualname__ = name
     dispatch.__doc__ = functions[0].__doc__
     dispatch.signatures = tuple(s.text(name) for s in signatures)  # type: ignore[attr-defined]
+    dispatch.functions = functions  # type: ignore[attr-defined]
     return dispatch
 
 
@@ -114,7 +116,7 @@ def call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     return f"{name}({', '.join([*map(describe, args), *(f'{k}={describe(v)}' for k, v in kwargs.items())])})"
 
 
-def guarded(f: Function, name: str = "") -> Function:
+def guarded(f: F, name: str = "") -> F:
     """The function as users call it: where its Python stumbles over the arguments, they read what it takes."""
     name = name or f.__name__
 
@@ -127,7 +129,7 @@ def guarded(f: Function, name: str = "") -> Function:
         except Exception as cause:
             raise taught(name, f, cause, args, kwargs) from cause
 
-    return call
+    return cast(F, call)
 
 
 def taught(name: str, f: Function, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:

@@ -108,7 +108,7 @@ class _InstanceNorm(_BatchNorm):
         batched = x.ndim == max(self.ranks)
         y = F.instance_norm(
             x if batched else OPS["unsqueeze"](x, 0), self.running_mean, self.running_var, self.weight, self.bias,
-            self.training or not self.track_running_stats, self.momentum, self.eps,
+            self.training or not self.track_running_stats, 0.0 if self.momentum is None else self.momentum, self.eps,
         )  # fmt: skip
         return y if batched else OPS["squeeze"](y, 0)
 

@@ -27,15 +27,15 @@ from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
 from weft.tensor.blob import Blob
 from weft.tensor.hook import RemovableHook
+from weft.tensor.methods import Methods
 from weft.tensor.size import Size
 
 ABSENT = Blob(None)  # the blob of what has no local memory of its own: the short way ends here
 
-
 exchanged = [0]  # how often a tensor was given other memory: graphs look whether it was one of theirs
 
 
-class Tensor:
+class Tensor(Methods):
     """An n-d array on one device, or, with a placement and an sbp, on many."""
 
     blob: Blob

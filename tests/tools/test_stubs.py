@@ -1,0 +1,43 @@
+"""The stubs say what the tables bind, and a type checker makes of them what a user expects."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+import weft as flow
+from tools import stubs
+from weft.functional import table
+from weft.ops import OPS
+
+CONVERSIONS = {name for name, op in OPS.items() if op.conversion}
+PROGRAM = Path(__file__).with_name("typed_program.py")
+
+
+@pytest.mark.parametrize("name", stubs.STUBS)
+def test_a_stub_is_what_the_tables_say_now(name: str) -> None:
+    text = (stubs.ROOT / name).read_text()
+    ast.parse(text)
+    assert text == stubs.STUBS[name](), f"weft/{name} is old; run `make stubs`"
+
+
+def defined(path: str) -> set[str]:
+    tree = ast.parse((stubs.ROOT / path).read_text())
+    return {node.name for node in ast.walk(tree) if isinstance(node, ast.FunctionDef)}
+
+
+def test_every_public_function_and_method_is_declared() -> None:
+    assert {name for name, _ in table.listed("flow")} <= defined("__init__.pyi")
+    assert {name for name, _ in table.listed("neural")} <= defined("nn/functional.pyi")
+    assert {name for name, _ in table.listed("tensor")} <= defined("tensor/methods.pyi") | defined("tensor/tensor.py")
+    assert {name for name in OPS if name in dir(flow._C)} - CONVERSIONS <= defined("functional/bound.pyi")
+
+
+def test_a_users_program_is_checked_as_a_user_expects() -> None:
+    command = [sys.executable, "-m", "pyright", str(PROGRAM)]
+    checked = subprocess.run(command, cwd=stubs.ROOT.parent, capture_output=True, text=True)
+    assert checked.returncode == 0, checked.stdout + checked.stderr

@@ -1,0 +1,1 @@
+"""Programs for those who work on Weft; nothing here is shipped."""

@@ -1,0 +1,2533 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""Write a model as if for one very large device, and run it on many: `import weft as flow`.
+
+The folders lie in the order of the path of data, which docs/architecture.md draws.
+"""
+
+from builtins import bool as _bool, complex as _complex, float as _float, int as _int
+from collections.abc import Sequence
+import torch
+from types import ModuleType
+from typing import Any, overload
+from weft.core.device import Device
+from weft.core.dtype import DType
+from weft.core.placement import Placement
+from weft.functional.bound import Bound
+from weft.functional.random import DefaultGenerator
+
+__all__ = [
+    "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "autocast", "autocast_decorator", "autograd", "bfloat16",
+    "boxing", "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "cuda", "data",
+    "default_generator", "device", "distributions", "dtype", "enable_grad", "env", "errors", "float16", "float32",
+    "float64", "functional", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph",
+    "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled",
+    "is_grad_enabled", "jit", "launch", "linalg", "load", "nn", "no_grad", "optim", "parallel", "placement", "profiler",
+    "register", "save", "sbp", "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8", "utils", "vm"
+]
+
+from weft import amp as amp
+from weft import autograd as autograd
+from weft import boxing as boxing
+from weft import checkpoint as checkpoint
+from weft import data as data
+from weft import functional as functional
+from weft import graph as graph
+from weft import launch as launch
+from weft import nn as nn
+from weft import optim as optim
+from weft import parallel as parallel
+from weft import profiler as profiler
+from weft import vm as vm
+from weft.amp.autocast import autocast as autocast
+from weft.amp.autocast import autocast_decorator as autocast_decorator
+from weft.amp.autocast import clear_autocast_cache as clear_autocast_cache
+from weft.amp.autocast import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from weft.amp.autocast import get_autocast_gpu_dtype as get_autocast_gpu_dtype
+from weft.amp.autocast import is_autocast_cache_enabled as is_autocast_cache_enabled
+from weft.amp.autocast import is_autocast_enabled as is_autocast_enabled
+from weft.autograd.modes import enable_grad as enable_grad
+from weft.autograd.modes import inference_mode as inference_mode
+from weft.autograd.modes import is_grad_enabled as is_grad_enabled
+from weft.autograd.modes import no_grad as no_grad
+from weft.autograd.modes import set_grad_enabled as set_grad_enabled
+from weft.checkpoint.checkpoint import load as load
+from weft.checkpoint.checkpoint import save as save
+from weft.core import errors as errors
+from weft.core import sbp as sbp
+from weft.functional import comm as comm
+from weft.functional import cuda as cuda
+from weft.functional import distributions as distributions
+from weft.functional import env as env
+from weft.functional import jit as jit
+from weft.functional import linalg as linalg
+from weft.functional.bound import register as register
+from weft.functional.creation import get_default_dtype as get_default_dtype
+from weft.functional.creation import set_default_dtype as set_default_dtype
+from weft.functional.random import Generator as Generator
+from weft.tensor.parameter import Parameter as Parameter
+from weft.tensor.printing import set_printoptions as set_printoptions
+from weft.tensor.size import Size as Size
+from weft.tensor.tensor import Tensor as Tensor
+_C: Bound
+__version__: str
+bfloat16: DType
+bool: DType
+byte: DType
+char: DType
+complex128: DType
+complex64: DType
+default_generator: DefaultGenerator
+device = Device
+double: DType
+dtype = DType
+float16: DType
+float32: DType
+float64: DType
+float: DType
+half: DType
+int16: DType
+int32: DType
+int64: DType
+int8: DType
+int: DType
+long: DType
+placement = Placement
+short: DType
+uint8: DType
+utils: ModuleType
+
+def BFloat16Tensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+    """A bfloat16 tensor of data, or of a size, its memory as it was: BFloat16Tensor([1, 2]) or BFloat16Tensor(2, 3)."""
+
+def BoolTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+    """A bool tensor of data, or of a size, its memory as it was: BoolTensor([1, 2]) or BoolTensor(2, 3)."""
+
+def ByteTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+    """A uint8 tensor of data, or of a size, its memory as it was: ByteTensor([1, 2]) or ByteTensor(2, 3)."""
+
+def CharTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+    """A int8 tensor of data, or of a size, its memory as it was: CharTensor([1, 2]) or CharTensor(2, 3)."""
+
+def ComplexDoubleTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+    """A complex128 tensor of data, or of a size, its memory as it was: ComplexDoubleTensor([1, 2]) or ComplexDoubleTensor(2, 3)."""
+
+def ComplexFloatTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+    """A complex64 tensor of data, or of a size, its memory as it was: ComplexFloatTensor([1, 2]) or ComplexFloatTensor(2, 3)."""
+
+def DoubleTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+    """A float64 tensor of data, or of a size, its memory as it was: DoubleTensor([1, 2]) or DoubleTensor(2, 3)."""
+
+def FloatTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+    """A float32 tensor of data, or of a size, its memory as it was: FloatTensor([1, 2]) or FloatTensor(2, 3)."""
+
+def HalfTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+    """A float16 tensor of data, or of a size, its memory as it was: HalfTensor([1, 2]) or HalfTensor(2, 3)."""
+
+def IntTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+    """A int32 tensor of data, or of a size, its memory as it was: IntTensor([1, 2]) or IntTensor(2, 3)."""
+
+def LongTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+    """A int64 tensor of data, or of a size, its memory as it was: LongTensor([1, 2]) or LongTensor(2, 3)."""
+
+def ShortTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+    """A int16 tensor of data, or of a size, its memory as it was: ShortTensor([1, 2]) or ShortTensor(2, 3)."""
+
+def abs(x: Tensor) -> Tensor:
+    """The absolute value.
+
+    >>> flow.abs(flow.tensor([-3.0])).tolist()
+    [3.0]
+    """
+
+def abs_(x: Tensor) -> Tensor:
+    """`abs`, into the memory of its first operand."""
+
+def absolute(x: Tensor) -> Tensor:
+    """The absolute value.
+
+    >>> flow.abs(flow.tensor([-3.0])).tolist()
+    [3.0]
+    """
+
+def acos(x: Tensor) -> Tensor:
+    """The arc cosine.
+
+    >>> flow.acos(flow.tensor([1.0])).tolist()
+    [0.0]
+    """
+
+def acos_(x: Tensor) -> Tensor:
+    """`acos`, into the memory of its first operand."""
+
+def acosh(x: Tensor) -> Tensor:
+    """The inverse of cosh.
+
+    >>> flow.acosh(flow.tensor([1.0])).tolist()
+    [0.0]
+    """
+
+def acosh_(x: Tensor) -> Tensor:
+    """`acosh`, into the memory of its first operand."""
+
+def adaptive_avg_pool1d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> Tensor:
+    """Means of as many windows as the wanted size has elements, over 1 dimension.
+
+    >>> flow._C.adaptive_avg_pool1d(flow.ones(1, 1, 2), 1).item()
+    1.0
+    """
+
+def adaptive_avg_pool2d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> Tensor:
+    """Means of as many windows as the wanted size has elements, over 2 dimensions.
+
+    >>> flow._C.adaptive_avg_pool2d(flow.ones(1, 1, 2, 2), 1).item()
+    1.0
+    """
+
+def adaptive_avg_pool3d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> Tensor:
+    """Means of as many windows as the wanted size has elements, over 3 dimensions.
+
+    >>> flow._C.adaptive_avg_pool3d(flow.ones(1, 1, 2, 2, 2), 1).item()
+    1.0
+    """
+
+def adaptive_max_pool1d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> tuple[Tensor, Tensor]:
+    """The largest of as many windows as the wanted size has elements, over 1 dimension.
+
+    >>> flow._C.adaptive_max_pool1d(flow.ones(1, 1, 2), 1)[1].item()
+    0
+    """
+
+def add(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """x + alpha * other, element by element.
+
+    >>> flow.add(flow.ones(2), 1, alpha=3).tolist()
+    [4.0, 4.0]
+    """
+
+def add_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """`add`, into x's memory."""
+
+def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """x + value * tensor1 / tensor2."""
+
+def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`addcdiv`, into x's memory."""
+
+def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """x + value * tensor1 * tensor2."""
+
+def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`addcmul`, into x's memory."""
+
+def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * x + alpha * (mat1 @ mat2)."""
+
+def addmv(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * x + alpha * (batch1 @ batch2).
+
+    >>> flow.baddbmm(flow.ones(1), flow.ones(2, 1, 3), flow.ones(2, 3, 1)).flatten().tolist()
+    [4.0, 4.0]
+    """
+
+def all(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """Whether every element is true, over some dimensions or all."""
+
+def allclose(
+    x: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+) -> _bool:
+    """Whether |x - other| <= atol + rtol * |other| for every element."""
+
+def amax(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """The largest of the elements, over some dimensions or all; ties share the gradient."""
+
+def amin(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """The smallest of the elements, over some dimensions or all; ties share the gradient."""
+
+def angle(x: Tensor) -> Tensor:
+    """The direction of a complex number, from -pi to pi; of a real one, 0 or pi.
+
+    >>> flow.angle(flow.complex(flow.tensor([0.0]), flow.tensor([0.0]))).tolist()
+    [0.0]
+    """
+
+def any(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
+    """Whether any element is true, over some dimensions or all."""
+
+def arange(
+    start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
+    placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
+) -> Tensor:
+    """start, start + step, ... below end.
+
+    >>> flow.arange(1, 7, 2).tolist()
+    [1, 3, 5]
+    """
+
+def arccos(x: Tensor) -> Tensor:
+    """The arc cosine.
+
+    >>> flow.acos(flow.tensor([1.0])).tolist()
+    [0.0]
+    """
+
+def arccos_(x: Tensor) -> Tensor:
+    """`acos`, into the memory of its first operand."""
+
+def arccosh(x: Tensor) -> Tensor:
+    """The inverse of cosh.
+
+    >>> flow.acosh(flow.tensor([1.0])).tolist()
+    [0.0]
+    """
+
+def arccosh_(x: Tensor) -> Tensor:
+    """`acosh`, into the memory of its first operand."""
+
+def arcsin(x: Tensor) -> Tensor:
+    """The arc sine.
+
+    >>> flow.asin(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def arcsin_(x: Tensor) -> Tensor:
+    """`asin`, into the memory of its first operand."""
+
+def arcsinh(x: Tensor) -> Tensor:
+    """The inverse of sinh.
+
+    >>> flow.asinh(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def arcsinh_(x: Tensor) -> Tensor:
+    """`asinh`, into the memory of its first operand."""
+
+def arctan(x: Tensor) -> Tensor:
+    """The arc tangent.
+
+    >>> flow.atan(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def arctan2(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """The angle of the point (b, a), in its right quadrant.
+
+    >>> flow.atan2(flow.tensor([0.0]), flow.tensor([1.0])).tolist()
+    [0.0]
+    """
+
+def arctan_(x: Tensor) -> Tensor:
+    """`atan`, into the memory of its first operand."""
+
+def arctanh(x: Tensor) -> Tensor:
+    """The inverse of tanh.
+
+    >>> flow.atanh(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def arctanh_(x: Tensor) -> Tensor:
+    """`atanh`, into the memory of its first operand."""
+
+def argmax(x: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+    """The index of the largest element, along a dimension or of all.
+
+    >>> flow.argmax(flow.tensor([3., 1., 2.])).item()
+    0
+    """
+
+def argmin(x: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+    """The index of the smallest element, along a dimension or of all.
+
+    >>> flow.argmin(flow.tensor([3., 1., 2.])).item()
+    1
+    """
+
+def argsort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
+    """Where the elements in order along a dimension stood.
+
+    >>> flow.argsort(flow.tensor([3., 1., 2.])).tolist()
+    [1, 2, 0]
+    """
+
+def argwhere(x: Tensor) -> Tensor:
+    """The positions of the elements that aren't zero, one per row."""
+
+def as_strided(
+    x: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None
+) -> Tensor:
+    """A view of x's memory with these sizes and strides, from an offset; x must be contiguous.
+
+    >>> flow.as_strided(flow.arange(6), (2, 2), (3, 1)).tolist()
+    [[0, 1], [3, 4]]
+    """
+
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """The data as a tensor, without copying where that can be."""
+
+def asin(x: Tensor) -> Tensor:
+    """The arc sine.
+
+    >>> flow.asin(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def asin_(x: Tensor) -> Tensor:
+    """`asin`, into the memory of its first operand."""
+
+def asinh(x: Tensor) -> Tensor:
+    """The inverse of sinh.
+
+    >>> flow.asinh(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def asinh_(x: Tensor) -> Tensor:
+    """`asinh`, into the memory of its first operand."""
+
+def atan(x: Tensor) -> Tensor:
+    """The arc tangent.
+
+    >>> flow.atan(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def atan2(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """The angle of the point (b, a), in its right quadrant.
+
+    >>> flow.atan2(flow.tensor([0.0]), flow.tensor([1.0])).tolist()
+    [0.0]
+    """
+
+def atan_(x: Tensor) -> Tensor:
+    """`atan`, into the memory of its first operand."""
+
+def atanh(x: Tensor) -> Tensor:
+    """The inverse of tanh.
+
+    >>> flow.atanh(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def atanh_(x: Tensor) -> Tensor:
+    """`atanh`, into the memory of its first operand."""
+
+def atleast_1d(*tensors: Any) -> Any:
+    """The tensors with at least 1 dimension."""
+
+def atleast_2d(*tensors: Any) -> Any:
+    """The tensors with at least 2 dimensions."""
+
+def atleast_3d(*tensors: Any) -> Any:
+    """The tensors with at least 3 dimensions."""
+
+def avg_pool1d(
+    x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+    stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+    ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None
+) -> Tensor:
+    """The mean of each window of 1 dimension.
+
+    >>> flow._C.avg_pool1d(flow.ones(1, 1, 2), 2).item()
+    1.0
+    """
+
+def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * x + alpha * (batch1 @ batch2).
+
+    >>> flow.baddbmm(flow.ones(1), flow.ones(2, 1, 3), flow.ones(2, 3, 1)).flatten().tolist()
+    [4.0, 4.0]
+    """
+
+def batch_gather(input: Tensor, indices: Tensor) -> Tensor:
+    """Per leading place, the slices that the indices' last dimension names.
+
+    >>> flow.batch_gather(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[1], [0]])).tolist()
+    [[2], [3]]
+    """
+
+def batch_norm(
+    x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+    bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05
+) -> Tensor:
+    """(x - mean) / deviation per channel, times weight, plus bias. Training takes the batch's statistics and blends
+    them into the running ones, which are used otherwise.
+
+    >>> x = flow.tensor([[1.0], [3.0]])
+    >>> flow._C.batch_norm(x, None, None, None, None, True, 0.1, 0.0).tolist()
+    [[-1.0], [1.0]]
+    """
+
+def bernoulli(x: Tensor) -> Tensor:
+    """1 with probability x, else 0, element by element.
+
+    >>> flow.bernoulli(flow.tensor([0., 1.])).tolist()
+    [0.0, 1.0]
+    """
+
+def bincount(x: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+    """How often each number occurs, or the sum of its weights.
+
+    >>> flow.bincount(flow.tensor([1, 1, 3])).tolist()
+    [0, 2, 0, 1]
+    """
+
+def binomial(count: Tensor, prob: Tensor) -> Tensor:
+    """How often something of this probability comes true in so many tries.
+
+    >>> flow.binomial(flow.tensor([3.0, 3.0]), flow.tensor([0.0, 1.0])).tolist()
+    [0.0, 3.0]
+    """
+
+def bitwise_and(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """a & b, bit by bit."""
+
+def bitwise_left_shift(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """a << b."""
+
+def bitwise_not(x: Tensor) -> Tensor:
+    """~x, bit by bit; of truths, whether x is False.
+
+    >>> (~flow.tensor([True, False])).tolist()
+    [False, True]
+    """
+
+def bitwise_or(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """a | b, bit by bit."""
+
+def bitwise_right_shift(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """a >> b."""
+
+def bitwise_xor(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """a ^ b, bit by bit."""
+
+def bmm(x: Tensor, other: Tensor) -> Tensor:
+    """The products of two batches of matrices."""
+
+def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[_int] | None = None) -> Tensor:
+    """x seen in the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has one of.
+
+    >>> flow.broadcast_like(flow.ones(2), flow.zeros(3, 2)).shape
+    weft.Size([3, 2])
+    """
+
+def broadcast_shapes(*shapes: Sequence[_int]) -> Size:
+    """The shape that tensors of these shapes broadcast to together.
+
+    >>> flow.broadcast_shapes((2, 1), (3,))
+    weft.Size([2, 3])
+    """
+
+def broadcast_tensors(*tensors: Tensor) -> list[Tensor]:
+    """The tensors, each seen in the shape that they broadcast to together."""
+
+def broadcast_to(x: Tensor, shape: Sequence[_int]) -> Tensor:
+    """x seen as a larger shape, without copying."""
+
+def cast(x: Tensor, dtype: Any) -> Tensor:
+    """x in another dtype; x itself if it has that dtype.
+
+    >>> flow.cast(flow.tensor([1.7]), flow.int32).tolist()
+    [1]
+    """
+
+def cat(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
+    """The tensors one after another along a dimension.
+
+    >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+
+def ceil(x: Tensor) -> Tensor:
+    """The smallest whole number that is at least x."""
+
+def ceil_(x: Tensor) -> Tensor:
+    """`ceil`, into the memory of its first operand."""
+
+def celu(x: Tensor, alpha: _float = 1.0) -> Tensor:
+    """x where it is above zero, alpha * (exp(x / alpha) - 1) below.
+
+    >>> flow.nn.functional.celu(flow.zeros(1)).tolist()
+    [0.0]
+    """
+
+def celu_(x: Tensor, alpha: _float = 1.0) -> Tensor:
+    """`celu`, into the memory of its first operand."""
+
+def cholesky(x: Tensor) -> Tensor:
+    """The lower triangular l of x = l @ l.T, for symmetric positive definite x.
+
+    >>> flow.linalg.cholesky(flow.tensor([[4., 0.], [0., 9.]])).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
+
+def chunk(x: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Views of at most so many parts along a dimension, all of one size but the last.
+
+    >>> [p.tolist() for p in flow.arange(5).chunk(3)]
+    [[0, 1], [2, 3], [4]]
+    """
+
+def clamp(
+    x: Tensor, min: _float | _int | _bool | _complex | None = None, max: _float | _int | _bool | _complex | None = None
+) -> Tensor:
+    """x, but at least min and at most max.
+
+    >>> flow.clamp(flow.tensor([-1., 0.5, 2.]), 0., 1.).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+def clamp_(
+    x: Tensor, min: _float | _int | _bool | _complex | None = None, max: _float | _int | _bool | _complex | None = None
+) -> Tensor:
+    """`clamp`, into the memory of its first operand."""
+
+def clamp_max(x: Tensor, max: Any) -> Tensor:
+    """x, but at most max."""
+
+def clamp_max_(x: Tensor, max: Any) -> Tensor:
+    """`clamp_max`, into x's memory."""
+
+def clamp_min(x: Tensor, min: Any) -> Tensor:
+    """x, but at least min."""
+
+def clamp_min_(x: Tensor, min: Any) -> Tensor:
+    """`clamp_min`, into x's memory."""
+
+def clip(
+    x: Tensor, min: _float | _int | _bool | _complex | None = None, max: _float | _int | _bool | _complex | None = None
+) -> Tensor:
+    """x, but at least min and at most max.
+
+    >>> flow.clamp(flow.tensor([-1., 0.5, 2.]), 0., 1.).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+def clip_(
+    x: Tensor, min: _float | _int | _bool | _complex | None = None, max: _float | _int | _bool | _complex | None = None
+) -> Tensor:
+    """`clamp`, into the memory of its first operand."""
+
+def clone(x: Tensor) -> Tensor:
+    """A copy with memory of its own.
+
+    >>> x = flow.ones(2); y = flow.clone(x); y[0] = 5; x.tolist()
+    [1.0, 1.0]
+    """
+
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors side by side, vectors as columns."""
+
+def complex(real: Tensor, imag: Tensor) -> Tensor:
+    """real + i * imag.
+
+    >>> flow.complex(flow.tensor([1.0]), flow.tensor([2.0])).tolist()
+    [(1+2j)]
+    """
+
+def concat(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
+    """The tensors one after another along a dimension.
+
+    >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+
+def concatenate(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
+    """The tensors one after another along a dimension.
+
+    >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+
+def conj(x: Tensor) -> Tensor:
+    """The complex conjugate; x itself, if it is real.
+
+    >>> flow.conj(flow.tensor([3.0])).tolist()
+    [3.0]
+    """
+
+def contiguous(x: Tensor) -> Tensor:
+    """x with its elements in order in memory: itself, or a copy."""
+
+def conv1d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
+    padding: _int | tuple[_int, ...] | list[_int] = 0, dilation: _int | tuple[_int, ...] | list[_int] = 1,
+    groups: _int = 1
+) -> Tensor:
+    """Convolution over 1 dimension: weight is (out, in / groups, ...).
+
+    >>> flow.nn.functional.conv1d(flow.ones(1, 1, 3), flow.ones(1, 1, 3)).item()
+    3.0
+    """
+
+def conv2d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
+    padding: _int | tuple[_int, ...] | list[_int] = 0, dilation: _int | tuple[_int, ...] | list[_int] = 1,
+    groups: _int = 1
+) -> Tensor:
+    """Convolution over 2 dimensions: weight is (out, in / groups, ...).
+
+    >>> flow.nn.functional.conv2d(flow.ones(1, 1, 3, 3), flow.ones(1, 1, 3, 3)).item()
+    9.0
+    """
+
+def conv3d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
+    padding: _int | tuple[_int, ...] | list[_int] = 0, dilation: _int | tuple[_int, ...] | list[_int] = 1,
+    groups: _int = 1
+) -> Tensor:
+    """Convolution over 3 dimensions: weight is (out, in / groups, ...).
+
+    >>> flow.nn.functional.conv3d(flow.ones(1, 1, 3, 3, 3), flow.ones(1, 1, 3, 3, 3)).item()
+    27.0
+    """
+
+def conv_transpose1d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
+    padding: _int | tuple[_int, ...] | list[_int] = 0, output_padding: _int | tuple[_int, ...] | list[_int] = 0,
+    groups: _int = 1, dilation: _int | tuple[_int, ...] | list[_int] = 1
+) -> Tensor:
+    """The gradient of a convolution over 1 dimension, as an op of its own:
+    weight is (in, out / groups, ...).
+
+    >>> flow.nn.functional.conv_transpose1d(flow.ones(1, 1, 2), flow.ones(1, 1, 2)).sum().item()
+    4.0
+    """
+
+def conv_transpose2d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
+    padding: _int | tuple[_int, ...] | list[_int] = 0, output_padding: _int | tuple[_int, ...] | list[_int] = 0,
+    groups: _int = 1, dilation: _int | tuple[_int, ...] | list[_int] = 1
+) -> Tensor:
+    """The gradient of a convolution over 2 dimensions, as an op of its own:
+    weight is (in, out / groups, ...).
+
+    >>> flow.nn.functional.conv_transpose2d(flow.ones(1, 1, 2, 2), flow.ones(1, 1, 2, 2)).sum().item()
+    16.0
+    """
+
+def conv_transpose3d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
+    padding: _int | tuple[_int, ...] | list[_int] = 0, output_padding: _int | tuple[_int, ...] | list[_int] = 0,
+    groups: _int = 1, dilation: _int | tuple[_int, ...] | list[_int] = 1
+) -> Tensor:
+    """The gradient of a convolution over 3 dimensions, as an op of its own:
+    weight is (in, out / groups, ...).
+
+    >>> flow.nn.functional.conv_transpose3d(flow.ones(1, 1, 2, 2, 2), flow.ones(1, 1, 2, 2, 2)).sum().item()
+    64.0
+    """
+
+def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:
+    """The numpy dtype of a dtype."""
+
+def copysign(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """a with the sign of b.
+
+    >>> flow.copysign(flow.tensor([3.0]), -2.0).tolist()
+    [-3.0]
+    """
+
+def cos(x: Tensor) -> Tensor:
+    """The cosine.
+
+    >>> flow.cos(flow.tensor([0.0])).tolist()
+    [1.0]
+    """
+
+def cos_(x: Tensor) -> Tensor:
+    """`cos`, into the memory of its first operand."""
+
+def cosh(x: Tensor) -> Tensor:
+    """The hyperbolic cosine.
+
+    >>> flow.cosh(flow.tensor([0.0])).tolist()
+    [1.0]
+    """
+
+def cosh_(x: Tensor) -> Tensor:
+    """`cosh`, into the memory of its first operand."""
+
+def cross(x: Tensor, other: Tensor, dim: _int | None = None) -> Tensor:
+    """The cross product along a dimension; without one, the first dimension of size three."""
+
+def cummax(x: Tensor, dim: _int) -> tuple[Tensor, Tensor]:
+    """The largest of each element and all before it along a dimension, and where it stands.
+
+    >>> flow.cummax(flow.tensor([2., 3., 1.]), 0)[0].tolist()
+    [2.0, 3.0, 3.0]
+    """
+
+def cummin(x: Tensor, dim: _int) -> tuple[Tensor, Tensor]:
+    """The smallest of each element and all before it along a dimension, and where it stands.
+
+    >>> flow.cummin(flow.tensor([2., 3., 1.]), 0)[0].tolist()
+    [2.0, 2.0, 1.0]
+    """
+
+def cumprod(x: Tensor, dim: _int) -> Tensor:
+    """The product of each element and all before it along a dimension.
+
+    >>> flow.cumprod(flow.tensor([1., 2., 3.]), 0).tolist()
+    [1.0, 2.0, 6.0]
+    """
+
+def cumsum(x: Tensor, dim: _int) -> Tensor:
+    """The sum of each element and all before it along a dimension.
+
+    >>> flow.cumsum(flow.tensor([1., 2., 3.]), 0).tolist()
+    [1.0, 3.0, 6.0]
+    """
+
+def deg2rad(x: Tensor) -> Tensor:
+    """From degrees to radians.
+
+    >>> flow.deg2rad(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def deg2rad_(x: Tensor) -> Tensor:
+    """`deg2rad`, into the memory of its first operand."""
+
+def det(x: Tensor) -> Tensor:
+    """The determinant of matrices.
+
+    >>> flow.linalg.det(flow.tensor([[2., 0.], [0., 4.]])).item()
+    8.0
+    """
+
+def diag(x: Tensor, diagonal: _int = 0) -> Tensor:
+    """The matrix with this diagonal, or the diagonal of a matrix.
+
+    >>> flow.diag(flow.tensor([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+    """
+
+def diagonal(x: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """A diagonal of two dimensions, as the last one.
+
+    >>> flow.diagonal(flow.tensor([[1., 2.], [3., 4.]])).tolist()
+    [1.0, 4.0]
+    """
+
+def digamma(x: Tensor) -> Tensor:
+    """The derivative of lgamma."""
+
+def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """x / other, element by element; rounded down with "floor", towards zero with "trunc".
+
+    >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
+    [-3.0]
+    """
+
+def div_(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """`div`, into the memory of its first operand."""
+
+def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """x / other, element by element; rounded down with "floor", towards zero with "trunc".
+
+    >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
+    [-3.0]
+    """
+
+def dot(x: Tensor, other: Tensor) -> Tensor:
+    """The inner product of two vectors."""
+
+def dropout(x: Tensor, p: _float = 0.5, train: _bool = True) -> Tensor:
+    """x with each element dropped with probability p, and the others scaled by 1 / (1 - p); x itself if not training.
+
+    >>> flow.nn.functional.dropout(flow.ones(2), 1.).tolist()
+    [0.0, 0.0]
+    """
+
+def dsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """Parts one behind the other, along the third dimension."""
+
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors one behind the other, along the third dimension."""
+
+def einsum(equation: str, *operands: Any) -> Tensor:
+    """The sum of products that an equation tells, as "ij,jk->ik" does the product of matrices.
+
+    >>> flow.einsum("ij,jk->ik", flow.ones(2, 3), flow.ones(3, 2)).tolist()
+    [[3.0, 3.0], [3.0, 3.0]]
+    """
+
+def embedding(weight: Tensor, ids: Tensor, padding_idx: _int | None = None) -> Tensor:
+    """The rows of weight that ids name. The row padding_idx gets no gradient.
+
+    >>> flow._C.embedding(flow.tensor([[1., 2.], [3., 4.]]), flow.tensor([1, 0])).tolist()
+    [[3.0, 4.0], [1.0, 2.0]]
+    """
+
+def empty(
+    *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+    requires_grad: _bool = False, pin_memory: _bool = False
+) -> Tensor:
+    """A tensor of whatever the memory held."""
+
+def empty_like(
+    x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+    requires_grad: _bool = False
+) -> Tensor:
+    """A tensor in x's form, of whatever the memory held."""
+
+def eq(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """Whether a equals b, element by element.
+
+    >>> flow.eq(flow.tensor([3.0]), 2.0).tolist()
+    [False]
+    """
+
+def equal(x: Tensor, other: Tensor) -> _bool:
+    """Whether two tensors have the same shape and elements."""
+
+def erf(x: Tensor) -> Tensor:
+    """The error function: the probability of a normal draw of variance 1/2 within x of its mean.
+
+    >>> flow.erf(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def erf_(x: Tensor) -> Tensor:
+    """`erf`, into the memory of its first operand."""
+
+def erfc(x: Tensor) -> Tensor:
+    """1 - erf(x).
+
+    >>> flow.erfc(flow.tensor([0.0])).tolist()
+    [1.0]
+    """
+
+def erfc_(x: Tensor) -> Tensor:
+    """`erfc`, into the memory of its first operand."""
+
+def erfinv(x: Tensor) -> Tensor:
+    """The inverse of erf.
+
+    >>> flow.erfinv(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def erfinv_(x: Tensor) -> Tensor:
+    """`erfinv`, into the memory of its first operand."""
+
+def exp(x: Tensor) -> Tensor:
+    """e to the power x.
+
+    >>> flow.exp(flow.tensor([0.0])).tolist()
+    [1.0]
+    """
+
+def exp2(x: Tensor) -> Tensor:
+    """2 to the power x.
+
+    >>> flow.exp2(flow.tensor([3.0])).tolist()
+    [8.0]
+    """
+
+def exp2_(x: Tensor) -> Tensor:
+    """`exp2`, into the memory of its first operand."""
+
+def exp_(x: Tensor) -> Tensor:
+    """`exp`, into the memory of its first operand."""
+
+def expand(x: Tensor, *shape: Any) -> Tensor:
+    """x seen as a larger shape, without copying; -1 keeps a dimension.
+
+    >>> flow.tensor([[1.], [2.]]).expand(2, 3).tolist()
+    [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
+    """
+
+def expm1(x: Tensor) -> Tensor:
+    """exp(x) - 1, exact near zero.
+
+    >>> flow.expm1(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def expm1_(x: Tensor) -> Tensor:
+    """`expm1`, into the memory of its first operand."""
+
+def eye(
+    n: _int, m: _int | None = None, dtype: Any = None, device: Any = None, placement: Placement | None = None,
+    sbp: Any = None, requires_grad: _bool = False
+) -> Tensor:
+    """Ones on the diagonal, zeros elsewhere.
+
+    >>> flow.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+def fill(x: Tensor, value: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """The value, a number or a tensor of no dimension, in x's form: what `x.fill_(value)` leaves in x.
+
+    >>> flow.fill(flow.ones(2), 3).tolist()
+    [3.0, 3.0]
+    """
+
+def fill_(x: Tensor, value: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """`fill`, into the memory of its first operand."""
+
+def finfo(dtype: Any = None) -> torch.finfo:
+    """The limits of a floating point dtype: eps, max, min, tiny, bits.
+
+    >>> flow.finfo(flow.float32).bits
+    32
+    """
+
+def fix(x: Tensor) -> Tensor:
+    """x without its fraction."""
+
+def fix_(x: Tensor) -> Tensor:
+    """`trunc`, into the memory of its first operand."""
+
+def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+    """x with a run of dimensions made one.
+
+    >>> flow.ones(2, 3, 4).flatten(1).shape
+    weft.Size([2, 12])
+    """
+
+def flip(x: Tensor, dims: tuple[_int, ...] | list[_int]) -> Tensor:
+    """x with the order turned round along some dimensions.
+
+    >>> flow.flip(flow.arange(3), (0,)).tolist()
+    [2, 1, 0]
+    """
+
+def floor(x: Tensor) -> Tensor:
+    """The largest whole number that is at most x."""
+
+def floor_(x: Tensor) -> Tensor:
+    """`floor`, into the memory of its first operand."""
+
+def floor_divide(
+    a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
+    """The whole number of times that b goes into a."""
+
+def fmax(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """The larger of a and b; the other, where one is no number.
+
+    >>> flow.fmax(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
+    [3.0]
+    """
+
+def fmin(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """The smaller of a and b; the other, where one is no number.
+
+    >>> flow.fmin(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
+    [2.0]
+    """
+
+def fmod(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """What is left of a by b, with a's sign, as C's %."""
+
+def frac(x: Tensor) -> Tensor:
+    """What is behind the point.
+
+    >>> flow.frac(flow.tensor([1.5])).tolist()
+    [0.5]
+    """
+
+def frac_(x: Tensor) -> Tensor:
+    """`frac`, into the memory of its first operand."""
+
+def from_dlpack(exporter: Any) -> Tensor:
+    """A tensor that shares memory with whatever speaks DLPack: numpy, torch, jax, cupy."""
+
+def from_numpy(array: Any) -> Tensor:
+    """A tensor that shares memory with a numpy array."""
+
+def from_torch(x: torch.Tensor) -> Tensor:
+    """A tensor that shares memory with a torch tensor."""
+
+def full(
+    size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None,
+    sbp: Any = None, requires_grad: _bool = False
+) -> Tensor:
+    """A tensor of one value.
+
+    >>> flow.full((2,), 7).tolist()
+    [7, 7]
+    """
+
+def full_like(
+    x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+    requires_grad: _bool = False
+) -> Tensor:
+    """One value in x's form."""
+
+def gather(x: Tensor, dim: _int, index: Tensor) -> Tensor:
+    """The elements of x whose positions along a dimension the index tells: y[i][j] = x[index[i][j]][j] for dim 0.
+
+    >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]])).tolist()
+    [[2], [3]]
+    """
+
+def gather_nd(input: Tensor, index: Tensor) -> Tensor:
+    """The elements or slices that the index's last dimension places.
+
+    >>> flow.gather_nd(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[0, 1], [1, 0]])).tolist()
+    [2, 3]
+    """
+
+def gcd(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """The largest number that divides both."""
+
+def ge(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """Whether a is at least b, element by element.
+
+    >>> flow.ge(flow.tensor([3.0]), 2.0).tolist()
+    [True]
+    """
+
+def gelu(x: Tensor, approximate: str = 'none') -> Tensor:
+    """x times the probability that a normal draw is below x; approximate="tanh" for the usual fast formula.
+
+    >>> flow.gelu(flow.tensor([0., 100.])).tolist()
+    [0.0, 100.0]
+    """
+
+def get_num_threads() -> _int:
+    """How many threads one op may use on the CPU."""
+
+def get_rng_state() -> Tensor:
+    """The state of this rank's random numbers, for `set_rng_state`: local draws, seed, count of global draws."""
+
+def global_to_global(
+    x: Tensor, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: _bool = False,
+    copy: _bool = False
+) -> Tensor:
+    """The same logical tensor in another layout."""
+
+def greater(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """Whether a is greater than b, element by element.
+
+    >>> flow.gt(flow.tensor([3.0]), 2.0).tolist()
+    [True]
+    """
+
+def greater_equal(
+    a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
+    """Whether a is at least b, element by element.
+
+    >>> flow.ge(flow.tensor([3.0]), 2.0).tolist()
+    [True]
+    """
+
+def group_norm(
+    x: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05
+) -> Tensor:
+    """(x - mean) / deviation over each sample's groups of channels, times weight, plus bias, per channel.
+
+    >>> flow._C.group_norm(flow.tensor([[1.0, 3.0]]), 1, None, None, 0.0).tolist()
+    [[-1.0, 1.0]]
+    """
+
+def gt(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """Whether a is greater than b, element by element.
+
+    >>> flow.gt(flow.tensor([3.0]), 2.0).tolist()
+    [True]
+    """
+
+def hann_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
+    """The raised cosine window of so many elements.
+
+    >>> flow.hann_window(4).tolist()
+    [0.0, 0.5, 1.0, 0.5]
+    """
+
+def hardshrink(x: Tensor, lambd: _float = 0.5) -> Tensor:
+    """x where its absolute value is above lambd, zero elsewhere.
+
+    >>> flow.nn.functional.hardshrink(flow.tensor([0.1, 2.])).tolist()
+    [0.0, 2.0]
+    """
+
+def heaviside(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """0 below zero, 1 above, b at zero.
+
+    >>> flow.heaviside(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
+    [1.0]
+    """
+
+def hsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """Parts side by side: along the second dimension, of a vector along its only one."""
+
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors side by side: along the second dimension, vectors along their only one."""
+
+def hypot(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """sqrt(a * a + b * b), without overflow.
+
+    >>> flow.hypot(flow.tensor([3.0]), flow.tensor([4.0])).tolist()
+    [5.0]
+    """
+
+def i0(x: Tensor) -> Tensor:
+    """The modified Bessel function of the first kind, of order 0."""
+
+def i0_(x: Tensor) -> Tensor:
+    """`i0`, into the memory of its first operand."""
+
+def iinfo(dtype: Any) -> torch.iinfo:
+    """The limits of an integer dtype: max, min, bits.
+
+    >>> flow.iinfo(flow.int8).max
+    127
+    """
+
+def in_top_k(targets: Tensor, predictions: Tensor, k: _int) -> Tensor:
+    """Whether each target is among the k largest predictions of its row.
+
+    >>> flow.in_top_k(flow.tensor([1, 0]), flow.tensor([[0.1, 0.9], [0.2, 0.8]]), 1).tolist()
+    [True, False]
+    """
+
+def index_add(
+    x: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | _complex = 1
+) -> Tensor:
+    """x with alpha * source added to its slices along a dimension at these positions.
+
+    >>> flow.index_add(flow.zeros(3), 0, flow.tensor([0, 0]), flow.ones(2)).tolist()
+    [2.0, 0.0, 0.0]
+    """
+
+def index_add_(
+    x: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | _complex = 1
+) -> Tensor:
+    """`index_add`, into the memory of its first operand."""
+
+def index_put(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
+    """x with the value at these positions, or added to what is there.
+
+    >>> flow._C.index_put(flow.zeros(3), [flow.tensor([1])], flow.tensor(5.)).tolist()
+    [0.0, 5.0, 0.0]
+    """
+
+def index_put_(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
+    """`index_put`, into the memory of its first operand."""
+
+def index_select(x: Tensor, dim: _int, index: Tensor) -> Tensor:
+    """The slices of x along a dimension at these positions.
+
+    >>> flow.index_select(flow.tensor([[1, 2], [3, 4]]), 0, flow.tensor([1, 1])).tolist()
+    [[3, 4], [3, 4]]
+    """
+
+def initial_seed() -> _int:
+    """The seed that this rank's random numbers started from."""
+
+def inverse(x: Tensor) -> Tensor:
+    """The inverse of matrices.
+
+    >>> flow.linalg.inv(flow.tensor([[2., 0.], [0., 4.]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+
+def is_floating_point(x: Tensor) -> _bool:
+    """Whether x holds floating point numbers."""
+
+def is_nonzero(x: Tensor) -> _bool:
+    """Whether the only element of x is not zero."""
+
+def is_tensor(x: Any) -> _bool:
+    """Whether x is a tensor of Weft's."""
+
+def isclose(
+    x: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+) -> Tensor:
+    """Whether |x - other| <= atol + rtol * |other|, element by element."""
+
+def isfinite(x: Tensor) -> Tensor:
+    """Whether x is a finite number."""
+
+def isinf(x: Tensor) -> Tensor:
+    """Whether x is infinite."""
+
+def isnan(x: Tensor) -> Tensor:
+    """Whether x is not a number.
+
+    >>> flow.isnan(flow.tensor([0.0])).tolist()
+    [False]
+    """
+
+def isneginf(x: Tensor) -> Tensor:
+    """Whether x is infinite and below zero.
+
+    >>> flow.isneginf(flow.tensor([1.0])).tolist()
+    [False]
+    """
+
+def isposinf(x: Tensor) -> Tensor:
+    """Whether x is infinite and above zero.
+
+    >>> flow.isposinf(flow.tensor([1.0])).tolist()
+    [False]
+    """
+
+def kthvalue(x: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    """The k-th smallest element along a dimension, and where it stands.
+
+    >>> flow.kthvalue(flow.tensor([3., 1., 2.]), 2)[0].item()
+    2.0
+    """
+
+def layer_norm(
+    x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None,
+    bias: Tensor | None = None, eps: _float = 1e-05
+) -> Tensor:
+    """(x - mean) / deviation over the last dimensions, times weight, plus bias.
+
+    >>> flow.nn.functional.layer_norm(flow.tensor([[1., 3.]]), (2,), eps=0.).tolist()
+    [[-1.0, 1.0]]
+    """
+
+def lcm(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """The smallest number that both divide."""
+
+def le(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """Whether a is at most b, element by element.
+
+    >>> flow.le(flow.tensor([3.0]), 2.0).tolist()
+    [False]
+    """
+
+def lerp(a: Tensor, b: Tensor, weight: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """a + weight * (b - a): a where the weight is 0, b where it is 1.
+
+    >>> flow.lerp(flow.zeros(1), flow.ones(1), 0.25).tolist()
+    [0.25]
+    """
+
+def less(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """Whether a is less than b, element by element.
+
+    >>> flow.lt(flow.tensor([3.0]), 2.0).tolist()
+    [False]
+    """
+
+def less_equal(
+    a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
+    """Whether a is at most b, element by element.
+
+    >>> flow.le(flow.tensor([3.0]), 2.0).tolist()
+    [False]
+    """
+
+def lgamma(x: Tensor) -> Tensor:
+    """The logarithm of the gamma function's absolute value.
+
+    >>> flow.lgamma(flow.tensor([1.0])).tolist()
+    [0.0]
+    """
+
+def linalg_cross(x: Tensor, other: Tensor, *, dim: _int = -1) -> Tensor:
+    """The cross product of vectors of three elements along a dimension.
+
+    >>> flow.linalg.cross(flow.tensor([1., 0., 0.]), flow.tensor([0., 1., 0.])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+
+def linspace(
+    start: _float, end: _float, steps: _int, dtype: Any = None, device: Any = None, placement: Placement | None = None,
+    sbp: Any = None, requires_grad: _bool = False
+) -> Tensor:
+    """`steps` numbers from start to end, both included, at equal distances.
+
+    >>> flow.linspace(0, 1, 3).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+def local_to_global(
+    x: Tensor, placement: Placement | None = None, sbp: Any = None, *, check_meta: _bool = True, copy: _bool = False
+) -> Tensor:
+    """The global tensor whose parts are the ranks' local ones.
+
+    `check_meta` compares the parts' shapes over all ranks; without it they are trusted to be alike.
+    """
+
+def log(x: Tensor) -> Tensor:
+    """The natural logarithm.
+
+    >>> flow.log(flow.tensor([1.0])).tolist()
+    [0.0]
+    """
+
+def log10(x: Tensor) -> Tensor:
+    """The logarithm to base 10.
+
+    >>> flow.log10(flow.tensor([100.0])).tolist()
+    [2.0]
+    """
+
+def log10_(x: Tensor) -> Tensor:
+    """`log10`, into the memory of its first operand."""
+
+def log1p(x: Tensor) -> Tensor:
+    """log(1 + x), exact near zero.
+
+    >>> flow.log1p(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def log1p_(x: Tensor) -> Tensor:
+    """`log1p`, into the memory of its first operand."""
+
+def log2(x: Tensor) -> Tensor:
+    """The logarithm to base 2.
+
+    >>> flow.log2(flow.tensor([8.0])).tolist()
+    [3.0]
+    """
+
+def log2_(x: Tensor) -> Tensor:
+    """`log2`, into the memory of its first operand."""
+
+def log_(x: Tensor) -> Tensor:
+    """`log`, into the memory of its first operand."""
+
+def log_softmax(x: Tensor, dim: _int | None = None, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax, computed in one."""
+
+def logaddexp(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """log(exp(a) + exp(b)), without overflow."""
+
+def logaddexp2(
+    a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
+    """log2(2 ** a + 2 ** b), without overflow."""
+
+def logical_and(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """Whether a and b are both true, as non-zero is."""
+
+def logical_not(x: Tensor) -> Tensor:
+    """True where x is zero or False.
+
+    >>> flow.logical_not(flow.tensor([0.0])).tolist()
+    [True]
+    """
+
+def logical_or(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """Whether a or b is true, as non-zero is."""
+
+def logical_xor(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """Whether one of a and b is true, and one isn't."""
+
+def logit(x: Tensor, eps: _float | None = None) -> Tensor:
+    """log(x / (1 - x)), the inverse of sigmoid; x is held in [eps, 1 - eps] if that is given.
+
+    >>> flow.logit(flow.tensor([0.5])).tolist()
+    [0.0]
+    """
+
+def logit_(x: Tensor, eps: _float | None = None) -> Tensor:
+    """`logit`, into the memory of its first operand."""
+
+def logspace(
+    start: _float, end: _float, steps: _int, base: _float = 10.0, dtype: Any = None, device: Any = None,
+    placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
+) -> Tensor:
+    """`steps` numbers from base ** start to base ** end, their logarithms at equal distances."""
+
+def logsumexp(x: Tensor, dim: _int | tuple[_int, ...] | list[_int], keepdim: _bool = False) -> Tensor:
+    """log(sum(exp(x))) over some dimensions, without overflow."""
+
+def lt(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """Whether a is less than b, element by element.
+
+    >>> flow.lt(flow.tensor([3.0]), 2.0).tolist()
+    [False]
+    """
+
+def manual_seed(seed: _int) -> DefaultGenerator:
+    """Start this rank's random numbers anew from a seed. Give every rank the same one for global tensors to agree."""
+
+def masked_fill(x: Tensor, mask: Tensor, value: _float | _int | _bool | _complex) -> Tensor:
+    """x with `value` where the mask holds.
+
+    >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
+    [0.0, 1.0]
+    """
+
+def masked_fill_(x: Tensor, mask: Tensor, value: _float | _int | _bool | _complex) -> Tensor:
+    """`masked_fill`, into the memory of its first operand."""
+
+def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+    """The elements of x where the mask holds, in a row.
+
+    >>> flow.masked_select(flow.tensor([1, 2, 3]), flow.tensor([True, False, True])).tolist()
+    [1, 3]
+    """
+
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
+
+    >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
+    [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
+    """
+
+@overload
+def max(x: Tensor) -> Tensor:
+    """The largest element; with `dim`, that of each slice and its index; of two tensors, the larger elements.
+
+    >>> flow.max(flow.tensor([[1., 3.], [5., 2.]]), 1)[0].tolist()
+    [3.0, 5.0]
+    """
+
+@overload
+def max(x: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+
+@overload
+def max(x: Tensor, other: Tensor) -> Tensor: ...
+
+def max_pool1d(
+    x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+    stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+    dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+) -> Tensor:
+    """The largest of each window of 1 dimension.
+
+    >>> flow._C.max_pool1d(flow.ones(1, 1, 2), 2).item()
+    1.0
+    """
+
+def max_pool1d_with_indices(
+    x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+    stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+    dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+) -> tuple[Tensor, Tensor]:
+    """The largest of each window of 1 dimension, and its place, counted through all of them.
+
+    >>> flow._C.max_pool1d_with_indices(flow.ones(1, 1, 2), 2)[1].item()
+    0
+    """
+
+def max_pool2d(
+    x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+    stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+    dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+) -> Tensor:
+    """The largest of each window of 2 dimensions.
+
+    >>> flow._C.max_pool2d(flow.ones(1, 1, 2, 2), 2).item()
+    1.0
+    """
+
+def max_pool3d(
+    x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+    stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+    dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+) -> Tensor:
+    """The largest of each window of 3 dimensions.
+
+    >>> flow._C.max_pool3d(flow.ones(1, 1, 2, 2, 2), 2).item()
+    1.0
+    """
+
+def maximum(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """The larger of a and b, element by element.
+
+    >>> flow.maximum(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
+    [3.0]
+    """
+
+def mean(
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The mean of the elements, over some dimensions or all.
+
+    >>> flow.mean(flow.tensor([[1., 3.]])).item()
+    2.0
+    """
+
+@overload
+def median(x: Tensor) -> Tensor:
+    """The middle element; with `dim`, that of each slice and its index. Of two middle ones, the lower.
+
+    >>> flow.median(flow.tensor([3., 1., 2.])).item()
+    2.0
+    """
+
+@overload
+def median(x: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+
+def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]:
+    """The coordinates of a grid: of each vector, a copy along every other one's dimension.
+
+    >>> flow.meshgrid(flow.arange(2), flow.arange(3))[0].tolist()
+    [[0, 0, 0], [1, 1, 1]]
+    """
+
+@overload
+def min(x: Tensor) -> Tensor:
+    """The smallest element; with `dim`, that of each slice and its index; of two tensors, the smaller elements."""
+
+@overload
+def min(x: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+
+@overload
+def min(x: Tensor, other: Tensor) -> Tensor: ...
+
+def minimum(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """The smaller of a and b, element by element.
+
+    >>> flow.minimum(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
+    [2.0]
+    """
+
+def mish(x: Tensor) -> Tensor:
+    """x * tanh(softplus(x)).
+
+    >>> flow.nn.functional.mish(flow.zeros(1)).tolist()
+    [0.0]
+    """
+
+def mm(x: Tensor, other: Tensor) -> Tensor:
+    """The product of two matrices."""
+
+def mode(x: Tensor, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    """The most frequent element along a dimension, and where it stands.
+
+    >>> flow.mode(flow.tensor([3, 1, 3]))[0].item()
+    3
+    """
+
+def moveaxis(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+    """x with some dimensions moved elsewhere, the others in their order."""
+
+def movedim(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+    """x with some dimensions moved elsewhere, the others in their order."""
+
+def mul(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """a * b, element by element.
+
+    >>> flow.mul(flow.tensor([3.0]), 2.0).tolist()
+    [6.0]
+    """
+
+def multinomial(x: Tensor, num_samples: _int, replacement: _bool = False) -> Tensor:
+    """Draws of indices, with probabilities in proportion to x's last dimension.
+
+    >>> flow.multinomial(flow.tensor([0., 3., 0.]), 1).tolist()
+    [1]
+    """
+
+def multiply(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """a * b, element by element.
+
+    >>> flow.mul(flow.tensor([3.0]), 2.0).tolist()
+    [6.0]
+    """
+
+def mv(x: Tensor, other: Tensor) -> Tensor:
+    """The product of a matrix and a vector."""
+
+def mvlgamma(x: Tensor, p: _int) -> Tensor:
+    """The logarithm of the gamma function of p dimensions.
+
+    >>> flow.mvlgamma(flow.tensor([1.0]), 1).tolist()
+    [0.0]
+    """
+
+def nan_to_num(
+    x: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
+) -> Tensor:
+    """x with other numbers in the places of those that are none: 0, and the largest and least there are, unless told.
+
+    >>> flow.nan_to_num(flow.tensor([float("nan"), 1.0])).tolist()
+    [0.0, 1.0]
+    """
+
+def nan_to_num_(
+    x: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
+) -> Tensor:
+    """`nan_to_num`, into the memory of its first operand."""
+
+def nansum(x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum of the elements that are numbers.
+
+    >>> flow.nansum(flow.tensor([1., float("nan")])).item()
+    1.0
+    """
+
+def narrow(x: Tensor, dim: _int, start: _int, length: _int, step: _int = 1) -> Tensor:
+    """The elements start, start + step, ... along a dimension, `length` of them.
+
+    >>> flow.narrow(flow.arange(5), 0, 1, 3).tolist()
+    [1, 2, 3]
+    """
+
+def ne(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """Whether a differs from b, element by element.
+
+    >>> flow.ne(flow.tensor([3.0]), 2.0).tolist()
+    [True]
+    """
+
+def neg(x: Tensor) -> Tensor:
+    """-x.
+
+    >>> flow.neg(flow.tensor([3.0])).tolist()
+    [-3.0]
+    """
+
+def neg_(x: Tensor) -> Tensor:
+    """`neg`, into the memory of its first operand."""
+
+def negative(x: Tensor) -> Tensor:
+    """-x.
+
+    >>> flow.neg(flow.tensor([3.0])).tolist()
+    [-3.0]
+    """
+
+def negative_(x: Tensor) -> Tensor:
+    """`neg`, into the memory of its first operand."""
+
+def new_empty(
+    x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+    requires_grad: _bool = False
+) -> Tensor:
+    """A tensor of this size, in the form of x for the rest: see `flow.empty`."""
+
+def new_full(
+    x: Tensor, size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None,
+    sbp: Any = None, requires_grad: _bool = False
+) -> Tensor:
+    """A tensor of this size and value, in the form of x for the rest."""
+
+def new_ones(
+    x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+    requires_grad: _bool = False
+) -> Tensor:
+    """A tensor of this size, in the form of x for the rest: see `flow.ones`."""
+
+def new_zeros(
+    x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+    requires_grad: _bool = False
+) -> Tensor:
+    """A tensor of this size, in the form of x for the rest: see `flow.zeros`."""
+
+def nextafter(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """The next number from a towards b.
+
+    >>> flow.nextafter(flow.tensor([1.0]), flow.tensor([1.0])).tolist()
+    [1.0]
+    """
+
+def nms(boxes: Tensor, scores: Tensor, iou_threshold: _float) -> Tensor:
+    """The boxes (x1, y1, x2, y2) that overlap no better one by more than the threshold, best first.
+
+    >>> boxes = flow.tensor([[0., 0., 2., 2.], [0., 0., 2., 2.1], [3., 3., 4., 4.]])
+    >>> flow.nms(boxes, flow.tensor([0.5, 0.9, 0.7]), 0.5).tolist()
+    [1, 2]
+    """
+
+def nonzero(x: Tensor, as_tuple: _bool = False) -> Any:
+    """The positions of the elements that aren't zero, one per row; `as_tuple`: one tensor per dimension.
+
+    >>> flow.nonzero(flow.tensor([[0, 3], [1, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+
+def norm(
+    x: Tensor, ord: Any = None, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False,
+    dtype: Any = None, *, p: Any = None
+) -> Tensor:
+    """The norm of vectors, or with "fro" of matrices.
+
+    >>> flow.norm(flow.tensor([3., 4.])).item()
+    5.0
+    """
+
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
+    """Draws from normal distributions: one mean and standard deviation for all of a size, or one for each element.
+
+    >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
+    [1.0, 2.0]
+    """
+
+def not_equal(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """Whether a differs from b, element by element.
+
+    >>> flow.ne(flow.tensor([3.0]), 2.0).tolist()
+    [True]
+    """
+
+def numel(x: Tensor) -> _int:
+    """How many elements x has."""
+
+def one_hot(x: Tensor, num_classes: _int) -> Tensor:
+    """Ones at the places that labels name, zeros elsewhere, along a new last dimension.
+
+    >>> flow._C.one_hot(flow.tensor([2, 0]), 3).tolist()
+    [[0, 0, 1], [1, 0, 0]]
+    """
+
+def ones(
+    *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+    requires_grad: _bool = False
+) -> Tensor:
+    """A tensor of ones.
+
+    >>> flow.ones(2, 2).tolist()
+    [[1.0, 1.0], [1.0, 1.0]]
+    """
+
+def ones_like(
+    x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+    requires_grad: _bool = False
+) -> Tensor:
+    """Ones in x's form.
+
+    >>> flow.ones_like(flow.zeros(2)).tolist()
+    [1.0, 1.0]
+    """
+
+def outer(x: Tensor, other: Tensor) -> Tensor:
+    """Every product of an element of x and one of the other."""
+
+def pad(input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: _float | None = None) -> Tensor:
+    """A border around: (left, right) of the last dimension, then of the one before it, and so on.
+
+    >>> flow.nn.functional.pad(flow.ones(2), (1, 2)).tolist()
+    [0.0, 1.0, 1.0, 0.0, 0.0]
+    """
+
+def permute(x: Tensor, *dims: Any) -> Tensor:
+    """x with its dimensions in another order.
+
+    >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
+    weft.Size([4, 2, 3])
+    """
+
+def poisson(rate: Tensor) -> Tensor:
+    """Counts of what happens `rate` times on average.
+
+    >>> flow.poisson(flow.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
+
+def polygamma(x: Tensor, n: _int) -> Tensor:
+    """The derivative number n of digamma, which is that of lgamma.
+
+    >>> round(flow._C.polygamma(flow.tensor([1.]), 1).item(), 4)
+    1.6449
+    """
+
+def pow(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """a to the power b, element by element.
+
+    >>> flow.pow(flow.tensor([3.0]), 2.0).tolist()
+    [9.0]
+    """
+
+def prod(x: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+    """The product of the elements, along a dimension or of all.
+
+    >>> flow.prod(flow.tensor([2., 3.])).item()
+    6.0
+    """
+
+def promote_types(a: Any, b: Any) -> DType:
+    """The dtype that holds both."""
+
+def qr(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The thin decomposition x = q @ r into orthogonal columns and an upper triangle; at least as many rows as columns.
+
+    >>> flow.linalg.qr(flow.eye(2))[1].abs().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+def quantile(
+    x: Tensor, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
+) -> Tensor:
+    """What a share q of the elements lies below; a vector of shares gives a new first dimension.
+
+    >>> flow.quantile(flow.tensor([0., 1., 2.]), 0.25).item()
+    0.5
+    """
+
+def quick_gelu(x: Tensor) -> Tensor:
+    """x * sigmoid(1.702 x), which is near gelu.
+
+    >>> flow._C.quick_gelu(flow.zeros(1)).tolist()
+    [0.0]
+    """
+
+def rad2deg(x: Tensor) -> Tensor:
+    """From radians to degrees.
+
+    >>> flow.rad2deg(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def rad2deg_(x: Tensor) -> Tensor:
+    """`rad2deg`, into the memory of its first operand."""
+
+def rand(
+    *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+    generator: Any = None, requires_grad: _bool = False
+) -> Tensor:
+    """Draws from the uniform distribution over [0, 1)."""
+
+def rand_like(
+    x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None, generator: Any = None,
+    requires_grad: _bool = False
+) -> Tensor:
+    """Draws from the uniform distribution over [0, 1). In x's form."""
+
+def randint(
+    *bounds: Any, low: _int | None = None, high: _int | None = None, size: Any = None, dtype: Any = None,
+    device: Any = None, placement: Placement | None = None, sbp: Any = None, generator: Any = None,
+    requires_grad: _bool = False
+) -> Tensor:
+    """Draws integers from low (0 where it is left out) to high - 1: randint(high, size), randint(low, high, size).
+
+    >>> flow.randint(1, 2, (3,)).tolist()
+    [1, 1, 1]
+    """
+
+def randint_like(
+    x: Tensor, low: _int, high: _int | None = None, *, generator: Any = None, **options: Any
+) -> Tensor:
+    """Draws integers from low to high - 1, in x's form."""
+
+def randn(
+    *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+    generator: Any = None, requires_grad: _bool = False
+) -> Tensor:
+    """Draws from the normal distribution."""
+
+def randn_like(
+    x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None, generator: Any = None,
+    requires_grad: _bool = False
+) -> Tensor:
+    """Draws from the normal distribution. In x's form."""
+
+def randperm(
+    n: _int, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+    generator: Any = None, requires_grad: _bool = False
+) -> Tensor:
+    """The numbers below n in a random order."""
+
+def reciprocal(x: Tensor) -> Tensor:
+    """1 / x.
+
+    >>> flow.reciprocal(flow.tensor([4.0])).tolist()
+    [0.25]
+    """
+
+def reciprocal_(x: Tensor) -> Tensor:
+    """`reciprocal`, into the memory of its first operand."""
+
+def reduce_nansum(x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum of the elements that are numbers.
+
+    >>> flow.nansum(flow.tensor([1., float("nan")])).item()
+    1.0
+    """
+
+def relu(x: Tensor) -> Tensor:
+    """max(x, 0), element by element.
+
+    >>> flow.relu(flow.tensor([-1., 2.])).tolist()
+    [0.0, 2.0]
+    """
+
+def relu_(x: Tensor) -> Tensor:
+    """`relu`, into the memory of its first operand."""
+
+def remainder(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """What is left of a by b, with b's sign, as Python's %."""
+
+def repeat(x: Tensor, *sizes: Any) -> Tensor:
+    """Copies of x laid side by side, so many along each dimension.
+
+    >>> flow.tensor([1, 2]).repeat(2, 2).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+
+def repeat_interleave(
+    x: Tensor, repeats: _int | Tensor, dim: _int | None = None, *, output_size: _int | None = None
+) -> Tensor:
+    """Every element, or slice along a dimension, so many times in a row.
+
+    >>> flow.repeat_interleave(flow.tensor([1, 2]), 2).tolist()
+    [1, 1, 2, 2]
+    """
+
+def reshape(x: Tensor, *shape: Any) -> Tensor:
+    """x in another shape, sharing memory where strides allow; -1 stands for what is left.
+
+    >>> flow.arange(6).reshape(3, -1).tolist()
+    [[0, 1], [2, 3], [4, 5]]
+    """
+
+def result_type(a: Any, b: Any) -> DType:
+    """The dtype that arithmetic between the two gives."""
+
+def rms_norm(
+    x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None, eps: _float = 1e-06
+) -> Tensor:
+    """x divided by the root of its mean square over the last dimensions, times weight.
+
+    >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
+    [[1.0, -1.0]]
+    """
+
+def roll(
+    x: Tensor, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ...
+) -> Tensor:
+    """x shifted along some dimensions, what leaves at one end coming in at the other; all as one without dims.
+
+    >>> flow.roll(flow.arange(4), 1, 0).tolist()
+    [3, 0, 1, 2]
+    """
+
+def round(x: Tensor) -> Tensor:
+    """The nearest whole number; of two, the even one."""
+
+def round_(x: Tensor) -> Tensor:
+    """`round`, into the memory of its first operand."""
+
+def row_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors one below the other."""
+
+def rsqrt(x: Tensor) -> Tensor:
+    """One over the square root.
+
+    >>> flow.rsqrt(flow.tensor([4.0])).tolist()
+    [0.5]
+    """
+
+def rsqrt_(x: Tensor) -> Tensor:
+    """`rsqrt`, into the memory of its first operand."""
+
+def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """other - alpha * x."""
+
+def scatter(x: Tensor, dim: _int, index: Tensor, src: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """x with src at the positions along a dimension that the index tells.
+
+    >>> flow.scatter(flow.zeros(3), 0, flow.tensor([2]), 7.).tolist()
+    [0.0, 0.0, 7.0]
+    """
+
+def scatter_add(x: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+    """x with src added at the positions along a dimension that the index tells.
+
+    >>> flow.scatter_add(flow.ones(3), 0, flow.tensor([2, 2]), flow.ones(2)).tolist()
+    [1.0, 1.0, 3.0]
+    """
+
+def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[_int]) -> Tensor:
+    """Zeros of this shape with the update added at the places of the index's last dimension.
+
+    >>> flow.scatter_nd(flow.tensor([[1], [1]]), flow.tensor([2., 3.]), [3]).tolist()
+    [0.0, 5.0, 0.0]
+    """
+
+def scatternd(index: Tensor, update: Tensor, shape: Sequence[_int]) -> Tensor:
+    """Zeros of this shape with the update added at the places of the index's last dimension.
+
+    >>> flow.scatter_nd(flow.tensor([[1], [1]]), flow.tensor([2., 3.]), [3]).tolist()
+    [0.0, 5.0, 0.0]
+    """
+
+def searchsorted(sorted_sequence: Tensor, values: Tensor, right: _bool = False) -> Tensor:
+    """Where values would go in a sequence in rising order: before its equals, or with `right` behind them.
+
+    >>> flow.searchsorted(flow.tensor([1., 3., 5.]), flow.tensor([3., 4.])).tolist()
+    [1, 2]
+    """
+
+def seed() -> _int:
+    """Start this rank's random numbers anew from a seed that nobody knows; gives the seed."""
+
+def select(x: Tensor, dim: _int, index: _int) -> Tensor:
+    """One slice along a dimension, which goes away.
+
+    >>> flow.select(flow.arange(6).view(2, 3), 0, 1).tolist()
+    [3, 4, 5]
+    """
+
+def selu(x: Tensor) -> Tensor:
+    """elu, scaled so that a network's variance stays about one.
+
+    >>> flow.nn.functional.selu(flow.zeros(1)).tolist()
+    [0.0]
+    """
+
+def selu_(x: Tensor) -> Tensor:
+    """`selu`, into the memory of its first operand."""
+
+def set_default_tensor_type(t: Any) -> None:
+    """Set the dtype of new floating point tensors by a type's name, such as "flow.DoubleTensor"."""
+
+def set_num_threads(num: _int) -> None:
+    """How many threads one op may use on the CPU."""
+
+def set_rng_state(state: Tensor) -> None:
+    """Go on with random numbers where `get_rng_state` was taken."""
+
+def sgn(x: Tensor) -> Tensor:
+    """-1, 0 or 1 by the sign of x; of a complex number, its direction.
+
+    >>> flow.sgn(flow.tensor([-3.0])).tolist()
+    [-1.0]
+    """
+
+def sigmoid(x: Tensor) -> Tensor:
+    """1 / (1 + exp(-x)).
+
+    >>> flow.sigmoid(flow.tensor([0.0])).tolist()
+    [0.5]
+    """
+
+def sigmoid_(x: Tensor) -> Tensor:
+    """`sigmoid`, into the memory of its first operand."""
+
+def sign(x: Tensor) -> Tensor:
+    """-1, 0 or 1, by the sign of x.
+
+    >>> flow.sign(flow.tensor([-3.0])).tolist()
+    [-1.0]
+    """
+
+def signbit(x: Tensor) -> Tensor:
+    """Whether x has a minus sign.
+
+    >>> flow.signbit(flow.tensor([-3.0])).tolist()
+    [True]
+    """
+
+def silu(x: Tensor) -> Tensor:
+    """x * sigmoid(x).
+
+    >>> flow.nn.functional.silu(flow.zeros(1)).tolist()
+    [0.0]
+    """
+
+def sin(x: Tensor) -> Tensor:
+    """The sine.
+
+    >>> flow.sin(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def sin_(x: Tensor) -> Tensor:
+    """`sin`, into the memory of its first operand."""
+
+def sinc(x: Tensor) -> Tensor:
+    """sin(pi x) / (pi x), and 1 at zero.
+
+    >>> flow.sinc(flow.tensor([0.0])).tolist()
+    [1.0]
+    """
+
+def sinc_(x: Tensor) -> Tensor:
+    """`sinc`, into the memory of its first operand."""
+
+def sinh(x: Tensor) -> Tensor:
+    """The hyperbolic sine.
+
+    >>> flow.sinh(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def sinh_(x: Tensor) -> Tensor:
+    """`sinh`, into the memory of its first operand."""
+
+def slice(x: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor:
+    """x[start:stop:step, ...], from (start, stop, step) of each leading dimension.
+
+    >>> flow.slice(flow.arange(6), [[1, 6, 2]]).tolist()
+    [1, 3, 5]
+    """
+
+def slice_update(x: Tensor, update: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor:
+    """Overwrites x[start:stop:step, ...] with the update; gives x.
+
+    >>> flow.slice_update(flow.zeros(4), flow.ones(2), [[0, 4, 2]]).tolist()
+    [1.0, 0.0, 1.0, 0.0]
+    """
+
+def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The sign of the determinant of matrices, and the logarithm of its absolute value.
+
+    >>> flow.linalg.slogdet(flow.eye(2))[1].item()
+    0.0
+    """
+
+def softmax(x: Tensor, dim: _int | None = None, dtype: Any = None) -> Tensor:
+    """exp(x), scaled to sum to one along a dimension.
+
+    >>> flow.softmax(flow.zeros(2), 0).tolist()
+    [0.5, 0.5]
+    """
+
+def softplus(x: Tensor, beta: _float = 1.0, threshold: _float = 20.0) -> Tensor:
+    """log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold.
+
+    >>> flow.nn.functional.softplus(flow.tensor([50.])).tolist()
+    [50.0]
+    """
+
+def softshrink(x: Tensor, alpha: _float = 0.5) -> Tensor:
+    """x moved towards zero by alpha, and zero where it is nearer than that.
+
+    >>> flow.nn.functional.softshrink(flow.tensor([0.1, 2.])).tolist()
+    [0.0, 1.5]
+    """
+
+def softsign(x: Tensor) -> Tensor:
+    """x / (1 + |x|).
+
+    >>> flow.nn.functional.softsign(flow.ones(1)).tolist()
+    [0.5]
+    """
+
+def solve(a: Tensor, b: Tensor) -> Tensor:
+    """The x of a @ x = b, for matrices a and b.
+
+    >>> flow._C.solve(flow.tensor([[2., 0.], [0., 4.]]), flow.tensor([[2.], [4.]])).tolist()
+    [[1.0], [1.0]]
+    """
+
+def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> tuple[Tensor, Tensor]:
+    """The elements in order along a dimension, and where each stood.
+
+    >>> flow.sort(flow.tensor([3., 1., 2.]))[1].tolist()
+    [1, 2, 0]
+    """
+
+def split(x: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+    """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
+
+    >>> [p.tolist() for p in flow.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
+    """
+
+def sqrt(x: Tensor) -> Tensor:
+    """The square root.
+
+    >>> flow.sqrt(flow.tensor([4.0])).tolist()
+    [2.0]
+    """
+
+def sqrt_(x: Tensor) -> Tensor:
+    """`sqrt`, into the memory of its first operand."""
+
+def square(x: Tensor) -> Tensor:
+    """x * x.
+
+    >>> flow.square(flow.tensor([3.0])).tolist()
+    [9.0]
+    """
+
+def square_(x: Tensor) -> Tensor:
+    """`square`, into the memory of its first operand."""
+
+def squeeze(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None) -> Tensor:
+    """x without its dimensions of size one, or without those of them that are named.
+
+    >>> flow.squeeze(flow.ones(1, 3)).shape
+    weft.Size([3])
+    """
+
+def stack(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
+    """The tensors side by side along a new dimension.
+
+    >>> flow.stack([flow.ones(2), flow.zeros(2)]).tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+
+def std(
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
+    *, correction: _int | None = None
+) -> Tensor:
+    """The standard deviation of the elements, over some dimensions or all."""
+
+def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """x - alpha * other, element by element.
+
+    >>> flow.sub(flow.ones(2), 1, alpha=3).tolist()
+    [-2.0, -2.0]
+    """
+
+def sub_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+    """`sub`, into x's memory."""
+
+def subtract(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """x - alpha * other, element by element.
+
+    >>> flow.sub(flow.ones(2), 1, alpha=3).tolist()
+    [-2.0, -2.0]
+    """
+
+def sum(
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The sum of the elements, over some dimensions or all.
+
+    >>> flow.ones(2, 3).sum(1).tolist()
+    [3.0, 3.0]
+    """
+
+def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    """The thin singular value decomposition: x = u @ diag(s) @ v.T. Gives u, s and v."""
+
+def swapaxes(x: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """x with two dimensions exchanged.
+
+    >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
+    weft.Size([3, 2])
+    """
+
+def swapdims(x: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """x with two dimensions exchanged.
+
+    >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
+    weft.Size([3, 2])
+    """
+
+def t(x: Tensor) -> Tensor:
+    """The transpose of a matrix; a vector is its own."""
+
+def take_along_dim(x: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor:
+    """The elements of x at these positions along a dimension, the others broadcast; without one, of x in a row."""
+
+def tan(x: Tensor) -> Tensor:
+    """The tangent.
+
+    >>> flow.tan(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def tan_(x: Tensor) -> Tensor:
+    """`tan`, into the memory of its first operand."""
+
+def tanh(x: Tensor) -> Tensor:
+    """The hyperbolic tangent.
+
+    >>> flow.tanh(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def tanh_(x: Tensor) -> Tensor:
+    """`tanh`, into the memory of its first operand."""
+
+def tensor(
+    data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False,
+    placement: Placement | None = None, sbp: Any = None
+) -> Tensor:
+    """A new tensor with a copy of the data: numbers, nested lists, numpy arrays, tensors.
+
+    >>> flow.tensor([[1, 2], [3, 4]]).shape
+    weft.Size([2, 2])
+    """
+
+def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+    """The tensor with the updates at the places of the indices' last dimension.
+
+    >>> flow.tensor_scatter_nd_update(flow.zeros(3), flow.tensor([[1]]), flow.tensor([5.])).tolist()
+    [0.0, 5.0, 0.0]
+    """
+
+def tensor_split(x: Tensor, indices_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+    """Views of parts along a dimension: so many balanced ones, or cut at these places."""
+
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+    """The product of a and b, summed over pairs of dimensions: so many, or the ones listed for each.
+
+    >>> flow.tensordot(flow.ones(2, 3), flow.ones(3, 4), 1).shape
+    weft.Size([2, 4])
+    """
+
+def threshold(x: Tensor, threshold: _float, value: _float) -> Tensor:
+    """x where it is above the threshold, `value` elsewhere.
+
+    >>> flow.nn.functional.threshold(flow.tensor([0., 2.]), 1., 7.).tolist()
+    [7.0, 2.0]
+    """
+
+def threshold_(x: Tensor, threshold: _float, value: _float) -> Tensor:
+    """`threshold`, into the memory of its first operand."""
+
+def tile(x: Tensor, *dims: Any) -> Tensor:
+    """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
+
+def to_dlpack(x: Tensor) -> Any:
+    """A DLPack capsule over the tensor's memory."""
+
+def to_global(
+    x: Any, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,
+    check_meta: _bool | None = None, copy: _bool = False
+) -> Any:
+    """A global tensor of local parts, or a global tensor in another layout; of nested tensors, each of them.
+
+    >>> P = flow.placement("cpu", ranks=[0])
+    >>> flow.ones(2).to_global(placement=P, sbp=flow.sbp.broadcast).is_global
+    True
+    """
+
+def to_local(x: Any, *, copy: _bool = False) -> Any:
+    """This rank's part of a global tensor, sharing memory; of nested tensors, each of them."""
+
+def topk(x: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> tuple[Tensor, Tensor]:
+    """The k largest (or smallest) elements along a dimension, and where they stand.
+
+    >>> flow.topk(flow.tensor([3., 1., 2.]), 2)[0].tolist()
+    [3.0, 2.0]
+    """
+
+def transpose(x: Tensor, dim0: _int, dim1: _int) -> Tensor:
+    """x with two dimensions exchanged.
+
+    >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
+    weft.Size([3, 2])
+    """
+
+def tril(x: Tensor, diagonal: _int = 0) -> Tensor:
+    """The lower triangle of every matrix, from a diagonal on; zeros elsewhere.
+
+    >>> flow.tril(flow.ones(2, 2)).tolist()
+    [[1.0, 0.0], [1.0, 1.0]]
+    """
+
+def triu(x: Tensor, diagonal: _int = 0) -> Tensor:
+    """The upper triangle of every matrix, from a diagonal on; zeros elsewhere.
+
+    >>> flow.triu(flow.ones(2, 2)).tolist()
+    [[1.0, 1.0], [0.0, 1.0]]
+    """
+
+def true_divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """x / other, element by element; rounded down with "floor", towards zero with "trunc".
+
+    >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
+    [-3.0]
+    """
+
+def trunc(x: Tensor) -> Tensor:
+    """x without its fraction."""
+
+def trunc_(x: Tensor) -> Tensor:
+    """`trunc`, into the memory of its first operand."""
+
+def unbind(x: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Views of every slice along a dimension, which goes away.
+
+    >>> [row.tolist() for row in flow.tensor([[1, 2], [3, 4]]).unbind()]
+    [[1, 2], [3, 4]]
+    """
+
+def unflatten(x: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
+    """x with a dimension divided into several; one of them may be -1."""
+
+def unique(
+    x: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False,
+    dim: _int | None = None, *, dtype: Any = None
+) -> Any:
+    """The different elements in order; and if wanted which of them each one is, and how often each occurs.
+
+    >>> flow.unique(flow.tensor([3, 1, 3])).tolist()
+    [1, 3]
+    """
+
+def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: _int, axis: _int = 0) -> Tensor:
+    """The sums of the slices along an axis that have the same segment.
+
+    >>> flow._C.unsorted_segment_sum(flow.ones(3), flow.tensor([0, 2, 0]), 3).tolist()
+    [2.0, 0.0, 1.0]
+    """
+
+def unsqueeze(x: Tensor, dim: _int) -> Tensor:
+    """x with a dimension of size one put in.
+
+    >>> flow.unsqueeze(flow.ones(3), 0).shape
+    weft.Size([1, 3])
+    """
+
+def var(
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
+    *, correction: _int | None = None
+) -> Tensor:
+    """The variance of the elements, over some dimensions or all; divided by one less than their number.
+
+    >>> flow.tensor([1., 3.]).var().item()
+    2.0
+    """
+
+def view(x: Tensor, *shape: Any) -> Tensor:
+    """x in another shape, sharing memory; -1 stands for what is left.
+
+    >>> flow.arange(6).view(2, 3).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+
+def view_as_complex(x: Tensor) -> Tensor:
+    """Pairs along the last dimension as complex numbers, sharing memory.
+
+    >>> flow.view_as_complex(flow.tensor([[1.0, 2.0]])).tolist()
+    [(1+2j)]
+    """
+
+def view_as_real(x: Tensor) -> Tensor:
+    """Complex numbers as pairs along a new last dimension, sharing memory.
+
+    >>> flow.view_as_real(flow.complex(flow.tensor([1.0]), flow.tensor([2.0]))).tolist()
+    [[1.0, 2.0]]
+    """
+
+def vsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+    """Parts one below the other, along the first dimension."""
+
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors one below the other."""
+
+def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
+    """x where the condition holds, y elsewhere; of the condition alone, where it holds.
+
+    >>> flow.where(flow.tensor([True, False]), flow.ones(2), 0.).tolist()
+    [1.0, 0.0]
+    """
+
+def xlogy(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """a * log(b), and 0 where a is.
+
+    >>> flow.xlogy(flow.tensor([2.0]), 1.0).tolist()
+    [0.0]
+    """
+
+def zero_(x: Tensor) -> Tensor:
+    """Overwrite every element with zero."""
+
+def zeros(
+    *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+    requires_grad: _bool = False
+) -> Tensor:
+    """A tensor of zeros.
+
+    >>> flow.zeros(2, 2).tolist()
+    [[0.0, 0.0], [0.0, 0.0]]
+    """
+
+def zeros_like(
+    x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+    requires_grad: _bool = False
+) -> Tensor:
+    """Zeros in x's form.
+
+    >>> flow.zeros_like(flow.ones(2)).tolist()
+    [0.0, 0.0]
+    """

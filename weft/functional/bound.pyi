@@ -1,0 +1,2004 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""`flow._C`: every declared op under its own name, public or not, and those that users register at run time."""
+
+from builtins import bool as _bool, complex as _complex, float as _float, int as _int
+from collections.abc import Callable, Sequence
+import torch
+from typing import Any, overload
+from weft.core.device import Device
+from weft.core.dtype import DType
+from weft.core.placement import Placement
+from weft.core.sbp import Sbp
+from weft.functional.random import DefaultGenerator
+from weft.ops.declaration import Op
+from weft.tensor.size import Size
+from weft.tensor.tensor import Tensor
+
+class Bound:
+    def __getattr__(self, name: str) -> Callable[..., Any]: ...  # ops declared later
+
+    @staticmethod
+    def BFloat16Tensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def BoolTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def ByteTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def CharTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def ComplexDoubleTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def ComplexFloatTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def DoubleTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def FloatTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def HalfTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def IntTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def LongTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def ShortTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def T(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def abs(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def acos(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def acosh(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def adadelta_update(
+        params: Sequence[Tensor], grads: Sequence[Tensor], squares: Sequence[Tensor], deltas: Sequence[Tensor],
+        lr: Tensor | _float | _int | _bool | _complex, rho: _float = 0.9, eps: _float = 1e-06,
+        weight_decay: _float = 0.0, maximize: _bool = False
+    ) -> None: ...
+
+    @staticmethod
+    def adagrad_update(
+        params: Sequence[Tensor], grads: Sequence[Tensor], sums: Sequence[Tensor], step: Tensor,
+        lr: Tensor | _float | _int | _bool | _complex, lr_decay: _float = 0.0, weight_decay: _float = 0.0,
+        eps: _float = 1e-10, maximize: _bool = False
+    ) -> None: ...
+
+    @staticmethod
+    def adam_update(
+        params: Sequence[Tensor], grads: Sequence[Tensor], means: Sequence[Tensor], squares: Sequence[Tensor],
+        most: Sequence[Tensor], step: Tensor, lr: Tensor | _float | _int | _bool | _complex, beta1: _float = 0.9,
+        beta2: _float = 0.999, eps: _float = 1e-08, weight_decay: _float = 0.0, maximize: _bool = False,
+        bias_correction: _bool = True
+    ) -> None: ...
+
+    @staticmethod
+    def adamw_update(
+        params: Sequence[Tensor], grads: Sequence[Tensor], means: Sequence[Tensor], squares: Sequence[Tensor],
+        most: Sequence[Tensor], step: Tensor, lr: Tensor | _float | _int | _bool | _complex, beta1: _float = 0.9,
+        beta2: _float = 0.999, eps: _float = 1e-08, weight_decay: _float = 0.0, maximize: _bool = False,
+        bias_correction: _bool = True
+    ) -> None: ...
+
+    @staticmethod
+    def adaptive_avg_pool1d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> Tensor: ...
+
+    @staticmethod
+    def adaptive_avg_pool2d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> Tensor: ...
+
+    @staticmethod
+    def adaptive_avg_pool3d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> Tensor: ...
+
+    @staticmethod
+    def adaptive_avg_pool_grad(dy: Tensor, shape: tuple[_int, ...] | list[_int], dims: _int) -> Tensor: ...
+
+    @staticmethod
+    def adaptive_max_pool1d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def adaptive_max_pool2d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def adaptive_max_pool3d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def add(x: Any, other: Any, *, alpha: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def add_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def addmv(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None = None) -> Tensor: ...
+
+    @staticmethod
+    def all(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def allclose(
+        x: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> _bool: ...
+
+    @staticmethod
+    def amax(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def amin(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def angle(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def any(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def arange(
+        start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
+        placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def argmax(x: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def argmin(x: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def argsort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def argwhere(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def as_strided(
+        x: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def as_strided_zeros(
+        part: Tensor, shape: tuple[_int, ...] | list[_int], size: tuple[_int, ...] | list[_int],
+        stride: tuple[_int, ...] | list[_int], storage_offset: _int
+    ) -> Tensor: ...
+
+    @staticmethod
+    def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def asin(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def asinh(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def atan(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def atan2(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def atanh(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def atleast_1d(*tensors: Any) -> Any: ...
+
+    @staticmethod
+    def atleast_2d(*tensors: Any) -> Any: ...
+
+    @staticmethod
+    def atleast_3d(*tensors: Any) -> Any: ...
+
+    @staticmethod
+    def attention_grad(
+        dy: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, attn_mask: Tensor | None,
+        is_causal: _bool, scale: _float | None
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+
+    @staticmethod
+    def avg_pool1d(
+        x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+        stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+        ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def avg_pool2d(
+        x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+        stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+        ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def avg_pool3d(
+        x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+        stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+        ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def avg_pool_grad(
+        dy: Tensor, shape: tuple[_int, ...] | list[_int], kernel_size: tuple[_int, ...] | list[_int],
+        stride: tuple[_int, ...] | list[_int], padding: tuple[_int, ...] | list[_int], ceil_mode: _bool,
+        count_include_pad: _bool, divisor_override: _int | None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def batch_gather(input: Tensor, indices: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def batch_norm(
+        x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+        bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05
+    ) -> Tensor: ...
+
+    @staticmethod
+    def batch_norm_grad(
+        dy: Tensor, x: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+        save_mean: Tensor, save_rstd: Tensor, training: _bool, eps: _float, wanted: tuple[_bool, ...]
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+
+    @staticmethod
+    def bent(x: Tensor, slope: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def bernoulli(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def bfloat16(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def bias_add(x: Tensor, bias: Tensor, axis: _int = 1) -> Tensor: ...
+
+    @staticmethod
+    def binary_cross_entropy(
+        input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean'
+    ) -> Tensor: ...
+
+    @staticmethod
+    def binary_cross_entropy_with_logits(
+        input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean',
+        pos_weight: Tensor | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def bincount(x: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor: ...
+
+    @staticmethod
+    def binomial(count: Tensor, prob: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def bitwise_and(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def bitwise_left_shift(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def bitwise_not(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def bitwise_or(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def bitwise_right_shift(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def bitwise_xor(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def blend(running: Tensor, value: Tensor, weight: _float) -> None: ...
+
+    @staticmethod
+    def bmm(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def bool(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def broadcast_equal(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[_int] | None = None) -> Tensor: ...
+
+    @staticmethod
+    def broadcast_shapes(*shapes: Sequence[_int]) -> Size: ...
+
+    @staticmethod
+    def broadcast_tensors(*tensors: Tensor) -> list[Tensor]: ...
+
+    @staticmethod
+    def broadcast_to(x: Tensor, shape: Sequence[_int]) -> Tensor: ...
+
+    @staticmethod
+    def byte(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def cast(x: Tensor, dtype: Any) -> Tensor: ...
+
+    @staticmethod
+    def cat(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor: ...
+
+    @staticmethod
+    def cauchy_(x: Tensor, median: _float = 0.0, sigma: _float = 1.0, *, generator: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def ceil(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def celu(x: Tensor, alpha: _float = 1.0) -> Tensor: ...
+
+    @staticmethod
+    def char(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def cholesky(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def chunk(x: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
+    def clamp(
+        x: Tensor, min: _float | _int | _bool | _complex | None = None,
+        max: _float | _int | _bool | _complex | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def clamp_grad(
+        dy: Tensor, x: Tensor, min: _float | _int | _bool | _complex | None,
+        max: _float | _int | _bool | _complex | None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def clamp_max(x: Tensor, max: Any) -> Tensor: ...
+
+    @staticmethod
+    def clamp_max_(x: Tensor, max: Any) -> Tensor: ...
+
+    @staticmethod
+    def clamp_min(x: Tensor, min: Any) -> Tensor: ...
+
+    @staticmethod
+    def clamp_min_(x: Tensor, min: Any) -> Tensor: ...
+
+    @staticmethod
+    def clone(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def col2im(
+        x: Tensor, output_size: tuple[_int, ...] | list[_int], kernel_size: tuple[_int, ...] | list[_int],
+        dilation: tuple[_int, ...] | list[_int], padding: tuple[_int, ...] | list[_int],
+        stride: tuple[_int, ...] | list[_int]
+    ) -> Tensor: ...
+
+    @staticmethod
+    def column_stack(tensors: Sequence[Tensor]) -> Tensor: ...
+
+    @staticmethod
+    def complex(real: Tensor, imag: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def conj(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def contiguous(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def conv1d(
+        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
+        padding: _int | tuple[_int, ...] | list[_int] = 0, dilation: _int | tuple[_int, ...] | list[_int] = 1,
+        groups: _int = 1
+    ) -> Tensor: ...
+
+    @staticmethod
+    def conv2d(
+        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
+        padding: _int | tuple[_int, ...] | list[_int] = 0, dilation: _int | tuple[_int, ...] | list[_int] = 1,
+        groups: _int = 1
+    ) -> Tensor: ...
+
+    @staticmethod
+    def conv3d(
+        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
+        padding: _int | tuple[_int, ...] | list[_int] = 0, dilation: _int | tuple[_int, ...] | list[_int] = 1,
+        groups: _int = 1
+    ) -> Tensor: ...
+
+    @staticmethod
+    def conv_input_grad(
+        dy: Tensor, weight: Tensor, shape: tuple[_int, ...] | list[_int], stride: tuple[_int, ...] | list[_int],
+        padding: tuple[_int, ...] | list[_int], dilation: tuple[_int, ...] | list[_int], transposed: _bool,
+        output_padding: tuple[_int, ...] | list[_int], groups: _int
+    ) -> Tensor: ...
+
+    @staticmethod
+    def conv_transpose1d(
+        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
+        padding: _int | tuple[_int, ...] | list[_int] = 0, output_padding: _int | tuple[_int, ...] | list[_int] = 0,
+        groups: _int = 1, dilation: _int | tuple[_int, ...] | list[_int] = 1
+    ) -> Tensor: ...
+
+    @staticmethod
+    def conv_transpose2d(
+        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
+        padding: _int | tuple[_int, ...] | list[_int] = 0, output_padding: _int | tuple[_int, ...] | list[_int] = 0,
+        groups: _int = 1, dilation: _int | tuple[_int, ...] | list[_int] = 1
+    ) -> Tensor: ...
+
+    @staticmethod
+    def conv_transpose3d(
+        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
+        padding: _int | tuple[_int, ...] | list[_int] = 0, output_padding: _int | tuple[_int, ...] | list[_int] = 0,
+        groups: _int = 1, dilation: _int | tuple[_int, ...] | list[_int] = 1
+    ) -> Tensor: ...
+
+    @staticmethod
+    def conv_weight_grad(
+        dy: Tensor, x: Tensor, shape: tuple[_int, ...] | list[_int], stride: tuple[_int, ...] | list[_int],
+        padding: tuple[_int, ...] | list[_int], dilation: tuple[_int, ...] | list[_int], transposed: _bool,
+        output_padding: tuple[_int, ...] | list[_int], groups: _int
+    ) -> Tensor: ...
+
+    @staticmethod
+    def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any: ...
+
+    @staticmethod
+    def copy(x: Tensor, value: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def copy_(x: Tensor, value: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def copysign(
+        a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def cos(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def cosh(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor: ...
+
+    @staticmethod
+    def cpu(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def cross(x: Tensor, other: Tensor, dim: _int | None = None) -> Tensor: ...
+
+    @staticmethod
+    def cross_entropy(
+        x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: str = 'mean',
+        label_smoothing: _float = 0.0
+    ) -> Tensor: ...
+
+    @staticmethod
+    def cross_entropy_grad(
+        dy: Tensor, logp: Tensor, target: Tensor, weight: Tensor | None, count: Tensor, ignore_index: _int,
+        reduction: str, label_smoothing: _float
+    ) -> Tensor: ...
+
+    @staticmethod
+    def ctc_loss(
+        log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0,
+        reduction: str = 'mean', zero_infinity: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def ctc_nll(
+        log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: _int = 0,
+        zero_infinity: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def ctc_nll_grad(
+        dloss: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: _int,
+        zero_infinity: _bool
+    ) -> Tensor: ...
+
+    @staticmethod
+    def cuda(x: Tensor, device: Any = None, non_blocking: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def cummax(x: Tensor, dim: _int) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def cummin(x: Tensor, dim: _int) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def cumprod(x: Tensor, dim: _int) -> Tensor: ...
+
+    @staticmethod
+    def cumprod_grad(dy: Tensor, x: Tensor, y: Tensor, dim: _int) -> Tensor: ...
+
+    @staticmethod
+    def cumsum(x: Tensor, dim: _int) -> Tensor: ...
+
+    @staticmethod
+    def deg2rad(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def det(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def diag(x: Tensor, diagonal: _int = 0) -> Tensor: ...
+
+    @staticmethod
+    def diagonal(x: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: ...
+
+    @staticmethod
+    def diagonal_put(base: Tensor, part: Tensor, offset: _int, dim1: _int, dim2: _int) -> Tensor: ...
+
+    @staticmethod
+    def diagonal_zeros(
+        x: Tensor, shape: tuple[_int, ...] | list[_int], offset: _int, dim1: _int, dim2: _int
+    ) -> Tensor: ...
+
+    @staticmethod
+    def digamma(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor: ...
+
+    @staticmethod
+    def dot(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def double(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def draw(
+        size: tuple[_int, ...] | list[_int], law: str, parameters: Sequence[_float | _int | _bool | _complex],
+        dtype: DType, device: Device | None = None, placement: Placement | None = None,
+        sbp: tuple[Sbp, ...] | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def dropout(x: Tensor, p: _float = 0.5, train: _bool = True) -> Tensor: ...
+
+    @staticmethod
+    def dropout1d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def dropout2d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def dropout3d(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def dsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
+    def dstack(tensors: Sequence[Tensor]) -> Tensor: ...
+
+    @staticmethod
+    def eigh(x: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def einsum(equation: str, *operands: Any) -> Tensor: ...
+
+    @staticmethod
+    def elu(x: Tensor, alpha: _float = 1.0) -> Tensor: ...
+
+    @staticmethod
+    def embedding(weight: Tensor, ids: Tensor, padding_idx: _int | None = None) -> Tensor: ...
+
+    @staticmethod
+    def embedding_weight_grad(dy: Tensor, ids: Tensor, rows: _int, padding_idx: _int | None = None) -> Tensor: ...
+
+    @staticmethod
+    def empty(
+        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+        requires_grad: _bool = False, pin_memory: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def empty_like(
+        x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def eq(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def equal(x: Tensor, other: Tensor) -> _bool: ...
+
+    @staticmethod
+    def erf(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def erfc(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def erfinv(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def exp(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def exp2(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def expand(x: Tensor, *shape: Any) -> Tensor: ...
+
+    @staticmethod
+    def expand_as(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def expm1(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def exponential_(x: Tensor, lambd: _float = 1.0, *, generator: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def eye(
+        n: _int, m: _int | None = None, dtype: Any = None, device: Any = None, placement: Placement | None = None,
+        sbp: Any = None, requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def fast_gelu(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def fill(x: Tensor, value: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def fill_(x: Tensor, value: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def finfo(dtype: Any = None) -> torch.finfo: ...
+
+    @staticmethod
+    def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor: ...
+
+    @staticmethod
+    def flip(x: Tensor, dims: tuple[_int, ...] | list[_int]) -> Tensor: ...
+
+    @staticmethod
+    def float(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def floor(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def floor_divide(
+        a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def fmax(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def fmin(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def fmod(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def fold(
+        input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+    ) -> Tensor: ...
+
+    @staticmethod
+    def fold_tensor(
+        y: Tensor, shape: tuple[_int, ...] | list[_int], dimension: _int, size: _int, step: _int
+    ) -> Tensor: ...
+
+    @staticmethod
+    def frac(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def from_dlpack(exporter: Any) -> Tensor: ...
+
+    @staticmethod
+    def from_numpy(array: Any) -> Tensor: ...
+
+    @staticmethod
+    def from_torch(x: torch.Tensor) -> Tensor: ...
+
+    @staticmethod
+    def full(
+        size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None,
+        sbp: Any = None, requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def full_like(
+        x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def fused_bias_add_dropout(
+        x: Tensor, bias: Tensor, p: _float = 0.5, axis: _int = 1, training: _bool = True
+    ) -> Tensor: ...
+
+    @staticmethod
+    def fused_bias_add_gelu(x: Tensor, bias: Tensor, axis: _int = 1) -> Tensor: ...
+
+    @staticmethod
+    def fused_bias_add_scale_mask_softmax_dropout(
+        x: Tensor, bias: Tensor, mask: Tensor, fill_value: _float = 0.0, scale: _float = 1.0, p: _float = 0.5,
+        train: _bool = True
+    ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def fused_fast_gelu_mul(x: Tensor, multiplier: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def fused_glu(
+        x: Tensor, w: Tensor, b: Tensor | None = None, v: Tensor | None = None, c: Tensor | None = None,
+        activation: str = 'none'
+    ) -> Tensor: ...
+
+    @staticmethod
+    def fused_matmul_bias(x: Tensor, weight: Tensor, bias: Tensor, _add_to_output: Tensor | None = None) -> Tensor: ...
+
+    @staticmethod
+    def fused_matmul_bias_add_relu_dropout(
+        x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], skip_final_activation: _bool,
+        dropout_rate_list: Sequence[_float]
+    ) -> Tensor: ...
+
+    @staticmethod
+    def fused_mlp(
+        x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], skip_final_activation: _bool
+    ) -> Tensor: ...
+
+    @staticmethod
+    def fused_scale_mask_softmax(x: Tensor, mask: Tensor, fill_value: _float = 0.0, scale: _float = 1.0) -> Tensor: ...
+
+    @staticmethod
+    def fused_scale_mask_softmax_dropout(
+        x: Tensor, mask: Tensor, fill_value: _float = 0.0, scale: _float = 1.0, p: _float = 0.5, train: _bool = True
+    ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def fused_scale_tril(x: Tensor, diagonal: _int = 0, fill_value: _float = 0.0, scale: _float = 1.0) -> Tensor: ...
+
+    @staticmethod
+    def fused_weighted_sum(tensors: Sequence[Tensor], weights: Sequence[_float], alpha: _float = 1.0) -> Tensor: ...
+
+    @staticmethod
+    def gather(x: Tensor, dim: _int, index: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def gather_nd(input: Tensor, index: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def gather_places(x: Tensor, indices: Tensor, dims: _int) -> Tensor: ...
+
+    @staticmethod
+    def gcd(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def ge(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def gelu(x: Tensor, approximate: str = 'none') -> Tensor: ...
+
+    @staticmethod
+    def gelu_grad(dy: Tensor, x: Tensor, approximate: str = 'none') -> Tensor: ...
+
+    @staticmethod
+    def gelu_with_approximate(x: Tensor, approximate: str = 'none') -> Tensor: ...
+
+    @staticmethod
+    def geometric_(x: Tensor, p: _float, *, generator: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def get_num_threads() -> _int: ...
+
+    @staticmethod
+    def get_rng_state() -> Tensor: ...
+
+    @staticmethod
+    def global_to_global(
+        x: Tensor, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,
+        check_meta: _bool = False, copy: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def glu(input: Tensor, dim: _int = -1) -> Tensor: ...
+
+    @staticmethod
+    def greatest(tensors: Sequence[Tensor]) -> Tensor: ...
+
+    @staticmethod
+    def grid_sample(
+        x: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def grid_sample_grad(
+        dy: Tensor, x: Tensor, grid: Tensor, mode: str, padding_mode: str, align_corners: _bool
+    ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def group_norm(
+        x: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05
+    ) -> Tensor: ...
+
+    @staticmethod
+    def group_norm_grad(
+        dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, num_groups: _int,
+        wanted: tuple[_bool, ...]
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+
+    @staticmethod
+    def grouped_matmul(xs: Sequence[Tensor], weights: Sequence[Tensor]) -> list[Tensor]: ...
+
+    @staticmethod
+    def grouped_matmul_bias(
+        xs: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor]
+    ) -> list[Tensor]: ...
+
+    @staticmethod
+    def gt(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def gumbel_softmax(
+        logits: Tensor, tau: _float = 1.0, hard: _bool = False, eps: _float = 1e-10, dim: _int = -1
+    ) -> Tensor: ...
+
+    @staticmethod
+    def half(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def hann_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor: ...
+
+    @staticmethod
+    def hardshrink(x: Tensor, lambd: _float = 0.5) -> Tensor: ...
+
+    @staticmethod
+    def hardsigmoid(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def hardswish(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def heaviside(
+        a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def hide_future(scores: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def hsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
+    def hstack(tensors: Sequence[Tensor]) -> Tensor: ...
+
+    @staticmethod
+    def huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: _float = 1.0) -> Tensor: ...
+
+    @staticmethod
+    def hypot(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def i0(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def i1(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def iinfo(dtype: Any) -> torch.iinfo: ...
+
+    @staticmethod
+    def im2col(
+        x: Tensor, kernel_size: tuple[_int, ...] | list[_int], dilation: tuple[_int, ...] | list[_int],
+        padding: tuple[_int, ...] | list[_int], stride: tuple[_int, ...] | list[_int]
+    ) -> Tensor: ...
+
+    @staticmethod
+    def in_top_k(targets: Tensor, predictions: Tensor, k: _int) -> Tensor: ...
+
+    @staticmethod
+    def index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor: ...
+
+    @staticmethod
+    def index_add(
+        x: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | _complex = 1
+    ) -> Tensor: ...
+
+    @staticmethod
+    def index_put(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def index_put_zeros(
+        value: Tensor, indices: Sequence[Tensor | None], shape: tuple[_int, ...] | list[_int]
+    ) -> Tensor: ...
+
+    @staticmethod
+    def index_select(x: Tensor, dim: _int, index: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def initial_seed() -> _int: ...
+
+    @staticmethod
+    def instance_norm(
+        input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None,
+        weight: Tensor | None = None, bias: Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1,
+        eps: _float = 1e-05
+    ) -> Tensor: ...
+
+    @staticmethod
+    def int(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def interpolate(
+        input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest',
+        align_corners: _bool | None = None, recompute_scale_factor: _bool | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def inv(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def is_floating_point(x: Tensor) -> _bool: ...
+
+    @staticmethod
+    def is_nonzero(x: Tensor) -> _bool: ...
+
+    @staticmethod
+    def is_pinned(x: Tensor) -> _bool: ...
+
+    @staticmethod
+    def is_tensor(x: Any) -> _bool: ...
+
+    @staticmethod
+    def isclose(
+        x: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def isfinite(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def isinf(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def isnan(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def isneginf(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def isposinf(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def keep_mask(
+        size: tuple[_int, ...] | list[_int], p: _float, dtype: DType, device: Device | None = None,
+        placement: Placement | None = None, sbp: tuple[Sbp, ...] | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def kl_div(input: Tensor, target: Tensor, reduction: str = 'mean', log_target: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def kthvalue(x: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor: ...
+
+    @staticmethod
+    def layer_norm(
+        x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None,
+        bias: Tensor | None = None, eps: _float = 1e-05
+    ) -> Tensor: ...
+
+    @staticmethod
+    def layer_norm_grad(
+        dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None,
+        normalized_shape: tuple[_int, ...] | list[_int], wanted: tuple[_bool, ...]
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+
+    @staticmethod
+    def lcm(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def le(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def leaky_relu(x: Tensor, alpha: _float = 0.01) -> Tensor: ...
+
+    @staticmethod
+    def leaky_relu_grad(dy: Tensor, x: Tensor, alpha: _float) -> Tensor: ...
+
+    @staticmethod
+    def lerp(a: Tensor, b: Tensor, weight: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def lgamma(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def linalg_cross(x: Tensor, other: Tensor, *, dim: _int = -1) -> Tensor: ...
+
+    @staticmethod
+    def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor: ...
+
+    @staticmethod
+    def linear_weight_grad(dy: Tensor, x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def linspace(
+        start: _float, end: _float, steps: _int, dtype: Any = None, device: Any = None,
+        placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def local_to_global(
+        x: Tensor, placement: Placement | None = None, sbp: Any = None, *, check_meta: _bool = True, copy: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def log(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def log10(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def log1p(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def log2(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def log_normal_(x: Tensor, mean: _float = 1.0, std: _float = 2.0, *, generator: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def log_softmax(x: Tensor, dim: _int | None = None, dtype: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def log_softmax_grad(dy: Tensor, y: Tensor, dim: _int) -> Tensor: ...
+
+    @staticmethod
+    def logaddexp(
+        a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def logaddexp2(
+        a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def logical_and(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def logical_not(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def logical_or(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def logical_xor(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def logit(x: Tensor, eps: _float | None = None) -> Tensor: ...
+
+    @staticmethod
+    def logsigmoid(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def logspace(
+        start: _float, end: _float, steps: _int, base: _float = 10.0, dtype: Any = None, device: Any = None,
+        placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def logsumexp(x: Tensor, dim: _int | tuple[_int, ...] | list[_int], keepdim: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def long(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def lt(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def manual_seed(seed: _int) -> DefaultGenerator: ...
+
+    @staticmethod
+    def margin_ranking_loss(
+        input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = 'mean'
+    ) -> Tensor: ...
+
+    @staticmethod
+    def masked_fill(x: Tensor, mask: Tensor, value: _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def masked_select(x: Tensor, mask: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def matmul(a: Tensor, b: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def matrix_norm(
+        x: Tensor, ord: Any = 'fro', dim: tuple[_int, ...] | list[_int] = ..., keepdim: _bool = False, *,
+        dtype: Any = None
+    ) -> Tensor: ...
+
+    @overload
+    @staticmethod
+    def max(x: Tensor) -> Tensor: ...
+
+    @overload
+    @staticmethod
+    def max(x: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+
+    @overload
+    @staticmethod
+    def max(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def max_pool1d(
+        x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+        stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+        dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def max_pool1d_with_indices(
+        x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+        stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+        dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+    ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def max_pool2d(
+        x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+        stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+        dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def max_pool2d_with_indices(
+        x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+        stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+        dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+    ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def max_pool3d(
+        x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+        stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+        dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def max_pool3d_with_indices(
+        x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
+        stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
+        dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+    ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def max_unpool1d(
+        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def max_unpool2d(
+        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def max_unpool3d(
+        input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def maximum(
+        a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def mean(
+        x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
+    ) -> Tensor: ...
+
+    @overload
+    @staticmethod
+    def median(x: Tensor) -> Tensor: ...
+
+    @overload
+    @staticmethod
+    def median(x: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]: ...
+
+    @overload
+    @staticmethod
+    def min(x: Tensor) -> Tensor: ...
+
+    @overload
+    @staticmethod
+    def min(x: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+
+    @overload
+    @staticmethod
+    def min(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def minimum(
+        a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def mish(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def mm(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def mode(x: Tensor, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def movedim(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor: ...
+
+    @staticmethod
+    def mse_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor: ...
+
+    @staticmethod
+    def mul(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def multinomial(x: Tensor, num_samples: _int, replacement: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def mv(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def mvlgamma(x: Tensor, p: _int) -> Tensor: ...
+
+    @staticmethod
+    def nan_to_num(
+        x: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def nansum(x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def narrow(x: Tensor, dim: _int, start: _int, length: _int, step: _int = 1) -> Tensor: ...
+
+    @staticmethod
+    def narrow_scatter(base: Tensor, part: Tensor, dim: _int, start: _int, length: _int, step: _int = 1) -> Tensor: ...
+
+    @staticmethod
+    def narrow_scatter_zeros(
+        x: Tensor, shape: tuple[_int, ...] | list[_int], dim: _int, start: _int, length: _int, step: _int = 1
+    ) -> Tensor: ...
+
+    @staticmethod
+    def ne(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def neg(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def new_empty(
+        x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def new_full(
+        x: Tensor, size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None, requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def new_ones(
+        x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def new_tensor(
+        x: Tensor, data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False,
+        placement: Any = None, sbp: Any = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def new_zeros(
+        x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def nextafter(
+        a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def nll_loss(
+        x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: str = 'mean'
+    ) -> Tensor: ...
+
+    @staticmethod
+    def nms(boxes: Tensor, scores: Tensor, iou_threshold: _float) -> Tensor: ...
+
+    @staticmethod
+    def nonzero(x: Tensor, as_tuple: _bool = False) -> Any: ...
+
+    @staticmethod
+    def norm(
+        x: Tensor, ord: Any = None, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False,
+        dtype: Any = None, *, p: Any = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor: ...
+
+    @staticmethod
+    def normal_(x: Tensor, mean: _float = 0.0, std: _float = 1.0, *, generator: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12) -> Tensor: ...
+
+    @staticmethod
+    def numel(x: Tensor) -> _int: ...
+
+    @staticmethod
+    def one_hot(x: Tensor, num_classes: _int) -> Tensor: ...
+
+    @staticmethod
+    def ones(
+        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def ones_like(
+        x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def outer(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def pad(input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: _float | None = None) -> Tensor: ...
+
+    @staticmethod
+    def pad_edges(x: Tensor, pad: tuple[_int, ...] | list[_int], mode: str) -> Tensor: ...
+
+    @staticmethod
+    def pad_edges_grad(
+        dy: Tensor, shape: tuple[_int, ...] | list[_int], pad: tuple[_int, ...] | list[_int], mode: str
+    ) -> Tensor: ...
+
+    @staticmethod
+    def pad_with(
+        x: Tensor, pad: tuple[_int, ...] | list[_int], value: _float | _int | _bool | _complex = 0.0
+    ) -> Tensor: ...
+
+    @staticmethod
+    def pairwise_distance(
+        x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def permute(x: Tensor, *dims: Any) -> Tensor: ...
+
+    @staticmethod
+    def pick(x: Tensor, target: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def pin_memory(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor: ...
+
+    @staticmethod
+    def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor: ...
+
+    @staticmethod
+    def poisson(rate: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def polygamma(x: Tensor, n: _int) -> Tensor: ...
+
+    @staticmethod
+    def pow(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def power_sum(tensors: Sequence[Tensor], exponent: _float = 2.0) -> Tensor: ...
+
+    @staticmethod
+    def prelu(input: Tensor, weight: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def prod(x: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def prod_grad(dy: Tensor, x: Tensor, dim: _int | None) -> Tensor: ...
+
+    @staticmethod
+    def promote_types(a: Any, b: Any) -> DType: ...
+
+    @staticmethod
+    def qr(x: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def quantile(
+        x: Tensor, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
+    ) -> Tensor: ...
+
+    @staticmethod
+    def quick_gelu(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def rad2deg(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def rand(
+        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+        generator: Any = None, requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def rand_like(
+        x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None, generator: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def randint(
+        *bounds: Any, low: _int | None = None, high: _int | None = None, size: Any = None, dtype: Any = None,
+        device: Any = None, placement: Placement | None = None, sbp: Any = None, generator: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def randint_like(
+        x: Tensor, low: _int, high: _int | None = None, *, generator: Any = None, **options: Any
+    ) -> Tensor: ...
+
+    @staticmethod
+    def randn(
+        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+        generator: Any = None, requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def randn_like(
+        x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None, generator: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def random_(x: Tensor, from_: _int = 0, to: _int | None = None, *, generator: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def randperm(
+        n: _int, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+        generator: Any = None, requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def reciprocal(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def reciprocal_no_nan(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def reduce_nansum(x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def reduce_sum_like(x: Tensor, like: Tensor, axis: Sequence[_int] = ...) -> Tensor: ...
+
+    @staticmethod
+    def relu(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def relu6(input: Tensor, inplace: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def relu_grad(dy: Tensor, y: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def remainder(
+        a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def repeat(x: Tensor, *sizes: Any) -> Tensor: ...
+
+    @staticmethod
+    def repeat_interleave(
+        x: Tensor, repeats: _int | Tensor, dim: _int | None = None, *, output_size: _int | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def repeat_places(repeats: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def reshape(x: Tensor, *shape: Any) -> Tensor: ...
+
+    @staticmethod
+    def reshape_as(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def reshape_like(x: Tensor, like: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def resize(
+        x: Tensor, size: tuple[_int, ...] | list[_int], mode: str = 'nearest', align_corners: _bool = False,
+        scales: Sequence[_float] | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def resize_grad(
+        dy: Tensor, shape: tuple[_int, ...] | list[_int], mode: str = 'nearest', align_corners: _bool = False,
+        scales: Sequence[_float] | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def result_type(a: Any, b: Any) -> DType: ...
+
+    @staticmethod
+    def rms_layer_norm(x: Tensor, weight: Tensor, eps: _float = 1e-06) -> Tensor: ...
+
+    @staticmethod
+    def rms_norm(
+        x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None, eps: _float = 1e-06
+    ) -> Tensor: ...
+
+    @staticmethod
+    def rms_norm_grad(
+        dy: Tensor, x: Tensor, weight: Tensor | None, normalized_shape: tuple[_int, ...] | list[_int], eps: _float,
+        wanted: tuple[_bool, ...]
+    ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def rmsprop_update(
+        params: Sequence[Tensor], grads: Sequence[Tensor], squares: Sequence[Tensor], means: Sequence[Tensor],
+        momenta: Sequence[Tensor], lr: Tensor | _float | _int | _bool | _complex, alpha: _float = 0.99,
+        eps: _float = 1e-08, weight_decay: _float = 0.0, momentum: _float = 0.0, maximize: _bool = False
+    ) -> None: ...
+
+    @staticmethod
+    def roll(
+        x: Tensor, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ...
+    ) -> Tensor: ...
+
+    @staticmethod
+    def round(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def rsqrt(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def scale_all(tensors: Sequence[Tensor], factor: Tensor | _float | _int | _bool | _complex) -> None: ...
+
+    @staticmethod
+    def scaled_dot_product_attention(
+        q: Tensor, k: Tensor, v: Tensor, attn_mask: Tensor | None = None, is_causal: _bool = False,
+        scale: _float | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def scatter(x: Tensor, dim: _int, index: Tensor, src: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def scatter_add(x: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def scatter_add_zeros(src: Tensor, dim: _int, index: Tensor, shape: tuple[_int, ...] | list[_int]) -> Tensor: ...
+
+    @staticmethod
+    def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[_int]) -> Tensor: ...
+
+    @staticmethod
+    def scatter_places(dy: Tensor, indices: Tensor, shape: tuple[_int, ...] | list[_int], dims: _int) -> Tensor: ...
+
+    @staticmethod
+    def scatter_reduced(
+        x: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, include_self: _bool = True
+    ) -> Tensor: ...
+
+    @staticmethod
+    def scatternd(index: Tensor, update: Tensor, shape: Sequence[_int]) -> Tensor: ...
+
+    @staticmethod
+    def searchsorted(sorted_sequence: Tensor, values: Tensor, right: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def seed() -> _int: ...
+
+    @staticmethod
+    def select(x: Tensor, dim: _int, index: _int) -> Tensor: ...
+
+    @staticmethod
+    def selu(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def set_default_tensor_type(t: Any) -> None: ...
+
+    @staticmethod
+    def set_num_threads(num: _int) -> None: ...
+
+    @staticmethod
+    def set_rng_state(state: Tensor) -> None: ...
+
+    @staticmethod
+    def sgd_update(
+        params: Sequence[Tensor], grads: Sequence[Tensor], momenta: Sequence[Tensor],
+        lr: Tensor | _float | _int | _bool | _complex, momentum: _float = 0.0, dampening: _float = 0.0,
+        weight_decay: _float = 0.0, nesterov: _bool = False, maximize: _bool = False, first: _bool = False
+    ) -> None: ...
+
+    @staticmethod
+    def sgn(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def short(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def sigmoid(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def sign(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def signbit(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def silu(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def silu_grad(dy: Tensor, x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def sin(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def sinc(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def sinh(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def slice(x: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor: ...
+
+    @staticmethod
+    def slice_update(x: Tensor, update: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor: ...
+
+    @staticmethod
+    def slogdet(x: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean', beta: _float = 1.0) -> Tensor: ...
+
+    @staticmethod
+    def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor: ...
+
+    @staticmethod
+    def softmax(x: Tensor, dim: _int | None = None, dtype: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def softmax_grad(dy: Tensor, y: Tensor, dim: _int) -> Tensor: ...
+
+    @staticmethod
+    def softmin(input: Tensor, dim: _int) -> Tensor: ...
+
+    @staticmethod
+    def softplus(x: Tensor, beta: _float = 1.0, threshold: _float = 20.0) -> Tensor: ...
+
+    @staticmethod
+    def softshrink(x: Tensor, alpha: _float = 0.5) -> Tensor: ...
+
+    @staticmethod
+    def softsign(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def solve(a: Tensor, b: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def solve_triangle(a: Tensor, b: Tensor, upper: _bool = False, unit: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def split(x: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
+    def sqrt(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def sqrt_square_sum(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def square(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def square_error(x: Tensor, target: Tensor, mean: _bool = True) -> Tensor: ...
+
+    @staticmethod
+    def square_error_grad(dy: Tensor, x: Tensor, target: Tensor, factor: _float) -> Tensor: ...
+
+    @staticmethod
+    def squeeze(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None) -> Tensor: ...
+
+    @staticmethod
+    def stack(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor: ...
+
+    @staticmethod
+    def standard_gamma(concentration: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def standard_gamma_slope(concentration: Tensor, y: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def std(
+        x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True,
+        keepdim: _bool = False, *, correction: _int | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def store(x: Tensor, value: Tensor) -> None: ...
+
+    @staticmethod
+    def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def sub_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def sum(
+        x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def sum_to(x: Tensor, shape: tuple[_int, ...] | list[_int]) -> Tensor: ...
+
+    @staticmethod
+    def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]: ...
+
+    @staticmethod
+    def t(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def take_along_dim(x: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor: ...
+
+    @staticmethod
+    def tan(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def tanh(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def tanhshrink(input: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def tensor(
+        data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False,
+        placement: Placement | None = None, sbp: Any = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def tensor_split(x: Tensor, indices_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
+    def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor: ...
+
+    @staticmethod
+    def threshold(x: Tensor, threshold: _float, value: _float) -> Tensor: ...
+
+    @staticmethod
+    def tile(x: Tensor, *dims: Any) -> Tensor: ...
+
+    @staticmethod
+    def to(
+        x: Tensor, *targets: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None,
+        copy: _bool = False, non_blocking: _bool = False, placement: Placement | None = None, sbp: Any = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def to_device(x: Tensor, device: Device, source: Device) -> Tensor: ...
+
+    @staticmethod
+    def to_dlpack(x: Tensor) -> Any: ...
+
+    @staticmethod
+    def to_global(
+        x: Any, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,
+        check_meta: _bool | None = None, copy: _bool = False
+    ) -> Any: ...
+
+    @staticmethod
+    def to_local(x: Any, *, copy: _bool = False) -> Any: ...
+
+    @staticmethod
+    def topk(
+        x: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True
+    ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def transpose(x: Tensor, dim0: _int, dim1: _int) -> Tensor: ...
+
+    @staticmethod
+    def tril(x: Tensor, diagonal: _int = 0) -> Tensor: ...
+
+    @staticmethod
+    def triplet_margin_loss(
+        anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06,
+        swap: _bool = False, reduction: str = 'mean'
+    ) -> Tensor: ...
+
+    @staticmethod
+    def triu(x: Tensor, diagonal: _int = 0) -> Tensor: ...
+
+    @staticmethod
+    def trunc(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def trunc_divide(x: Any, other: Any) -> Tensor: ...
+
+    @staticmethod
+    def type(x: Tensor, dtype: Any = None) -> Any: ...
+
+    @staticmethod
+    def type_as(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def unbind(x: Tensor, dim: _int = 0) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
+    def unflatten(x: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor: ...
+
+    @staticmethod
+    def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def unfold_tensor(x: Tensor, dimension: _int, size: _int, step: _int) -> Tensor: ...
+
+    @staticmethod
+    def uniform_(x: Tensor, from_: _float = 0.0, to: _float = 1.0, *, generator: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def unique(
+        x: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False,
+        dim: _int | None = None, *, dtype: Any = None
+    ) -> Any: ...
+
+    @staticmethod
+    def unique_values(x: Tensor, dim: _int | None = None) -> tuple[Tensor, Tensor, Tensor]: ...
+
+    @staticmethod
+    def unpick(dy: Tensor, target: Tensor, classes: _int) -> Tensor: ...
+
+    @staticmethod
+    def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: _int, axis: _int = 0) -> Tensor: ...
+
+    @staticmethod
+    def unsqueeze(x: Tensor, dim: _int) -> Tensor: ...
+
+    @staticmethod
+    def upsample(
+        input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest',
+        align_corners: _bool | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def var(
+        x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True,
+        keepdim: _bool = False, *, correction: _int | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def vector_norm(
+        x: Tensor, ord: _float = 2, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *,
+        dtype: Any = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def view(x: Tensor, *shape: Any) -> Tensor: ...
+
+    @staticmethod
+    def view_as(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def view_as_complex(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def view_as_real(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def vsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
+    def vstack(tensors: Sequence[Tensor]) -> Tensor: ...
+
+    @staticmethod
+    def where(condition: Tensor, x: Any = None, y: Any = None) -> Any: ...
+
+    @staticmethod
+    def xlogy(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def zero_(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def zeros(
+        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def zeros_like(
+        x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor: ...
+
+PLACES: tuple[str, ...]
+_C: Bound
+
+def register(declared: Op | Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
+    """Make an op, or a plain function of tensors, callable as `flow._C.name`.
+
+    >>> @flow.register
+    ... def cubed(x):
+    ...     return x * x * x
+    >>> flow._C.cubed(flow.tensor([2.])).tolist()
+    [8.0]
+    """

@@ -1,0 +1,608 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""What layers compute, as functions: the ops, and what is composed of them."""
+
+from collections.abc import Sequence
+from typing import Any
+from weft.tensor.tensor import Tensor
+
+def adaptive_avg_pool1d(x: Tensor, output_size: int | tuple[int, ...] | list[int]) -> Tensor:
+    """Means of as many windows as the wanted size has elements, over 1 dimension.
+
+    >>> flow._C.adaptive_avg_pool1d(flow.ones(1, 1, 2), 1).item()
+    1.0
+    """
+
+def adaptive_avg_pool2d(x: Tensor, output_size: int | tuple[int, ...] | list[int]) -> Tensor:
+    """Means of as many windows as the wanted size has elements, over 2 dimensions.
+
+    >>> flow._C.adaptive_avg_pool2d(flow.ones(1, 1, 2, 2), 1).item()
+    1.0
+    """
+
+def adaptive_avg_pool3d(x: Tensor, output_size: int | tuple[int, ...] | list[int]) -> Tensor:
+    """Means of as many windows as the wanted size has elements, over 3 dimensions.
+
+    >>> flow._C.adaptive_avg_pool3d(flow.ones(1, 1, 2, 2, 2), 1).item()
+    1.0
+    """
+
+def adaptive_max_pool1d(x: Tensor, output_size: int | tuple[int, ...] | list[int]) -> tuple[Tensor, Tensor]:
+    """The largest of as many windows as the wanted size has elements, over 1 dimension.
+
+    >>> flow._C.adaptive_max_pool1d(flow.ones(1, 1, 2), 1)[1].item()
+    0
+    """
+
+def adaptive_max_pool2d(x: Tensor, output_size: int | tuple[int, ...] | list[int]) -> tuple[Tensor, Tensor]:
+    """The largest of as many windows as the wanted size has elements, over 2 dimensions.
+
+    >>> flow._C.adaptive_max_pool2d(flow.ones(1, 1, 2, 2), 1)[1].item()
+    0
+    """
+
+def adaptive_max_pool3d(x: Tensor, output_size: int | tuple[int, ...] | list[int]) -> tuple[Tensor, Tensor]:
+    """The largest of as many windows as the wanted size has elements, over 3 dimensions.
+
+    >>> flow._C.adaptive_max_pool3d(flow.ones(1, 1, 2, 2, 2), 1)[1].item()
+    0
+    """
+
+def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
+    """The grid of places that affine matrices send an image of this size to, for `grid_sample`.
+
+    >>> flow.nn.functional.affine_grid(flow.ones(1, 2, 3), (1, 1, 1, 1)).tolist()
+    [[[[1.0, 1.0]]]]
+    """
+
+def avg_pool1d(
+    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
+    padding: int | tuple[int, ...] | list[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: int | None = None
+) -> Tensor:
+    """The mean of each window of 1 dimension.
+
+    >>> flow._C.avg_pool1d(flow.ones(1, 1, 2), 2).item()
+    1.0
+    """
+
+def avg_pool2d(
+    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
+    padding: int | tuple[int, ...] | list[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: int | None = None
+) -> Tensor:
+    """The mean of each window of 2 dimensions.
+
+    >>> flow._C.avg_pool2d(flow.ones(1, 1, 2, 2), 2).item()
+    1.0
+    """
+
+def avg_pool3d(
+    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
+    padding: int | tuple[int, ...] | list[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True,
+    divisor_override: int | None = None
+) -> Tensor:
+    """The mean of each window of 3 dimensions.
+
+    >>> flow._C.avg_pool3d(flow.ones(1, 1, 2, 2, 2), 2).item()
+    1.0
+    """
+
+def batch_norm(
+    x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05
+) -> Tensor:
+    """(x - mean) / deviation per channel, times weight, plus bias. Training takes the batch's statistics and blends
+    them into the running ones, which are used otherwise.
+
+    >>> x = flow.tensor([[1.0], [3.0]])
+    >>> flow._C.batch_norm(x, None, None, None, None, True, 0.1, 0.0).tolist()
+    [[-1.0], [1.0]]
+    """
+
+def binary_cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean'
+) -> Tensor:
+    """-log of the probability `input` that the target, 0 or 1 or between, gets."""
+
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean',
+    pos_weight: Tensor | None = None
+) -> Tensor:
+    """binary_cross_entropy(sigmoid(input), target), without losing digits."""
+
+def celu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where it is above zero, alpha * (exp(x / alpha) - 1) below.
+
+    >>> flow.nn.functional.celu(flow.zeros(1)).tolist()
+    [0.0]
+    """
+
+def conv1d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] | list[int] = 1,
+    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1, groups: int = 1
+) -> Tensor:
+    """Convolution over 1 dimension: weight is (out, in / groups, ...).
+
+    >>> flow.nn.functional.conv1d(flow.ones(1, 1, 3), flow.ones(1, 1, 3)).item()
+    3.0
+    """
+
+def conv2d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] | list[int] = 1,
+    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1, groups: int = 1
+) -> Tensor:
+    """Convolution over 2 dimensions: weight is (out, in / groups, ...).
+
+    >>> flow.nn.functional.conv2d(flow.ones(1, 1, 3, 3), flow.ones(1, 1, 3, 3)).item()
+    9.0
+    """
+
+def conv3d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] | list[int] = 1,
+    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1, groups: int = 1
+) -> Tensor:
+    """Convolution over 3 dimensions: weight is (out, in / groups, ...).
+
+    >>> flow.nn.functional.conv3d(flow.ones(1, 1, 3, 3, 3), flow.ones(1, 1, 3, 3, 3)).item()
+    27.0
+    """
+
+def conv_transpose1d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] | list[int] = 1,
+    padding: int | tuple[int, ...] | list[int] = 0, output_padding: int | tuple[int, ...] | list[int] = 0,
+    groups: int = 1, dilation: int | tuple[int, ...] | list[int] = 1
+) -> Tensor:
+    """The gradient of a convolution over 1 dimension, as an op of its own:
+    weight is (in, out / groups, ...).
+
+    >>> flow.nn.functional.conv_transpose1d(flow.ones(1, 1, 2), flow.ones(1, 1, 2)).sum().item()
+    4.0
+    """
+
+def conv_transpose2d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] | list[int] = 1,
+    padding: int | tuple[int, ...] | list[int] = 0, output_padding: int | tuple[int, ...] | list[int] = 0,
+    groups: int = 1, dilation: int | tuple[int, ...] | list[int] = 1
+) -> Tensor:
+    """The gradient of a convolution over 2 dimensions, as an op of its own:
+    weight is (in, out / groups, ...).
+
+    >>> flow.nn.functional.conv_transpose2d(flow.ones(1, 1, 2, 2), flow.ones(1, 1, 2, 2)).sum().item()
+    16.0
+    """
+
+def conv_transpose3d(
+    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] | list[int] = 1,
+    padding: int | tuple[int, ...] | list[int] = 0, output_padding: int | tuple[int, ...] | list[int] = 0,
+    groups: int = 1, dilation: int | tuple[int, ...] | list[int] = 1
+) -> Tensor:
+    """The gradient of a convolution over 3 dimensions, as an op of its own:
+    weight is (in, out / groups, ...).
+
+    >>> flow.nn.functional.conv_transpose3d(flow.ones(1, 1, 2, 2, 2), flow.ones(1, 1, 2, 2, 2)).sum().item()
+    64.0
+    """
+
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
+    """The cosine of the angle between two tensors, along `dim`."""
+
+def cross_entropy(
+    x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean',
+    label_smoothing: float = 0.0
+) -> Tensor:
+    """How far scores are from labels: -log(softmax(x)) at the label. Dimension 1 holds the classes.
+
+    >>> round(flow._C.cross_entropy(flow.zeros(1, 2), flow.tensor([1])).item(), 4)
+    0.6931
+    """
+
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
+    reduction: str = 'mean', zero_infinity: bool = False
+) -> Tensor:
+    """-log of the probability of each target, over all ways to spread its labels over time with blanks between.
+
+    `log_probs` is (time, batch, classes), `targets` (batch, labels) or all labels one after another. The mean is that
+    of each loss divided by its target's length.
+
+    >>> x = flow.zeros(1, 1, 2).log_softmax(-1)
+    >>> round(flow.nn.functional.ctc_loss(x, flow.tensor([[1]]), [1], [1]).item(), 4)
+    0.6931
+    """
+
+def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """x with each element dropped with probability p and the others scaled by 1 / (1 - p), while training."""
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of ([batch,] channels, length) dropped with probability p, the others scaled by 1 / (1 - p)."""
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of ([batch,] channels, height, width) dropped."""
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of ([batch,] channels, depth, height, width) dropped."""
+
+def elu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
+    """x where it is above zero, alpha * (exp(x) - 1) below.
+
+    >>> flow.nn.functional.elu(flow.tensor([0., 2.])).tolist()
+    [0.0, 2.0]
+    """
+
+def elu_(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """`elu`, into the memory of its first operand."""
+
+def embedding(
+    input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
+    norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False
+) -> Tensor:
+    """The rows of the weight that the input names.
+
+    >>> flow.nn.functional.embedding(flow.tensor([1]), flow.tensor([[1., 2.], [3., 4.]])).tolist()
+    [[3.0, 4.0]]
+    """
+
+def fold(
+    input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
+) -> Tensor:
+    """The image of which `unfold` would make these columns; where windows meet, their sum."""
+
+def gelu(x: Tensor, approximate: str = 'none', inplace: bool = False) -> Tensor:
+    """x times the probability that a normal draw is below x; approximate="tanh" for the usual fast formula.
+
+    >>> flow.gelu(flow.tensor([0., 100.])).tolist()
+    [0.0, 100.0]
+    """
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half times the sigmoid of the second."""
+
+def grid_sample(
+    input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: bool | None = None
+) -> Tensor:
+    """The input read at the places of a grid, which go from -1 to 1.
+
+    >>> flow.nn.functional.grid_sample(flow.tensor([[[[1., 3.]]]]), flow.zeros(1, 1, 1, 2)).item()
+    2.0
+    """
+
+def group_norm(
+    x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
+) -> Tensor:
+    """(x - mean) / deviation over each sample's groups of channels, times weight, plus bias, per channel.
+
+    >>> flow._C.group_norm(flow.tensor([[1.0, 3.0]]), 1, None, None, 0.0).tolist()
+    [[-1.0, 1.0]]
+    """
+
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1
+) -> Tensor:
+    """A draw from the distribution that logits tell, soft; or hard, one at the drawn place, with the soft gradient.
+
+    >>> flow.nn.functional.gumbel_softmax(flow.zeros(4), hard=True).sum().item()
+    1.0
+    """
+
+def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
+    """x where its absolute value is above lambd, zero elsewhere.
+
+    >>> flow.nn.functional.hardshrink(flow.tensor([0.1, 2.])).tolist()
+    [0.0, 2.0]
+    """
+
+def hardsigmoid(x: Tensor, inplace: bool = False) -> Tensor:
+    """x / 6 + 1/2, kept between 0 and 1.
+
+    >>> flow.nn.functional.hardsigmoid(flow.tensor([-4., 0., 4.])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+
+def hardswish(x: Tensor, inplace: bool = False) -> Tensor:
+    """x * hardsigmoid(x).
+
+    >>> flow.nn.functional.hardswish(flow.tensor([0., 4.])).tolist()
+    [0.0, 4.0]
+    """
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """x, held in [min_val, max_val]."""
+
+def huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: float = 1.0) -> Tensor:
+    """Square below `delta`, straight above it, with one slope where they meet."""
+
+def instance_norm(
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05
+) -> Tensor:
+    """Each channel of each sample scaled to mean zero and variance one, then weighed."""
+
+def interpolate(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None
+) -> Tensor:
+    """(batch, channels, ...) at another size: from the nearest, or blended between neighbours.
+
+    >>> flow.nn.functional.interpolate(flow.tensor([[[1.0, 2.0]]]), scale_factor=2).tolist()
+    [[[1.0, 1.0, 2.0, 2.0]]]
+    """
+
+def kl_div(input: Tensor, target: Tensor, reduction: str = 'mean', log_target: bool = False) -> Tensor:
+    """How far the distribution whose logarithm is `input` lies from `target`; "batchmean" divides by the batch size."""
+
+def l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor:
+    """The size of the difference."""
+
+def layer_norm(
+    x: Tensor, normalized_shape: tuple[int, ...] | list[int], weight: Tensor | None = None, bias: Tensor | None = None,
+    eps: float = 1e-05
+) -> Tensor:
+    """(x - mean) / deviation over the last dimensions, times weight, plus bias.
+
+    >>> flow.nn.functional.layer_norm(flow.tensor([[1., 3.]]), (2,), eps=0.).tolist()
+    [[-1.0, 1.0]]
+    """
+
+def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x where it is above zero, negative_slope * x below."""
+
+def leaky_relu_(x: Tensor, alpha: float = 0.01) -> Tensor:
+    """`leaky_relu`, into the memory of its first operand."""
+
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x @ weight.T + bias.
+
+    >>> flow.nn.functional.linear(flow.ones(1, 3), flow.ones(2, 3)).tolist()
+    [[3.0, 3.0]]
+    """
+
+def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax, computed in one."""
+
+def logsigmoid(x: Tensor) -> Tensor:
+    """log(sigmoid(x)), exact for large negative x.
+
+    >>> flow.nn.functional.logsigmoid(flow.tensor([-200.])).tolist()
+    [-200.0]
+    """
+
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = 'mean'
+) -> Tensor:
+    """How far `input1` is from being above `input2` by the margin, where the target is 1; below, where it is -1."""
+
+def max_pool1d(
+    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
+    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
+    ceil_mode: bool = False
+) -> Tensor:
+    """The largest of each window of 1 dimension.
+
+    >>> flow._C.max_pool1d(flow.ones(1, 1, 2), 2).item()
+    1.0
+    """
+
+def max_pool2d(
+    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
+    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
+    ceil_mode: bool = False
+) -> Tensor:
+    """The largest of each window of 2 dimensions.
+
+    >>> flow._C.max_pool2d(flow.ones(1, 1, 2, 2), 2).item()
+    1.0
+    """
+
+def max_pool3d(
+    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
+    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
+    ceil_mode: bool = False
+) -> Tensor:
+    """The largest of each window of 3 dimensions.
+
+    >>> flow._C.max_pool3d(flow.ones(1, 1, 2, 2, 2), 2).item()
+    1.0
+    """
+
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Each value where max_pool1d found it; zero elsewhere."""
+
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Each value where max_pool2d found it; zero elsewhere."""
+
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Each value where max_pool3d found it; zero elsewhere."""
+
+def mish(x: Tensor, inplace: bool = False) -> Tensor:
+    """x * tanh(softplus(x)).
+
+    >>> flow.nn.functional.mish(flow.zeros(1)).tolist()
+    [0.0]
+    """
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor:
+    """The square of the difference.
+
+    >>> flow.nn.functional.mse_loss(flow.tensor([1.0, 2.0]), flow.tensor([1.0, 4.0])).item()
+    2.0
+    """
+
+def nll_loss(
+    x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean'
+) -> Tensor:
+    """-x at the label, x being logarithms of probabilities. Dimension 1 holds the classes.
+
+    >>> flow._C.nll_loss(flow.tensor([[-1., -2.]]), flow.tensor([1])).item()
+    2.0
+    """
+
+def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
+    """x over its p-norm along `dim`.
+
+    >>> flow.nn.functional.normalize(flow.tensor([[3.0, 4.0]])).tolist()
+    [[0.6..., 0.8...]]
+    """
+
+def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: Any = 0) -> Tensor:
+    """A new last dimension that holds `on_value` at the place the integer names.
+
+    >>> flow.nn.functional.one_hot(flow.tensor([0, 2]), 3).tolist()
+    [[1, 0, 0], [0, 0, 1]]
+    """
+
+def pad(input: Tensor, pad: Sequence[int], mode: str = 'constant', value: float | None = None) -> Tensor:
+    """A border around: (left, right) of the last dimension, then of the one before it, and so on.
+
+    >>> flow.nn.functional.pad(flow.ones(2), (1, 2)).tolist()
+    [0.0, 1.0, 1.0, 0.0, 0.0]
+    """
+
+def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
+    """The p-norm of the difference, along the last dimension."""
+
+def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
+    """Channels become pixels: (..., c * r * r, h, w) to (..., c, h * r, w * r)."""
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """Pixels become channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x, or weight times x below zero; one weight for everything or one per channel."""
+
+def quick_gelu(x: Tensor) -> Tensor:
+    """x * sigmoid(1.702 x), which is near gelu.
+
+    >>> flow._C.quick_gelu(flow.zeros(1)).tolist()
+    [0.0]
+    """
+
+def relu(x: Tensor, inplace: bool = False) -> Tensor:
+    """max(x, 0), element by element.
+
+    >>> flow.relu(flow.tensor([-1., 2.])).tolist()
+    [0.0, 2.0]
+    """
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """x, held in [0, 6]."""
+
+def relu_(x: Tensor) -> Tensor:
+    """`relu`, into the memory of its first operand."""
+
+def rms_norm(
+    x: Tensor, normalized_shape: tuple[int, ...] | list[int], weight: Tensor | None = None, eps: float = 1e-06
+) -> Tensor:
+    """x divided by the root of its mean square over the last dimensions, times weight.
+
+    >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
+    [[1.0, -1.0]]
+    """
+
+def scaled_dot_product_attention(
+    query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
+    is_causal: bool = False, scale: float | None = None
+) -> Tensor:
+    """softmax(query @ key.T * scale + mask) @ value, in one kernel; step by step where weights are dropped."""
+
+def selu(x: Tensor, inplace: bool = False) -> Tensor:
+    """elu, scaled so that a network's variance stays about one.
+
+    >>> flow.nn.functional.selu(flow.zeros(1)).tolist()
+    [0.0]
+    """
+
+def sigmoid(x: Tensor, inplace: bool = False) -> Tensor:
+    """1 / (1 + exp(-x)).
+
+    >>> flow.sigmoid(flow.tensor([0.0])).tolist()
+    [0.5]
+    """
+
+def silu(x: Tensor, inplace: bool = False) -> Tensor:
+    """x * sigmoid(x).
+
+    >>> flow.nn.functional.silu(flow.zeros(1)).tolist()
+    [0.0]
+    """
+
+def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean', beta: float = 1.0) -> Tensor:
+    """Square below `beta`, straight above it."""
+
+def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor:
+    """log(1 + exp(-target * input)), for targets 1 and -1."""
+
+def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """exp(x), scaled to sum to one along a dimension.
+
+    >>> flow.softmax(flow.zeros(2), 0).tolist()
+    [0.5, 0.5]
+    """
+
+def softmin(input: Tensor, dim: int) -> Tensor:
+    """softmax(-x)."""
+
+def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold.
+
+    >>> flow.nn.functional.softplus(flow.tensor([50.])).tolist()
+    [50.0]
+    """
+
+def softshrink(x: Tensor, alpha: float = 0.5) -> Tensor:
+    """x moved towards zero by alpha, and zero where it is nearer than that.
+
+    >>> flow.nn.functional.softshrink(flow.tensor([0.1, 2.])).tolist()
+    [0.0, 1.5]
+    """
+
+def softsign(x: Tensor) -> Tensor:
+    """x / (1 + |x|).
+
+    >>> flow.nn.functional.softsign(flow.ones(1)).tolist()
+    [0.5]
+    """
+
+def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
+    """Per row, the cross entropy of the label's class.
+
+    >>> flow.nn.functional.sparse_softmax_cross_entropy(flow.tensor([0]), flow.zeros(1, 2)).tolist()
+    [0.693...]
+    """
+
+def tanh(x: Tensor, inplace: bool = False) -> Tensor:
+    """The hyperbolic tangent.
+
+    >>> flow.tanh(flow.tensor([0.0])).tolist()
+    [0.0]
+    """
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """x - tanh(x)."""
+
+def threshold(x: Tensor, threshold: float, value: float, inplace: bool = False) -> Tensor:
+    """x where it is above the threshold, `value` elsewhere.
+
+    >>> flow.nn.functional.threshold(flow.tensor([0., 2.]), 1., 7.).tolist()
+    [7.0, 2.0]
+    """
+
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-06,
+    swap: bool = False, reduction: str = 'mean'
+) -> Tensor:
+    """How far the positive is from being nearer to the anchor than the negative, by the margin."""
+
+def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
+    """Each window of an image as a column: (batch, channels, h, w) to (batch, channels * window, windows)."""
+
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: bool | None = None
+) -> Tensor:
+    """interpolate, by its older name."""

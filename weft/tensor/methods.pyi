@@ -1,0 +1,1321 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""Where Tensor's methods that are ops have their types: `methods.pyi`, written by `make stubs`."""
+
+from builtins import bool as _bool, float as _float, int as _int
+from collections.abc import Iterator, Sequence
+from typing import Any, overload
+from weft.core.placement import Placement
+from weft.tensor.tensor import Tensor
+
+class Methods:
+    def __abs__(self) -> Tensor: ...
+
+    def __add__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __and__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+
+    def __floordiv__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __ge__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __getitem__(self, key: Any) -> Tensor: ...
+
+    def __gt__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __iadd__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __iand__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __ifloordiv__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __imod__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __imul__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __invert__(self) -> Tensor: ...
+
+    def __ior__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __ipow__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __isub__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __iter__(self) -> Iterator[Tensor]: ...
+
+    def __itruediv__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __ixor__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __le__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __lshift__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __lt__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __matmul__(self, b: Tensor) -> Tensor: ...
+
+    def __mod__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __mul__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+
+    def __neg__(self) -> Tensor: ...
+
+    def __or__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __pow__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __radd__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __rand__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __rfloordiv__(self, a: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __rmatmul__(self, a: Tensor) -> Tensor: ...
+
+    def __rmod__(self, a: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __rmul__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __ror__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __rpow__(self, a: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __rshift__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __rsub__(self, a: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __rtruediv__(self, a: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __rxor__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __setitem__(self, key: Any, value: Any) -> None: ...
+
+    def __sub__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __truediv__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __xor__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def abs(self) -> Tensor:
+        """The absolute value."""
+
+    def abs_(self) -> Tensor:
+        """`abs`, into the memory of its first operand."""
+
+    def absolute(self) -> Tensor:
+        """The absolute value."""
+
+    def absolute_(self) -> Tensor:
+        """`abs`, into the memory of its first operand."""
+
+    def acos(self) -> Tensor:
+        """The arc cosine."""
+
+    def acos_(self) -> Tensor:
+        """`acos`, into the memory of its first operand."""
+
+    def acosh(self) -> Tensor:
+        """The inverse of cosh."""
+
+    def acosh_(self) -> Tensor:
+        """`acosh`, into the memory of its first operand."""
+
+    def add(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """x + alpha * other, element by element."""
+
+    def add_(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """`add`, into x's memory."""
+
+    def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+        """x + value * tensor1 / tensor2."""
+
+    def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+        """`addcdiv`, into x's memory."""
+
+    def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+        """x + value * tensor1 * tensor2."""
+
+    def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+        """`addcmul`, into x's memory."""
+
+    def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta * x + alpha * (mat1 @ mat2)."""
+
+    def addmv(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta * x + alpha * (batch1 @ batch2)."""
+
+    def all(self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
+        """Whether every element is true, over some dimensions or all."""
+
+    def allclose(
+        self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> _bool:
+        """Whether |x - other| <= atol + rtol * |other| for every element."""
+
+    def amax(self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
+        """The largest of the elements, over some dimensions or all; ties share the gradient."""
+
+    def amin(self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
+        """The smallest of the elements, over some dimensions or all; ties share the gradient."""
+
+    def angle(self) -> Tensor:
+        """The direction of a complex number, from -pi to pi; of a real one, 0 or pi."""
+
+    def any(self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
+        """Whether any element is true, over some dimensions or all."""
+
+    def arccos(self) -> Tensor:
+        """The arc cosine."""
+
+    def arccos_(self) -> Tensor:
+        """`acos`, into the memory of its first operand."""
+
+    def arccosh(self) -> Tensor:
+        """The inverse of cosh."""
+
+    def arccosh_(self) -> Tensor:
+        """`acosh`, into the memory of its first operand."""
+
+    def arcsin(self) -> Tensor:
+        """The arc sine."""
+
+    def arcsin_(self) -> Tensor:
+        """`asin`, into the memory of its first operand."""
+
+    def arcsinh(self) -> Tensor:
+        """The inverse of sinh."""
+
+    def arcsinh_(self) -> Tensor:
+        """`asinh`, into the memory of its first operand."""
+
+    def arctan(self) -> Tensor:
+        """The arc tangent."""
+
+    def arctan2(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """The angle of the point (b, a), in its right quadrant."""
+
+    def arctan_(self) -> Tensor:
+        """`atan`, into the memory of its first operand."""
+
+    def arctanh(self) -> Tensor:
+        """The inverse of tanh."""
+
+    def arctanh_(self) -> Tensor:
+        """`atanh`, into the memory of its first operand."""
+
+    def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+        """The index of the largest element, along a dimension or of all."""
+
+    def argmin(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+        """The index of the smallest element, along a dimension or of all."""
+
+    def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
+        """Where the elements in order along a dimension stood."""
+
+    def argwhere(self) -> Tensor:
+        """The positions of the elements that aren't zero, one per row."""
+
+    def as_strided(
+        self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None
+    ) -> Tensor:
+        """A view of x's memory with these sizes and strides, from an offset; x must be contiguous."""
+
+    def asin(self) -> Tensor:
+        """The arc sine."""
+
+    def asin_(self) -> Tensor:
+        """`asin`, into the memory of its first operand."""
+
+    def asinh(self) -> Tensor:
+        """The inverse of sinh."""
+
+    def asinh_(self) -> Tensor:
+        """`asinh`, into the memory of its first operand."""
+
+    def atan(self) -> Tensor:
+        """The arc tangent."""
+
+    def atan2(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """The angle of the point (b, a), in its right quadrant."""
+
+    def atan_(self) -> Tensor:
+        """`atan`, into the memory of its first operand."""
+
+    def atanh(self) -> Tensor:
+        """The inverse of tanh."""
+
+    def atanh_(self) -> Tensor:
+        """`atanh`, into the memory of its first operand."""
+
+    def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta * x + alpha * (batch1 @ batch2)."""
+
+    def bernoulli(self) -> Tensor:
+        """1 with probability x, else 0, element by element."""
+
+    def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+        """Overwrite x with ones, each with probability p, and zeros; p may be a tensor."""
+
+    def bfloat16(self) -> Tensor:
+        """x as bfloat16."""
+
+    def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+        """How often each number occurs, or the sum of its weights."""
+
+    def bitwise_and(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """a & b, bit by bit."""
+
+    def bitwise_and_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`bitwise_and`, into the memory of its first operand."""
+
+    def bitwise_left_shift(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """a << b."""
+
+    def bitwise_left_shift_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`bitwise_left_shift`, into the memory of its first operand."""
+
+    def bitwise_not(self) -> Tensor:
+        """~x, bit by bit; of truths, whether x is False."""
+
+    def bitwise_or(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """a | b, bit by bit."""
+
+    def bitwise_or_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`bitwise_or`, into the memory of its first operand."""
+
+    def bitwise_right_shift(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """a >> b."""
+
+    def bitwise_right_shift_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`bitwise_right_shift`, into the memory of its first operand."""
+
+    def bitwise_xor(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """a ^ b, bit by bit."""
+
+    def bitwise_xor_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`bitwise_xor`, into the memory of its first operand."""
+
+    def bmm(self, other: Tensor) -> Tensor:
+        """The products of two batches of matrices."""
+
+    def bool(self) -> Tensor:
+        """x as bool."""
+
+    def broadcast_to(self, shape: Sequence[_int]) -> Tensor:
+        """x seen as a larger shape, without copying."""
+
+    def byte(self) -> Tensor:
+        """x as uint8."""
+
+    def cast(self, dtype: Any) -> Tensor:
+        """x in another dtype; x itself if it has that dtype."""
+
+    def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Any = None) -> Tensor:
+        """Overwrite x with draws from the Cauchy distribution."""
+
+    def ceil(self) -> Tensor:
+        """The smallest whole number that is at least x."""
+
+    def ceil_(self) -> Tensor:
+        """`ceil`, into the memory of its first operand."""
+
+    def celu_(self, alpha: _float = 1.0) -> Tensor:
+        """`celu`, into the memory of its first operand."""
+
+    def char(self) -> Tensor:
+        """x as int8."""
+
+    def cholesky(self) -> Tensor:
+        """The lower triangular l of x = l @ l.T, for symmetric positive definite x."""
+
+    def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views of at most so many parts along a dimension, all of one size but the last."""
+
+    def clamp(
+        self, min: _float | _int | _bool | complex | None = None, max: _float | _int | _bool | complex | None = None
+    ) -> Tensor:
+        """x, but at least min and at most max."""
+
+    def clamp_(
+        self, min: _float | _int | _bool | complex | None = None, max: _float | _int | _bool | complex | None = None
+    ) -> Tensor:
+        """`clamp`, into the memory of its first operand."""
+
+    def clamp_max(self, max: Any) -> Tensor:
+        """x, but at most max."""
+
+    def clamp_max_(self, max: Any) -> Tensor:
+        """`clamp_max`, into x's memory."""
+
+    def clamp_min(self, min: Any) -> Tensor:
+        """x, but at least min."""
+
+    def clamp_min_(self, min: Any) -> Tensor:
+        """`clamp_min`, into x's memory."""
+
+    def clip(
+        self, min: _float | _int | _bool | complex | None = None, max: _float | _int | _bool | complex | None = None
+    ) -> Tensor:
+        """x, but at least min and at most max."""
+
+    def clip_(
+        self, min: _float | _int | _bool | complex | None = None, max: _float | _int | _bool | complex | None = None
+    ) -> Tensor:
+        """`clamp`, into the memory of its first operand."""
+
+    def clone(self) -> Tensor:
+        """A copy with memory of its own."""
+
+    def conj(self) -> Tensor:
+        """The complex conjugate; x itself, if it is real."""
+
+    def contiguous(self) -> Tensor:
+        """x with its elements in order in memory: itself, or a copy."""
+
+    def copy_(self, value: Any, non_blocking: _bool = False) -> Tensor:
+        """Overwrite x with the value, which may have another dtype, device or layout, and broadcasts."""
+
+    def copysign(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """a with the sign of b."""
+
+    def cos(self) -> Tensor:
+        """The cosine."""
+
+    def cos_(self) -> Tensor:
+        """`cos`, into the memory of its first operand."""
+
+    def cosh(self) -> Tensor:
+        """The hyperbolic cosine."""
+
+    def cosh_(self) -> Tensor:
+        """`cosh`, into the memory of its first operand."""
+
+    def cpu(self) -> Tensor:
+        """x in the CPU's memory."""
+
+    def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
+        """The cross product along a dimension; without one, the first dimension of size three."""
+
+    def cuda(self, device: Any = None, non_blocking: _bool = False) -> Tensor:
+        """x on a CUDA device, the current one if none is named."""
+
+    def cummax(self, dim: _int) -> tuple[Tensor, Tensor]:
+        """The largest of each element and all before it along a dimension, and where it stands."""
+
+    def cummin(self, dim: _int) -> tuple[Tensor, Tensor]:
+        """The smallest of each element and all before it along a dimension, and where it stands."""
+
+    def cumprod(self, dim: _int) -> Tensor:
+        """The product of each element and all before it along a dimension."""
+
+    def cumsum(self, dim: _int) -> Tensor:
+        """The sum of each element and all before it along a dimension."""
+
+    def deg2rad(self) -> Tensor:
+        """From degrees to radians."""
+
+    def deg2rad_(self) -> Tensor:
+        """`deg2rad`, into the memory of its first operand."""
+
+    def det(self) -> Tensor:
+        """The determinant of matrices."""
+
+    def diag(self, diagonal: _int = 0) -> Tensor:
+        """The matrix with this diagonal, or the diagonal of a matrix."""
+
+    def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+        """A diagonal of two dimensions, as the last one."""
+
+    def digamma(self) -> Tensor:
+        """The derivative of lgamma."""
+
+    def digamma_(self) -> Tensor:
+        """`digamma`, into the memory of its first operand."""
+
+    def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
+
+    def div_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`div`, into the memory of its first operand."""
+
+    def divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
+
+    def divide_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`div`, into the memory of its first operand."""
+
+    def dot(self, other: Tensor) -> Tensor:
+        """The inner product of two vectors."""
+
+    def double(self) -> Tensor:
+        """x as float64."""
+
+    def dsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+        """Parts one behind the other, along the third dimension."""
+
+    def elu_(self, alpha: _float = 1.0) -> Tensor:
+        """`elu`, into the memory of its first operand."""
+
+    def eq(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether a equals b, element by element."""
+
+    def equal(self, other: Tensor) -> _bool:
+        """Whether two tensors have the same shape and elements."""
+
+    def erf(self) -> Tensor:
+        """The error function: the probability of a normal draw of variance 1/2 within x of its mean."""
+
+    def erf_(self) -> Tensor:
+        """`erf`, into the memory of its first operand."""
+
+    def erfc(self) -> Tensor:
+        """1 - erf(x)."""
+
+    def erfc_(self) -> Tensor:
+        """`erfc`, into the memory of its first operand."""
+
+    def erfinv(self) -> Tensor:
+        """The inverse of erf."""
+
+    def erfinv_(self) -> Tensor:
+        """`erfinv`, into the memory of its first operand."""
+
+    def exp(self) -> Tensor:
+        """e to the power x."""
+
+    def exp2(self) -> Tensor:
+        """2 to the power x."""
+
+    def exp2_(self) -> Tensor:
+        """`exp2`, into the memory of its first operand."""
+
+    def exp_(self) -> Tensor:
+        """`exp`, into the memory of its first operand."""
+
+    def expand(self, *shape: Any) -> Tensor:
+        """x seen as a larger shape, without copying; -1 keeps a dimension."""
+
+    def expand_as(self, other: Tensor) -> Tensor:
+        """x seen as the other's shape, without copying."""
+
+    def expm1(self) -> Tensor:
+        """exp(x) - 1, exact near zero."""
+
+    def expm1_(self) -> Tensor:
+        """`expm1`, into the memory of its first operand."""
+
+    def exponential_(self, lambd: _float = 1.0, *, generator: Any = None) -> Tensor:
+        """Overwrite x with draws from the exponential distribution."""
+
+    def fill_(self, value: Any) -> Tensor:
+        """Overwrite every element with one value."""
+
+    def fix(self) -> Tensor:
+        """x without its fraction."""
+
+    def fix_(self) -> Tensor:
+        """`trunc`, into the memory of its first operand."""
+
+    def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+        """x with a run of dimensions made one."""
+
+    def flip(self, dims: tuple[_int, ...] | list[_int]) -> Tensor:
+        """x with the order turned round along some dimensions."""
+
+    def float(self) -> Tensor:
+        """x as float32."""
+
+    def floor(self) -> Tensor:
+        """The largest whole number that is at most x."""
+
+    def floor_(self) -> Tensor:
+        """`floor`, into the memory of its first operand."""
+
+    def floor_divide(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """The whole number of times that b goes into a."""
+
+    def floor_divide_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`floor_divide`, into the memory of its first operand."""
+
+    def fmax(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """The larger of a and b; the other, where one is no number."""
+
+    def fmin(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """The smaller of a and b; the other, where one is no number."""
+
+    def fmod(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """What is left of a by b, with a's sign, as C's %."""
+
+    def fmod_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`fmod`, into the memory of its first operand."""
+
+    def frac(self) -> Tensor:
+        """What is behind the point."""
+
+    def frac_(self) -> Tensor:
+        """`frac`, into the memory of its first operand."""
+
+    def gather(self, dim: _int, index: Tensor) -> Tensor:
+        """The elements of x whose positions along a dimension the index tells: y[i][j] = x[index[i][j]][j] for dim 0."""
+
+    def gcd(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """The largest number that divides both."""
+
+    def ge(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether a is at least b, element by element."""
+
+    def gelu(self, approximate: str = 'none') -> Tensor:
+        """x times the probability that a normal draw is below x; approximate="tanh" for the usual fast formula."""
+
+    def gelu_(self, approximate: str = 'none') -> Tensor:
+        """`gelu`, into the memory of its first operand."""
+
+    def geometric_(self, p: _float, *, generator: Any = None) -> Tensor:
+        """Overwrite x with draws of how many tries it takes until something of probability p comes true."""
+
+    def global_to_global(
+        self, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: _bool = False,
+        copy: _bool = False
+    ) -> Tensor:
+        """The same logical tensor in another layout."""
+
+    def greater(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether a is greater than b, element by element."""
+
+    def greater_equal(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether a is at least b, element by element."""
+
+    def gt(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether a is greater than b, element by element."""
+
+    def half(self) -> Tensor:
+        """x as float16."""
+
+    def hardshrink(self, lambd: _float = 0.5) -> Tensor:
+        """x where its absolute value is above lambd, zero elsewhere."""
+
+    def hardsigmoid_(self) -> Tensor:
+        """`hardsigmoid`, into the memory of its first operand."""
+
+    def hardswish_(self) -> Tensor:
+        """`hardswish`, into the memory of its first operand."""
+
+    def heaviside(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """0 below zero, 1 above, b at zero."""
+
+    def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+        """Parts side by side: along the second dimension, of a vector along its only one."""
+
+    def hypot(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """sqrt(a * a + b * b), without overflow."""
+
+    def i0(self) -> Tensor:
+        """The modified Bessel function of the first kind, of order 0."""
+
+    def i0_(self) -> Tensor:
+        """`i0`, into the memory of its first operand."""
+
+    def in_top_k(self, predictions: Tensor, k: _int) -> Tensor:
+        """Whether each target is among the k largest predictions of its row."""
+
+    def index(self, indices: Sequence[Tensor | None]) -> Tensor:
+        """x[indices]: the elements at these positions; None keeps a dimension."""
+
+    def index_add(
+        self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | complex = 1
+    ) -> Tensor:
+        """x with alpha * source added to its slices along a dimension at these positions."""
+
+    def index_add_(
+        self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | complex = 1
+    ) -> Tensor:
+        """`index_add`, into the memory of its first operand."""
+
+    def index_put(self, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
+        """x with the value at these positions, or added to what is there."""
+
+    def index_put_(self, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
+        """`index_put`, into the memory of its first operand."""
+
+    def index_select(self, dim: _int, index: Tensor) -> Tensor:
+        """The slices of x along a dimension at these positions."""
+
+    def int(self) -> Tensor:
+        """x as int32."""
+
+    def inverse(self) -> Tensor:
+        """The inverse of matrices."""
+
+    def is_nonzero(self) -> _bool:
+        """Whether the only element of x is not zero."""
+
+    def is_pinned(self) -> _bool:
+        """Whether x lies in page-locked memory."""
+
+    def isclose(
+        self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> Tensor:
+        """Whether |x - other| <= atol + rtol * |other|, element by element."""
+
+    def isfinite(self) -> Tensor:
+        """Whether x is a finite number."""
+
+    def isinf(self) -> Tensor:
+        """Whether x is infinite."""
+
+    def isnan(self) -> Tensor:
+        """Whether x is not a number."""
+
+    def isneginf(self) -> Tensor:
+        """Whether x is infinite and below zero."""
+
+    def isposinf(self) -> Tensor:
+        """Whether x is infinite and above zero."""
+
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+        """The k-th smallest element along a dimension, and where it stands."""
+
+    def lcm(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """The smallest number that both divide."""
+
+    def le(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether a is at most b, element by element."""
+
+    def leaky_relu_(self, alpha: _float = 0.01) -> Tensor:
+        """`leaky_relu`, into the memory of its first operand."""
+
+    def lerp(self, b: Tensor, weight: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """a + weight * (b - a): a where the weight is 0, b where it is 1."""
+
+    def lerp_(self, b: Tensor, weight: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`lerp`, into the memory of its first operand."""
+
+    def less(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether a is less than b, element by element."""
+
+    def less_equal(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether a is at most b, element by element."""
+
+    def lgamma(self) -> Tensor:
+        """The logarithm of the gamma function's absolute value."""
+
+    def lgamma_(self) -> Tensor:
+        """`lgamma`, into the memory of its first operand."""
+
+    def local_to_global(
+        self, placement: Placement | None = None, sbp: Any = None, *, check_meta: _bool = True, copy: _bool = False
+    ) -> Tensor:
+        """The global tensor whose parts are the ranks' local ones."""
+
+    def log(self) -> Tensor:
+        """The natural logarithm."""
+
+    def log10(self) -> Tensor:
+        """The logarithm to base 10."""
+
+    def log10_(self) -> Tensor:
+        """`log10`, into the memory of its first operand."""
+
+    def log1p(self) -> Tensor:
+        """log(1 + x), exact near zero."""
+
+    def log1p_(self) -> Tensor:
+        """`log1p`, into the memory of its first operand."""
+
+    def log2(self) -> Tensor:
+        """The logarithm to base 2."""
+
+    def log2_(self) -> Tensor:
+        """`log2`, into the memory of its first operand."""
+
+    def log_(self) -> Tensor:
+        """`log`, into the memory of its first operand."""
+
+    def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Any = None) -> Tensor:
+        """Overwrite x with numbers whose logarithms are draws from the normal distribution."""
+
+    def log_softmax(self, dim: _int | None = None, dtype: Any = None) -> Tensor:
+        """The logarithm of softmax, computed in one."""
+
+    def logaddexp(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """log(exp(a) + exp(b)), without overflow."""
+
+    def logaddexp2(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """log2(2 ** a + 2 ** b), without overflow."""
+
+    def logical_and(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether a and b are both true, as non-zero is."""
+
+    def logical_not(self) -> Tensor:
+        """True where x is zero or False."""
+
+    def logical_or(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether a or b is true, as non-zero is."""
+
+    def logical_xor(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether one of a and b is true, and one isn't."""
+
+    def logit(self, eps: _float | None = None) -> Tensor:
+        """log(x / (1 - x)), the inverse of sigmoid; x is held in [eps, 1 - eps] if that is given."""
+
+    def logit_(self, eps: _float | None = None) -> Tensor:
+        """`logit`, into the memory of its first operand."""
+
+    def logsumexp(self, dim: _int | tuple[_int, ...] | list[_int], keepdim: _bool = False) -> Tensor:
+        """log(sum(exp(x))) over some dimensions, without overflow."""
+
+    def long(self) -> Tensor:
+        """x as int64."""
+
+    def lt(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether a is less than b, element by element."""
+
+    def masked_fill(self, mask: Tensor, value: _float | _int | _bool | complex) -> Tensor:
+        """x with `value` where the mask holds."""
+
+    def masked_fill_(self, mask: Tensor, value: _float | _int | _bool | complex) -> Tensor:
+        """`masked_fill`, into the memory of its first operand."""
+
+    def masked_select(self, mask: Tensor) -> Tensor:
+        """The elements of x where the mask holds, in a row."""
+
+    def matmul(self, b: Tensor) -> Tensor:
+        """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector."""
+
+    @overload
+    def max(self) -> Tensor:
+        """The largest element; with `dim`, that of each slice and its index; of two tensors, the larger elements."""
+
+    @overload
+    def max(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+
+    @overload
+    def max(self, other: Tensor) -> Tensor: ...
+
+    def maximum(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """The larger of a and b, element by element."""
+
+    def mean(
+        self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
+    ) -> Tensor:
+        """The mean of the elements, over some dimensions or all."""
+
+    @overload
+    def median(self) -> Tensor:
+        """The middle element; with `dim`, that of each slice and its index. Of two middle ones, the lower."""
+
+    @overload
+    def median(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+
+    @overload
+    def min(self) -> Tensor:
+        """The smallest element; with `dim`, that of each slice and its index; of two tensors, the smaller elements."""
+
+    @overload
+    def min(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+
+    @overload
+    def min(self, other: Tensor) -> Tensor: ...
+
+    def minimum(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """The smaller of a and b, element by element."""
+
+    def mish(self) -> Tensor:
+        """x * tanh(softplus(x))."""
+
+    def mish_(self) -> Tensor:
+        """`mish`, into the memory of its first operand."""
+
+    def mm(self, other: Tensor) -> Tensor:
+        """The product of two matrices."""
+
+    def mode(self, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+        """The most frequent element along a dimension, and where it stands."""
+
+    def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+        """x with some dimensions moved elsewhere, the others in their order."""
+
+    def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+        """x with some dimensions moved elsewhere, the others in their order."""
+
+    def mul(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """a * b, element by element."""
+
+    def mul_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`mul`, into the memory of its first operand."""
+
+    def multinomial(self, num_samples: _int, replacement: _bool = False) -> Tensor:
+        """Draws of indices, with probabilities in proportion to x's last dimension."""
+
+    def multiply(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """a * b, element by element."""
+
+    def multiply_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`mul`, into the memory of its first operand."""
+
+    def mv(self, other: Tensor) -> Tensor:
+        """The product of a matrix and a vector."""
+
+    def mvlgamma(self, p: _int) -> Tensor:
+        """The logarithm of the gamma function of p dimensions."""
+
+    def nan_to_num(
+        self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
+    ) -> Tensor:
+        """x with other numbers in the places of those that are none: 0, and the largest and least there are, unless told."""
+
+    def nan_to_num_(
+        self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
+    ) -> Tensor:
+        """`nan_to_num`, into the memory of its first operand."""
+
+    def nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
+        """The sum of the elements that are numbers."""
+
+    def narrow(self, dim: _int, start: _int, length: _int, step: _int = 1) -> Tensor:
+        """The elements start, start + step, ... along a dimension, `length` of them."""
+
+    def ne(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether a differs from b, element by element."""
+
+    def neg(self) -> Tensor:
+        """-x."""
+
+    def neg_(self) -> Tensor:
+        """`neg`, into the memory of its first operand."""
+
+    def negative(self) -> Tensor:
+        """-x."""
+
+    def negative_(self) -> Tensor:
+        """`neg`, into the memory of its first operand."""
+
+    def new_empty(
+        self, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor:
+        """A tensor of this size, in the form of x for the rest: see `flow.empty`."""
+
+    def new_full(
+        self, size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor:
+        """A tensor of this size and value, in the form of x for the rest."""
+
+    def new_ones(
+        self, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor:
+        """A tensor of this size, in the form of x for the rest: see `flow.ones`."""
+
+    def new_tensor(
+        self, data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, placement: Any = None,
+        sbp: Any = None
+    ) -> Tensor:
+        """A tensor of this data, in the form of x for the rest."""
+
+    def new_zeros(
+        self, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: _bool = False
+    ) -> Tensor:
+        """A tensor of this size, in the form of x for the rest: see `flow.zeros`."""
+
+    def nextafter(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """The next number from a towards b."""
+
+    def nms(self, scores: Tensor, iou_threshold: _float) -> Tensor:
+        """The boxes (x1, y1, x2, y2) that overlap no better one by more than the threshold, best first."""
+
+    def nonzero(self, as_tuple: _bool = False) -> Any:
+        """The positions of the elements that aren't zero, one per row; `as_tuple`: one tensor per dimension."""
+
+    def norm(
+        self, ord: Any = None, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False,
+        dtype: Any = None, *, p: Any = None
+    ) -> Tensor:
+        """The norm of vectors, or with "fro" of matrices."""
+
+    def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Any = None) -> Tensor:
+        """Overwrite x with draws from the normal distribution."""
+
+    def not_equal(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """Whether a differs from b, element by element."""
+
+    def outer(self, other: Tensor) -> Tensor:
+        """Every product of an element of x and one of the other."""
+
+    def permute(self, *dims: Any) -> Tensor:
+        """x with its dimensions in another order."""
+
+    def pin_memory(self) -> Tensor:
+        """x in page-locked memory, from which copies to a CUDA device overlap with compute."""
+
+    def polygamma(self, n: _int) -> Tensor:
+        """The derivative number n of digamma, which is that of lgamma."""
+
+    def pow(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """a to the power b, element by element."""
+
+    def pow_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`pow`, into the memory of its first operand."""
+
+    def prod(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+        """The product of the elements, along a dimension or of all."""
+
+    def qr(self) -> tuple[Tensor, Tensor]:
+        """The thin decomposition x = q @ r into orthogonal columns and an upper triangle; at least as many rows as columns."""
+
+    def quantile(
+        self, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
+    ) -> Tensor:
+        """What a share q of the elements lies below; a vector of shares gives a new first dimension."""
+
+    def rad2deg(self) -> Tensor:
+        """From radians to degrees."""
+
+    def rad2deg_(self) -> Tensor:
+        """`rad2deg`, into the memory of its first operand."""
+
+    def random_(self, from_: _int = 0, to: _int | None = None, *, generator: Any = None) -> Tensor:
+        """Overwrite x with integers from `from_` to `to` - 1; `random_(n)` draws from 0 to n - 1."""
+
+    def reciprocal(self) -> Tensor:
+        """1 / x."""
+
+    def reciprocal_(self) -> Tensor:
+        """`reciprocal`, into the memory of its first operand."""
+
+    def reduce_nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
+        """The sum of the elements that are numbers."""
+
+    def relu(self) -> Tensor:
+        """max(x, 0), element by element."""
+
+    def relu_(self) -> Tensor:
+        """`relu`, into the memory of its first operand."""
+
+    def remainder(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """What is left of a by b, with b's sign, as Python's %."""
+
+    def remainder_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`remainder`, into the memory of its first operand."""
+
+    def repeat(self, *sizes: Any) -> Tensor:
+        """Copies of x laid side by side, so many along each dimension."""
+
+    def repeat_interleave(
+        self, repeats: _int | Tensor, dim: _int | None = None, *, output_size: _int | None = None
+    ) -> Tensor:
+        """Every element, or slice along a dimension, so many times in a row."""
+
+    def reshape(self, *shape: Any) -> Tensor:
+        """x in another shape, sharing memory where strides allow; -1 stands for what is left."""
+
+    def reshape_as(self, other: Tensor) -> Tensor:
+        """x in the other's shape."""
+
+    def resize(
+        self, size: tuple[_int, ...] | list[_int], mode: str = 'nearest', align_corners: _bool = False,
+        scales: Sequence[_float] | None = None
+    ) -> Tensor:
+        """(batch, channels, ...) at another size, values taken from the nearest or blended between neighbours."""
+
+    def roll(
+        self, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ...
+    ) -> Tensor:
+        """x shifted along some dimensions, what leaves at one end coming in at the other; all as one without dims."""
+
+    def round(self) -> Tensor:
+        """The nearest whole number; of two, the even one."""
+
+    def round_(self) -> Tensor:
+        """`round`, into the memory of its first operand."""
+
+    def rsqrt(self) -> Tensor:
+        """One over the square root."""
+
+    def rsqrt_(self) -> Tensor:
+        """`rsqrt`, into the memory of its first operand."""
+
+    def rsub(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """other - alpha * x."""
+
+    def scatter(self, dim: _int, index: Tensor, src: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """x with src at the positions along a dimension that the index tells."""
+
+    def scatter_(self, dim: _int, index: Tensor, src: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`scatter`, into the memory of its first operand."""
+
+    def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+        """x with src added at the positions along a dimension that the index tells."""
+
+    def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+        """`scatter_add`, into the memory of its first operand."""
+
+    def select(self, dim: _int, index: _int) -> Tensor:
+        """One slice along a dimension, which goes away."""
+
+    def selu(self) -> Tensor:
+        """elu, scaled so that a network's variance stays about one."""
+
+    def selu_(self) -> Tensor:
+        """`selu`, into the memory of its first operand."""
+
+    def sgn(self) -> Tensor:
+        """-1, 0 or 1 by the sign of x; of a complex number, its direction."""
+
+    def sgn_(self) -> Tensor:
+        """`sgn`, into the memory of its first operand."""
+
+    def short(self) -> Tensor:
+        """x as int16."""
+
+    def sigmoid(self) -> Tensor:
+        """1 / (1 + exp(-x))."""
+
+    def sigmoid_(self) -> Tensor:
+        """`sigmoid`, into the memory of its first operand."""
+
+    def sign(self) -> Tensor:
+        """-1, 0 or 1, by the sign of x."""
+
+    def sign_(self) -> Tensor:
+        """`sign`, into the memory of its first operand."""
+
+    def signbit(self) -> Tensor:
+        """Whether x has a minus sign."""
+
+    def silu(self) -> Tensor:
+        """x * sigmoid(x)."""
+
+    def silu_(self) -> Tensor:
+        """`silu`, into the memory of its first operand."""
+
+    def sin(self) -> Tensor:
+        """The sine."""
+
+    def sin_(self) -> Tensor:
+        """`sin`, into the memory of its first operand."""
+
+    def sinc(self) -> Tensor:
+        """sin(pi x) / (pi x), and 1 at zero."""
+
+    def sinc_(self) -> Tensor:
+        """`sinc`, into the memory of its first operand."""
+
+    def sinh(self) -> Tensor:
+        """The hyperbolic sine."""
+
+    def sinh_(self) -> Tensor:
+        """`sinh`, into the memory of its first operand."""
+
+    def slogdet(self) -> tuple[Tensor, Tensor]:
+        """The sign of the determinant of matrices, and the logarithm of its absolute value."""
+
+    def softmax(self, dim: _int | None = None, dtype: Any = None) -> Tensor:
+        """exp(x), scaled to sum to one along a dimension."""
+
+    def softplus(self, beta: _float = 1.0, threshold: _float = 20.0) -> Tensor:
+        """log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold."""
+
+    def softsign(self) -> Tensor:
+        """x / (1 + |x|)."""
+
+    def solve(self, b: Tensor) -> Tensor:
+        """The x of a @ x = b, for matrices a and b."""
+
+    def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> tuple[Tensor, Tensor]:
+        """The elements in order along a dimension, and where each stood."""
+
+    def split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes."""
+
+    def sqrt(self) -> Tensor:
+        """The square root."""
+
+    def sqrt_(self) -> Tensor:
+        """`sqrt`, into the memory of its first operand."""
+
+    def square(self) -> Tensor:
+        """x * x."""
+
+    def square_(self) -> Tensor:
+        """`square`, into the memory of its first operand."""
+
+    def squeeze(self, dim: _int | tuple[_int, ...] | list[_int] | None = None) -> Tensor:
+        """x without its dimensions of size one, or without those of them that are named."""
+
+    def std(
+        self, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
+        *, correction: _int | None = None
+    ) -> Tensor:
+        """The standard deviation of the elements, over some dimensions or all."""
+
+    def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """x - alpha * other, element by element."""
+
+    def sub_(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """`sub`, into x's memory."""
+
+    def subtract(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """x - alpha * other, element by element."""
+
+    def subtract_(self, other: Any, *, alpha: Any = 1) -> Tensor:
+        """`sub`, into x's memory."""
+
+    def sum(
+        self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
+    ) -> Tensor:
+        """The sum of the elements, over some dimensions or all."""
+
+    def svd(self, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]:
+        """The thin singular value decomposition: x = u @ diag(s) @ v.T. Gives u, s and v."""
+
+    def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
+        """x with two dimensions exchanged."""
+
+    def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
+        """x with two dimensions exchanged."""
+
+    def t(self) -> Tensor:
+        """The transpose of a matrix; a vector is its own."""
+
+    def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
+        """The elements of x at these positions along a dimension, the others broadcast; without one, of x in a row."""
+
+    def tan(self) -> Tensor:
+        """The tangent."""
+
+    def tan_(self) -> Tensor:
+        """`tan`, into the memory of its first operand."""
+
+    def tanh(self) -> Tensor:
+        """The hyperbolic tangent."""
+
+    def tanh_(self) -> Tensor:
+        """`tanh`, into the memory of its first operand."""
+
+    def tensor_split(self, indices_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views of parts along a dimension: so many balanced ones, or cut at these places."""
+
+    def threshold_(self, threshold: _float, value: _float) -> Tensor:
+        """`threshold`, into the memory of its first operand."""
+
+    def tile(self, *dims: Any) -> Tensor:
+        """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
+
+    def to(
+        self, *targets: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None, copy: _bool = False,
+        non_blocking: _bool = False, placement: Placement | None = None, sbp: Any = None
+    ) -> Tensor:
+        """x in another dtype, on another device, or as another tensor: `to(flow.half)`, `to("cuda", flow.half)`, `to(y)`"""
+
+    def to_global(
+        self, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,
+        check_meta: _bool | None = None, copy: _bool = False
+    ) -> Any:
+        """A global tensor of local parts, or a global tensor in another layout; of nested tensors, each of them."""
+
+    def to_local(self, *, copy: _bool = False) -> Any:
+        """This rank's part of a global tensor, sharing memory; of nested tensors, each of them."""
+
+    def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> tuple[Tensor, Tensor]:
+        """The k largest (or smallest) elements along a dimension, and where they stand."""
+
+    def transpose(self, dim0: _int, dim1: _int) -> Tensor:
+        """x with two dimensions exchanged."""
+
+    def tril(self, diagonal: _int = 0) -> Tensor:
+        """The lower triangle of every matrix, from a diagonal on; zeros elsewhere."""
+
+    def tril_(self, diagonal: _int = 0) -> Tensor:
+        """`tril`, into the memory of its first operand."""
+
+    def triu(self, diagonal: _int = 0) -> Tensor:
+        """The upper triangle of every matrix, from a diagonal on; zeros elsewhere."""
+
+    def triu_(self, diagonal: _int = 0) -> Tensor:
+        """`triu`, into the memory of its first operand."""
+
+    def true_divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+        """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
+
+    def true_divide_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`div`, into the memory of its first operand."""
+
+    def trunc(self) -> Tensor:
+        """x without its fraction."""
+
+    def trunc_(self) -> Tensor:
+        """`trunc`, into the memory of its first operand."""
+
+    def type(self, dtype: Any = None) -> Any:
+        """x in another dtype; without one, the name of x's type, such as weft.FloatTensor."""
+
+    def type_as(self, other: Tensor) -> Tensor:
+        """x in the other's dtype, on its device."""
+
+    def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views of every slice along a dimension, which goes away."""
+
+    def unflatten(self, dim: _int, sizes: Sequence[_int]) -> Tensor:
+        """x with a dimension divided into several; one of them may be -1."""
+
+    def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
+        """Every window of this size along a dimension, as a view."""
+
+    def uniform_(self, from_: _float = 0.0, to: _float = 1.0, *, generator: Any = None) -> Tensor:
+        """Overwrite x with draws from the uniform distribution over [from_, to)."""
+
+    def unique(
+        self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False,
+        dim: _int | None = None, *, dtype: Any = None
+    ) -> Any:
+        """The different elements in order; and if wanted which of them each one is, and how often each occurs."""
+
+    def unsqueeze(self, dim: _int) -> Tensor:
+        """x with a dimension of size one put in."""
+
+    def var(
+        self, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
+        *, correction: _int | None = None
+    ) -> Tensor:
+        """The variance of the elements, over some dimensions or all; divided by one less than their number."""
+
+    def view(self, *shape: Any) -> Tensor:
+        """x in another shape, sharing memory; -1 stands for what is left."""
+
+    def view_as(self, other: Tensor) -> Tensor:
+        """x in the other's shape, sharing memory."""
+
+    def vsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+        """Parts one below the other, along the first dimension."""
+
+    def where(
+        self, a: Tensor | _float | _int | _bool | complex, b: Tensor | _float | _int | _bool | complex
+    ) -> Tensor:
+        """a where the condition holds, b elsewhere."""
+
+    def where_(
+        self, a: Tensor | _float | _int | _bool | complex, b: Tensor | _float | _int | _bool | complex
+    ) -> Tensor:
+        """`where`, into the memory of its first operand."""
+
+    def xlogy(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """a * log(b), and 0 where a is."""
+
+    def zero_(self) -> Tensor:
+        """Overwrite every element with zero."""
+
+    @property
+    def T(self) -> Tensor:
+        """x with its dimensions in the reverse order."""
+
+    @property
+    def mT(self) -> Tensor:
+        """x with its last two dimensions exchanged."""
