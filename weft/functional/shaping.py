@@ -77,9 +77,8 @@ def expand(x: Tensor, *shape: Any) -> Tensor:
 
 
 def _seen(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    new = shape[: max(len(shape) - x.ndim, 0)]
-    if -1 in new:  # which the kernel lets pass where there is no element
-        raise ShapeError(f"expand(): -1 keeps a dimension, and {list(x.shape)} has none there: {list(shape)}")
+    if min(shape[: max(len(shape) - x.ndim, 0)], default=0) < 0:  # the kernel lets it pass where there is no element
+        raise ShapeError(f"expand(): {list(x.shape)} to {list(shape)}: a new dimension in front has a size of its own")
     return _expand(x, shape)
 
 

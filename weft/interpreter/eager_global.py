@@ -76,7 +76,7 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
     rank = current().index
     try:
         prepared = _prepare(op, tuple(map(_key, args)), rank)
-    except TypeError:
+    except (TypeError, AttributeError):
         check_arguments(op, args)
         raise
     if prepared.routes:

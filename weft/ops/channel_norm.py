@@ -140,6 +140,10 @@ def batch_norm_grad(
     save_mean: Tensor, save_rstd: Tensor, training: bool, eps: float, wanted: tuple[bool, ...],
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradients of batch_norm's x, weight and bias; those that are not wanted are zero."""
+    used = (save_mean, save_rstd) if training else (running_mean, running_var)
+    of_each = [-1 if t is None else t.numel() for t in used] + [x.shape[1] if weight is None else weight.numel()]
+    if dy.shape != x.shape or of_each != [x.shape[1]] * 3:  # the kernel would read past their ends
+        raise ShapeError(f"batch_norm_grad(): dy of x's shape, and statistics and weight of its {x.shape[1]} channels")
     grads = aten.native_batch_norm_backward(
         dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, eps, [bool(n) for n in wanted]
     )

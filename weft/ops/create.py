@@ -2,11 +2,17 @@
 
 from __future__ import annotations
 
+import functools
+import math
+import os
+from pathlib import Path
+
 import torch
 from torch import Tensor
 
 from weft.core.device import Device
 from weft.core.dtype import DType, float64, int64
+from weft.core.errors import ShapeError
 from weft.core.placement import Placement
 from weft.core.random import generator
 from weft.core.sbp import NdSbp, broadcast, partials
@@ -22,8 +28,30 @@ def _made(size: Size) -> str:
     return f" -> {' '.join(axes(len(size)))}"
 
 
-def _on(device: Device | None) -> torch.device:
-    return CPU if device is None else device.torch
+LARGE = 1 << 28  # elements: what has more is weighed before its memory is asked for
+
+
+def _on(device: Device | None, size: Size, dtype: DType) -> torch.device:
+    """Where a new tensor goes, if there is room for it."""
+    where = CPU if device is None else device.torch
+    count = math.prod(size)
+    if count > LARGE and where.type == "cpu" and count * dtype.itemsize > memory():
+        raise ShapeError(
+            f"{dtype.name}{list(size)} takes {count * dtype.itemsize / 2**30:.4g} GiB, and there are "
+            f"{memory() / 2**30:.4g} here. Split it over ranks: placement=flow.placement(...), sbp=flow.sbp.split(0)"
+        )
+    return where
+
+
+@functools.cache
+def memory() -> int:
+    """The bytes that a process here may have: what the machine has, or the group of processes that this one is in."""
+    machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
+    try:
+        limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
+    except OSError:
+        return machine
+    return min(machine, int(limit)) if limit.isdigit() else machine
 
 
 @op(shape_of="size")
@@ -32,7 +60,7 @@ def full(
     placement: Placement | None = None, sbp: NdSbp | None = None,
 ) -> Tensor:  # fmt: skip
     """A tensor filled with one value."""
-    return torch.full(tuple(size), value, dtype=dtype.torch, device=_on(device))
+    return torch.full(tuple(size), value, dtype=dtype.torch, device=_on(device, size, dtype))
 
 
 @full.out
@@ -45,7 +73,7 @@ def empty(
     size: Size, dtype: DType, device: Device | None = None, placement: Placement | None = None, sbp: NdSbp | None = None
 ) -> Tensor:
     """A tensor of whatever the memory held."""
-    return torch.empty(tuple(size), dtype=dtype.torch, device=_on(device))
+    return torch.empty(tuple(size), dtype=dtype.torch, device=_on(device, size, dtype))
 
 
 @op()
@@ -54,7 +82,8 @@ def arange(
     placement: Placement | None = None, sbp: NdSbp | None = None,
 ) -> Tensor:  # fmt: skip
     """start, start + step, ... below end."""
-    return torch.arange(start, end, step, dtype=dtype.torch, device=_on(device))
+    steps = (end - start) / step if step else 0  # type: ignore[operator]
+    return torch.arange(start, end, step, dtype=dtype.torch, device=_on(device, (steps,), dtype))  # type: ignore
 
 
 @op(shape_of="size", random=True)
@@ -62,7 +91,8 @@ def randn(
     size: Size, dtype: DType, device: Device | None = None, placement: Placement | None = None, sbp: NdSbp | None = None
 ) -> Tensor:
     """Draws from the normal distribution."""
-    return torch.randn(tuple(size), dtype=dtype.torch, device=_on(device), generator=generator(_on(device)))
+    where = _on(device, size, dtype)
+    return torch.randn(tuple(size), dtype=dtype.torch, device=where, generator=generator(where))
 
 
 @op(shape_of="size", random=True)
@@ -70,7 +100,8 @@ def rand(
     size: Size, dtype: DType, device: Device | None = None, placement: Placement | None = None, sbp: NdSbp | None = None
 ) -> Tensor:
     """Draws from the uniform distribution over [0, 1)."""
-    return torch.rand(tuple(size), dtype=dtype.torch, device=_on(device), generator=generator(_on(device)))
+    where = _on(device, size, dtype)
+    return torch.rand(tuple(size), dtype=dtype.torch, device=where, generator=generator(where))
 
 
 @op(shape_of="size", random=True)
@@ -79,9 +110,8 @@ def randint(
     placement: Placement | None = None, sbp: NdSbp | None = None,
 ) -> Tensor:  # fmt: skip
     """Draws integers from low to high - 1."""
-    return torch.randint(
-        low, high, tuple(size), dtype=dtype.torch, device=_on(device), generator=generator(_on(device))
-    )
+    where = _on(device, size, dtype)
+    return torch.randint(low, high, tuple(size), dtype=dtype.torch, device=where, generator=generator(where))
 
 
 @op(random=True)
@@ -89,7 +119,8 @@ def randperm(
     n: int, dtype: DType, device: Device | None = None, placement: Placement | None = None, sbp: NdSbp | None = None
 ) -> Tensor:
     """The numbers below n in a random order."""
-    return torch.randperm(n, dtype=dtype.torch, device=_on(device), generator=generator(_on(device)))
+    where = _on(device, (n,), dtype)
+    return torch.randperm(n, dtype=dtype.torch, device=where, generator=generator(where))
 
 
 @op(shape_of="size", random=True)
@@ -98,8 +129,8 @@ def keep_mask(
     placement: Placement | None = None, sbp: NdSbp | None = None,
 ) -> Tensor:  # fmt: skip
     """1 / (1 - p) where a draw says keep, 0 with probability p: what dropout multiplies by."""
-    mask = torch.empty(tuple(size), dtype=dtype.torch, device=_on(device))
-    mask.bernoulli_(1.0 - p, generator=generator(_on(device)))
+    mask = torch.empty(tuple(size), dtype=dtype.torch, device=_on(device, size, dtype))
+    mask.bernoulli_(1.0 - p, generator=generator(mask.device))
     return mask.div_(1.0 - p) if p < 1 else mask
 
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import torch
@@ -128,7 +129,9 @@ def named(cause: Exception) -> tuple[type[WeftError], str]:
     """The named error that stands for one of Python's or torch's, and its first words."""
     message = str(cause).split("\nException raised from")[0].strip()
     if isinstance(cause, MemoryError) or any(w in message for w in MEMORY_WORDS):
-        return errors.ShapeError, message or "there isn't that much memory"
+        asked = re.search(r"allocate (\d+) bytes", message)
+        size = f"{int(asked[1]) / 2**30:.4g} GiB of " if asked else ""
+        return errors.ShapeError, f"there isn't the {size}memory that this takes"
     if isinstance(cause, IndexError) or "out of range" in message or "out of bounds" in message:
         return errors.IndexingError, message
     if isinstance(cause, (TypeError, AttributeError, NotImplementedError)) or any(w in message for w in DTYPE_WORDS):

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core.errors import ShapeError
 from weft.ops.declaration import op
 from weft.ops.elementwise import exp, mul, neg, sub
 from weft.ops.reduce import sum
@@ -102,6 +103,8 @@ def _(rand):
 @op(linear="dy", returns="dx")
 def log_softmax_grad(dy: Tensor, y: Tensor, dim: int) -> Tensor:
     """The gradient of log_softmax: dy - exp(y) * sum(dy)."""
+    if dy.shape != y.shape:  # the kernel would divide by a size of zero
+        raise ShapeError(f"log_softmax_grad(): dy of {list(dy.shape)} and y of {list(y.shape)} must have one shape")
     return aten._log_softmax_backward_data(dy, y, dim, y.dtype)
 
 
