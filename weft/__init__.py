@@ -8,10 +8,13 @@ The folders lie in the order of the path of data, which docs/architecture.md dra
 from __future__ import annotations
 
 import gc
+import math
 import sys
 from collections.abc import Callable
 from types import ModuleType
 from typing import Any
+
+import torch as _torch
 
 _collecting = gc.isenabled()
 gc.disable()  # imports free nothing, yet a full collection amid them walks all of torch: a third of the time
@@ -22,9 +25,15 @@ from weft.amp import (
     autocast_decorator,
     clear_autocast_cache,
     get_autocast_cpu_dtype,
+    get_autocast_dtype,
     get_autocast_gpu_dtype,
     is_autocast_cache_enabled,
     is_autocast_enabled,
+    set_autocast_cache_enabled,
+    set_autocast_cpu_dtype,
+    set_autocast_dtype,
+    set_autocast_enabled,
+    set_autocast_gpu_dtype,
 )  # fmt: skip
 from weft.autograd import recompute
 from weft.autograd.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
@@ -49,10 +58,13 @@ from weft.core.dtype import (
     uint8,
 )  # fmt: skip
 from weft.core.placement import Placement as placement
-from weft.functional import comm, cuda, distributions, env, jit, linalg
+from weft.functional import asyncs, comm, cuda, distributions, env, fft, jit, matrices, special
+from weft.functional import linalg as _linalg
+from weft.functional import random as _random
 from weft.functional.bound import _C, register
 from weft.functional.creation import get_default_dtype, set_default_dtype
 from weft.functional.random import Generator, default_generator
+from weft.interop import mock_torch
 from weft.tensor.parameter import Parameter
 from weft.tensor.printing import set_printoptions
 from weft.tensor.tensor import Size, Tensor
@@ -60,23 +72,43 @@ from weft.tensor.tensor import Size, Tensor
 __version__ = "0.1.0"
 
 # every public function of the table: flow.relu, flow.matmul, flow.ones, ...
-globals().update(functional.functions)
+globals().update(functional.table.listed("flow"))
 # names that Python has too
 globals().update(
     bool=_dtypes.bool_, float=float32, double=float64, half=float16, int=int32, long=int64, short=int16, char=int8,
-    byte=uint8,
+    byte=uint8, cfloat=complex64, cdouble=complex128,
 )  # fmt: skip
-# modules whose public path isn't their folder's
-utils = ModuleType(f"{__name__}.utils", "flow.utils: data, checkpoint")
-utils.data, utils.checkpoint = data, recompute  # type: ignore[attr-defined]
-PATHS = {
-    "comm": comm, "cuda": cuda, "env": env, "linalg": linalg, "sbp": sbp, "nn.graph": graph, "nn.parallel": parallel,
-    "utils": utils, "utils.data": data, "utils.checkpoint": recompute,
-    "distributions": distributions, "jit": jit,
-}  # fmt: skip
-sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
+# numbers, and PyTorch's words for how memory lies, which kernels decide here
+pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
+strided, preserve_format = _torch.strided, _torch.preserve_format
+contiguous_format, channels_last = _torch.contiguous_format, _torch.channels_last
+backends = _torch.backends  # the kernels' settings: they are torch's
+
+
+def _module(path: str, **members: Any) -> ModuleType:
+    """A module whose public path isn't a folder's."""
+    made = ModuleType(f"{__name__}.{path}", f"flow.{path}: {', '.join(members)}")
+    vars(made).update(members)
+    return made
+
+
+_distributed = _module("utils.data.distributed", Dataset=data.Dataset, DistributedSampler=data.DistributedSampler,
+                       Sampler=data.Sampler)  # fmt: skip
+linalg = _module("linalg", **{n: getattr(m, n) for m in (_linalg, matrices) for n in m.__all__})
+utils = _module("utils", data=data, checkpoint=recompute)
+cuda.amp = _module("cuda.amp", **amp.of_cuda())  # type: ignore[attr-defined]
+random = _module("random", **{n: globals()[n] for n in _random.__all__})
+data.distributed = _distributed  # type: ignore[attr-defined]
 # layers that nn doesn't know of, under the names that people know them by
 nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[attr-defined]
+nn.modules, nn.parameter = _module("nn.modules", **vars(nn)), _module("nn.parameter", Parameter=Parameter)  # type: ignore[attr-defined]
+PATHS = {
+    "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp, "distributions": distributions, "env": env,  # type: ignore[attr-defined]
+    "fft": fft, "jit": jit, "linalg": linalg, "mock_torch": mock_torch, "nn.graph": graph, "nn.modules": nn.modules,  # type: ignore[attr-defined]
+    "nn.parallel": parallel, "nn.parameter": nn.parameter, "random": random, "sbp": sbp, "special": special,  # type: ignore[attr-defined]
+    "utils": utils, "utils.checkpoint": recompute, "utils.data": data, "utils.data.distributed": _distributed,
+}  # fmt: skip
+sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
 
 if _collecting:
     gc.enable()
@@ -90,11 +122,14 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 __all__ = [
-    "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "autocast", "autocast_decorator", "autograd", "bfloat16",
-    "boxing", "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "cuda", "data",
-    "default_generator", "device", "distributions", "dtype", "enable_grad", "env", "errors", "float16", "float32",
-    "float64", "functional", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph",
-    "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled",
-    "is_grad_enabled", "jit", "launch", "linalg", "load", "nn", "no_grad", "optim", "parallel", "placement", "profiler",
-    "register", "save", "sbp", "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8", "utils", "vm",
+    "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "asyncs", "autocast", "autocast_decorator", "autograd",
+    "backends", "bfloat16", "boxing", "channels_last", "checkpoint", "clear_autocast_cache", "comm", "complex128",
+    "complex64", "contiguous_format", "cuda", "data", "default_generator", "device", "distributions", "dtype", "e",
+    "enable_grad", "env", "errors", "fft", "float16", "float32", "float64", "functional", "get_autocast_cpu_dtype",
+    "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf", "inference_mode", "int16",
+    "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch",
+    "linalg", "load", "mock_torch", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement",
+    "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
+    "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+    "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided", "uint8", "utils", "vm",
 ]  # fmt: skip

@@ -106,3 +106,51 @@ def test_what_cannot_be_is_said() -> None:
         flow.autocast("tpu")
     with pytest.raises(OptionError, match="shorter dtype"):
         flow.autocast("cpu", dtype=flow.float64)
+
+
+def test_what_an_autocast_takes_can_be_set_and_told() -> None:
+    try:
+        flow.set_autocast_cpu_dtype(flow.float16)
+        assert flow.get_autocast_cpu_dtype() is flow.float16
+        with flow.autocast("cpu"):
+            assert (flow.ones(2, 2) @ flow.ones(2, 2)).dtype is flow.float16
+            flow.set_autocast_cache_enabled(False)
+            assert not flow.is_autocast_cache_enabled()
+        assert flow.is_autocast_cache_enabled() and flow.amp.is_autocast_available("cpu")
+        with pytest.raises(flow.errors.OptionError, match="shorter"):
+            flow.set_autocast_cpu_dtype(flow.float32)
+    finally:
+        flow.set_autocast_cpu_dtype(flow.bfloat16)
+
+
+def test_an_autocast_without_a_with_ends_with_the_one_around() -> None:
+    with flow.autocast("cpu", enabled=False):
+        flow.set_autocast_enabled("cpu", True)
+        assert flow.is_autocast_enabled("cpu") and not flow.is_autocast_enabled("cuda")
+        assert (flow.ones(2, 2) @ flow.ones(2, 2)).dtype is flow.bfloat16
+        flow.set_autocast_enabled("cpu", False)
+        assert (flow.ones(2, 2) @ flow.ones(2, 2)).dtype is flow.float32
+    assert not flow.is_autocast_enabled() and (flow.ones(2, 2) @ flow.ones(2, 2)).dtype is flow.float32
+
+
+def test_a_function_of_ones_own_says_its_dtype() -> None:
+    seen = []
+
+    class Double(flow.autograd.Function):
+        @staticmethod
+        @flow.amp.custom_fwd(device_type="cpu", cast_inputs=flow.float32)
+        def forward(ctx, x):
+            seen.append((x.dtype, flow.is_autocast_enabled()))
+            return x * 2
+
+        @staticmethod
+        @flow.amp.custom_bwd(device_type="cpu")
+        def backward(ctx, dy):
+            seen.append((dy.dtype, flow.is_autocast_enabled()))
+            return dy * 2
+
+    x = flow.ones(2, requires_grad=True)
+    with flow.autocast("cpu"):
+        y = Double.apply(x.bfloat16())
+    y.sum().backward()
+    assert seen == [(flow.float32, False), (flow.float32, True)] and x.grad.tolist() == [2.0, 2.0]

@@ -6,8 +6,11 @@ It stands between a call and the interpreter, so it serves local tensors, global
 from __future__ import annotations
 
 import functools
+import threading
 from collections.abc import Callable
 from typing import Any, Final, Self
+
+import torch
 
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
@@ -37,6 +40,16 @@ DEFAULTS: Final = {"cpu": dtypes.bfloat16, "cuda": dtypes.float16}
 _SHORTER: Final = (dtypes.bfloat16, dtypes.float16)
 
 
+class Settings(threading.local):
+    """What an autocast takes that isn't told, in this thread."""
+
+    def __init__(self) -> None:
+        self.dtypes, self.cache_enabled = dict(DEFAULTS), True
+
+
+settings = Settings()
+
+
 class autocast:
     """A context, or a decorator, in which ops choose their dtype.
 
@@ -47,15 +60,15 @@ class autocast:
     """
 
     def __init__(
-        self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: bool = True
+        self, device_type: str = "cpu", dtype: Any = None, enabled: bool = True, cache_enabled: bool | None = None
     ) -> None:
         if device_type not in DEFAULTS:
             raise OptionError(f"autocast knows the device types {', '.join(DEFAULTS)}; got {device_type!r}")
         self.device_type = device_type
-        self.dtype: DType = DEFAULTS[device_type] if dtype is None else dtypes.of(dtype)
+        self.dtype: DType = settings.dtypes[device_type] if dtype is None else dtypes.of(dtype)
         if enabled and self.dtype not in _SHORTER:
             raise OptionError(f"autocast takes a shorter dtype, flow.bfloat16 or flow.float16; got {self.dtype}")
-        self.enabled, self.cache_enabled = enabled, cache_enabled
+        self.enabled, self.cache_enabled = enabled, settings.cache_enabled if cache_enabled is None else cache_enabled
         self._before: list[tuple[Any, bool]] = []
         self._casts: dict[tuple[int, bool], tuple[Tensor, int, Tensor]] = {}
 
@@ -130,16 +143,35 @@ def autocast_decorator(*args: Any, **kwargs: Any) -> Callable[..., Any]:
     return autocast(*args, **kwargs)
 
 
-def is_autocast_enabled() -> bool:
+def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether an autocast is at work in this thread."""
     found = innermost()
-    return found is not None and found.enabled
+    return found is not None and found.enabled and device_type in (None, found.device_type)
+
+
+def set_autocast_enabled(*given: Any) -> None:
+    """Begin an autocast, or end one, without a `with`: `set_autocast_enabled(True)`, `("cpu", True)`. Until the `with`
+    around is left."""
+    *device_type, enabled = given
+    kind = device_type[0] if device_type else "cuda" if torch.cuda.is_available() else "cpu"
+    stack = here.stack[:-1] if here.stack and isinstance(here.stack[-1], _Standing) else here.stack
+    here.stack = (*stack, _Standing(kind, enabled=bool(enabled)))
+    here.plain = False
+
+
+class _Standing(autocast):
+    """An autocast that nobody entered."""
 
 
 def is_autocast_cache_enabled() -> bool:
     """Whether casts of parameters are kept; they are, unless an autocast was made without."""
     found = innermost()
-    return found is None or found.cache_enabled
+    return settings.cache_enabled if found is None else found.cache_enabled
+
+
+def set_autocast_cache_enabled(enabled: bool) -> None:
+    """Whether casts of parameters are kept: of the autocast around, or of those to come."""
+    (innermost() or settings).cache_enabled = bool(enabled)
 
 
 def clear_autocast_cache() -> None:
@@ -151,7 +183,17 @@ def clear_autocast_cache() -> None:
 
 def _dtype_on(device_type: str) -> DType:
     found = innermost()
-    return found.dtype if found is not None and found.device_type == device_type else DEFAULTS[device_type]
+    return found.dtype if found is not None and found.device_type == device_type else settings.dtypes[device_type]
+
+
+def _set_dtype(device_type: str, dtype: Any) -> None:
+    found, kind = innermost(), dtypes.of(dtype)
+    if kind not in _SHORTER:
+        raise OptionError(f"autocast takes a shorter dtype, flow.bfloat16 or flow.float16; got {kind}")
+    if found is not None and found.device_type == device_type:
+        found.dtype = kind
+    else:
+        settings.dtypes[device_type] = kind
 
 
 def get_autocast_cpu_dtype() -> DType:
@@ -162,3 +204,28 @@ def get_autocast_cpu_dtype() -> DType:
 def get_autocast_gpu_dtype() -> DType:
     """The dtype that products take on GPUs under autocast."""
     return _dtype_on("cuda")
+
+
+def get_autocast_dtype(device_type: str) -> DType:
+    """The dtype that products take on a kind of device under autocast."""
+    return _dtype_on(device_type)
+
+
+def set_autocast_cpu_dtype(dtype: Any) -> None:
+    """The dtype that products take on the CPU: in the autocast around, or in those to come."""
+    _set_dtype("cpu", dtype)
+
+
+def set_autocast_gpu_dtype(dtype: Any) -> None:
+    """The dtype that products take on GPUs: in the autocast around, or in those to come."""
+    _set_dtype("cuda", dtype)
+
+
+def set_autocast_dtype(device_type: str, dtype: Any) -> None:
+    """The dtype that products take on a kind of device: in the autocast around, or in those to come."""
+    _set_dtype(device_type, dtype)
+
+
+def is_autocast_available(device_type: str) -> bool:
+    """Whether there is an autocast for a kind of device."""
+    return device_type in DEFAULTS

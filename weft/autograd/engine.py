@@ -18,10 +18,12 @@ from weft.tensor.tensor import Tensor, of_shard, rewrap
 
 
 def backward(
-    outputs: Sequence[Tensor], gradients: Sequence[Tensor | None], retain_graph: bool | None = None,
-    create_graph: bool = False, inputs: Sequence[Tensor] | Tensor | None = None,
+    tensors: Sequence[Tensor] | Tensor, grad_tensors: Sequence[Tensor | None] | Tensor | None = None,
+    retain_graph: bool | None = None, create_graph: bool = False, inputs: Sequence[Tensor] | Tensor | None = None,
 ) -> None:  # fmt: skip
-    """Add the gradients of `outputs` to `.grad` of every leaf, or of `inputs` only."""
+    """Add the gradients of `tensors` to `.grad` of every leaf, or of `inputs` only."""
+    outputs = (tensors,) if isinstance(tensors, Tensor) else tuple(tensors)
+    gradients = (grad_tensors,) if isinstance(grad_tensors, Tensor) else tuple(grad_tensors or (None,) * len(outputs))
     _check(outputs, gradients)
     if here.trace is not None and not create_graph:
         here.trace.loss(outputs)

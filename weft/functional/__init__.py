@@ -4,22 +4,28 @@ from weft.functional import (
     arithmetic,
     comm,
     conversion,
+    counts,
     creation,
     einstein,
     env,
+    fft,
     fused,
     indexing,
     info,
     likeness,
     linalg,
+    matrices,
+    methods,
     names,
     neural,
     overwrite,
+    pieces,
     places,
     random,
     reduction,
     sampling,
     shaping,
+    special,
     statistics,
     table,
     typed,
@@ -39,13 +45,16 @@ def bind() -> None:
     Tensor.__format__ = printing.formatted  # type: ignore[method-assign]
     Tensor.T = property(shaping.transposed)  # type: ignore[attr-defined]
     Tensor.mT = property(shaping.matrix_transposed)  # type: ignore[attr-defined]
+    methods.bind()
+    Tensor.H = Tensor.mH = property(pieces.adjoint)  # type: ignore[attr-defined]
+    Tensor.real, Tensor.imag = property(pieces.real), property(pieces.imag)  # type: ignore[attr-defined]
 
 
 bind()
 functions = dict(table.listed("flow"))
 
 __all__ = [
-    "bind", "comm", "conversion", "creation", "einstein", "env", "functions", "fused", "info", "likeness", "linalg",
-    "names", "neural", "overwrite", "places", "random", "reduction", "sampling", "shaping", "statistics", "table",
-    "typed",
+    "bind", "comm", "conversion", "counts", "creation", "einstein", "env", "fft", "functions", "fused", "info",
+    "likeness", "linalg", "matrices", "methods", "names", "neural", "overwrite", "pieces", "places", "random",
+    "reduction", "sampling", "shaping", "special", "statistics", "table", "typed",
 ]  # fmt: skip

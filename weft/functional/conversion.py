@@ -28,7 +28,7 @@ _cast = calling("cast")
 @public("tensor")
 def to(
     x: Tensor, *targets: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None, copy: bool = False,
-    non_blocking: bool = False, placement: Placement | None = None, sbp: Any = None,
+    non_blocking: bool = False, placement: Placement | None = None, sbp: Any = None, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """x in another dtype, on another device, or as another tensor: `to(flow.half)`, `to("cuda", flow.half)`, `to(y)`"""
     if placement is not None or sbp is not None:
@@ -142,8 +142,8 @@ def cuda(x: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
 
 
 @public("flow tensor")
-def contiguous(x: Tensor) -> Tensor:
-    """x with its elements in order in memory: itself, or a copy."""
+def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
+    """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
     return x if x.is_contiguous() else move.contiguous(x)
 
 

@@ -32,13 +32,14 @@ NEURAL: Final = _words("""
     softshrink softsign sparse_softmax_cross_entropy tanh tanhshrink threshold triplet_margin_loss unfold upsample
 """)
 OVERWRITING: Final = _words("""
-    clamp copy where
+    atan2 bitwise_not clamp conj_physical copy copysign cumprod cumsum eq gcd ge gt heaviside hypot lcm le logical_and
+    logical_not logical_or logical_xor lt mvlgamma ne nextafter polygamma where xlogy
 """)  # in place without an in-place kernel of their own
 
 ALIASES: Final = {
     "absolute": "abs", "absolute_": "abs_", "arccos": "acos", "arccosh": "acosh", "arcsin": "asin", "arcsinh": "asinh",
     "arctan": "atan", "arctanh": "atanh", "arctan2": "atan2", "clip": "clamp", "clip_": "clamp_", "concat": "cat",
-    "concatenate": "cat", "divide": "div", "divide_": "div_", "true_divide": "div", "equal_": "eq_",
+    "concatenate": "cat", "divide": "div", "divide_": "div_", "true_divide": "div", 
     "greater": "gt", "greater_equal": "ge", "less": "lt", "less_equal": "le", "not_equal": "ne", "multiply": "mul",
     "multiply_": "mul_", "negative": "neg", "negative_": "neg_", "subtract": "sub", "subtract_": "sub_",
     "swapaxes": "transpose", "swapdims": "transpose", "fix": "trunc", "moveaxis": "movedim", "row_stack": "vstack",
@@ -48,5 +49,7 @@ ALIASES: Final = {
     "matrix_vector_product": "matmul", "arccos_": "acos_", "arccosh_": "acosh_", "arcsin_": "asin_",
     "arcsinh_": "asinh_", "arctan_": "atan_", "arctanh_": "atanh_", "fix_": "trunc_", "true_divide_": "div_",
     "deconv1d": "conv_transpose1d", "deconv2d": "conv_transpose2d", "deconv3d": "conv_transpose3d",
+    "arctan2_": "atan2_", "greater_": "gt_", "greater_equal_": "ge_", "less_": "lt_", "less_equal_": "le_",
+    "not_equal_": "ne_", "ger": "outer",
     "identity": "clone", "batch_matmul": "bmm", "inverse": "inv",
 }  # fmt: skip

@@ -102,3 +102,8 @@ def set_rng_state(state: Tensor) -> None:
     source = random.of()
     source.seed, source.draws = data[:16].clone().view(torch.int64).tolist()
     source.generator(torch.device("cpu")).set_state(data[16:].clone())
+
+
+__all__ = [
+    "Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
+]  # fmt: skip

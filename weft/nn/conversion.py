@@ -17,7 +17,8 @@ from weft.tensor.tensor import Tensor
 
 def where_to(*args: Any, **kwargs: Any) -> tuple[Device | None, DType | None]:
     device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
-    kwargs.pop("non_blocking", None)
+    for hint in ("non_blocking", "memory_format"):  # the kernels' matter
+        kwargs.pop(hint, None)
     if kwargs:
         raise ArgumentError(f"Module.to() got an unexpected argument {next(iter(kwargs))!r}; it takes device and dtype")
     for a in args:

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import torch
+
 from weft.functional import neural, table
 from weft.functional.signature import guarded
 from weft.nn import compositions, ctc, images, losses
@@ -16,7 +18,8 @@ COMPOSED = {
 
 for _name, _function in COMPOSED.items():  # so that flow._C finds them
     table.ADAPTERS["neural"].setdefault(_name, _function)
-table.ADAPTERS["flow"].setdefault("pad", COMPOSED["pad"])
+    if hasattr(torch, _name) or _name == "pad":
+        table.ADAPTERS["flow"].setdefault(_name, _function)
 
 
 def __getattr__(name: str) -> Callable[..., Any]:

@@ -1,0 +1,67 @@
+"""Ops on another thread: the same values and gradients, and whoever reads them waits."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+import torch
+from torch import Tensor
+
+import weft as flow
+from weft.ops import OPS, op
+
+
+def test_values_and_gradients_are_those_of_the_programs_own_thread() -> None:
+    torch.manual_seed(0)
+    given = torch.randn(6, 6)
+    reference = given.clone().requires_grad_()
+    (reference @ reference).relu().softmax(-1)[0].square().sum().backward()
+    x = flow.tensor(given, requires_grad=True)
+    worker = flow.asyncs.Thread()
+    with flow.asyncs.thread(worker):
+        y = (x @ x).relu().softmax(-1)[0]
+        z = y.square().sum()
+    z.backward()
+    torch.testing.assert_close(x.grad.to_torch(), reference.grad)  # type: ignore[union-attr]
+
+
+def test_the_program_goes_on_while_an_op_runs() -> None:
+    begun, go = threading.Event(), threading.Event()
+
+    @op("... -> ...")
+    def held_back(x: Tensor) -> Tensor:
+        if x.device.type != "meta":
+            begun.set()
+            assert go.wait(30)
+        return x + 1
+
+    try:
+        first, second = flow.asyncs.Thread(), flow.asyncs.Thread()
+        with flow.asyncs.thread(first):
+            x = held_back(flow.ones(2))
+            y = x * 2
+        assert begun.wait(30)
+        with flow.asyncs.thread(second):  # does not wait for the first
+            assert (flow.ones(2) + 1).tolist() == [2.0, 2.0]
+        go.set()
+        assert y.tolist() == [4.0, 4.0]
+    finally:
+        go.set()
+        del OPS["held_back"]
+
+
+def test_an_error_comes_to_who_reads() -> None:
+    @op("... -> ...")
+    def broken(x: Tensor) -> Tensor:
+        if x.device.type != "meta":
+            raise ValueError("no luck")
+        return x + 1
+
+    try:
+        with flow.asyncs.thread(flow.asyncs.Thread()):
+            y = broken(flow.ones(2))
+        with pytest.raises(Exception, match="no luck"):
+            y.tolist()
+    finally:
+        del OPS["broken"]

@@ -1,0 +1,68 @@
+"""A program that imports torch gets Weft while the mock is enabled; everyone else goes on getting torch."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PROGRAM = """
+import torch                                   # imported before
+import torch.nn.functional as F
+import weft as flow
+import helper                                  # a module of the program's own, which torch reaches in the usual way
+
+real = {"torch": torch}                       # modules under names of the program's own are exchanged, values not
+with flow.mock_torch.enable():
+    assert torch is not real["torch"] and torch.ones is flow.ones and F.relu is flow.nn.functional.relu
+    import torch
+    import torch.nn as nn
+    from torch.utils.data import DataLoader, TensorDataset
+    from torch.optim.lr_scheduler import StepLR
+    from torch import Tensor, float32
+    import mocked                              # first imported here
+
+    assert Tensor is flow.Tensor and float32 is flow.float32 and mocked.torch.ones is flow.ones
+    model = nn.Linear(3, 2)
+    loader = DataLoader(TensorDataset(torch.randn(8, 3)), batch_size=4)
+    optimizer = torch.optim.SGD(model.parameters(), lr=0.1)
+    for (x,) in loader:
+        optimizer.zero_grad()
+        model(x).pow(2).mean().backward()
+        optimizer.step()
+    StepLR(optimizer, 1).step()
+    assert isinstance(model.weight, flow.Tensor) and torch.__version__ == real["torch"].__version__
+    try:
+        torch.no_such_name
+    except AttributeError as error:
+        assert "Weft has no torch.no_such_name" in str(error) and "mock_torch.disable()" in str(error)
+    try:
+        import torch.no_such_module
+    except ModuleNotFoundError as error:
+        assert "torch.no_such_module" in str(error)
+    with flow.mock_torch.disable():
+        import torch
+        assert torch is real["torch"]
+    assert torch is not real["torch"]
+    import sklearn.utils                       # what is installed sees torch itself
+    assert sys.modules["torch"] is real["torch"]
+assert torch is real["torch"] and not flow.mock_torch.is_enabled() and helper.torch is real["torch"]
+flow.mock_torch.enable()
+assert torch is not real["torch"]
+flow.mock_torch.disable()
+assert torch is real["torch"]
+import torch.fft
+assert torch.fft.fft(torch.ones(2)).tolist() == [2, 0]
+print("done")
+"""
+
+
+@pytest.mark.parametrize("where", ["main"])
+def test_a_program_sees_weft_in_torchs_place(tmp_path: Path, where: str) -> None:
+    (tmp_path / "helper.py").write_text("import torch\n")
+    (tmp_path / "mocked.py").write_text("import torch\n")
+    (tmp_path / f"{where}.py").write_text("import sys\n" + PROGRAM)
+    done = subprocess.run([sys.executable, f"{where}.py"], cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.strip() == "done", done.stderr

@@ -1,0 +1,256 @@
+"""Matrices and distances, composed of ops: `kron`, `cdist`, `matrix_power`, `pinv`, ..."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from weft.core import dtype as dtypes
+from weft.core.errors import ShapeError
+from weft.functional import arithmetic, creation, linalg
+from weft.functional.likeness import beside
+from weft.functional.shaping import atleast_2d
+from weft.functional.table import calling, public
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+_matmul, _sum, _reshape, _expand = map(calling, ("matmul", "sum", "reshape", "expand"))
+
+
+@public("flow tensor")
+def trace(x: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal."""
+    return _sum(OPS["diagonal"](x, 0, 0, 1))
+
+
+@public("flow tensor")
+def inner(x: Any, other: Any) -> Any:
+    """The sums of products along both last dimensions.
+
+    >>> flow.inner(flow.ones(2, 3), flow.ones(3)).tolist()
+    [3.0, 3.0]
+    """
+    if not x.ndim or not other.ndim:
+        return x * other
+    flat = _matmul(_reshape(x, (-1, x.shape[-1])), OPS["transpose"](_reshape(other, (-1, other.shape[-1])), 0, 1))
+    return _reshape(flat, (*x.shape[:-1], *other.shape[:-1]))
+
+
+@public("flow tensor")
+def vdot(x: Any, other: Any) -> Any:
+    """The inner product of two vectors, of which the first is conjugated."""
+    return _sum(OPS["conj"](x) * other)
+
+
+@public("flow tensor")
+def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * x + alpha * (vec1 outer vec2)."""
+    return x * beta + OPS["unsqueeze"](vec1, 1) * vec2 * alpha
+
+
+@public("flow tensor")
+def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * x + alpha * the sum of the products of two batches of matrices."""
+    return x * beta + _sum(_matmul(batch1, batch2), 0) * alpha
+
+
+def _overwriting(name: str, f: Any) -> None:
+    def overwrite(x: Tensor, *args: Any, **options: Any) -> Tensor:
+        return x.copy_(f(x, *args, **options))  # type: ignore[attr-defined]  # bound from the registry
+
+    overwrite.__name__ = overwrite.__qualname__ = name
+    overwrite.__doc__ = f"`{name.removesuffix('_')}`, into x's memory."
+    public("tensor")(overwrite)
+
+
+for _f in (arithmetic.addmm, arithmetic.baddbmm, addr, addbmm):
+    _overwriting(f"{_f.__name__}_", _f)
+
+
+@public("flow tensor")
+def kron(x: Any, other: Any) -> Any:
+    """Every element of x times the whole other.
+
+    >>> flow.kron(flow.eye(2), flow.tensor([[1.0, 2.0]])).tolist()
+    [[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 2.0]]
+    """
+    n = max(x.ndim, other.ndim)
+    a, b = (_reshape(v, (1,) * (n - v.ndim) + tuple(v.shape)) for v in (x, other))
+    left = _reshape(a, tuple(k for size in a.shape for k in (size, 1)))
+    right = _reshape(b, tuple(k for size in b.shape for k in (1, size)))
+    return _reshape(left * right, tuple(p * q for p, q in zip(a.shape, b.shape, strict=True)))
+
+
+@public("flow tensor")
+def dist(x: Any, other: Any, p: float = 2) -> Any:
+    """The p-norm of the difference."""
+    return linalg.vector_norm(x - other, p)
+
+
+@public("flow")
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+    """The distances between every row of the one and every row of the other.
+
+    >>> flow.cdist(flow.tensor([[0.0, 0.0]]), flow.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
+    [[5.0, 1.0]]
+    """
+    if x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(f"cdist(): rows of {x1.shape[-1]} and of {x2.shape[-1]} numbers have no distance")
+    apart = OPS["unsqueeze"](x1, -2) - OPS["unsqueeze"](x2, -3)
+    if p == 2.0:
+        squares = _sum(apart * apart, -1)
+        none = OPS["eq"](squares, 0)  # where the distance is zero it has no slope: take zero, as torch does
+        return OPS["where"](none, 0.0, OPS["sqrt"](OPS["where"](none, 1.0, squares)))
+    return linalg.vector_norm(apart, p, -1)
+
+
+@public("flow tensor")
+def matrix_power(x: Any, n: int) -> Any:
+    """The product of n times the same matrix; of its inverse, if n is below zero."""
+    if n < 0:
+        return matrix_power(OPS["inv"](x), -n)
+    if n == 0:
+        return _expand(creation.eye(x.shape[-1], dtype=x.dtype, **beside(x)), tuple(x.shape))
+    half = matrix_power(x, n // 2) if n > 1 else None
+    square = x if half is None else _matmul(half, half)
+    return _matmul(square, x) if n > 1 and n % 2 else square
+
+
+@public("flow")
+def chain_matmul(*matrices: Any) -> Any:
+    """The product of several matrices."""
+    return multi_dot(matrices[0] if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else matrices)
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of several matrices, in the order that costs least."""
+    sizes = [tensors[0].shape[0], *(t.shape[-1] for t in tensors)]
+
+    @functools.cache
+    def best(i: int, j: int) -> tuple[int, int]:
+        """The least cost of the product of tensors i to j, and where to cut it."""
+        if i == j:
+            return 0, i
+        cost = {k: best(i, k)[0] + best(k + 1, j)[0] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
+        return min((c, k) for k, c in cost.items())
+
+    def product(i: int, j: int) -> Tensor:
+        k = best(i, j)[1]
+        return tensors[i] if i == j else _matmul(product(i, k), product(k + 1, j))
+
+    return product(0, len(tensors) - 1)
+
+
+@public("flow tensor", "pinverse")
+def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    """The matrix that undoes x as far as that can be: singular values that are next to nothing count as none.
+
+    >>> flow.linalg.pinv(flow.tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+    """
+    u, s, vh = linalg.svd(x)
+    parts: Any = s
+    tiny = 2.0**-23 if x.dtype is dtypes.float32 else 2.0**-52
+    relative = (max(x.shape[-2:]) * tiny if atol is None else 0.0) if rtol is None else rtol
+    limit = OPS["amax"](s, -1, True).detach() * relative
+    limit = limit if atol is None else OPS["maximum"](limit, OPS["zeros_like"](limit) + atol)
+    kept = parts > limit
+    inverse = OPS["where"](kept, 1.0 / OPS["where"](kept, parts, 1.0), 0.0)
+    return _matmul(OPS["transpose"](vh, -2, -1) * OPS["unsqueeze"](inverse, -2), OPS["transpose"](u, -2, -1))
+
+
+def eigvalsh(x: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of symmetric matrices, in rising order."""
+    return OPS["eigh"](x)[0]
+
+
+def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+    """The x of A @ x = B, or of x @ A = B, for triangular A."""
+    if left:
+        return OPS["solve_triangle"](A, B, upper, unitriangular)
+    return OPS["solve_triangle"](A.mT, B.mT, not upper, unitriangular).mT
+
+
+@public("flow tensor")
+def cholesky_solve(x: Any, L: Any, upper: bool = False) -> Any:
+    """The y of A @ y = x, where L is A's Cholesky factor."""
+    lower = L.mT if upper else L
+    return OPS["solve_triangle"](lower.mT, OPS["solve_triangle"](lower, x), True)
+
+
+@public("flow tensor")
+def logdet(x: Any) -> Any:
+    """The logarithm of the determinant."""
+    sign, size = OPS["slogdet"](x)
+    return OPS["where"](OPS["gt"](sign, 0), size, math.nan)
+
+
+def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+    """How many singular values are more than next to nothing."""
+    s: Any = linalg.svdvals(x)
+    tiny = 2.0**-23 if x.dtype is dtypes.float32 else 2.0**-52
+    given = atol if tol is None else tol
+    limit = OPS["amax"](s, -1, True) * (max(x.shape[-2:]) * tiny if rtol is None else rtol) if given is None else given
+    return _sum(OPS["cast"](s > limit, dtypes.int64), -1)
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """How many times larger an error may become when a matrix is inverted."""
+    if p in (None, 2, -2):
+        s: Any = linalg.svdvals(x)
+        large, small = OPS["amax"](s, -1), OPS["amin"](s, -1)
+        return small / large if p == -2 else large / small
+    return linalg.matrix_norm(x, p) * linalg.matrix_norm(OPS["inv"](x), p)  # type: ignore[operator]
+
+
+def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
+    """The x for which A @ x comes nearest to B. Gives (x, None, rank, singular values), as torch orders them."""
+    vector = B.ndim == A.ndim - 1
+    x = _matmul(pinv(A, rtol=rcond), OPS["unsqueeze"](B, -1) if vector else B)
+    return Solution(OPS["squeeze"](x, -1) if vector else x, None, matrix_rank(A), linalg.svdvals(A))
+
+
+class Solution(tuple[Any, ...]):
+    """What `lstsq` gives."""
+
+    def __new__(cls, *parts: Any) -> Solution:
+        return super().__new__(cls, parts)
+
+    solution = property(lambda self: self[0])
+    residuals = property(lambda self: self[1])
+    rank = property(lambda self: self[2])
+    singular_values = property(lambda self: self[3])
+
+
+def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
+    """The sums of products along a dimension."""
+    return _sum(OPS["conj"](x) * y if x.dtype.is_complex else x * y, dim)
+
+
+def vander(x: Any, N: int | None = None) -> Any:
+    """The powers of each element, from 0 on."""
+    n = x.shape[-1] if N is None else N
+    return OPS["unsqueeze"](x, -1) ** creation.arange(n, dtype=x.dtype, **beside(x))
+
+
+@public("flow")
+def block_diag(*tensors: Any) -> Any:
+    """Matrices along a diagonal, zeros elsewhere.
+
+    >>> flow.block_diag(flow.ones(1, 2), flow.ones(1, 1)).tolist()
+    [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    parts: Any = [atleast_2d(t) for t in tensors]
+    width, at, rows = sum(p.shape[1] for p in parts), 0, []
+    for p in parts:
+        rows.append(OPS["pad_with"](p, (at, width - at - p.shape[1]), 0))
+        at += p.shape[1]
+    return OPS["cat"](rows, 0)
+
+
+__all__ = [  # what `flow.linalg` has of these
+    "cond", "eigvalsh", "lstsq", "matrix_power", "matrix_rank", "multi_dot", "pinv", "solve_triangular", "vander",
+    "vecdot",
+]  # fmt: skip

@@ -1,0 +1,55 @@
+"""`flow.special`: functions of mathematics under the names that PyTorch groups them by."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from weft.functional.reduction import logsumexp
+from weft.functional.table import calling
+from weft.ops import OPS
+
+digamma, erf, erfc, erfinv, exp2, expm1, gammaln, i0, i1, log1p, logit, round, sinc, xlogy = map(
+    calling,
+    ("digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "lgamma", "i0", "i1", "log1p", "logit", "round", "sinc",
+     "xlogy"),
+)  # fmt: skip
+expit, log_softmax, multigammaln, psi, softmax = map(
+    calling, ("sigmoid", "log_softmax", "mvlgamma", "digamma", "softmax")
+)
+
+
+def polygamma(n: int, x: Any) -> Any:
+    """The derivative number n of digamma."""
+    return OPS["polygamma"](x, n)
+
+
+def entr(x: Any) -> Any:
+    """-x * log(x), and 0 at zero.
+
+    >>> flow.special.entr(flow.tensor([0.0, 1.0])).tolist()
+    [-0.0, -0.0]
+    """
+    return OPS["where"](x < 0, -math.inf, -xlogy(x, x))
+
+
+def ndtr(x: Any) -> Any:
+    """The probability that a normal draw is below x."""
+    return (erf(x * math.sqrt(0.5)) + 1) * 0.5
+
+
+def ndtri(p: Any) -> Any:
+    """The number that a normal draw is below with this probability."""
+    return erfinv(2 * p - 1) * math.sqrt(2)
+
+
+def xlog1py(x: Any, y: Any) -> Any:
+    """x * log(1 + y), and 0 where x is."""
+    return OPS["where"](x == 0, 0.0, x * log1p(y))
+
+
+__all__ = [
+    "digamma", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammaln", "i0", "i1", "log1p",
+    "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc",
+    "softmax", "xlog1py", "xlogy",
+]  # fmt: skip
