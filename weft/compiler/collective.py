@@ -15,7 +15,8 @@ from weft.core import shard
 from weft.job.value import Node, Value
 
 if TYPE_CHECKING:
-    from weft.compiler.program import Program, Writer
+    from weft.compiler.program import Program
+    from weft.compiler.writer import Writer
 
 ALIASES = ("slice", "relabel")  # only look at what they are given
 INTO = ("all_reduce", "all_gather", "reduce_scatter", "to_partial", "split_to_partial", "copy")

@@ -1,30 +1,25 @@
 """A chain as one straight Python function over memory that is there already.
 
-`Program` is the chain on this rank: nodes, what it imports and exports, its memory plan. `bind` writes the function for
-given copies of its registers: views of memory are made once, here; what is left are kernel calls, mostly with `out=`.
+`Program` is the chain on this rank: nodes, what it imports and exports, its memory plan. `bind` has the function
+written, for given copies of its registers.
 """
 
 from __future__ import annotations
 
-import keyword
 import math
-import re
 from collections.abc import Callable, Mapping
 from typing import Any
 
 import torch
 
-from weft.boxing import signature
-from weft.boxing.part import kernel_of, local_arguments
-from weft.compiler import collective
-from weft.compiler.layout import Crossing, Packet, Shape, local_shape, typed
+from weft.compiler import collective, homes
+from weft.compiler.layout import Crossing, Packet, Shape, local_shape
 from weft.compiler.memory import Block, MemoryPlan, plan
-from weft.core.spec import Spec
+from weft.compiler.writer import FORM_ONLY, Writer
 from weft.job.value import Node, Value
 from weft.ops import OPS
 
 SMALL = 1 << 16  # bytes
-FORM_ONLY = ("ones_like", "zeros_like", "full_like")  # the operand's form is all that they read
 
 
 class Program:
@@ -55,6 +50,10 @@ class Program:
         self.constant = self._constants()
         self.root = self._roots()
         self.buckets = collective.buckets(self)
+        copied = {v for n in nodes if self.kept(n) for v in n.outputs if not self.exports.get(v)}
+        self.joined = homes.joined(nodes, copied.__contains__, self.shape)
+        wholes = {part.whole for part in self.joined.values() if not self.exports.get(part.whole)}
+        self.ordered = homes.ordered(nodes, (copied - self.joined.keys() | wholes).__contains__, self.shape)
         self.memory, self.blocks = self._plan()
 
     # ---- memory --------------------------------------------------------------------------------------
@@ -131,10 +130,12 @@ class Program:
             if not self.planned(n) and not self.kept(n):
                 continue
             for v in n.outputs:
-                if v in inside or self.exports.get(v):
+                if v in inside or v in self.joined or self.exports.get(v):
                     continue
+                parts = [w for w, part in self.joined.items() if part.whole is v]
+                first = min([i, *map(self._made_at, parts)])
                 place[v] = len(blocks)
-                blocks.append(Block(self.bytes(v), i, max(last.get(v, i), i)))
+                blocks.append(Block(self.bytes(v), first, max([i, *(last.get(w, i) for w in (v, *parts))])))
         return plan(blocks), place
 
     def _made_at(self, v: Value) -> int:
@@ -145,255 +146,10 @@ class Program:
     def bind(
         self, slots: Mapping[int, torch.Tensor], phase: int, variables: Mapping[Value, torch.Tensor],
         arena: torch.Tensor, run: Any,
-    ) -> tuple[Callable[[], None], str]:  # fmt: skip
-        """The function for these copies of the registers, and its text. `run` tells transports and seeds."""
+    ) -> tuple[Callable[[], None], str, Callable[[Exception], Exception]]:  # fmt: skip
+        """The function for these copies of the registers, its text, and what explains its errors. `run` tells
+        transports and seeds."""
         writer = Writer(self, slots, phase, variables, arena, run)
         for n in self.nodes:
             writer.node(n)
-        return writer.finish()
-
-
-class Writer:
-    """Writes one function: `static` values are memory known now, others are names of the function's own variables."""
-
-    def __init__(
-        self, program: Program, slots: Mapping[int, torch.Tensor], phase: int, variables: Mapping[Value, torch.Tensor],
-        arena: torch.Tensor, run: Any,
-    ) -> None:  # fmt: skip
-        self.program, self.slots, self.phase, self.arena, self.run = program, slots, phase, arena, run
-        self.static: dict[Value, torch.Tensor] = dict(variables)
-        self.names: dict[Value, str] = {}
-        self.bound: dict[str, Any] = {}
-        self.lines: list[str] = []
-        for v, packet in program.imports.items():
-            owner = program.unpacked.get(v)
-            if owner is None:
-                self.static[v] = self.packet_view(packet, v)
-            else:
-                whole = self.packet_view(packet, owner)
-                size = whole.shape[0] // program.micro_batches
-                self.static[v] = whole[phase * size : (phase + 1) * size]
-
-    def packet_view(self, packet: Packet, v: Value) -> torch.Tensor:
-        return packet.view(self.slots[packet.id], v)
-
-    def memory_for(self, v: Value) -> torch.Tensor | None:
-        """Where an output goes: its first register, its bucket, its place in the arena; None if nothing is planned."""
-        p = self.program
-        packets = p.exports.get(v)
-        if packets:
-            return self.packet_view(packets[0], v)
-        for node, bucket in p.buckets.items():
-            if v in bucket.offsets:
-                base = p.memory.offsets[p.blocks[node.outputs[0]]]
-                return typed(self.arena, base + bucket.offsets[v], p.shape(v), v.dtype)
-        if v in p.blocks:
-            return typed(self.arena, p.memory.offsets[p.blocks[v]], p.shape(v), v.dtype)
-        return None
-
-    def name(self, hint: str, value: Any) -> str:
-        """A name for something the function closes over."""
-        base = re.sub(r"\W", "_", hint).lstrip("_0123456789") or "v"
-        if keyword.iskeyword(base):
-            base += "_"
-        name, n = base, 1
-        while name in self.bound and self.bound[name] is not value:
-            n += 1
-            name = f"{base}_{n}"
-        self.bound[name] = value
-        return name
-
-    def expression(self, a: Any) -> str:
-        """An argument as source text."""
-        if isinstance(a, Value):
-            if a in self.static:
-                return self.name(a.name, self.static[a])
-            return self.names[a]
-        if isinstance(a, tuple) and any(isinstance(v, Value) for v in a):
-            if all(v is None or v in self.static for v in a):
-                listed = [None if v is None else self.static[v] for v in a]
-                return self.name("many", listed)
-            return "[" + ", ".join(self.expression(v) for v in a) + "]"
-        if a is None or isinstance(a, (bool, int, str)) or (isinstance(a, float) and math.isfinite(a)):
-            return repr(a)
-        if isinstance(a, tuple) and all(isinstance(v, int) for v in a):
-            return repr(a)
-        return self.name("c", a)
-
-    def is_static(self, a: Any) -> bool:
-        if isinstance(a, Value):
-            return a in self.static
-        return all(map(self.is_static, a)) if isinstance(a, tuple) else True
-
-    def node(self, n: Node) -> None:
-        if n.op == "boxing":
-            if n in self.program.crossings:
-                collective.cross(self, n)
-            else:
-                collective.emit(self, n)
-        elif n.op == "accumulate":
-            self.accumulate(n)
-        elif n.op == "pack":
-            self.pack(n)
-        else:
-            self.call(n)
-        for v in n.outputs:
-            self.export(v, n)
-
-    def call(self, n: Node) -> None:
-        op = OPS[n.op]
-        args, kernel, cut = self.local(n)
-        if n in self.program.constant:
-            held = [
-                self.program.stand_in(a, self.arena.device)
-                if n.op in FORM_ONLY and isinstance(a, Value)
-                else self.known(a)
-                for a in args
-            ]
-            self.static[n.outputs[0]] = kernel(*held)
-            return
-        if op.view and self.is_static(n.args[0]):
-            made = kernel(*[self.static[a] if isinstance(a, Value) else a for a in args])
-            if made.untyped_storage().data_ptr() == self.static[n.args[0]].untyped_storage().data_ptr():
-                self.static[n.outputs[0]] = made
-                return
-            v, x = n.outputs[0], self.static[n.args[0]]  # a reshape that has to copy: in the order of the elements
-            memory = self.memory_for(v)
-            self.static[v] = made if memory is None else memory
-            self.lines.append(f"{self.name(v.name, self.static[v].view(x.shape))}.copy_({self.expression(n.args[0])})")
-            return
-        outs = [self.memory_for(v) for v in n.outputs]
-        if not outs and op.prepare is not None and self.is_static(args) and self.prepared(n, op, args, outs):
-            return
-        if self.program.planned(n) and all(o is not None for o in outs):
-            if op.prepare is not None and all(map(self.is_static, n.args)) and self.prepared(n, op, args, outs):
-                return
-            names = [self.name(v.name, o) for v, o in zip(n.outputs, outs, strict=True)]
-            target = names[0] if len(names) == 1 else f"({', '.join(names)})"
-            function = self.name(f"{n.op}_out", op.out_kernel)
-            self.lines.append(f"{function}({target}, {self.arguments(op, args, positional=True)})")
-            for v, o in zip(n.outputs, outs, strict=True):
-                assert o is not None
-                self.static[v] = o
-            return
-        text = f"{self.name(n.op, kernel)}({self.arguments(op, args)})"
-        if cut is not None:
-            text = self.run.drawn(self, n, text, cut)
-        elif outs and self.program.kept(n):
-            self.into(n, [o for o in outs if o is not None], text)
-            return
-        targets = [self.variable(v) for v in n.outputs]
-        self.lines.append(f"{', '.join(targets)} = {text}" if targets else text)
-
-    def prepared(self, n: Node, op: Any, args: tuple[Any, ...], outs: list[torch.Tensor | None]) -> bool:
-        """Emit the very call that the op makes for this memory, with its views taken now."""
-        found = op.prepare(*outs, *[self.known(a) for a in args])
-        if found is None:
-            return False
-        function, positional, keywords = found
-        parts = [self.literal(f"{n.name}_{i}", a) for i, a in enumerate(positional)]
-        made = n.outputs[0].name if n.outputs else n.name
-        parts += [f"{k}={self.literal(made, a)}" for k, a in keywords.items()]
-        self.lines.append(f"{self.name(getattr(function, '__name__', n.op), function)}({', '.join(parts)})")
-        for v, o in zip(n.outputs, outs, strict=True):
-            assert o is not None
-            self.static[v] = o
-        return True
-
-    def known(self, a: Any) -> Any:
-        if isinstance(a, Value):
-            return self.static[a]
-        return [self.known(v) for v in a] if isinstance(a, tuple) and any(isinstance(v, Value) for v in a) else a
-
-    def literal(self, hint: str, a: Any) -> str:
-        """A tensor under the name of the value that it is; anything else as an argument."""
-        if isinstance(a, (list, dict)):
-            return self.name(hint, a)
-        if not isinstance(a, torch.Tensor):
-            return self.expression(a)
-        for v, t in self.static.items():
-            if t is a:
-                return self.name(v.name, a)
-        return self.name(hint, a)
-
-    def variable(self, v: Value) -> str:
-        name = self.name(v.name, object())  # reserves it
-        del self.bound[name]
-        self.bound[name] = None
-        self.names[v] = name
-        return name
-
-    def arguments(self, op: Any, args: tuple[Any, ...], positional: bool = False) -> str:
-        parts = []
-        for p, a in zip(op.params, args, strict=True):
-            text = self.expression(a)
-            parts.append(f"{p.name}={text}" if p.keyword_only and not positional else text)
-        return ", ".join(parts)
-
-    def local(self, n: Node) -> tuple[tuple[Any, ...], Callable[..., Any], tuple[slice, ...] | None]:
-        """The arguments in local terms, the kernel of this rank's part, and what a draw keeps of the whole."""
-        op = OPS[n.op]
-        if not any(v.spec is not None for v in (*n.operands(), *n.outputs)):
-            return n.args, op.kernel, None
-        chosen = n.signature or signature.choose(op, tuple(_spec(a) for a in n.args))
-        args = local_arguments(op, n.args, chosen, self.program.rank)
-        cut = None
-        if op.random:
-            box = chosen.outputs[0].box(self.program.rank)
-            assert box is not None
-            cut = tuple(slice(a, b) for a, b in box)
-        return args, kernel_of(op, chosen, self.program.rank), cut
-
-    def into(self, n: Node, memory: list[torch.Tensor], text: str) -> None:
-        """The text's values go into memory of their own."""
-        names = [self.name(v.name, o) for v, o in zip(n.outputs, memory, strict=True)]
-        self.static.update(zip(n.outputs, memory, strict=True))
-        copy = "" if len(names) == 1 else f"{self.name('copy', torch._foreach_copy_)}([{', '.join(names)}], {text})"
-        self.lines.append(copy or f"{names[0]}.copy_({text})")
-
-    def export(self, v: Value, n: Node) -> None:
-        """Copies into the registers that don't hold the value already."""
-        for i, packet in enumerate(self.program.exports.get(v, ())):
-            target = self.packet_view(packet, v)
-            if v in self.static and self.static[v].data_ptr() == target.data_ptr() and target.numel():
-                continue
-            if n.op in ("accumulate", "pack") and i == 0:
-                continue
-            self.lines.append(f"{self.name(f'{v.name}_{packet.name}', target)}.copy_({self.expression(v)})")
-
-    def accumulate(self, n: Node) -> None:
-        total = self.memory_for(n.outputs[0])
-        assert total is not None, f"{n.name}: nobody reads the sum"
-        name = self.name(n.outputs[0].name, total)
-        verb = "copy_" if self.phase == 0 else "add_"
-        self.lines.append(f"{name}.{verb}({self.expression(n.args[0])})")
-        self.static[n.outputs[0]] = total
-
-    def pack(self, n: Node) -> None:
-        whole = self.memory_for(n.outputs[0])
-        assert whole is not None, f"{n.name}: nobody reads the outputs"
-        k = self.program.micro_batches
-        part = whole.view(k, *whole.shape[1:])[self.phase] if self.program.shape(n.args[0]) == () else None
-        if part is None:
-            size = whole.shape[0] // k
-            part = whole[self.phase * size : (self.phase + 1) * size]
-        self.lines.append(f"{self.name(f'{n.name}_{self.phase}', part)}.copy_({self.expression(n.args[0])})")
-        self.static[n.outputs[0]] = whole
-
-    def finish(self) -> tuple[Callable[[], None], str]:
-        name = re.sub(r"\W", "_", self.program.name)
-        own = set(self.names.values())
-        closed = [k for k in self.bound if k not in own]
-        body = "\n".join(f"        {line}" for line in self.lines) or "        pass"
-        source = f"def make({', '.join(closed)}):\n    def {name}():\n{body}\n    return {name}\n"
-        space: dict[str, Any] = {}
-        exec(compile(source, f"<weft chain {self.program.name}>", "exec"), space)
-        function = space["make"](*[self.bound[k] for k in closed])
-        return function, f"def {name}():\n" + "\n".join(f"    {line}" for line in self.lines or ["pass"])
-
-
-def _spec(a: Any) -> Any:
-    if isinstance(a, Value):
-        assert isinstance(a.spec, Spec), f"{a} is local among global operands"
-        return a.spec
-    return tuple(_spec(v) for v in a) if isinstance(a, tuple) else a
+        return *writer.finish(), writer.explained

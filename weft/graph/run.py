@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import weakref
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter_ns
@@ -13,7 +14,8 @@ import torch
 from weft.boxing.part import device_of
 from weft.compiler.layout import Packet
 from weft.compiler.lower import Lowered
-from weft.compiler.program import Program, Writer
+from weft.compiler.program import Program
+from weft.compiler.writer import Writer
 from weft.core import random
 from weft.core.dispatch import hooks
 from weft.core.rank import current
@@ -105,13 +107,15 @@ class Running:
         task = self.lowered.plan.task(task_id)
         arena = torch.empty(program.memory.total, dtype=torch.uint8, device=self.device)
         functions: dict[Any, Callable[[], None]] = {}
+        explained: weakref.WeakKeyDictionary[Callable[[], None], Callable[[Exception], Exception]]
+        explained = weakref.WeakKeyDictionary()
         self.chains.append(functions)
         acts = task.acts
 
         def bind(turn: Turn, phase: int) -> Callable[[], None]:
             slots = {p.register: self.memory[p.register][s] for p, s in zip(task.consumes, turn.consumed, strict=True)}
             slots |= {p.register: self.memory[p.register][s] for p, s in zip(task.produces, turn.produced, strict=True)}
-            function, text = program.bind(slots, phase, self.bound, arena, self)
+            function, text, explained[function] = program.bind(slots, phase, self.bound, arena, self)
             self.texts.setdefault(task_id, text)
             return function
 
@@ -121,7 +125,13 @@ class Running:
             function = functions.get(key)
             if function is None:
                 function = functions[key] = bind(turn, phase)
-            function()
+            try:
+                function()
+            except Exception as error:
+                better = explained[function](error)
+                if better is error:
+                    raise
+                raise better from error
 
         def drawing(turn: Turn) -> None:
             self.draw = (self.seeds[turn.act // acts - self.first_seed], turn.act % acts)

@@ -72,7 +72,11 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 def _end(running: Running) -> None:
     """The graph is gone. Whoever collects it may be amid one of its acts, or another rank: then the rank closes it."""
     if running.rank is current():
-        running.close()
+        try:
+            running.close()
+        except Exception as error:
+            if error is not running.executor.error:  # else: who reads a result of the failed launch is told
+                raise
         if running.executor.closing:
             running.rank.resources.pop(f"graph {running.lowered.plan.name}", None)
 

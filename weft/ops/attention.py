@@ -78,6 +78,14 @@ def scaled_dot_product_attention(
     return torch.softmax(scores, -1) @ v, scores.logsumexp(-1)  # type: ignore[return-value]
 
 
+@scaled_dot_product_attention.prepared
+def _(q, k, v, attn_mask, is_causal, scale):
+    if not _flash(q, k, v) or (attn_mask is not None and attn_mask.dtype == torch.bool):
+        return None
+    flash = aten._scaled_dot_product_flash_attention_for_cpu.default
+    return flash, (q, k, v, 0.0, is_causal), {"attn_mask": attn_mask, "scale": scale}
+
+
 def _terms(mask: tuple[int, ...] | None, is_causal: bool) -> tuple[str, str, str, str]:
     """The notation of queries, keys, values and mask. Queries may be split along the sequence if each sees all keys."""
     t = "t!" if is_causal else "t"
@@ -147,6 +155,15 @@ def attention_grad(
     dp = dy @ v.transpose(-2, -1)
     dscores = p * (dp - (dy * out).sum(-1, True)) * _scale(q.shape[-1], scale)
     return dscores @ k, dscores.transpose(-2, -1) @ q, p.transpose(-2, -1) @ dy
+
+
+@attention_grad.prepared
+def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
+    if not _flash(q, k, v) or (attn_mask is not None and attn_mask.dtype == torch.bool):
+        return None
+    backward = aten._scaled_dot_product_flash_attention_for_cpu_backward.default
+    given = (dy, q, k, v, out, logsumexp, 0.0, is_causal)
+    return backward, given, {"attn_mask": attn_mask, "scale": scale}
 
 
 @attention_grad.layout

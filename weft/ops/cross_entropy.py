@@ -88,6 +88,27 @@ def cross_entropy(
     return y, logp, count  # type: ignore[return-value]
 
 
+@cross_entropy.out
+def _(outs, x, target, weight, ignore_index, reduction, label_smoothing):
+    d = _check(x, target, reduction)
+    torch.log_softmax(x, d, out=outs[1])
+    for out, made in zip(
+        outs[::2], _scored(outs[1], target, weight, ignore_index, reduction, label_smoothing), strict=True
+    ):
+        out.copy_(made)
+
+
+@cross_entropy.prepared
+def _(y, logp, count, x, target, weight, ignore_index, reduction, label_smoothing):
+    if x.dim() != 2 or label_smoothing:
+        return None
+    labelled = (logp, target, weight, REDUCTIONS.index(reduction), ignore_index)
+    return [
+        (torch.log_softmax, (x, 1), {"out": logp}),
+        (aten.nll_loss_forward.output, labelled, {"output": y, "total_weight": count}),
+    ]
+
+
 def _layout(x: tuple[int, ...], reduction: str, hidden: bool, weighted: bool) -> str | None:
     if reduction == "mean":
         return None  # a mean over a split batch is a composition
@@ -182,6 +203,22 @@ def cross_entropy_grad(
     if label_smoothing:
         dx = dx - even.unsqueeze(d) * (1.0 if weight is None else _column(weight, logp.dim()))
     return dx.scatter_add(d, label.unsqueeze(d), -at_label.unsqueeze(d))
+
+
+@cross_entropy_grad.out
+def _(dx, *args):
+    dx.copy_(cross_entropy_grad.kernel(*args))
+
+
+@cross_entropy_grad.prepared
+def _(dx, dy, logp, target, weight, count, ignore_index, reduction, label_smoothing):
+    if logp.dim() != 2 or label_smoothing or dx.device.type != "cpu":
+        return None
+    labelled = (dy, logp, target, weight, REDUCTIONS.index(reduction), ignore_index, count)
+    return [
+        (aten.nll_loss_backward.grad_input, labelled, {"grad_input": dx}),
+        (aten._log_softmax_backward_data.out, (dx, logp, 1, logp.dtype), {"out": dx}),  # row by row, so in place
+    ]
 
 
 @cross_entropy_grad.layout

@@ -169,7 +169,11 @@ class Op:
         return f
 
     def prepared(self, f: Callable[..., Any]) -> Callable[..., Any]:
-        """For memory that stays: like `out`, but gives the call of each time, (function, args, kwargs), or None."""
+        """For memory that stays: like `out`, but gives the call of each time, (function, args, kwargs), several in a
+        list, or None.
+
+        Without an `out`: the one call that the kernel comes down to, for operands that have passed its checks.
+        """
         self.prepare = f
         return f
 

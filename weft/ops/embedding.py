@@ -60,6 +60,13 @@ def _(y, weight, ids, padding_idx):
         raise out_of_range("embedding", ids, weight.shape[0]) or error from None
 
 
+@embedding.prepared
+def _(y, weight, ids, padding_idx):
+    if not ids.is_contiguous():
+        return None
+    return torch.index_select, (weight, 0, ids.view(-1)), {"out": y.view(-1, weight.shape[1])}
+
+
 @embedding.ranked
 def _(where, weight, ids, padding_idx):
     start, stop = where.inputs[0][0]
@@ -111,6 +118,16 @@ def _(dw, dy, ids, rows, padding_idx):
     if padding_idx is not None:
         dy = dy.masked_fill((ids == padding_idx).unsqueeze(-1), 0)
     dw.index_add_(0, ids.reshape(-1), dy.reshape(-1, dy.shape[-1]))
+
+
+@embedding_weight_grad.prepared
+def _(dw, dy, ids, rows, padding_idx):
+    if padding_idx is not None or not (dy.is_contiguous() and ids.is_contiguous()):
+        return None
+    return [
+        (torch.Tensor.zero_, (dw,), {}),
+        (torch.Tensor.index_add_, (dw, 0, ids.view(-1), dy.view(-1, dy.shape[-1])), {}),
+    ]
 
 
 @embedding_weight_grad.ranked

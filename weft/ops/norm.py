@@ -50,6 +50,11 @@ def layer_norm(
     return torch.native_layer_norm(x, tuple(normalized_shape), weight, bias, eps)  # type: ignore[return-value]
 
 
+@layer_norm.prepared
+def _(x, normalized_shape, weight, bias, eps):
+    return torch.native_layer_norm, (x, tuple(normalized_shape), weight, bias, eps), {}
+
+
 @layer_norm.layout
 def _(x, normalized_shape, weight, bias, eps):
     whole, part, statistics = _terms(x, normalized_shape)
@@ -86,6 +91,14 @@ def layer_norm_grad(
         dy, x, tuple(normalized_shape), mean, rstd, weight, weight, [bool(n) for n in wanted]
     )
     return tuple(absent(x, g) for g in grads)  # type: ignore[return-value]
+
+
+@layer_norm_grad.prepared
+def _(dy, x, mean, rstd, weight, normalized_shape, wanted):
+    if not all(wanted):
+        return None
+    backward = aten.native_layer_norm_backward.default
+    return backward, (dy, x, tuple(normalized_shape), mean, rstd, weight, weight, tuple(wanted)), {}
 
 
 @layer_norm_grad.layout
