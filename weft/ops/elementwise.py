@@ -150,7 +150,8 @@ pow = binary(
 def _(dy, a, b, y, a_shape, b_shape, needs):
     da = db = None
     if needs[0]:
-        da = fit(mul(dy, mul(pow(a, sub(b, 1) if b_shape is not None else b - 1), b)), a_shape)
+        power = pow(a, sub(b, 1)) if b_shape is not None else a if b == 2 else pow(a, b - 1)
+        da = fit(mul(dy, mul(power, b)), a_shape)
     if needs[1]:
         db = fit(mul(dy, mul(y, log(a) if a_shape is not None else _log_number(a))), b_shape)
     return da, db
