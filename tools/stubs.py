@@ -9,245 +9,43 @@ base of Tensor, has the methods that are ops. Everything else is read from the s
 
 from __future__ import annotations
 
-import builtins
+import functools
 import inspect
-import keyword
-import math
 import re
 import sys
 import textwrap
 import types
-import typing
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Any, Final, NamedTuple
-
-import torch
+from typing import Any, Final
 
 import weft
+from tools.declared import (
+    NO_DEFAULT,
+    WIDE,
+    Declared,
+    Function,
+    P,
+    Parameter,
+    Says,
+    Text,
+    as_doc,
+    found,
+    of_function,
+    of_inplace,
+    of_op,
+    usable,
+)
 from weft import nn
 from weft.core.dtype import DType
-from weft.functional import arithmetic, bound, indexing, linalg, shaping, table
-from weft.functional.names import ALIASES
-from weft.ops import OPS, declaration
-from weft.ops.declaration import Op, Param
+from weft.functional import arithmetic, bound, indexing, shaping, table
+from weft.ops import OPS
 from weft.tensor import methods as tensor_methods
 from weft.tensor.tensor import Tensor
 
 ROOT: Final = Path(weft.__file__).parent
-WIDE: Final = 120
-Function = Callable[..., Any]
-Types = tuple[dict[str, Any], bool]  # the names that an annotation may use, and whether its Tensor is a kernel's
+PATHS: Final[dict[str, types.ModuleType]] = vars(weft)["PATHS"]  # modules whose public path isn't their file's
 
-
-# ---- what a name stands for ----------------------------------------------------------------------------
-
-
-class Parameter(NamedTuple):
-    name: str
-    kind: Any  # of inspect.Parameter
-    type: Any
-    default: Any
-
-
-class Says(NamedTuple):
-    """One signature of a function."""
-
-    parameters: tuple[Parameter, ...]
-    result: Any
-    types: Types
-
-
-class Declared(NamedTuple):
-    """A function as a stub shows it: one signature, or several to choose from."""
-
-    signatures: tuple[Says, ...]
-    doc: str
-
-
-P = inspect.Parameter
-NO_DEFAULT: Final = P.empty
-
-
-def of_op(op: Op, more: tuple[Parameter, ...] = ()) -> Declared:
-    def one(p: Param) -> Parameter:
-        return Parameter(p.name, P.KEYWORD_ONLY if p.keyword_only else P.POSITIONAL_OR_KEYWORD, p.type, p.default)
-
-    positional = tuple(one(p) for p in op.params if not p.keyword_only)
-    keywords = tuple(one(p) for p in op.params if p.keyword_only)
-    result = (
-        "None" if not op.visible else "Tensor" if op.visible == 1 else f"tuple[{', '.join(['Tensor'] * op.visible)}]"
-    )
-    names = {**vars(declaration), **op.kernel.__globals__, "Tensor": torch.Tensor}
-    return Declared((Says((*positional, *more, *keywords), result, (names, True)),), op.__doc__ or "")
-
-
-def of_inplace(op: Op) -> Declared:
-    signature = of_op(op).signatures[0]
-    first = signature.parameters[0]._replace(type="Tensor")
-    said = signature._replace(parameters=(first, *signature.parameters[1:]), result="Tensor")
-    return Declared((said,), f"`{op.name}`, into the memory of its first operand.")
-
-
-def of_function(f: Function) -> Declared:
-    several = getattr(f, "functions", None) or (f,)
-    return Declared(tuple(map(_says, several)), f.__doc__ or "")
-
-
-def _says(f: Function) -> Says:
-    signature = inspect.signature(f)
-    inner = inspect.unwrap(f)
-    result = signature.return_annotation
-    return Says(
-        tuple(Parameter(p.name, p.kind, p.annotation, p.default) for p in signature.parameters.values()),
-        "Any" if result is inspect.Signature.empty else result,
-        (getattr(inner, "__globals__", {}), False),
-    )
-
-
-INPLACE_OPTION: Final = Parameter("inplace", P.POSITIONAL_OR_KEYWORD, "bool", False)
-
-
-def found(place: str, name: str) -> Declared:
-    """What a public name of the table says: as `table.lookup` finds it."""
-    name = ALIASES.get(name, name)
-    adapter = table.ADAPTERS[place].get(name)
-    if adapter is not None:
-        return of_function(adapter)
-    if name in OPS:
-        op = OPS[name]
-        return of_op(op, (INPLACE_OPTION,) if place == "neural" and op.inplace_kernel is not None else ())
-    return of_inplace(OPS[name.removesuffix("_")])
-
-
-# ---- as text ---------------------------------------------------------------------------------------------
-
-
-class Text:
-    """The text of one stub, and the imports that it turns out to need."""
-
-    def __init__(self, names: Iterable[str]) -> None:
-        self.shadowed = {n for n in names if hasattr(builtins, n)}
-        self.imports: dict[str, set[str]] = {}
-
-    def imported(self, module: str, name: str) -> str:
-        self.imports.setdefault(module, set()).add(name)
-        return name.rpartition(" as ")[2]
-
-    def type(self, annotation: Any, types_of: Types) -> str:
-        """An annotation, wherever it was written, as it must be written here."""
-        names, kernel = types_of
-        if annotation is NO_DEFAULT:
-            return self.imported("typing", "Any")
-        if isinstance(annotation, str):
-            try:
-                annotation = eval(annotation, {**names, "Sequence": Sequence})
-            except NameError:
-                return self.imported("typing", "Any")
-        return self._type(annotation, kernel, types_of)
-
-    def _type(self, t: Any, kernel: bool, types_of: Types) -> str:
-        if t is None or t is types.NoneType:
-            return "None"
-        if t is ...:
-            return "..."
-        if isinstance(t, (str, typing.ForwardRef)):
-            return self.type(t if isinstance(t, str) else t.__forward_arg__, types_of)
-        if t is typing.Any or isinstance(t, typing.TypeVar):
-            return self.imported("typing", "Any")
-        if t is Tensor or (t is torch.Tensor and kernel):
-            return self.imported(Tensor.__module__, "Tensor")
-        origin, inside = typing.get_origin(t), typing.get_args(t)
-        if origin in (types.UnionType, typing.Union):
-            return " | ".join(dict.fromkeys(self._type(a, kernel, types_of) for a in inside))
-        if isinstance(t, list):  # the parameters of a Callable
-            return f"[{', '.join(self._type(a, kernel, types_of) for a in t)}]"
-        if origin is not None:
-            return f"{self.class_of(origin)}[{', '.join(self._type(a, kernel, types_of) for a in inside)}]"
-        return self.class_of(t)
-
-    def class_of(self, t: Any) -> str:
-        if t is types.ModuleType:
-            return self.imported("types", "ModuleType")
-        if t.__module__ == "builtins":
-            return (
-                self.imported("builtins", f"{t.__name__} as _{t.__name__}")
-                if t.__name__ in self.shadowed
-                else t.__name__
-            )
-        module = "torch" if t.__module__.startswith("torch") and hasattr(torch, t.__name__) else t.__module__
-        if module == "torch":
-            self.imports.setdefault("torch", set())
-            return f"torch.{t.__name__}"
-        return self.imported(module, t.__name__)
-
-    def parameter(self, p: Parameter, types_of: Types) -> str:
-        star = {P.VAR_POSITIONAL: "*", P.VAR_KEYWORD: "**"}.get(p.kind, "")
-        text = f"{star}{p.name}: {self.type(p.type, types_of)}"
-        return text if p.default is NO_DEFAULT else f"{text} = {_default(p.default)}"
-
-    def function(
-        self, name: str, declared: Declared, indent: str = "", first: str | None = None, mark: str = ""
-    ) -> str:
-        """A def for every signature. A method's `first` parameter is self, in the place of the function's own first."""
-        several = len(declared.signatures) > 1
-        defs = []
-        for i, says in enumerate(declared.signatures):
-            given = list(says.parameters)
-            parts = [] if first is None else [first]
-            if first == "self" and given and given[0].kind is not P.VAR_POSITIONAL:
-                given = given[1:]
-            starred = False
-            for p in given:
-                if p.kind is P.KEYWORD_ONLY and not starred:
-                    parts.append("*")
-                starred = starred or p.kind in (P.KEYWORD_ONLY, P.VAR_POSITIONAL)
-                parts.append(self.parameter(p, says.types))
-            if several:
-                self.imported("typing", "overload")
-            marks = (f"{indent}@overload\n" if several else "") + mark
-            said = _doc(declared.doc, f"{indent}    ") if i == 0 else ""
-            defs.append(marks + _def(name, parts, self.type(says.result, says.types), indent, said))
-        return "\n".join(defs)
-
-    def head(self, body: str) -> str:
-        """The imports, but for what the body imports for its readers."""
-        lines = []
-        for module in sorted(self.imports):
-            names = sorted(n for n in self.imports[module] if f"from {module} import {n} as {n}\n" not in body)
-            if names or not self.imports[module]:
-                lines.append(f"from {module} import {', '.join(names)}\n" if names else f"import {module}\n")
-        return "".join(lines)
-
-
-def _default(value: Any) -> str:
-    plain = value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
-    return repr(value) if plain else "..."
-
-
-def _def(name: str, parts: list[str], result: str, indent: str, doc: str) -> str:
-    head = f"{indent}def {name}({', '.join(parts)}) -> {result}:"
-    if len(head) > WIDE - 4:
-        inside = textwrap.fill(", ".join(p.replace(" ", "\0") for p in parts), WIDE - len(indent) - 4).replace(
-            "\0", " "
-        )
-        head = f"{indent}def {name}(\n{textwrap.indent(inside, indent + '    ')}\n{indent}) -> {result}:"
-    return f"{head}\n{doc}" if doc else f"{head} ...\n"
-
-
-def _doc(doc: str, indent: str) -> str:
-    text = inspect.cleandoc(doc).replace("\\", "\\\\").replace('"""', "'''")
-    if not text:
-        return ""
-    last = f'{indent}"""\n' if "\n" in text else ""
-    return textwrap.indent(f'"""{text}' + ("\n" if last else '"""\n'), indent, lambda line: bool(line.strip())) + last
-
-
-def usable(names: Iterable[str]) -> list[str]:
-    return [n for n in names if n.isidentifier() and not keyword.iskeyword(n)]
-
-
-# ---- the stubs -------------------------------------------------------------------------------------------
 
 NOTE: Final = "# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.\n\n"
 
@@ -256,12 +54,12 @@ def _page(module: types.ModuleType, text: Text, body: str) -> str:
     shared = getattr(module, "__all__", None)
     names = textwrap.fill(", ".join(f'"{n}"' for n in sorted(shared or ())), WIDE - 4)
     every = f"__all__ = [\n{textwrap.indent(names, '    ')}\n]\n\n" if shared else ""
-    return f"{NOTE}{_doc(module.__doc__ or '', '')}\n{text.head(body)}\n{every}{body}"
+    return f"{NOTE}{as_doc(module.__doc__ or '', '')}\n{text.head(body)}\n{every}{body}"
 
 
 def _named(text: Text, name: str, value: Any) -> tuple[bool, str]:
     """A name that isn't the table's: an import from where it stands, or an object; objects come last."""
-    if inspect.ismodule(value) and value.__spec__ is not None:
+    if inspect.ismodule(value):
         parent, _, last = value.__name__.rpartition(".")
         return False, f"from {parent} import {last} as {name}\n"
     if isinstance(value, type) and value.__name__ != name:  # only `x as x` gives a name on
@@ -289,6 +87,24 @@ def layers() -> str:
     return _page(nn, text, "".join(line for _, line in sorted(_named(text, n, v) for n, v in shown.items())))
 
 
+def elsewhere(path: str) -> str:
+    """A module under a public path that isn't its file's."""
+    module, ops = PATHS[path], {id(table.entry(op)): op for op in OPS.values()}
+    here = [n for n, v in vars(module).items() if getattr(v, "__module__", None) == module.__name__]
+    shown = getattr(module, "__all__", here if module.__spec__ else vars(module))
+    inside = [p.rpartition(".")[2] for p in PATHS if p.rpartition(".")[0] == path]
+    text = Text(())
+    lines, defs = [f"from weft.{path} import {n} as {n}\n" for n in inside], []
+    for name in sorted(n for n in {*shown} - {*inside} if not n.startswith("_")):
+        value = getattr(module, name)
+        home = sys.modules.get(getattr(value, "__module__", ""))
+        if inspect.isfunction(value) and getattr(home, value.__name__, None) is not value:
+            defs.append(text.function(name, of_op(ops[id(value)]) if id(value) in ops else of_function(value)))
+        elif not isinstance(value, types.ModuleType) or value.__name__.startswith("weft"):
+            lines.append(_named(text, name, value)[1])
+    return _page(module, text, "".join(sorted(lines)) + "\n" + "\n".join(defs))
+
+
 def functional() -> str:
     names = [n for n, _ in table.listed("neural")]
     text = Text(names)
@@ -310,16 +126,6 @@ def all_ops() -> str:
     return _page(bound, text, body)
 
 
-def matrices() -> str:
-    text = Text(linalg.__all__)
-    ops = {id(table.entry(op)): op for op in OPS.values()}
-    defs = []
-    for name in linalg.__all__:
-        f = getattr(linalg, name)
-        defs.append(text.function(name, of_op(ops[id(f)]) if id(f) in ops else of_function(f)))
-    return _page(linalg, text, "\n".join(defs))
-
-
 def methods() -> str:
     """Methods and operators that are bound to Tensor."""
     own = set(re.findall(r"^    (?:def )?(\w+)", inspect.getsource(Tensor), re.MULTILINE))
@@ -334,7 +140,7 @@ def methods() -> str:
         lines.append(said.replace("\n", f"{note}\n", 1) if note else said)
     tensor = text.imported(Tensor.__module__, "Tensor")
     for name, f in (("T", shaping.transposed), ("mT", shaping.matrix_transposed)):
-        lines.append(f"    @property\n    def {name}(self) -> {tensor}:\n" + _doc(f.__doc__ or "", " " * 8))
+        lines.append(f"    @property\n    def {name}(self) -> {tensor}:\n" + as_doc(f.__doc__ or "", " " * 8))
     return _page(tensor_methods, text, "\n".join(lines))
 
 
@@ -359,20 +165,24 @@ def _operators() -> Iterator[tuple[str, Declared]]:
         yield magic, of_function(f)
 
 
+def file_of(path: str) -> str:
+    """The stub of a public path: a folder's where others lie below it."""
+    return f"{path.replace('.', '/')}{'/__init__' if any(p.startswith(f'{path}.') for p in PATHS) else ''}.pyi"
+
+
 STUBS: Final[dict[str, Callable[[], str]]] = {
     "__init__.pyi": root,
     "functional/bound.pyi": all_ops,
-    "functional/linalg.pyi": matrices,
     "nn/__init__.pyi": layers,
     "nn/functional.pyi": functional,
     "tensor/methods.pyi": methods,
-}
+} | {file_of(path): functools.partial(elsewhere, path) for path in PATHS}
 
 
 def stale() -> list[str]:
-    """The stubs that aren't what would be written now."""
-    files = {name: ROOT / name for name in STUBS}
-    return [name for name, file in files.items() if not file.exists() or file.read_text() != STUBS[name]()]
+    """The stubs that aren't what would be written now, and those that wouldn't be written."""
+    there = {f.relative_to(ROOT).as_posix(): f.read_text() for f in ROOT.rglob("*.pyi")}
+    return sorted(name for name in {*STUBS, *there} if name not in STUBS or there.get(name) != STUBS[name]())
 
 
 def main(arguments: list[str]) -> str | None:
@@ -380,8 +190,13 @@ def main(arguments: list[str]) -> str | None:
     if "--check" in arguments:
         return f"{', '.join(old)}: not what the tables say now; run `make stubs`" if old else None
     for name in old:
-        (ROOT / name).write_text(STUBS[name]())
-        print(f"wrote weft/{name}")
+        file = ROOT / name
+        if name in STUBS:
+            file.parent.mkdir(parents=True, exist_ok=True)
+            file.write_text(STUBS[name]())
+        else:
+            file.unlink()
+        print(f"{'wrote' if name in STUBS else 'removed'} weft/{name}")
     return None
 
 

@@ -8,7 +8,6 @@ The folders lie in the order of the path of data, which docs/architecture.md dra
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from collections.abc import Sequence
 import torch
-from types import ModuleType
 from typing import Any, overload
 from weft.core.device import Device
 from weft.core.dtype import DType
@@ -17,15 +16,19 @@ from weft.functional.bound import Bound
 from weft.functional.random import DefaultGenerator
 
 __all__ = [
-    "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "autocast", "autocast_decorator", "autograd", "bfloat16",
-    "boxing", "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "cuda", "data",
-    "default_generator", "device", "distributions", "dtype", "enable_grad", "env", "errors", "float16", "float32",
-    "float64", "functional", "get_autocast_cpu_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph",
-    "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled",
-    "is_grad_enabled", "jit", "launch", "linalg", "load", "nn", "no_grad", "optim", "parallel", "placement", "profiler",
-    "register", "save", "sbp", "set_default_dtype", "set_grad_enabled", "set_printoptions", "uint8", "utils", "vm"
+    "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "asyncs", "autocast", "autocast_decorator", "autograd",
+    "backends", "bfloat16", "boxing", "channels_last", "checkpoint", "clear_autocast_cache", "comm", "complex128",
+    "complex64", "contiguous_format", "cuda", "data", "default_generator", "device", "distributions", "dtype", "e",
+    "enable_grad", "env", "errors", "fft", "float16", "float32", "float64", "functional", "get_autocast_cpu_dtype",
+    "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf", "inference_mode", "int16",
+    "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch",
+    "linalg", "load", "mock_torch", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement",
+    "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
+    "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+    "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided", "uint8", "utils", "vm"
 ]
 
+from torch import backends as backends
 from weft import amp as amp
 from weft import autograd as autograd
 from weft import boxing as boxing
@@ -34,18 +37,27 @@ from weft import data as data
 from weft import functional as functional
 from weft import graph as graph
 from weft import launch as launch
+from weft import linalg as linalg
 from weft import nn as nn
 from weft import optim as optim
 from weft import parallel as parallel
 from weft import profiler as profiler
+from weft import random as random
+from weft import utils as utils
 from weft import vm as vm
 from weft.amp.autocast import autocast as autocast
 from weft.amp.autocast import autocast_decorator as autocast_decorator
 from weft.amp.autocast import clear_autocast_cache as clear_autocast_cache
 from weft.amp.autocast import get_autocast_cpu_dtype as get_autocast_cpu_dtype
+from weft.amp.autocast import get_autocast_dtype as get_autocast_dtype
 from weft.amp.autocast import get_autocast_gpu_dtype as get_autocast_gpu_dtype
 from weft.amp.autocast import is_autocast_cache_enabled as is_autocast_cache_enabled
 from weft.amp.autocast import is_autocast_enabled as is_autocast_enabled
+from weft.amp.autocast import set_autocast_cache_enabled as set_autocast_cache_enabled
+from weft.amp.autocast import set_autocast_cpu_dtype as set_autocast_cpu_dtype
+from weft.amp.autocast import set_autocast_dtype as set_autocast_dtype
+from weft.amp.autocast import set_autocast_enabled as set_autocast_enabled
+from weft.amp.autocast import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from weft.autograd.modes import enable_grad as enable_grad
 from weft.autograd.modes import inference_mode as inference_mode
 from weft.autograd.modes import is_grad_enabled as is_grad_enabled
@@ -55,16 +67,19 @@ from weft.checkpoint.checkpoint import load as load
 from weft.checkpoint.checkpoint import save as save
 from weft.core import errors as errors
 from weft.core import sbp as sbp
+from weft.functional import asyncs as asyncs
 from weft.functional import comm as comm
 from weft.functional import cuda as cuda
 from weft.functional import distributions as distributions
 from weft.functional import env as env
+from weft.functional import fft as fft
 from weft.functional import jit as jit
-from weft.functional import linalg as linalg
+from weft.functional import special as special
 from weft.functional.bound import register as register
 from weft.functional.creation import get_default_dtype as get_default_dtype
 from weft.functional.creation import set_default_dtype as set_default_dtype
 from weft.functional.random import Generator as Generator
+from weft.interop import mock_torch as mock_torch
 from weft.tensor.parameter import Parameter as Parameter
 from weft.tensor.printing import set_printoptions as set_printoptions
 from weft.tensor.size import Size as Size
@@ -74,28 +89,38 @@ __version__: str
 bfloat16: DType
 bool: DType
 byte: DType
+cdouble: DType
+cfloat: DType
+channels_last: torch.memory_format
 char: DType
 complex128: DType
 complex64: DType
+contiguous_format: torch.memory_format
 default_generator: DefaultGenerator
 device = Device
 double: DType
 dtype = DType
+e: _float
 float16: DType
 float32: DType
 float64: DType
 float: DType
 half: DType
+inf: _float
 int16: DType
 int32: DType
 int64: DType
 int8: DType
 int: DType
 long: DType
+nan: _float
+newaxis: None
+pi: _float
 placement = Placement
+preserve_format: torch.memory_format
 short: DType
+strided: torch.layout
 uint8: DType
-utils: ModuleType
 
 def BFloat16Tensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
     """A bfloat16 tensor of data, or of a size, its memory as it was: BFloat16Tensor([1, 2]) or BFloat16Tensor(2, 3)."""
@@ -208,6 +233,9 @@ def add(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 def add_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """`add`, into x's memory."""
 
+def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * x + alpha * the sum of the products of two batches of matrices."""
+
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """x + value * tensor1 / tensor2."""
 
@@ -230,6 +258,12 @@ def addmv(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: An
     [4.0, 4.0]
     """
 
+def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * x + alpha * (vec1 outer vec2)."""
+
+def adjoint(x: Tensor) -> Tensor:
+    """The conjugate with its last two dimensions exchanged."""
+
 def all(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """Whether every element is true, over some dimensions or all."""
 
@@ -243,6 +277,9 @@ def amax(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, kee
 
 def amin(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """The smallest of the elements, over some dimensions or all; ties share the gradient."""
+
+def aminmax(x: Tensor, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    """The smallest and the largest element, over a dimension or all."""
 
 def angle(x: Tensor) -> Tensor:
     """The direction of a complex number, from -pi to pi; of a real one, 0 or pi.
@@ -367,6 +404,11 @@ def as_strided(
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
     """The data as a tensor, without copying where that can be."""
 
+def asarray(
+    data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, copy: Any = None
+) -> Tensor:
+    """Data as a tensor, sharing memory where that is possible."""
+
 def asin(x: Tensor) -> Tensor:
     """The arc sine.
 
@@ -467,6 +509,12 @@ def bernoulli(x: Tensor) -> Tensor:
     [0.0, 1.0]
     """
 
+def binary_cross_entropy_with_logits(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean',
+    pos_weight: Tensor | None = None
+) -> Tensor:
+    """binary_cross_entropy(sigmoid(input), target), without losing digits."""
+
 def bincount(x: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
     """How often each number occurs, or the sum of its weights.
 
@@ -503,6 +551,13 @@ def bitwise_right_shift(a: Tensor, b: Tensor | _float | _int | _bool | _complex)
 def bitwise_xor(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """a ^ b, bit by bit."""
 
+def block_diag(*tensors: Any) -> Any:
+    """Matrices along a diagonal, zeros elsewhere.
+
+    >>> flow.block_diag(flow.ones(1, 2), flow.ones(1, 1)).tolist()
+    [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+
 def bmm(x: Tensor, other: Tensor) -> Tensor:
     """The products of two batches of matrices."""
 
@@ -526,6 +581,20 @@ def broadcast_tensors(*tensors: Tensor) -> list[Tensor]:
 def broadcast_to(x: Tensor, shape: Sequence[_int]) -> Tensor:
     """x seen as a larger shape, without copying."""
 
+def bucketize(x: Any, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False) -> Tensor:
+    """Between which boundaries, in rising order, each element lies.
+
+    >>> flow.bucketize(flow.tensor([0.5, 2.0]), flow.tensor([0.0, 1.0])).tolist()
+    [1, 2]
+    """
+
+def cartesian_prod(*tensors: Tensor) -> Tensor:
+    """Every choice of one element from each vector, a row each.
+
+    >>> flow.cartesian_prod(flow.tensor([1, 2]), flow.tensor([3, 4])).tolist()
+    [[1, 3], [1, 4], [2, 3], [2, 4]]
+    """
+
 def cast(x: Tensor, dtype: Any) -> Tensor:
     """x in another dtype; x itself if it has that dtype.
 
@@ -538,6 +607,13 @@ def cat(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
 
     >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
+    """
+
+def cdist(x1: Any, x2: Any, p: _float = 2.0, compute_mode: Any = None) -> Any:
+    """The distances between every row of the one and every row of the other.
+
+    >>> flow.cdist(flow.tensor([[0.0, 0.0]]), flow.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
+    [[5.0, 1.0]]
     """
 
 def ceil(x: Tensor) -> Tensor:
@@ -556,12 +632,18 @@ def celu(x: Tensor, alpha: _float = 1.0) -> Tensor:
 def celu_(x: Tensor, alpha: _float = 1.0) -> Tensor:
     """`celu`, into the memory of its first operand."""
 
+def chain_matmul(*matrices: Any) -> Any:
+    """The product of several matrices."""
+
 def cholesky(x: Tensor) -> Tensor:
     """The lower triangular l of x = l @ l.T, for symmetric positive definite x.
 
     >>> flow.linalg.cholesky(flow.tensor([[4., 0.], [0., 9.]])).tolist()
     [[2.0, 0.0], [0.0, 3.0]]
     """
+
+def cholesky_solve(x: Any, L: Any, upper: _bool = False) -> Any:
+    """The y of A @ y = x, where L is A's Cholesky factor."""
 
 def chunk(x: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     """Views of at most so many parts along a dimension, all of one size but the last.
@@ -620,6 +702,12 @@ def clone(x: Tensor) -> Tensor:
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side, vectors as columns."""
 
+def combinations(x: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
+    """Every choice of r elements of a vector, in its order, a row each."""
+
+def compile(model: Any = None, **_: Any) -> Any:
+    """The function or module itself, or a decorator that changes nothing: what compiles here is `nn.Graph`."""
+
 def complex(real: Tensor, imag: Tensor) -> Tensor:
     """real + i * imag.
 
@@ -648,8 +736,11 @@ def conj(x: Tensor) -> Tensor:
     [3.0]
     """
 
-def contiguous(x: Tensor) -> Tensor:
-    """x with its elements in order in memory: itself, or a copy."""
+def conj_physical(x: Tensor) -> Tensor:
+    """The complex conjugate."""
+
+def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
+    """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
 
 def conv1d(
     x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
@@ -730,6 +821,9 @@ def copysign(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | 
     [-3.0]
     """
 
+def corrcoef(x: Any) -> Any:
+    """How variables, a row each, go along with each other, from -1 to 1."""
+
 def cos(x: Tensor) -> Tensor:
     """The cosine.
 
@@ -750,8 +844,39 @@ def cosh(x: Tensor) -> Tensor:
 def cosh_(x: Tensor) -> Tensor:
     """`cosh`, into the memory of its first operand."""
 
+def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
+    """The cosine of the angle between two tensors, along `dim`."""
+
+def count_nonzero(x: Tensor, dim: Any = None) -> Tensor:
+    """How many elements aren't zero, over some dimensions or all.
+
+    >>> flow.count_nonzero(flow.tensor([0, 2, 3])).item()
+    2
+    """
+
+def cov(x: Any, *, correction: _int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """How variables, a row each, vary together; observations may be repeated (fweights) or weighed (aweights).
+
+    >>> flow.cov(flow.tensor([[0.0, 2.0], [2.0, 0.0]])).tolist()
+    [[2.0, -2.0], [-2.0, 2.0]]
+    """
+
 def cross(x: Tensor, other: Tensor, dim: _int | None = None) -> Tensor:
     """The cross product along a dimension; without one, the first dimension of size three."""
+
+def ctc_loss(
+    log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0,
+    reduction: str = 'mean', zero_infinity: _bool = False
+) -> Tensor:
+    """-log of the probability of each target, over all ways to spread its labels over time with blanks between.
+
+    `log_probs` is (time, batch, classes), `targets` (batch, labels) or all labels one after another. The mean is that
+    of each loss divided by its target's length.
+
+    >>> x = flow.zeros(1, 1, 2).log_softmax(-1)
+    >>> round(flow.nn.functional.ctc_loss(x, flow.tensor([[1]]), [1], [1]).item(), 4)
+    0.6931
+    """
 
 def cummax(x: Tensor, dim: _int) -> tuple[Tensor, Tensor]:
     """The largest of each element and all before it along a dimension, and where it stands.
@@ -798,12 +923,25 @@ def det(x: Tensor) -> Tensor:
     8.0
     """
 
+def detach(x: Tensor) -> Tensor:
+    """The same memory, outside the graph of gradients."""
+
 def diag(x: Tensor, diagonal: _int = 0) -> Tensor:
     """The matrix with this diagonal, or the diagonal of a matrix.
 
     >>> flow.diag(flow.tensor([1, 2])).tolist()
     [[1, 0], [0, 2]]
     """
+
+def diag_embed(x: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+    """Matrices, zero but for their diagonals, the last dimension of x.
+
+    >>> flow.diag_embed(flow.tensor([1, 2])).tolist()
+    [[1, 0], [0, 2]]
+    """
+
+def diagflat(x: Tensor, offset: _int = 0) -> Tensor:
+    """The matrix with all of x on a diagonal."""
 
 def diagonal(x: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
     """A diagonal of two dimensions, as the last one.
@@ -812,8 +950,23 @@ def diagonal(x: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Ten
     [1.0, 4.0]
     """
 
+def diagonal_scatter(x: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+    """x with another diagonal of two dimensions."""
+
+def diff(
+    x: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+) -> Tensor:
+    """Each element less the one before it along a dimension, n times over.
+
+    >>> flow.diff(flow.tensor([1, 4, 9])).tolist()
+    [3, 5]
+    """
+
 def digamma(x: Tensor) -> Tensor:
     """The derivative of lgamma."""
+
+def dist(x: Any, other: Any, p: _float = 2) -> Any:
+    """The p-norm of the difference."""
 
 def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """x / other, element by element; rounded down with "floor", towards zero with "trunc".
@@ -998,6 +1151,15 @@ def flip(x: Tensor, dims: tuple[_int, ...] | list[_int]) -> Tensor:
     [2, 1, 0]
     """
 
+def fliplr(x: Tensor) -> Tensor:
+    """x with its columns in the reverse order."""
+
+def flipud(x: Tensor) -> Tensor:
+    """x with its rows in the reverse order."""
+
+def float_power(x: Any, exponent: Any) -> Any:
+    """x ** exponent, in float64."""
+
 def floor(x: Tensor) -> Tensor:
     """The largest whole number that is at most x."""
 
@@ -1078,6 +1240,9 @@ def gather_nd(input: Tensor, index: Tensor) -> Tensor:
 def gcd(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """The largest number that divides both."""
 
+def gcd_(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """`gcd`, into the memory of its first operand."""
+
 def ge(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """Whether a is at least b, element by element.
 
@@ -1091,6 +1256,9 @@ def gelu(x: Tensor, approximate: str = 'none') -> Tensor:
     >>> flow.gelu(flow.tensor([0., 100.])).tolist()
     [0.0, 100.0]
     """
+
+def ger(x: Tensor, other: Tensor) -> Tensor:
+    """Every product of an element of x and one of the other."""
 
 def get_num_threads() -> _int:
     """How many threads one op may use on the CPU."""
@@ -1157,6 +1325,13 @@ def heaviside(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float |
     [1.0]
     """
 
+def histc(x: Any, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any:
+    """How many elements lie in each of so many equal parts of [min, max]; of their own range, if both are equal.
+
+    >>> flow.histc(flow.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=4).tolist()
+    [2.0, 1.0]
+    """
+
 def hsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
     """Parts side by side: along the second dimension, of a vector along its only one."""
 
@@ -1176,12 +1351,18 @@ def i0(x: Tensor) -> Tensor:
 def i0_(x: Tensor) -> Tensor:
     """`i0`, into the memory of its first operand."""
 
+def ignore(drop: Any = False, **_: Any) -> Any:
+    """A decorator that changes nothing, with or without arguments."""
+
 def iinfo(dtype: Any) -> torch.iinfo:
     """The limits of an integer dtype: max, min, bits.
 
     >>> flow.iinfo(flow.int8).max
     127
     """
+
+def imag(x: Tensor) -> Tensor:
+    """The imaginary part, sharing memory."""
 
 def in_top_k(targets: Tensor, predictions: Tensor, k: _int) -> Tensor:
     """Whether each target is among the k largest predictions of its row.
@@ -1204,6 +1385,20 @@ def index_add_(
 ) -> Tensor:
     """`index_add`, into the memory of its first operand."""
 
+def index_copy(x: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+    """x with the slices along a dimension at these positions replaced.
+
+    >>> flow.index_copy(flow.zeros(3), 0, flow.tensor([2]), flow.ones(1)).tolist()
+    [0.0, 0.0, 1.0]
+    """
+
+def index_fill(x: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
+    """x with one value in the slices along a dimension at these positions.
+
+    >>> flow.index_fill(flow.zeros(3), 0, flow.tensor([0, 2]), 5).tolist()
+    [5.0, 0.0, 5.0]
+    """
+
 def index_put(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
     """x with the value at these positions, or added to what is there.
 
@@ -1224,6 +1419,19 @@ def index_select(x: Tensor, dim: _int, index: Tensor) -> Tensor:
 def initial_seed() -> _int:
     """The seed that this rank's random numbers started from."""
 
+def inner(x: Any, other: Any) -> Any:
+    """The sums of products along both last dimensions.
+
+    >>> flow.inner(flow.ones(2, 3), flow.ones(3)).tolist()
+    [3.0, 3.0]
+    """
+
+def instance_norm(
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05
+) -> Tensor:
+    """Each channel of each sample scaled to mean zero and variance one, then weighed."""
+
 def inverse(x: Tensor) -> Tensor:
     """The inverse of matrices.
 
@@ -1231,11 +1439,26 @@ def inverse(x: Tensor) -> Tensor:
     [[0.5, 0.0], [0.0, 0.25]]
     """
 
+def is_complex(x: Tensor) -> _bool:
+    """Whether x holds complex numbers."""
+
+def is_conj(x: Tensor) -> _bool:
+    """False: conjugates are computed, not marked."""
+
 def is_floating_point(x: Tensor) -> _bool:
     """Whether x holds floating point numbers."""
 
+def is_inference(x: Tensor) -> _bool:
+    """False: tensors made in inference mode are tensors like others."""
+
 def is_nonzero(x: Tensor) -> _bool:
     """Whether the only element of x is not zero."""
+
+def is_same_size(x: Tensor, other: Tensor) -> _bool:
+    """Whether two tensors have the same shape."""
+
+def is_signed(x: Tensor) -> _bool:
+    """Whether x's dtype has numbers below zero."""
 
 def is_tensor(x: Any) -> _bool:
     """Whether x is a tensor of Weft's."""
@@ -1247,6 +1470,13 @@ def isclose(
 
 def isfinite(x: Tensor) -> Tensor:
     """Whether x is a finite number."""
+
+def isin(elements: Any, test_elements: Any, *, assume_unique: _bool = False, invert: _bool = False) -> Tensor:
+    """Whether each element is among others.
+
+    >>> flow.isin(flow.tensor([1, 2, 3]), flow.tensor([3, 1])).tolist()
+    [True, False, True]
+    """
 
 def isinf(x: Tensor) -> Tensor:
     """Whether x is infinite."""
@@ -1272,6 +1502,23 @@ def isposinf(x: Tensor) -> Tensor:
     [False]
     """
 
+def istft(
+    input: Any, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
+    center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None,
+    return_complex: _bool = False
+) -> Any:
+    """The signal that `stft` makes these windows of: each put back in its place, where they overlap their mean."""
+
+def kl_div(input: Tensor, target: Tensor, reduction: str = 'mean', log_target: _bool = False) -> Tensor:
+    """How far the distribution whose logarithm is `input` lies from `target`; "batchmean" divides by the batch size."""
+
+def kron(x: Any, other: Any) -> Any:
+    """Every element of x times the whole other.
+
+    >>> flow.kron(flow.eye(2), flow.tensor([[1.0, 2.0]])).tolist()
+    [[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 2.0]]
+    """
+
 def kthvalue(x: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
     """The k-th smallest element along a dimension, and where it stands.
 
@@ -1291,6 +1538,12 @@ def layer_norm(
 
 def lcm(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """The smallest number that both divide."""
+
+def lcm_(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """`lcm`, into the memory of its first operand."""
+
+def ldexp(x: Any, other: Any) -> Any:
+    """x * 2 ** other."""
 
 def le(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """Whether a is at most b, element by element.
@@ -1405,6 +1658,9 @@ def logaddexp2(
 ) -> Tensor:
     """log2(2 ** a + 2 ** b), without overflow."""
 
+def logdet(x: Any) -> Any:
+    """The logarithm of the determinant."""
+
 def logical_and(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """Whether a and b are both true, as non-zero is."""
 
@@ -1450,6 +1706,11 @@ def lt(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int |
 def manual_seed(seed: _int) -> DefaultGenerator:
     """Start this rank's random numbers anew from a seed. Give every rank the same one for global tensors to agree."""
 
+def margin_ranking_loss(
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = 'mean'
+) -> Tensor:
+    """How far `input1` is from being above `input2` by the margin, where the target is 1; below, where it is -1."""
+
 def masked_fill(x: Tensor, mask: Tensor, value: _float | _int | _bool | _complex) -> Tensor:
     """x with `value` where the mask holds.
 
@@ -1459,6 +1720,13 @@ def masked_fill(x: Tensor, mask: Tensor, value: _float | _int | _bool | _complex
 
 def masked_fill_(x: Tensor, mask: Tensor, value: _float | _int | _bool | _complex) -> Tensor:
     """`masked_fill`, into the memory of its first operand."""
+
+def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """x with the first elements of the source, one after another, where the mask is True.
+
+    >>> flow.masked_scatter(flow.zeros(3), flow.tensor([True, False, True]), flow.tensor([1., 2., 3.])).tolist()
+    [1.0, 0.0, 2.0]
+    """
 
 def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     """The elements of x where the mask holds, in a row.
@@ -1473,6 +1741,9 @@ def matmul(a: Tensor, b: Tensor) -> Tensor:
     >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
     [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
     """
+
+def matrix_power(x: Any, n: _int) -> Any:
+    """The product of n times the same matrix; of its inverse, if n is below zero."""
 
 @overload
 def max(x: Tensor) -> Tensor:
@@ -1606,6 +1877,9 @@ def moveaxis(x: Tensor, source: _int | Sequence[_int], destination: _int | Seque
 def movedim(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
     """x with some dimensions moved elsewhere, the others in their order."""
 
+def msort(x: Tensor) -> Tensor:
+    """x sorted along its first dimension."""
+
 def mul(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """a * b, element by element.
 
@@ -1650,6 +1924,16 @@ def nan_to_num_(
     x: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
 ) -> Tensor:
     """`nan_to_num`, into the memory of its first operand."""
+
+def nanmean(x: Any, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Any:
+    """The mean of the elements that are numbers.
+
+    >>> flow.nanmean(flow.tensor([1.0, float("nan"), 3.0])).item()
+    2.0
+    """
+
+def nanmedian(x: Any, dim: _int | None = None, keepdim: _bool = False) -> Any:
+    """The middle of the elements that are numbers: of all, or along a dimension, with where it stands."""
 
 def nansum(x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of the elements that are numbers.
@@ -1802,6 +2086,11 @@ def pad(input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: _floa
     [0.0, 1.0, 1.0, 0.0, 0.0]
     """
 
+def pairwise_distance(
+    x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False
+) -> Tensor:
+    """The p-norm of the difference, along the last dimension."""
+
 def permute(x: Tensor, *dims: Any) -> Tensor:
     """x with its dimensions in another order.
 
@@ -1809,11 +2098,31 @@ def permute(x: Tensor, *dims: Any) -> Tensor:
     weft.Size([4, 2, 3])
     """
 
+def pinverse(x: Any, atol: Any = None, rtol: Any = None, hermitian: _bool = False) -> Any:
+    """The matrix that undoes x as far as that can be: singular values that are next to nothing count as none.
+
+    >>> flow.linalg.pinv(flow.tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+    """
+
+def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
+    """Channels become pixels: (..., c * r * r, h, w) to (..., c, h * r, w * r)."""
+
+def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+    """Pixels become channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
+
 def poisson(rate: Tensor) -> Tensor:
     """Counts of what happens `rate` times on average.
 
     >>> flow.poisson(flow.zeros(2)).tolist()
     [0.0, 0.0]
+    """
+
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """Complex numbers from sizes and directions.
+
+    >>> flow.polar(flow.tensor([2.0]), flow.tensor([0.0])).tolist()
+    [(2+0j)]
     """
 
 def polygamma(x: Tensor, n: _int) -> Tensor:
@@ -1823,12 +2132,18 @@ def polygamma(x: Tensor, n: _int) -> Tensor:
     1.6449
     """
 
+def positive(x: Tensor) -> Tensor:
+    """x."""
+
 def pow(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """a to the power b, element by element.
 
     >>> flow.pow(flow.tensor([3.0]), 2.0).tolist()
     [9.0]
     """
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x, or weight times x below zero; one weight for everything or one per channel."""
 
 def prod(x: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
     """The product of the elements, along a dimension or of all.
@@ -1839,6 +2154,9 @@ def prod(x: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
 
 def promote_types(a: Any, b: Any) -> DType:
     """The dtype that holds both."""
+
+def put(x: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+    """x with other elements at these positions, as if it were one row; or with them added."""
 
 def qr(x: Tensor) -> tuple[Tensor, Tensor]:
     """The thin decomposition x = q @ r into orthogonal columns and an upper triangle; at least as many rows as columns.
@@ -1919,6 +2237,15 @@ def randperm(
 ) -> Tensor:
     """The numbers below n in a random order."""
 
+def range(start: _float = 0, end: _float | None = None, step: _float = 1, **options: Any) -> Tensor:
+    """start, start + step, ... up to end, which belongs to it."""
+
+def ravel(x: Tensor) -> Tensor:
+    """x as one row."""
+
+def real(x: Tensor) -> Tensor:
+    """The real part, sharing memory; x itself, if it is real."""
+
 def reciprocal(x: Tensor) -> Tensor:
     """1 / x.
 
@@ -1949,6 +2276,9 @@ def relu_(x: Tensor) -> Tensor:
 def remainder(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """What is left of a by b, with b's sign, as Python's %."""
 
+def renorm(x: Any, p: _float, dim: _int, maxnorm: _float) -> Any:
+    """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
+
 def repeat(x: Tensor, *sizes: Any) -> Tensor:
     """Copies of x laid side by side, so many along each dimension.
 
@@ -1972,6 +2302,9 @@ def reshape(x: Tensor, *shape: Any) -> Tensor:
     [[0, 1], [2, 3], [4, 5]]
     """
 
+def resolve_conj(x: Tensor) -> Tensor:
+    """The complex conjugate."""
+
 def result_type(a: Any, b: Any) -> DType:
     """The dtype that arithmetic between the two gives."""
 
@@ -1984,6 +2317,13 @@ def rms_norm(
     [[1.0, -1.0]]
     """
 
+def roc_auc_score(label: Tensor, pred: Tensor) -> Tensor:
+    """The probability that something labelled 1 is predicted higher than something labelled 0; of equals, half.
+
+    >>> flow.roc_auc_score(flow.tensor([0, 1, 1]), flow.tensor([0.2, 0.1, 0.9])).tolist()
+    [0.5]
+    """
+
 def roll(
     x: Tensor, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ...
 ) -> Tensor:
@@ -1991,6 +2331,13 @@ def roll(
 
     >>> flow.roll(flow.arange(4), 1, 0).tolist()
     [3, 0, 1, 2]
+    """
+
+def rot90(x: Tensor, k: _int = 1, dims: Sequence[_int] = ...) -> Tensor:
+    """x turned by k quarters in the plane of two dimensions.
+
+    >>> flow.rot90(flow.tensor([[1, 2], [3, 4]])).tolist()
+    [[2, 4], [1, 3]]
     """
 
 def round(x: Tensor) -> Tensor:
@@ -2015,6 +2362,9 @@ def rsqrt_(x: Tensor) -> Tensor:
 def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """other - alpha * x."""
 
+def scalar_tensor(value: Any, **options: Any) -> Tensor:
+    """A tensor of no dimension."""
+
 def scatter(x: Tensor, dim: _int, index: Tensor, src: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """x with src at the positions along a dimension that the index tells.
 
@@ -2036,12 +2386,25 @@ def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[_int]) -> Tensor:
     [0.0, 5.0, 0.0]
     """
 
+def scatter_reduce(
+    x: Tensor, dim: _int, index: Tensor, src: Any, reduce: str, *, include_self: _bool = True
+) -> Tensor:
+    """x with src put in along a dimension at the places that the index tells; where several meet, they are reduced:
+    "sum", "prod", "mean", "amax" or "amin". `include_self`: with what x held there.
+
+    >>> flow.scatter_reduce(flow.ones(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "sum").tolist()
+    [1.0, 6.0]
+    """
+
 def scatternd(index: Tensor, update: Tensor, shape: Sequence[_int]) -> Tensor:
     """Zeros of this shape with the update added at the places of the index's last dimension.
 
     >>> flow.scatter_nd(flow.tensor([[1], [1]]), flow.tensor([2., 3.]), [3]).tolist()
     [0.0, 5.0, 0.0]
     """
+
+def script(obj: Any, *_: Any, **__: Any) -> Any:
+    """The function or module itself, as in OneFlow: programs that call it run unchanged."""
 
 def searchsorted(sorted_sequence: Tensor, values: Tensor, right: _bool = False) -> Tensor:
     """Where values would go in a sequence in rising order: before its equals, or with `right` behind them.
@@ -2059,6 +2422,9 @@ def select(x: Tensor, dim: _int, index: _int) -> Tensor:
     >>> flow.select(flow.arange(6).view(2, 3), 0, 1).tolist()
     [3, 4, 5]
     """
+
+def select_scatter(x: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
+    """x with another slice in a place along a dimension."""
 
 def selu(x: Tensor) -> Tensor:
     """elu, scaled so that a network's variance stays about one.
@@ -2154,6 +2520,11 @@ def slice(x: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor:
     [1, 3, 5]
     """
 
+def slice_scatter(
+    x: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1
+) -> Tensor:
+    """x with other elements from start to end along a dimension."""
+
 def slice_update(x: Tensor, update: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor:
     """Overwrites x[start:stop:step, ...] with the update; gives x.
 
@@ -2217,6 +2588,9 @@ def split(x: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[
     [[0, 1], [2, 3], [4]]
     """
 
+def split_with_sizes(x: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+    """Views of parts of these sizes along a dimension."""
+
 def sqrt(x: Tensor) -> Tensor:
     """The square root.
 
@@ -2257,6 +2631,24 @@ def std(
 ) -> Tensor:
     """The standard deviation of the elements, over some dimensions or all."""
 
+def std_mean(
+    x: Tensor, dim: Any = None, unbiased: _bool = True, keepdim: _bool = False, *, correction: Any = None
+) -> Any:
+    """The standard deviation and the mean."""
+
+def stft(
+    input: Any, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
+    center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None,
+    return_complex: _bool | None = None
+) -> Any:
+    """The Fourier transforms of windows of a signal, one every `hop_length` samples: (..., frequencies, windows).
+
+    With `return_complex=False` complex numbers are pairs in a last dimension.
+
+    >>> flow.stft(flow.ones(8), 4, window=flow.ones(4), center=False, return_complex=True).shape
+    weft.Size([3, 5])
+    """
+
 def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """x - alpha * other, element by element.
 
@@ -2283,6 +2675,9 @@ def sum(
     [3.0, 3.0]
     """
 
+def sum_to_size(x: Tensor, *size: Any) -> Tensor:
+    """x summed over the dimensions that broadcasting from this size would have made."""
+
 def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]:
     """The thin singular value decomposition: x = u @ diag(s) @ v.T. Gives u, s and v."""
 
@@ -2302,6 +2697,13 @@ def swapdims(x: Tensor, dim0: _int, dim1: _int) -> Tensor:
 
 def t(x: Tensor) -> Tensor:
     """The transpose of a matrix; a vector is its own."""
+
+def take(x: Tensor, index: Tensor) -> Tensor:
+    """The elements at these positions of x, as if it were one row.
+
+    >>> flow.take(flow.tensor([[1, 2], [3, 4]]), flow.tensor([0, 3])).tolist()
+    [1, 4]
+    """
 
 def take_along_dim(x: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor:
     """The elements of x at these positions along a dimension, the others broadcast; without one, of x in a row."""
@@ -2390,11 +2792,28 @@ def topk(x: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _boo
     [3.0, 2.0]
     """
 
+def trace(x: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal."""
+
 def transpose(x: Tensor, dim0: _int, dim1: _int) -> Tensor:
     """x with two dimensions exchanged.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
     weft.Size([3, 2])
+    """
+
+def trapezoid(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Any:
+    """The integral of y over x, or over steps of dx, by trapezoids.
+
+    >>> flow.trapezoid(flow.tensor([1.0, 3.0])).item()
+    2.0
+    """
+
+def trapz(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Any:
+    """The integral of y over x, or over steps of dx, by trapezoids.
+
+    >>> flow.trapezoid(flow.tensor([1.0, 3.0])).item()
+    2.0
     """
 
 def tril(x: Tensor, diagonal: _int = 0) -> Tensor:
@@ -2404,12 +2823,28 @@ def tril(x: Tensor, diagonal: _int = 0) -> Tensor:
     [[1.0, 0.0], [1.0, 1.0]]
     """
 
+def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """The places of a lower triangle, rows above columns.
+
+    >>> flow.tril_indices(2, 2).tolist()
+    [[0, 1, 1], [0, 0, 1]]
+    """
+
+def triplet_margin_loss(
+    anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06,
+    swap: _bool = False, reduction: str = 'mean'
+) -> Tensor:
+    """How far the positive is from being nearer to the anchor than the negative, by the margin."""
+
 def triu(x: Tensor, diagonal: _int = 0) -> Tensor:
     """The upper triangle of every matrix, from a diagonal on; zeros elsewhere.
 
     >>> flow.triu(flow.ones(2, 2)).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
+
+def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+    """The places of an upper triangle, rows above columns."""
 
 def true_divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """x / other, element by element; rounded down with "floor", towards zero with "trunc".
@@ -2444,6 +2879,15 @@ def unique(
     [1, 3]
     """
 
+def unique_consecutive(
+    x: Any, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
+) -> Any:
+    """The elements, each run of equals once.
+
+    >>> flow.unique_consecutive(flow.tensor([1, 1, 2, 1])).tolist()
+    [1, 2, 1]
+    """
+
 def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: _int, axis: _int = 0) -> Tensor:
     """The sums of the slices along an axis that have the same segment.
 
@@ -2467,6 +2911,14 @@ def var(
     >>> flow.tensor([1., 3.]).var().item()
     2.0
     """
+
+def var_mean(
+    x: Tensor, dim: Any = None, unbiased: _bool = True, keepdim: _bool = False, *, correction: Any = None
+) -> Any:
+    """The variance and the mean."""
+
+def vdot(x: Any, other: Any) -> Any:
+    """The inner product of two vectors, of which the first is conjugated."""
 
 def view(x: Tensor, *shape: Any) -> Tensor:
     """x in another shape, sharing memory; -1 stands for what is left.
@@ -2508,6 +2960,9 @@ def xlogy(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _in
     >>> flow.xlogy(flow.tensor([2.0]), 1.0).tolist()
     [0.0]
     """
+
+def xlogy_(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+    """`xlogy`, into the memory of its first operand."""
 
 def zero_(x: Tensor) -> Tensor:
     """Overwrite every element with zero."""

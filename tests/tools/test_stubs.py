@@ -18,11 +18,13 @@ CONVERSIONS = {name for name, op in OPS.items() if op.conversion}
 PROGRAM = Path(__file__).with_name("typed_program.py")
 
 
+def test_the_stubs_are_what_the_tables_say_now() -> None:
+    assert not stubs.stale(), "run `make stubs`"
+
+
 @pytest.mark.parametrize("name", stubs.STUBS)
-def test_a_stub_is_what_the_tables_say_now(name: str) -> None:
-    text = (stubs.ROOT / name).read_text()
-    ast.parse(text)
-    assert text == stubs.STUBS[name](), f"weft/{name} is old; run `make stubs`"
+def test_a_stub_is_python(name: str) -> None:
+    assert ast.get_docstring(ast.parse((stubs.ROOT / name).read_text()))
 
 
 def defined(path: str) -> set[str]:

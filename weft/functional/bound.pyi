@@ -58,6 +58,15 @@ class Bound:
     def T(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def _copy_from_numpy(x: Tensor, array: Any) -> None: ...
+
+    @staticmethod
+    def _copy_to_numpy(x: Tensor, array: Any) -> None: ...
+
+    @staticmethod
+    def _zero_grad_(x: Tensor) -> None: ...
+
+    @staticmethod
     def abs(x: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -124,6 +133,12 @@ class Bound:
     def add_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor: ...
 
     @staticmethod
+    def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any: ...
+
+    @staticmethod
+    def addbmm_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
     def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor: ...
 
     @staticmethod
@@ -139,7 +154,19 @@ class Bound:
     def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
 
     @staticmethod
+    def addmm_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
     def addmv(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any: ...
+
+    @staticmethod
+    def addr_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
+    def adjoint(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None = None) -> Tensor: ...
@@ -159,10 +186,16 @@ class Bound:
     def amin(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor: ...
 
     @staticmethod
+    def aminmax(x: Tensor, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
     def angle(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def any(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def apply_(x: Tensor, f: Callable[[Any], Any]) -> Tensor: ...
 
     @staticmethod
     def arange(
@@ -195,6 +228,11 @@ class Bound:
 
     @staticmethod
     def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def asarray(
+        data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, copy: Any = None
+    ) -> Tensor: ...
 
     @staticmethod
     def asin(x: Tensor) -> Tensor: ...
@@ -256,6 +294,9 @@ class Bound:
 
     @staticmethod
     def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def baddbmm_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
     def batch_gather(input: Tensor, indices: Tensor) -> Tensor: ...
@@ -326,6 +367,9 @@ class Bound:
     def blend(running: Tensor, value: Tensor, weight: _float) -> None: ...
 
     @staticmethod
+    def block_diag(*tensors: Any) -> Any: ...
+
+    @staticmethod
     def bmm(x: Tensor, other: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -347,7 +391,13 @@ class Bound:
     def broadcast_to(x: Tensor, shape: Sequence[_int]) -> Tensor: ...
 
     @staticmethod
+    def bucketize(x: Any, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False) -> Tensor: ...
+
+    @staticmethod
     def byte(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def cartesian_prod(*tensors: Tensor) -> Tensor: ...
 
     @staticmethod
     def cast(x: Tensor, dtype: Any) -> Tensor: ...
@@ -359,16 +409,28 @@ class Bound:
     def cauchy_(x: Tensor, median: _float = 0.0, sigma: _float = 1.0, *, generator: Any = None) -> Tensor: ...
 
     @staticmethod
+    def cdist(x1: Any, x2: Any, p: _float = 2.0, compute_mode: Any = None) -> Any: ...
+
+    @staticmethod
     def ceil(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def celu(x: Tensor, alpha: _float = 1.0) -> Tensor: ...
 
     @staticmethod
+    def chain_matmul(*matrices: Any) -> Any: ...
+
+    @staticmethod
     def char(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def check_meta_consistency(x: Tensor) -> None: ...
+
+    @staticmethod
     def cholesky(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def cholesky_solve(x: Any, L: Any, upper: _bool = False) -> Any: ...
 
     @staticmethod
     def chunk(x: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
@@ -411,13 +473,25 @@ class Bound:
     def column_stack(tensors: Sequence[Tensor]) -> Tensor: ...
 
     @staticmethod
+    def combinations(x: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def compile(model: Any = None, **_: Any) -> Any: ...
+
+    @staticmethod
     def complex(real: Tensor, imag: Tensor) -> Tensor: ...
 
     @staticmethod
     def conj(x: Tensor) -> Tensor: ...
 
     @staticmethod
-    def contiguous(x: Tensor) -> Tensor: ...
+    def conj_physical(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def contiguous(x: Tensor, memory_format: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def contiguous_(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def conv1d(
@@ -490,6 +564,9 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def corrcoef(x: Any) -> Any: ...
+
+    @staticmethod
     def cos(x: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -497,6 +574,12 @@ class Bound:
 
     @staticmethod
     def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor: ...
+
+    @staticmethod
+    def count_nonzero(x: Tensor, dim: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def cov(x: Any, *, correction: _int = 1, fweights: Any = None, aweights: Any = None) -> Any: ...
 
     @staticmethod
     def cpu(x: Tensor) -> Tensor: ...
@@ -559,7 +642,19 @@ class Bound:
     def det(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def detach(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def detach_(x: Tensor) -> Tensor: ...
+
+    @staticmethod
     def diag(x: Tensor, diagonal: _int = 0) -> Tensor: ...
+
+    @staticmethod
+    def diag_embed(x: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor: ...
+
+    @staticmethod
+    def diagflat(x: Tensor, offset: _int = 0) -> Tensor: ...
 
     @staticmethod
     def diagonal(x: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: ...
@@ -568,12 +663,23 @@ class Bound:
     def diagonal_put(base: Tensor, part: Tensor, offset: _int, dim1: _int, dim2: _int) -> Tensor: ...
 
     @staticmethod
+    def diagonal_scatter(x: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor: ...
+
+    @staticmethod
     def diagonal_zeros(
         x: Tensor, shape: tuple[_int, ...] | list[_int], offset: _int, dim1: _int, dim2: _int
     ) -> Tensor: ...
 
     @staticmethod
+    def diff(
+        x: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
     def digamma(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def dist(x: Any, other: Any, p: _float = 2) -> Any: ...
 
     @staticmethod
     def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor: ...
@@ -685,6 +791,9 @@ class Bound:
     def fill_(x: Tensor, value: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
 
     @staticmethod
+    def fill_diagonal_(x: Tensor, fill_value: Any, wrap: _bool = False) -> Tensor: ...
+
+    @staticmethod
     def finfo(dtype: Any = None) -> torch.finfo: ...
 
     @staticmethod
@@ -694,7 +803,16 @@ class Bound:
     def flip(x: Tensor, dims: tuple[_int, ...] | list[_int]) -> Tensor: ...
 
     @staticmethod
+    def fliplr(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def flipud(x: Tensor) -> Tensor: ...
+
+    @staticmethod
     def float(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def float_power(x: Any, exponent: Any) -> Any: ...
 
     @staticmethod
     def floor(x: Tensor) -> Tensor: ...
@@ -722,6 +840,9 @@ class Bound:
     def fold_tensor(
         y: Tensor, shape: tuple[_int, ...] | list[_int], dimension: _int, size: _int, step: _int
     ) -> Tensor: ...
+
+    @staticmethod
+    def fourier(x: Tensor, dims: tuple[_int, ...] | list[_int], scale: _int, forward: _bool) -> Tensor: ...
 
     @staticmethod
     def frac(x: Tensor) -> Tensor: ...
@@ -907,6 +1028,9 @@ class Bound:
     def hide_future(scores: Tensor) -> Tensor: ...
 
     @staticmethod
+    def histc(x: Any, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any: ...
+
+    @staticmethod
     def hsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]: ...
 
     @staticmethod
@@ -925,6 +1049,9 @@ class Bound:
     def i1(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def ignore(drop: Any = False, **_: Any) -> Any: ...
+
+    @staticmethod
     def iinfo(dtype: Any) -> torch.iinfo: ...
 
     @staticmethod
@@ -932,6 +1059,9 @@ class Bound:
         x: Tensor, kernel_size: tuple[_int, ...] | list[_int], dilation: tuple[_int, ...] | list[_int],
         padding: tuple[_int, ...] | list[_int], stride: tuple[_int, ...] | list[_int]
     ) -> Tensor: ...
+
+    @staticmethod
+    def imag(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def in_top_k(targets: Tensor, predictions: Tensor, k: _int) -> Tensor: ...
@@ -943,6 +1073,18 @@ class Bound:
     def index_add(
         x: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | _complex = 1
     ) -> Tensor: ...
+
+    @staticmethod
+    def index_copy(x: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def index_copy_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
+    def index_fill(x: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor: ...
+
+    @staticmethod
+    def index_fill_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
     def index_put(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor: ...
@@ -957,6 +1099,9 @@ class Bound:
 
     @staticmethod
     def initial_seed() -> _int: ...
+
+    @staticmethod
+    def inner(x: Any, other: Any) -> Any: ...
 
     @staticmethod
     def instance_norm(
@@ -978,13 +1123,31 @@ class Bound:
     def inv(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def is_complex(x: Tensor) -> _bool: ...
+
+    @staticmethod
+    def is_conj(x: Tensor) -> _bool: ...
+
+    @staticmethod
     def is_floating_point(x: Tensor) -> _bool: ...
+
+    @staticmethod
+    def is_inference(x: Tensor) -> _bool: ...
 
     @staticmethod
     def is_nonzero(x: Tensor) -> _bool: ...
 
     @staticmethod
     def is_pinned(x: Tensor) -> _bool: ...
+
+    @staticmethod
+    def is_same_size(x: Tensor, other: Tensor) -> _bool: ...
+
+    @staticmethod
+    def is_shared(x: Tensor) -> _bool: ...
+
+    @staticmethod
+    def is_signed(x: Tensor) -> _bool: ...
 
     @staticmethod
     def is_tensor(x: Any) -> _bool: ...
@@ -996,6 +1159,9 @@ class Bound:
 
     @staticmethod
     def isfinite(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def isin(elements: Any, test_elements: Any, *, assume_unique: _bool = False, invert: _bool = False) -> Tensor: ...
 
     @staticmethod
     def isinf(x: Tensor) -> Tensor: ...
@@ -1010,6 +1176,13 @@ class Bound:
     def isposinf(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def istft(
+        input: Any, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
+        center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None,
+        return_complex: _bool = False
+    ) -> Any: ...
+
+    @staticmethod
     def keep_mask(
         size: tuple[_int, ...] | list[_int], p: _float, dtype: DType, device: Device | None = None,
         placement: Placement | None = None, sbp: tuple[Sbp, ...] | None = None
@@ -1017,6 +1190,9 @@ class Bound:
 
     @staticmethod
     def kl_div(input: Tensor, target: Tensor, reduction: str = 'mean', log_target: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def kron(x: Any, other: Any) -> Any: ...
 
     @staticmethod
     def kthvalue(x: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
@@ -1038,6 +1214,9 @@ class Bound:
 
     @staticmethod
     def lcm(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def ldexp(x: Any, other: Any) -> Any: ...
 
     @staticmethod
     def le(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
@@ -1106,6 +1285,9 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def logdet(x: Any) -> Any: ...
+
+    @staticmethod
     def logical_and(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
 
     @staticmethod
@@ -1150,6 +1332,12 @@ class Bound:
     def masked_fill(x: Tensor, mask: Tensor, value: _float | _int | _bool | _complex) -> Tensor: ...
 
     @staticmethod
+    def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def masked_scatter_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
     def masked_select(x: Tensor, mask: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -1160,6 +1348,9 @@ class Bound:
         x: Tensor, ord: Any = 'fro', dim: tuple[_int, ...] | list[_int] = ..., keepdim: _bool = False, *,
         dtype: Any = None
     ) -> Tensor: ...
+
+    @staticmethod
+    def matrix_power(x: Any, n: _int) -> Any: ...
 
     @overload
     @staticmethod
@@ -1284,6 +1475,9 @@ class Bound:
     def mse_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor: ...
 
     @staticmethod
+    def msort(x: Tensor) -> Tensor: ...
+
+    @staticmethod
     def mul(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
 
     @staticmethod
@@ -1299,6 +1493,12 @@ class Bound:
     def nan_to_num(
         x: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
     ) -> Tensor: ...
+
+    @staticmethod
+    def nanmean(x: Any, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Any: ...
+
+    @staticmethod
+    def nanmedian(x: Any, dim: _int | None = None, keepdim: _bool = False) -> Any: ...
 
     @staticmethod
     def nansum(x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor: ...
@@ -1319,6 +1519,9 @@ class Bound:
 
     @staticmethod
     def neg(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def new(x: Tensor, *data: Any) -> Tensor: ...
 
     @staticmethod
     def new_empty(
@@ -1433,6 +1636,9 @@ class Bound:
     def pin_memory(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def pinverse(x: Any, atol: Any = None, rtol: Any = None, hermitian: _bool = False) -> Any: ...
+
+    @staticmethod
     def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor: ...
 
     @staticmethod
@@ -1442,7 +1648,13 @@ class Bound:
     def poisson(rate: Tensor) -> Tensor: ...
 
     @staticmethod
+    def polar(abs: Tensor, angle: Tensor) -> Tensor: ...
+
+    @staticmethod
     def polygamma(x: Tensor, n: _int) -> Tensor: ...
+
+    @staticmethod
+    def positive(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def pow(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
@@ -1461,6 +1673,12 @@ class Bound:
 
     @staticmethod
     def promote_types(a: Any, b: Any) -> DType: ...
+
+    @staticmethod
+    def put(x: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def put_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
     def qr(x: Tensor) -> tuple[Tensor, Tensor]: ...
@@ -1522,6 +1740,15 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def range(start: _float = 0, end: _float | None = None, step: _float = 1, **options: Any) -> Tensor: ...
+
+    @staticmethod
+    def ravel(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def real(x: Tensor) -> Tensor: ...
+
+    @staticmethod
     def reciprocal(x: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -1546,6 +1773,9 @@ class Bound:
     def remainder(
         a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
     ) -> Tensor: ...
+
+    @staticmethod
+    def renorm(x: Any, p: _float, dim: _int, maxnorm: _float) -> Any: ...
 
     @staticmethod
     def repeat(x: Tensor, *sizes: Any) -> Tensor: ...
@@ -1574,10 +1804,19 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def resize_(x: Tensor, *size: Any) -> Tensor: ...
+
+    @staticmethod
+    def resize_as_(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
     def resize_grad(
         dy: Tensor, shape: tuple[_int, ...] | list[_int], mode: str = 'nearest', align_corners: _bool = False,
         scales: Sequence[_float] | None = None
     ) -> Tensor: ...
+
+    @staticmethod
+    def resolve_conj(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def result_type(a: Any, b: Any) -> DType: ...
@@ -1604,9 +1843,18 @@ class Bound:
     ) -> None: ...
 
     @staticmethod
+    def roc_auc(label: Tensor, pred: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def roc_auc_score(label: Tensor, pred: Tensor) -> Tensor: ...
+
+    @staticmethod
     def roll(
         x: Tensor, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ...
     ) -> Tensor: ...
+
+    @staticmethod
+    def rot90(x: Tensor, k: _int = 1, dims: Sequence[_int] = ...) -> Tensor: ...
 
     @staticmethod
     def round(x: Tensor) -> Tensor: ...
@@ -1616,6 +1864,9 @@ class Bound:
 
     @staticmethod
     def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def scalar_tensor(value: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
     def scale_all(tensors: Sequence[Tensor], factor: Tensor | _float | _int | _bool | _complex) -> None: ...
@@ -1642,12 +1893,23 @@ class Bound:
     def scatter_places(dy: Tensor, indices: Tensor, shape: tuple[_int, ...] | list[_int], dims: _int) -> Tensor: ...
 
     @staticmethod
+    def scatter_reduce(
+        x: Tensor, dim: _int, index: Tensor, src: Any, reduce: str, *, include_self: _bool = True
+    ) -> Tensor: ...
+
+    @staticmethod
+    def scatter_reduce_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
     def scatter_reduced(
         x: Tensor, dim: _int, index: Tensor, src: Tensor, reduce: str, include_self: _bool = True
     ) -> Tensor: ...
 
     @staticmethod
     def scatternd(index: Tensor, update: Tensor, shape: Sequence[_int]) -> Tensor: ...
+
+    @staticmethod
+    def script(obj: Any, *_: Any, **__: Any) -> Any: ...
 
     @staticmethod
     def searchsorted(sorted_sequence: Tensor, values: Tensor, right: _bool = False) -> Tensor: ...
@@ -1659,7 +1921,13 @@ class Bound:
     def select(x: Tensor, dim: _int, index: _int) -> Tensor: ...
 
     @staticmethod
+    def select_scatter(x: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor: ...
+
+    @staticmethod
     def selu(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def set_(x: Tensor, source: Tensor) -> Tensor: ...
 
     @staticmethod
     def set_default_tensor_type(t: Any) -> None: ...
@@ -1679,6 +1947,9 @@ class Bound:
 
     @staticmethod
     def sgn(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def share_memory_(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def short(x: Tensor) -> Tensor: ...
@@ -1709,6 +1980,11 @@ class Bound:
 
     @staticmethod
     def slice(x: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor: ...
+
+    @staticmethod
+    def slice_scatter(
+        x: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1
+    ) -> Tensor: ...
 
     @staticmethod
     def slice_update(x: Tensor, update: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor: ...
@@ -1759,6 +2035,9 @@ class Bound:
     def split(x: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]: ...
 
     @staticmethod
+    def split_with_sizes(x: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
     def sqrt(x: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -1777,6 +2056,9 @@ class Bound:
     def squeeze(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None) -> Tensor: ...
 
     @staticmethod
+    def squeeze_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
     def stack(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor: ...
 
     @staticmethod
@@ -1790,6 +2072,18 @@ class Bound:
         x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True,
         keepdim: _bool = False, *, correction: _int | None = None
     ) -> Tensor: ...
+
+    @staticmethod
+    def std_mean(
+        x: Tensor, dim: Any = None, unbiased: _bool = True, keepdim: _bool = False, *, correction: Any = None
+    ) -> Any: ...
+
+    @staticmethod
+    def stft(
+        input: Any, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
+        center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None,
+        return_complex: _bool | None = None
+    ) -> Any: ...
 
     @staticmethod
     def store(x: Tensor, value: Tensor) -> None: ...
@@ -1809,10 +2103,25 @@ class Bound:
     def sum_to(x: Tensor, shape: tuple[_int, ...] | list[_int]) -> Tensor: ...
 
     @staticmethod
+    def sum_to_size(x: Tensor, *size: Any) -> Tensor: ...
+
+    @staticmethod
     def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]: ...
 
     @staticmethod
+    def swapaxes_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
+    def swapdims_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
     def t(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def t_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
+    def take(x: Tensor, index: Tensor) -> Tensor: ...
 
     @staticmethod
     def take_along_dim(x: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor: ...
@@ -1850,8 +2159,12 @@ class Bound:
     @staticmethod
     def to(
         x: Tensor, *targets: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None,
-        copy: _bool = False, non_blocking: _bool = False, placement: Placement | None = None, sbp: Any = None
+        copy: _bool = False, non_blocking: _bool = False, placement: Placement | None = None, sbp: Any = None,
+        memory_format: Any = None
     ) -> Tensor: ...
+
+    @staticmethod
+    def to_consistent(x: Tensor, placement: Any = None, sbp: Any = None, **options: Any) -> Any: ...
 
     @staticmethod
     def to_device(x: Tensor, device: Device, source: Device) -> Tensor: ...
@@ -1874,10 +2187,25 @@ class Bound:
     ) -> tuple[Tensor, Tensor]: ...
 
     @staticmethod
+    def trace(x: Tensor) -> Tensor: ...
+
+    @staticmethod
     def transpose(x: Tensor, dim0: _int, dim1: _int) -> Tensor: ...
 
     @staticmethod
+    def transpose_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
+    def trapezoid(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Any: ...
+
+    @staticmethod
+    def trapz(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Any: ...
+
+    @staticmethod
     def tril(x: Tensor, diagonal: _int = 0) -> Tensor: ...
+
+    @staticmethod
+    def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None) -> Tensor: ...
 
     @staticmethod
     def triplet_margin_loss(
@@ -1887,6 +2215,9 @@ class Bound:
 
     @staticmethod
     def triu(x: Tensor, diagonal: _int = 0) -> Tensor: ...
+
+    @staticmethod
+    def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None) -> Tensor: ...
 
     @staticmethod
     def trunc(x: Tensor) -> Tensor: ...
@@ -1922,6 +2253,11 @@ class Bound:
     ) -> Any: ...
 
     @staticmethod
+    def unique_consecutive(
+        x: Any, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
+    ) -> Any: ...
+
+    @staticmethod
     def unique_values(x: Tensor, dim: _int | None = None) -> tuple[Tensor, Tensor, Tensor]: ...
 
     @staticmethod
@@ -1934,6 +2270,9 @@ class Bound:
     def unsqueeze(x: Tensor, dim: _int) -> Tensor: ...
 
     @staticmethod
+    def unsqueeze_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
     def upsample(
         input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest',
         align_corners: _bool | None = None
@@ -1944,6 +2283,14 @@ class Bound:
         x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True,
         keepdim: _bool = False, *, correction: _int | None = None
     ) -> Tensor: ...
+
+    @staticmethod
+    def var_mean(
+        x: Tensor, dim: Any = None, unbiased: _bool = True, keepdim: _bool = False, *, correction: Any = None
+    ) -> Any: ...
+
+    @staticmethod
+    def vdot(x: Any, other: Any) -> Any: ...
 
     @staticmethod
     def vector_norm(

@@ -3,7 +3,7 @@
 """Where Tensor's methods that are ops have their types: `methods.pyi`, written by `make stubs`."""
 
 from builtins import bool as _bool, float as _float, int as _int
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 from weft.core.placement import Placement
 from weft.tensor.tensor import Tensor
@@ -101,6 +101,15 @@ class Methods:
 
     def __xor__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
+    def _copy_from_numpy(self, array: Any) -> None:
+        """Overwrite x with an array's elements."""
+
+    def _copy_to_numpy(self, array: Any) -> None:
+        """Overwrite an array with x's elements."""
+
+    def _zero_grad_(self) -> None:
+        """Overwrite the gradient with zeros."""
+
     def abs(self) -> Tensor:
         """The absolute value."""
 
@@ -131,6 +140,12 @@ class Methods:
     def add_(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """`add`, into x's memory."""
 
+    def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """beta * x + alpha * the sum of the products of two batches of matrices."""
+
+    def addbmm_(self, *args: Any, **options: Any) -> Tensor:
+        """`addbmm`, into x's memory."""
+
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
         """x + value * tensor1 / tensor2."""
 
@@ -146,8 +161,20 @@ class Methods:
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * x + alpha * (mat1 @ mat2)."""
 
+    def addmm_(self, *args: Any, **options: Any) -> Tensor:
+        """`addmm`, into x's memory."""
+
     def addmv(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * x + alpha * (batch1 @ batch2)."""
+
+    def addr(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+        """beta * x + alpha * (vec1 outer vec2)."""
+
+    def addr_(self, *args: Any, **options: Any) -> Tensor:
+        """`addr`, into x's memory."""
+
+    def adjoint(self) -> Tensor:
+        """The conjugate with its last two dimensions exchanged."""
 
     def all(self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """Whether every element is true, over some dimensions or all."""
@@ -163,11 +190,17 @@ class Methods:
     def amin(self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """The smallest of the elements, over some dimensions or all; ties share the gradient."""
 
+    def aminmax(self, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+        """The smallest and the largest element, over a dimension or all."""
+
     def angle(self) -> Tensor:
         """The direction of a complex number, from -pi to pi; of a real one, 0 or pi."""
 
     def any(self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """Whether any element is true, over some dimensions or all."""
+
+    def apply_(self, f: Callable[[Any], Any]) -> Tensor:
+        """Overwrite each element of a CPU tensor with what a Python function makes of it. Slow."""
 
     def arccos(self) -> Tensor:
         """The arc cosine."""
@@ -198,6 +231,9 @@ class Methods:
 
     def arctan2(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The angle of the point (b, a), in its right quadrant."""
+
+    def arctan2_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`atan2`, into the memory of its first operand."""
 
     def arctan_(self) -> Tensor:
         """`atan`, into the memory of its first operand."""
@@ -243,6 +279,9 @@ class Methods:
     def atan2(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The angle of the point (b, a), in its right quadrant."""
 
+    def atan2_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`atan2`, into the memory of its first operand."""
+
     def atan_(self) -> Tensor:
         """`atan`, into the memory of its first operand."""
 
@@ -254,6 +293,9 @@ class Methods:
 
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * x + alpha * (batch1 @ batch2)."""
+
+    def baddbmm_(self, *args: Any, **options: Any) -> Tensor:
+        """`baddbmm`, into x's memory."""
 
     def bernoulli(self) -> Tensor:
         """1 with probability x, else 0, element by element."""
@@ -282,6 +324,9 @@ class Methods:
     def bitwise_not(self) -> Tensor:
         """~x, bit by bit; of truths, whether x is False."""
 
+    def bitwise_not_(self) -> Tensor:
+        """`bitwise_not`, into the memory of its first operand."""
+
     def bitwise_or(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a | b, bit by bit."""
 
@@ -309,6 +354,9 @@ class Methods:
     def broadcast_to(self, shape: Sequence[_int]) -> Tensor:
         """x seen as a larger shape, without copying."""
 
+    def bucketize(self, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False) -> Tensor:
+        """Between which boundaries, in rising order, each element lies."""
+
     def byte(self) -> Tensor:
         """x as uint8."""
 
@@ -330,8 +378,14 @@ class Methods:
     def char(self) -> Tensor:
         """x as int8."""
 
+    def check_meta_consistency(self) -> None:
+        """Nothing: a global tensor's shape and dtype are compared over all ranks when it is made."""
+
     def cholesky(self) -> Tensor:
         """The lower triangular l of x = l @ l.T, for symmetric positive definite x."""
+
+    def cholesky_solve(self, L: Any, upper: _bool = False) -> Any:
+        """The y of A @ y = x, where L is A's Cholesky factor."""
 
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of at most so many parts along a dimension, all of one size but the last."""
@@ -374,14 +428,26 @@ class Methods:
     def conj(self) -> Tensor:
         """The complex conjugate; x itself, if it is real."""
 
-    def contiguous(self) -> Tensor:
-        """x with its elements in order in memory: itself, or a copy."""
+    def conj_physical(self) -> Tensor:
+        """The complex conjugate."""
+
+    def contiguous(self, memory_format: Any = None) -> Tensor:
+        """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
+
+    def contiguous_(self) -> Tensor:
+        """Let x's elements lie in order in memory."""
 
     def copy_(self, value: Any, non_blocking: _bool = False) -> Tensor:
         """Overwrite x with the value, which may have another dtype, device or layout, and broadcasts."""
 
     def copysign(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a with the sign of b."""
+
+    def copysign_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`copysign`, into the memory of its first operand."""
+
+    def corrcoef(self) -> Any:
+        """How variables, a row each, go along with each other, from -1 to 1."""
 
     def cos(self) -> Tensor:
         """The cosine."""
@@ -394,6 +460,12 @@ class Methods:
 
     def cosh_(self) -> Tensor:
         """`cosh`, into the memory of its first operand."""
+
+    def count_nonzero(self, dim: Any = None) -> Tensor:
+        """How many elements aren't zero, over some dimensions or all."""
+
+    def cov(self, *, correction: _int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+        """How variables, a row each, vary together; observations may be repeated (fweights) or weighed (aweights)."""
 
     def cpu(self) -> Tensor:
         """x in the CPU's memory."""
@@ -413,8 +485,14 @@ class Methods:
     def cumprod(self, dim: _int) -> Tensor:
         """The product of each element and all before it along a dimension."""
 
+    def cumprod_(self, dim: _int) -> Tensor:
+        """`cumprod`, into the memory of its first operand."""
+
     def cumsum(self, dim: _int) -> Tensor:
         """The sum of each element and all before it along a dimension."""
+
+    def cumsum_(self, dim: _int) -> Tensor:
+        """`cumsum`, into the memory of its first operand."""
 
     def deg2rad(self) -> Tensor:
         """From degrees to radians."""
@@ -425,17 +503,37 @@ class Methods:
     def det(self) -> Tensor:
         """The determinant of matrices."""
 
+    def detach_(self) -> Tensor:
+        """Leave the graph of gradients."""
+
     def diag(self, diagonal: _int = 0) -> Tensor:
         """The matrix with this diagonal, or the diagonal of a matrix."""
 
+    def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+        """Matrices, zero but for their diagonals, the last dimension of x."""
+
+    def diagflat(self, offset: _int = 0) -> Tensor:
+        """The matrix with all of x on a diagonal."""
+
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """A diagonal of two dimensions, as the last one."""
+
+    def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+        """x with another diagonal of two dimensions."""
+
+    def diff(
+        self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    ) -> Tensor:
+        """Each element less the one before it along a dimension, n times over."""
 
     def digamma(self) -> Tensor:
         """The derivative of lgamma."""
 
     def digamma_(self) -> Tensor:
         """`digamma`, into the memory of its first operand."""
+
+    def dist(self, other: Any, p: _float = 2) -> Any:
+        """The p-norm of the difference."""
 
     def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
@@ -463,6 +561,9 @@ class Methods:
 
     def eq(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a equals b, element by element."""
+
+    def eq_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`eq`, into the memory of its first operand."""
 
     def equal(self, other: Tensor) -> _bool:
         """Whether two tensors have the same shape and elements."""
@@ -515,6 +616,9 @@ class Methods:
     def fill_(self, value: Any) -> Tensor:
         """Overwrite every element with one value."""
 
+    def fill_diagonal_(self, fill_value: Any, wrap: _bool = False) -> Tensor:
+        """Overwrite the diagonal with one value."""
+
     def fix(self) -> Tensor:
         """x without its fraction."""
 
@@ -527,8 +631,17 @@ class Methods:
     def flip(self, dims: tuple[_int, ...] | list[_int]) -> Tensor:
         """x with the order turned round along some dimensions."""
 
+    def fliplr(self) -> Tensor:
+        """x with its columns in the reverse order."""
+
+    def flipud(self) -> Tensor:
+        """x with its rows in the reverse order."""
+
     def float(self) -> Tensor:
         """x as float32."""
+
+    def float_power(self, exponent: Any) -> Any:
+        """x ** exponent, in float64."""
 
     def floor(self) -> Tensor:
         """The largest whole number that is at most x."""
@@ -566,8 +679,14 @@ class Methods:
     def gcd(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The largest number that divides both."""
 
+    def gcd_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`gcd`, into the memory of its first operand."""
+
     def ge(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is at least b, element by element."""
+
+    def ge_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`ge`, into the memory of its first operand."""
 
     def gelu(self, approximate: str = 'none') -> Tensor:
         """x times the probability that a normal draw is below x; approximate="tanh" for the usual fast formula."""
@@ -578,6 +697,9 @@ class Methods:
     def geometric_(self, p: _float, *, generator: Any = None) -> Tensor:
         """Overwrite x with draws of how many tries it takes until something of probability p comes true."""
 
+    def ger(self, other: Tensor) -> Tensor:
+        """Every product of an element of x and one of the other."""
+
     def global_to_global(
         self, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: _bool = False,
         copy: _bool = False
@@ -587,11 +709,20 @@ class Methods:
     def greater(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is greater than b, element by element."""
 
+    def greater_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`gt`, into the memory of its first operand."""
+
     def greater_equal(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is at least b, element by element."""
 
+    def greater_equal_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`ge`, into the memory of its first operand."""
+
     def gt(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is greater than b, element by element."""
+
+    def gt_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`gt`, into the memory of its first operand."""
 
     def half(self) -> Tensor:
         """x as float16."""
@@ -608,11 +739,20 @@ class Methods:
     def heaviside(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """0 below zero, 1 above, b at zero."""
 
+    def heaviside_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`heaviside`, into the memory of its first operand."""
+
+    def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any:
+        """How many elements lie in each of so many equal parts of [min, max]; of their own range, if both are equal."""
+
     def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
         """Parts side by side: along the second dimension, of a vector along its only one."""
 
     def hypot(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """sqrt(a * a + b * b), without overflow."""
+
+    def hypot_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`hypot`, into the memory of its first operand."""
 
     def i0(self) -> Tensor:
         """The modified Bessel function of the first kind, of order 0."""
@@ -636,6 +776,18 @@ class Methods:
     ) -> Tensor:
         """`index_add`, into the memory of its first operand."""
 
+    def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+        """x with the slices along a dimension at these positions replaced."""
+
+    def index_copy_(self, *args: Any, **options: Any) -> Tensor:
+        """`index_copy`, into x's memory."""
+
+    def index_fill(self, dim: _int, index: Tensor, value: Any) -> Tensor:
+        """x with one value in the slices along a dimension at these positions."""
+
+    def index_fill_(self, *args: Any, **options: Any) -> Tensor:
+        """`index_fill`, into x's memory."""
+
     def index_put(self, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
         """x with the value at these positions, or added to what is there."""
 
@@ -645,17 +797,38 @@ class Methods:
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """The slices of x along a dimension at these positions."""
 
+    def inner(self, other: Any) -> Any:
+        """The sums of products along both last dimensions."""
+
     def int(self) -> Tensor:
         """x as int32."""
 
     def inverse(self) -> Tensor:
         """The inverse of matrices."""
 
+    def is_complex(self) -> _bool:
+        """Whether x holds complex numbers."""
+
+    def is_conj(self) -> _bool:
+        """False: conjugates are computed, not marked."""
+
+    def is_inference(self) -> _bool:
+        """False: tensors made in inference mode are tensors like others."""
+
     def is_nonzero(self) -> _bool:
         """Whether the only element of x is not zero."""
 
     def is_pinned(self) -> _bool:
         """Whether x lies in page-locked memory."""
+
+    def is_same_size(self, other: Tensor) -> _bool:
+        """Whether two tensors have the same shape."""
+
+    def is_shared(self) -> _bool:
+        """Whether x lies in memory that other processes see."""
+
+    def is_signed(self) -> _bool:
+        """Whether x's dtype has numbers below zero."""
 
     def isclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
@@ -664,6 +837,9 @@ class Methods:
 
     def isfinite(self) -> Tensor:
         """Whether x is a finite number."""
+
+    def isin(self, test_elements: Any, *, assume_unique: _bool = False, invert: _bool = False) -> Tensor:
+        """Whether each element is among others."""
 
     def isinf(self) -> Tensor:
         """Whether x is infinite."""
@@ -677,14 +853,33 @@ class Methods:
     def isposinf(self) -> Tensor:
         """Whether x is infinite and above zero."""
 
+    def istft(
+        self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
+        center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None,
+        return_complex: _bool = False
+    ) -> Any:
+        """The signal that `stft` makes these windows of: each put back in its place, where they overlap their mean."""
+
+    def kron(self, other: Any) -> Any:
+        """Every element of x times the whole other."""
+
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
         """The k-th smallest element along a dimension, and where it stands."""
 
     def lcm(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The smallest number that both divide."""
 
+    def lcm_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`lcm`, into the memory of its first operand."""
+
+    def ldexp(self, other: Any) -> Any:
+        """x * 2 ** other."""
+
     def le(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is at most b, element by element."""
+
+    def le_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`le`, into the memory of its first operand."""
 
     def leaky_relu_(self, alpha: _float = 0.01) -> Tensor:
         """`leaky_relu`, into the memory of its first operand."""
@@ -698,8 +893,14 @@ class Methods:
     def less(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is less than b, element by element."""
 
+    def less_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`lt`, into the memory of its first operand."""
+
     def less_equal(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is at most b, element by element."""
+
+    def less_equal_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`le`, into the memory of its first operand."""
 
     def lgamma(self) -> Tensor:
         """The logarithm of the gamma function's absolute value."""
@@ -748,17 +949,32 @@ class Methods:
     def logaddexp2(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """log2(2 ** a + 2 ** b), without overflow."""
 
+    def logdet(self) -> Any:
+        """The logarithm of the determinant."""
+
     def logical_and(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a and b are both true, as non-zero is."""
+
+    def logical_and_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`logical_and`, into the memory of its first operand."""
 
     def logical_not(self) -> Tensor:
         """True where x is zero or False."""
 
+    def logical_not_(self) -> Tensor:
+        """`logical_not`, into the memory of its first operand."""
+
     def logical_or(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a or b is true, as non-zero is."""
 
+    def logical_or_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`logical_or`, into the memory of its first operand."""
+
     def logical_xor(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether one of a and b is true, and one isn't."""
+
+    def logical_xor_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`logical_xor`, into the memory of its first operand."""
 
     def logit(self, eps: _float | None = None) -> Tensor:
         """log(x / (1 - x)), the inverse of sigmoid; x is held in [eps, 1 - eps] if that is given."""
@@ -775,17 +991,29 @@ class Methods:
     def lt(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is less than b, element by element."""
 
+    def lt_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`lt`, into the memory of its first operand."""
+
     def masked_fill(self, mask: Tensor, value: _float | _int | _bool | complex) -> Tensor:
         """x with `value` where the mask holds."""
 
     def masked_fill_(self, mask: Tensor, value: _float | _int | _bool | complex) -> Tensor:
         """`masked_fill`, into the memory of its first operand."""
 
+    def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
+        """x with the first elements of the source, one after another, where the mask is True."""
+
+    def masked_scatter_(self, *args: Any, **options: Any) -> Tensor:
+        """`masked_scatter`, into x's memory."""
+
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements of x where the mask holds, in a row."""
 
     def matmul(self, b: Tensor) -> Tensor:
         """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector."""
+
+    def matrix_power(self, n: _int) -> Any:
+        """The product of n times the same matrix; of its inverse, if n is below zero."""
 
     @overload
     def max(self) -> Tensor:
@@ -843,6 +1071,9 @@ class Methods:
     def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
         """x with some dimensions moved elsewhere, the others in their order."""
 
+    def msort(self) -> Tensor:
+        """x sorted along its first dimension."""
+
     def mul(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a * b, element by element."""
 
@@ -864,6 +1095,9 @@ class Methods:
     def mvlgamma(self, p: _int) -> Tensor:
         """The logarithm of the gamma function of p dimensions."""
 
+    def mvlgamma_(self, p: _int) -> Tensor:
+        """`mvlgamma`, into the memory of its first operand."""
+
     def nan_to_num(
         self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
     ) -> Tensor:
@@ -874,6 +1108,12 @@ class Methods:
     ) -> Tensor:
         """`nan_to_num`, into the memory of its first operand."""
 
+    def nanmean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Any:
+        """The mean of the elements that are numbers."""
+
+    def nanmedian(self, dim: _int | None = None, keepdim: _bool = False) -> Any:
+        """The middle of the elements that are numbers: of all, or along a dimension, with where it stands."""
+
     def nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
         """The sum of the elements that are numbers."""
 
@@ -882,6 +1122,9 @@ class Methods:
 
     def ne(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a differs from b, element by element."""
+
+    def ne_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`ne`, into the memory of its first operand."""
 
     def neg(self) -> Tensor:
         """-x."""
@@ -894,6 +1137,9 @@ class Methods:
 
     def negative_(self) -> Tensor:
         """`neg`, into the memory of its first operand."""
+
+    def new(self, *data: Any) -> Tensor:
+        """A tensor of x's dtype, where x lies: of data, or of a size."""
 
     def new_empty(
         self, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
@@ -928,6 +1174,9 @@ class Methods:
     def nextafter(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The next number from a towards b."""
 
+    def nextafter_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`nextafter`, into the memory of its first operand."""
+
     def nms(self, scores: Tensor, iou_threshold: _float) -> Tensor:
         """The boxes (x1, y1, x2, y2) that overlap no better one by more than the threshold, best first."""
 
@@ -946,6 +1195,9 @@ class Methods:
     def not_equal(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a differs from b, element by element."""
 
+    def not_equal_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`ne`, into the memory of its first operand."""
+
     def outer(self, other: Tensor) -> Tensor:
         """Every product of an element of x and one of the other."""
 
@@ -955,8 +1207,17 @@ class Methods:
     def pin_memory(self) -> Tensor:
         """x in page-locked memory, from which copies to a CUDA device overlap with compute."""
 
+    def pinverse(self, atol: Any = None, rtol: Any = None, hermitian: _bool = False) -> Any:
+        """The matrix that undoes x as far as that can be: singular values that are next to nothing count as none."""
+
     def polygamma(self, n: _int) -> Tensor:
         """The derivative number n of digamma, which is that of lgamma."""
+
+    def polygamma_(self, n: _int) -> Tensor:
+        """`polygamma`, into the memory of its first operand."""
+
+    def positive(self) -> Tensor:
+        """x."""
 
     def pow(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a to the power b, element by element."""
@@ -966,6 +1227,12 @@ class Methods:
 
     def prod(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
         """The product of the elements, along a dimension or of all."""
+
+    def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+        """x with other elements at these positions, as if it were one row; or with them added."""
+
+    def put_(self, *args: Any, **options: Any) -> Tensor:
+        """`put`, into x's memory."""
 
     def qr(self) -> tuple[Tensor, Tensor]:
         """The thin decomposition x = q @ r into orthogonal columns and an upper triangle; at least as many rows as columns."""
@@ -983,6 +1250,9 @@ class Methods:
 
     def random_(self, from_: _int = 0, to: _int | None = None, *, generator: Any = None) -> Tensor:
         """Overwrite x with integers from `from_` to `to` - 1; `random_(n)` draws from 0 to n - 1."""
+
+    def ravel(self) -> Tensor:
+        """x as one row."""
 
     def reciprocal(self) -> Tensor:
         """1 / x."""
@@ -1005,6 +1275,9 @@ class Methods:
     def remainder_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`remainder`, into the memory of its first operand."""
 
+    def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Any:
+        """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
+
     def repeat(self, *sizes: Any) -> Tensor:
         """Copies of x laid side by side, so many along each dimension."""
 
@@ -1025,10 +1298,22 @@ class Methods:
     ) -> Tensor:
         """(batch, channels, ...) at another size, values taken from the nearest or blended between neighbours."""
 
+    def resize_(self, *size: Any) -> Tensor:
+        """Another shape; elements that there were stay in their order, new ones are whatever the memory held."""
+
+    def resize_as_(self, other: Tensor) -> Tensor:
+        """The other's shape, as `resize_`."""
+
+    def resolve_conj(self) -> Tensor:
+        """The complex conjugate."""
+
     def roll(
         self, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ...
     ) -> Tensor:
         """x shifted along some dimensions, what leaves at one end coming in at the other; all as one without dims."""
+
+    def rot90(self, k: _int = 1, dims: Sequence[_int] = ...) -> Tensor:
+        """x turned by k quarters in the plane of two dimensions."""
 
     def round(self) -> Tensor:
         """The nearest whole number; of two, the even one."""
@@ -1057,8 +1342,21 @@ class Methods:
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
         """`scatter_add`, into the memory of its first operand."""
 
+    def scatter_reduce(
+        self, dim: _int, index: Tensor, src: Any, reduce: str, *, include_self: _bool = True
+    ) -> Tensor:
+        """x with src put in along a dimension at the places that the index tells; where several meet, they are reduced:
+        "sum", "prod", "mean", "amax" or "amin". `include_self`: with what x held there.
+        """
+
+    def scatter_reduce_(self, *args: Any, **options: Any) -> Tensor:
+        """`scatter_reduce`, into x's memory."""
+
     def select(self, dim: _int, index: _int) -> Tensor:
         """One slice along a dimension, which goes away."""
+
+    def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
+        """x with another slice in a place along a dimension."""
 
     def selu(self) -> Tensor:
         """elu, scaled so that a network's variance stays about one."""
@@ -1066,11 +1364,17 @@ class Methods:
     def selu_(self) -> Tensor:
         """`selu`, into the memory of its first operand."""
 
+    def set_(self, source: Tensor) -> Tensor:
+        """The source's memory, shape and all."""
+
     def sgn(self) -> Tensor:
         """-1, 0 or 1 by the sign of x; of a complex number, its direction."""
 
     def sgn_(self) -> Tensor:
         """`sgn`, into the memory of its first operand."""
+
+    def share_memory_(self) -> Tensor:
+        """Move a CPU tensor's data to memory that other processes see."""
 
     def short(self) -> Tensor:
         """x as int16."""
@@ -1114,6 +1418,11 @@ class Methods:
     def sinh_(self) -> Tensor:
         """`sinh`, into the memory of its first operand."""
 
+    def slice_scatter(
+        self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1
+    ) -> Tensor:
+        """x with other elements from start to end along a dimension."""
+
     def slogdet(self) -> tuple[Tensor, Tensor]:
         """The sign of the determinant of matrices, and the logarithm of its absolute value."""
 
@@ -1135,6 +1444,9 @@ class Methods:
     def split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes."""
 
+    def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views of parts of these sizes along a dimension."""
+
     def sqrt(self) -> Tensor:
         """The square root."""
 
@@ -1150,11 +1462,21 @@ class Methods:
     def squeeze(self, dim: _int | tuple[_int, ...] | list[_int] | None = None) -> Tensor:
         """x without its dimensions of size one, or without those of them that are named."""
 
+    def squeeze_(self, *args: Any, **options: Any) -> Tensor:
+        """`squeeze`, of the tensor itself: it has another shape from now on."""
+
     def std(
         self, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
         *, correction: _int | None = None
     ) -> Tensor:
         """The standard deviation of the elements, over some dimensions or all."""
+
+    def stft(
+        self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
+        center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None,
+        return_complex: _bool | None = None
+    ) -> Any:
+        """The Fourier transforms of windows of a signal, one every `hop_length` samples: (..., frequencies, windows)."""
 
     def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """x - alpha * other, element by element."""
@@ -1173,17 +1495,32 @@ class Methods:
     ) -> Tensor:
         """The sum of the elements, over some dimensions or all."""
 
+    def sum_to_size(self, *size: Any) -> Tensor:
+        """x summed over the dimensions that broadcasting from this size would have made."""
+
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]:
         """The thin singular value decomposition: x = u @ diag(s) @ v.T. Gives u, s and v."""
 
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
         """x with two dimensions exchanged."""
 
+    def swapaxes_(self, *args: Any, **options: Any) -> Tensor:
+        """`swapaxes`, of the tensor itself: it has another shape from now on."""
+
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
         """x with two dimensions exchanged."""
 
+    def swapdims_(self, *args: Any, **options: Any) -> Tensor:
+        """`swapdims`, of the tensor itself: it has another shape from now on."""
+
     def t(self) -> Tensor:
         """The transpose of a matrix; a vector is its own."""
+
+    def t_(self, *args: Any, **options: Any) -> Tensor:
+        """`t`, of the tensor itself: it has another shape from now on."""
+
+    def take(self, index: Tensor) -> Tensor:
+        """The elements at these positions of x, as if it were one row."""
 
     def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
         """The elements of x at these positions along a dimension, the others broadcast; without one, of x in a row."""
@@ -1211,9 +1548,12 @@ class Methods:
 
     def to(
         self, *targets: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None, copy: _bool = False,
-        non_blocking: _bool = False, placement: Placement | None = None, sbp: Any = None
+        non_blocking: _bool = False, placement: Placement | None = None, sbp: Any = None, memory_format: Any = None
     ) -> Tensor:
         """x in another dtype, on another device, or as another tensor: `to(flow.half)`, `to("cuda", flow.half)`, `to(y)`"""
+
+    def to_consistent(self, placement: Any = None, sbp: Any = None, **options: Any) -> Any:
+        """`to_global`, by its older name."""
 
     def to_global(
         self, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,
@@ -1227,8 +1567,14 @@ class Methods:
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> tuple[Tensor, Tensor]:
         """The k largest (or smallest) elements along a dimension, and where they stand."""
 
+    def trace(self) -> Tensor:
+        """The sum of a matrix's diagonal."""
+
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
         """x with two dimensions exchanged."""
+
+    def transpose_(self, *args: Any, **options: Any) -> Tensor:
+        """`transpose`, of the tensor itself: it has another shape from now on."""
 
     def tril(self, diagonal: _int = 0) -> Tensor:
         """The lower triangle of every matrix, from a diagonal on; zeros elsewhere."""
@@ -1278,14 +1624,25 @@ class Methods:
     ) -> Any:
         """The different elements in order; and if wanted which of them each one is, and how often each occurs."""
 
+    def unique_consecutive(
+        self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
+    ) -> Any:
+        """The elements, each run of equals once."""
+
     def unsqueeze(self, dim: _int) -> Tensor:
         """x with a dimension of size one put in."""
+
+    def unsqueeze_(self, *args: Any, **options: Any) -> Tensor:
+        """`unsqueeze`, of the tensor itself: it has another shape from now on."""
 
     def var(
         self, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
         *, correction: _int | None = None
     ) -> Tensor:
         """The variance of the elements, over some dimensions or all; divided by one less than their number."""
+
+    def vdot(self, other: Any) -> Any:
+        """The inner product of two vectors, of which the first is conjugated."""
 
     def view(self, *shape: Any) -> Tensor:
         """x in another shape, sharing memory; -1 stands for what is left."""
@@ -1308,6 +1665,9 @@ class Methods:
 
     def xlogy(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a * log(b), and 0 where a is."""
+
+    def xlogy_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`xlogy`, into the memory of its first operand."""
 
     def zero_(self) -> Tensor:
         """Overwrite every element with zero."""

@@ -1,0 +1,232 @@
+"""Functions as a stub shows them: what a public name of the table stands for, and its text."""
+
+from __future__ import annotations
+
+import builtins
+import inspect
+import keyword
+import math
+import textwrap
+import types
+import typing
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any, Final, NamedTuple
+
+import torch
+
+from weft.functional import table
+from weft.functional.names import ALIASES
+from weft.ops import OPS, declaration
+from weft.ops.declaration import Op, Param
+from weft.tensor.tensor import Tensor
+
+WIDE: Final = 120
+Function = Callable[..., Any]
+Types = tuple[dict[str, Any], bool]  # the names that an annotation may use, and whether its Tensor is a kernel's
+
+
+# ---- what a name stands for ----------------------------------------------------------------------------
+
+
+class Parameter(NamedTuple):
+    name: str
+    kind: Any  # of inspect.Parameter
+    type: Any
+    default: Any
+
+
+class Says(NamedTuple):
+    """One signature of a function."""
+
+    parameters: tuple[Parameter, ...]
+    result: Any
+    types: Types
+
+
+class Declared(NamedTuple):
+    """A function as a stub shows it: one signature, or several to choose from."""
+
+    signatures: tuple[Says, ...]
+    doc: str
+
+
+P = inspect.Parameter
+NO_DEFAULT: Final = P.empty
+
+
+def of_op(op: Op, more: tuple[Parameter, ...] = ()) -> Declared:
+    def one(p: Param) -> Parameter:
+        return Parameter(p.name, P.KEYWORD_ONLY if p.keyword_only else P.POSITIONAL_OR_KEYWORD, p.type, p.default)
+
+    positional = tuple(one(p) for p in op.params if not p.keyword_only)
+    keywords = tuple(one(p) for p in op.params if p.keyword_only)
+    result = (
+        "None" if not op.visible else "Tensor" if op.visible == 1 else f"tuple[{', '.join(['Tensor'] * op.visible)}]"
+    )
+    names = {**vars(declaration), **op.kernel.__globals__, "Tensor": torch.Tensor}
+    return Declared((Says((*positional, *more, *keywords), result, (names, True)),), op.__doc__ or "")
+
+
+def of_inplace(op: Op) -> Declared:
+    signature = of_op(op).signatures[0]
+    first = signature.parameters[0]._replace(type="Tensor")
+    said = signature._replace(parameters=(first, *signature.parameters[1:]), result="Tensor")
+    return Declared((said,), f"`{op.name}`, into the memory of its first operand.")
+
+
+def of_function(f: Function) -> Declared:
+    several = getattr(f, "functions", None) or (f,)
+    return Declared(tuple(map(_says, several)), f.__doc__ or "")
+
+
+def _says(f: Function) -> Says:
+    signature = inspect.signature(f)
+    inner = inspect.unwrap(f)
+    result = signature.return_annotation
+    return Says(
+        tuple(Parameter(p.name, p.kind, p.annotation, p.default) for p in signature.parameters.values()),
+        "Any" if result is inspect.Signature.empty else result,
+        (getattr(inner, "__globals__", {}), False),
+    )
+
+
+INPLACE_OPTION: Final = Parameter("inplace", P.POSITIONAL_OR_KEYWORD, "bool", False)
+
+
+def found(place: str, name: str) -> Declared:
+    """What a public name of the table says: as `table.lookup` finds it."""
+    name = ALIASES.get(name, name)
+    adapter = table.ADAPTERS[place].get(name)
+    if adapter is not None:
+        return of_function(adapter)
+    if name in OPS:
+        op = OPS[name]
+        return of_op(op, (INPLACE_OPTION,) if place == "neural" and op.inplace_kernel is not None else ())
+    return of_inplace(OPS[name.removesuffix("_")])
+
+
+# ---- as text ---------------------------------------------------------------------------------------------
+
+
+class Text:
+    """The text of one stub, and the imports that it turns out to need."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.shadowed = {n for n in names if hasattr(builtins, n)}
+        self.imports: dict[str, set[str]] = {}
+
+    def imported(self, module: str, name: str) -> str:
+        self.imports.setdefault(module, set()).add(name)
+        return name.rpartition(" as ")[2]
+
+    def type(self, annotation: Any, types_of: Types) -> str:
+        """An annotation, wherever it was written, as it must be written here."""
+        names, kernel = types_of
+        if annotation is NO_DEFAULT:
+            return self.imported("typing", "Any")
+        if isinstance(annotation, str):
+            try:
+                annotation = eval(annotation, {**names, "Sequence": Sequence})
+            except NameError:
+                return self.imported("typing", "Any")
+        return self._type(annotation, kernel, types_of)
+
+    def _type(self, t: Any, kernel: bool, types_of: Types) -> str:
+        if t is None or t is types.NoneType:
+            return "None"
+        if t is ...:
+            return "..."
+        if isinstance(t, (str, typing.ForwardRef)):
+            return self.type(t if isinstance(t, str) else t.__forward_arg__, types_of)
+        if t is typing.Any or isinstance(t, typing.TypeVar):
+            return self.imported("typing", "Any")
+        if t is Tensor or (t is torch.Tensor and kernel):
+            return self.imported(Tensor.__module__, "Tensor")
+        origin, inside = typing.get_origin(t), typing.get_args(t)
+        if origin in (types.UnionType, typing.Union):
+            return " | ".join(dict.fromkeys(self._type(a, kernel, types_of) for a in inside))
+        if isinstance(t, list):  # the parameters of a Callable
+            return f"[{', '.join(self._type(a, kernel, types_of) for a in t)}]"
+        if origin is not None:
+            return f"{self.class_of(origin)}[{', '.join(self._type(a, kernel, types_of) for a in inside)}]"
+        return self.class_of(t)
+
+    def class_of(self, t: Any) -> str:
+        if t is types.NoneType:
+            return "None"
+        if t.__module__ == "builtins":
+            return (
+                self.imported("builtins", f"{t.__name__} as _{t.__name__}")
+                if t.__name__ in self.shadowed
+                else t.__name__
+            )
+        module = "torch" if t.__module__.startswith("torch") and hasattr(torch, t.__name__) else t.__module__
+        if module == "torch":
+            self.imports.setdefault("torch", set())
+            return f"torch.{t.__name__}"
+        return self.imported(module, t.__name__)
+
+    def parameter(self, p: Parameter, types_of: Types) -> str:
+        star = {P.VAR_POSITIONAL: "*", P.VAR_KEYWORD: "**"}.get(p.kind, "")
+        text = f"{star}{p.name}: {self.type(p.type, types_of)}"
+        return text if p.default is NO_DEFAULT else f"{text} = {_default(p.default)}"
+
+    def function(
+        self, name: str, declared: Declared, indent: str = "", first: str | None = None, mark: str = ""
+    ) -> str:
+        """A def for every signature. A method's `first` parameter is self, in the place of the function's own first."""
+        several = len(declared.signatures) > 1
+        defs = []
+        for i, says in enumerate(declared.signatures):
+            given = list(says.parameters)
+            parts = [] if first is None else [first]
+            if first == "self" and given and given[0].kind is not P.VAR_POSITIONAL:
+                given = given[1:]
+            starred = False
+            for p in given:
+                if p.kind is P.KEYWORD_ONLY and not starred:
+                    parts.append("*")
+                starred = starred or p.kind in (P.KEYWORD_ONLY, P.VAR_POSITIONAL)
+                parts.append(self.parameter(p, says.types))
+            if several:
+                self.imported("typing", "overload")
+            marks = (f"{indent}@overload\n" if several else "") + mark
+            said = as_doc(declared.doc, f"{indent}    ") if i == 0 else ""
+            defs.append(marks + _def(name, parts, self.type(says.result, says.types), indent, said))
+        return "\n".join(defs)
+
+    def head(self, body: str) -> str:
+        """The imports, but for what the body imports for its readers."""
+        lines = []
+        for module in sorted(self.imports):
+            names = sorted(n for n in self.imports[module] if f"from {module} import {n} as {n}\n" not in body)
+            if names or not self.imports[module]:
+                lines.append(f"from {module} import {', '.join(names)}\n" if names else f"import {module}\n")
+        return "".join(lines)
+
+
+def _default(value: Any) -> str:
+    plain = value is None or isinstance(value, (bool, int, str)) or (isinstance(value, float) and math.isfinite(value))
+    return repr(value) if plain else "..."
+
+
+def _def(name: str, parts: list[str], result: str, indent: str, doc: str) -> str:
+    head = f"{indent}def {name}({', '.join(parts)}) -> {result}:"
+    if len(head) > WIDE - 4:
+        inside = textwrap.fill(", ".join(p.replace(" ", "\0") for p in parts), WIDE - len(indent) - 4).replace(
+            "\0", " "
+        )
+        head = f"{indent}def {name}(\n{textwrap.indent(inside, indent + '    ')}\n{indent}) -> {result}:"
+    return f"{head}\n{doc}" if doc else f"{head} ...\n"
+
+
+def as_doc(doc: str, indent: str) -> str:
+    text = inspect.cleandoc(doc).replace("\\", "\\\\").replace('"""', "'''")
+    if not text:
+        return ""
+    last = f'{indent}"""\n' if "\n" in text else ""
+    return textwrap.indent(f'"""{text}' + ("\n" if last else '"""\n'), indent, lambda line: bool(line.strip())) + last
+
+
+def usable(names: Iterable[str]) -> list[str]:
+    return [n for n in names if n.isidentifier() and not keyword.iskeyword(n)]

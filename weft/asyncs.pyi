@@ -1,0 +1,12 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""`flow.asyncs`: ops on a thread of their own, beside the program's. Whoever reads a result waits for it."""
+
+
+__all__ = [
+    "Thread", "thread"
+]
+
+from weft.functional.asyncs import Thread as Thread
+from weft.functional.asyncs import thread as thread
+

@@ -1,0 +1,22 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""`flow.comm`: collectives and messages on local tensors, spelled as in torch.distributed.
+
+Every rank of the world takes part, in the same order of calls. Messages go from one rank to another.
+"""
+
+
+from weft.functional.comm import all_gather as all_gather
+from weft.functional.comm import all_gather_into_tensor as all_gather_into_tensor
+from weft.functional.comm import all_reduce as all_reduce
+from weft.functional.comm import all_to_all as all_to_all
+from weft.functional.comm import barrier as barrier
+from weft.functional.comm import broadcast as broadcast
+from weft.functional.comm import gather as gather
+from weft.functional.comm import recv as recv
+from weft.functional.comm import reduce as reduce
+from weft.functional.comm import reduce_scatter as reduce_scatter
+from weft.functional.comm import reduce_scatter_tensor as reduce_scatter_tensor
+from weft.functional.comm import scatter as scatter
+from weft.functional.comm import send as send
+

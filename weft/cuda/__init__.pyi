@@ -1,0 +1,41 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""`flow.cuda`: what there is of CUDA devices, and types of tensors on them. Without a device, the questions say so."""
+
+
+__all__ = [
+    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor",
+    "current_device", "device", "device_count", "empty_cache", "get_device_capability", "get_device_name",
+    "get_device_properties", "is_available", "is_bf16_supported", "manual_seed", "manual_seed_all",
+    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "reset_peak_memory_stats",
+    "set_device", "synchronize"
+]
+
+from weft.cuda import amp as amp
+from weft.functional.cuda import BoolTensor as BoolTensor
+from weft.functional.cuda import ByteTensor as ByteTensor
+from weft.functional.cuda import CharTensor as CharTensor
+from weft.functional.cuda import DoubleTensor as DoubleTensor
+from weft.functional.cuda import FloatTensor as FloatTensor
+from weft.functional.cuda import HalfTensor as HalfTensor
+from weft.functional.cuda import IntTensor as IntTensor
+from weft.functional.cuda import LongTensor as LongTensor
+from weft.functional.cuda import current_device as current_device
+from weft.functional.cuda import device as device
+from weft.functional.cuda import device_count as device_count
+from weft.functional.cuda import empty_cache as empty_cache
+from weft.functional.cuda import get_device_capability as get_device_capability
+from weft.functional.cuda import get_device_name as get_device_name
+from weft.functional.cuda import get_device_properties as get_device_properties
+from weft.functional.cuda import is_available as is_available
+from weft.functional.cuda import is_bf16_supported as is_bf16_supported
+from weft.functional.cuda import manual_seed as manual_seed
+from weft.functional.cuda import manual_seed_all as manual_seed_all
+from weft.functional.cuda import max_memory_allocated as max_memory_allocated
+from weft.functional.cuda import max_memory_reserved as max_memory_reserved
+from weft.functional.cuda import memory_allocated as memory_allocated
+from weft.functional.cuda import memory_reserved as memory_reserved
+from weft.functional.cuda import reset_peak_memory_stats as reset_peak_memory_stats
+from weft.functional.cuda import set_device as set_device
+from weft.functional.cuda import synchronize as synchronize
+

@@ -1,0 +1,73 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""flow.linalg: cholesky, cross, det, diagonal, eigh, inv, matmul, matrix_norm, norm, qr, slogdet, solve, svd, svdvals, vector_norm, cond, eigvalsh, lstsq, matrix_power, matrix_rank, multi_dot, pinv, solve_triangular, vander, vecdot"""
+
+from weft.tensor.tensor import Tensor
+
+from weft.functional.linalg import cross as cross
+from weft.functional.linalg import diagonal as diagonal
+from weft.functional.linalg import matrix_norm as matrix_norm
+from weft.functional.linalg import norm as norm
+from weft.functional.linalg import solve as solve
+from weft.functional.linalg import svd as svd
+from weft.functional.linalg import svdvals as svdvals
+from weft.functional.linalg import vector_norm as vector_norm
+from weft.functional.matrices import cond as cond
+from weft.functional.matrices import eigvalsh as eigvalsh
+from weft.functional.matrices import lstsq as lstsq
+from weft.functional.matrices import matrix_power as matrix_power
+from weft.functional.matrices import matrix_rank as matrix_rank
+from weft.functional.matrices import multi_dot as multi_dot
+from weft.functional.matrices import pinv as pinv
+from weft.functional.matrices import solve_triangular as solve_triangular
+from weft.functional.matrices import vander as vander
+from weft.functional.matrices import vecdot as vecdot
+
+def cholesky(x: Tensor) -> Tensor:
+    """The lower triangular l of x = l @ l.T, for symmetric positive definite x.
+
+    >>> flow.linalg.cholesky(flow.tensor([[4., 0.], [0., 9.]])).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
+
+def det(x: Tensor) -> Tensor:
+    """The determinant of matrices.
+
+    >>> flow.linalg.det(flow.tensor([[2., 0.], [0., 4.]])).item()
+    8.0
+    """
+
+def eigh(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The eigenvalues of symmetric matrices, in rising order, and their eigenvectors as columns.
+
+    >>> flow.linalg.eigh(flow.tensor([[2., 0.], [0., 1.]]))[0].tolist()
+    [1.0, 2.0]
+    """
+
+def inv(x: Tensor) -> Tensor:
+    """The inverse of matrices.
+
+    >>> flow.linalg.inv(flow.tensor([[2., 0.], [0., 4.]])).tolist()
+    [[0.5, 0.0], [0.0, 0.25]]
+    """
+
+def matmul(a: Tensor, b: Tensor) -> Tensor:
+    """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
+
+    >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
+    [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
+    """
+
+def qr(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The thin decomposition x = q @ r into orthogonal columns and an upper triangle; at least as many rows as columns.
+
+    >>> flow.linalg.qr(flow.eye(2))[1].abs().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+
+def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The sign of the determinant of matrices, and the logarithm of its absolute value.
+
+    >>> flow.linalg.slogdet(flow.eye(2))[1].item()
+    0.0
+    """

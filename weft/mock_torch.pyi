@@ -1,0 +1,18 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""`flow.mock_torch`: while it is enabled, `import torch` in a program of one's own gives Weft.
+
+Packages that are installed, Weft and torch among them, go on importing torch itself: who imports decides.
+"""
+
+
+__all__ = [
+    "ModuleWrapper", "disable", "enable", "error_msg", "is_enabled"
+]
+
+from weft.interop.mock_torch import ModuleWrapper as ModuleWrapper
+from weft.interop.mock_torch import disable as disable
+from weft.interop.mock_torch import enable as enable
+from weft.interop.mock_torch import error_msg as error_msg
+from weft.interop.mock_torch import is_enabled as is_enabled
+

@@ -1,0 +1,155 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""Modules, parameters and layers, written with the public functions alone. They hold the tensors that a model's data
+meets on its way.
+"""
+
+
+__all__ = [
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+    "AdaptiveMaxPool3d", "AllReduce", "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss", "BCEWithLogitsLoss",
+    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CELU", "CTCLoss", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
+    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "CosineSimilarity",
+    "CrossEntropyLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "ELU", "Embedding", "Flatten", "Fold",
+    "FusedBatchNorm1d", "FusedBatchNorm2d", "FusedBatchNorm3d", "FusedMLP", "GELU", "GLU", "GRU", "GRUCell",
+    "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HuberLoss", "Identity", "InstanceNorm1d",
+    "InstanceNorm2d", "InstanceNorm3d", "KLDivLoss", "L1Loss", "LSTM", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear",
+    "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d",
+    "MaxUnpool2d", "MaxUnpool3d", "Mish", "Module", "ModuleDict", "ModuleList", "MultiheadAttention", "NLLLoss",
+    "PReLU", "PairwiseDistance", "Parameter", "ParameterDict", "ParameterList", "PixelShuffle", "PixelUnshuffle",
+    "QuickGELU", "RMSLayerNorm", "RMSNorm", "RNN", "RNNBase", "RNNCell", "RNNCellBase", "ReLU", "ReLU6",
+    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d",
+    "SELU", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Softshrink", "Softsign",
+    "SyncBatchNorm", "Tanh", "Threshold", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
+    "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "Unfold", "Upsample", "UpsamplingBilinear2d",
+    "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "functional", "init", "utils"
+]
+
+from weft.nn import functional as functional
+from weft.nn import init as init
+from weft.nn import utils as utils
+from weft.nn.activation import CELU as CELU
+from weft.nn.activation import ELU as ELU
+from weft.nn.activation import GELU as GELU
+from weft.nn.activation import GLU as GLU
+from weft.nn.activation import Hardshrink as Hardshrink
+from weft.nn.activation import Hardsigmoid as Hardsigmoid
+from weft.nn.activation import Hardswish as Hardswish
+from weft.nn.activation import Hardtanh as Hardtanh
+from weft.nn.activation import LeakyReLU as LeakyReLU
+from weft.nn.activation import LogSigmoid as LogSigmoid
+from weft.nn.activation import LogSoftmax as LogSoftmax
+from weft.nn.activation import Mish as Mish
+from weft.nn.activation import PReLU as PReLU
+from weft.nn.activation import QuickGELU as QuickGELU
+from weft.nn.activation import ReLU as ReLU
+from weft.nn.activation import ReLU6 as ReLU6
+from weft.nn.activation import SELU as SELU
+from weft.nn.activation import SiLU as SiLU
+from weft.nn.activation import Sigmoid as Sigmoid
+from weft.nn.activation import Softmax as Softmax
+from weft.nn.activation import Softplus as Softplus
+from weft.nn.activation import Softshrink as Softshrink
+from weft.nn.activation import Softsign as Softsign
+from weft.nn.activation import Tanh as Tanh
+from weft.nn.activation import Threshold as Threshold
+from weft.nn.attention import MultiheadAttention as MultiheadAttention
+from weft.nn.containers import ModuleDict as ModuleDict
+from weft.nn.containers import ModuleList as ModuleList
+from weft.nn.containers import ParameterDict as ParameterDict
+from weft.nn.containers import ParameterList as ParameterList
+from weft.nn.containers import Sequential as Sequential
+from weft.nn.convolution import Conv1d as Conv1d
+from weft.nn.convolution import Conv2d as Conv2d
+from weft.nn.convolution import Conv3d as Conv3d
+from weft.nn.convolution import ConvTranspose1d as ConvTranspose1d
+from weft.nn.convolution import ConvTranspose2d as ConvTranspose2d
+from weft.nn.convolution import ConvTranspose3d as ConvTranspose3d
+from weft.nn.fused import FusedBatchNorm1d as FusedBatchNorm1d
+from weft.nn.fused import FusedBatchNorm2d as FusedBatchNorm2d
+from weft.nn.fused import FusedBatchNorm3d as FusedBatchNorm3d
+from weft.nn.fused import FusedMLP as FusedMLP
+from weft.nn.fused import RMSLayerNorm as RMSLayerNorm
+from weft.nn.linear import Embedding as Embedding
+from weft.nn.linear import Linear as Linear
+from weft.nn.loss import BCELoss as BCELoss
+from weft.nn.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
+from weft.nn.loss import CTCLoss as CTCLoss
+from weft.nn.loss import CosineSimilarity as CosineSimilarity
+from weft.nn.loss import CrossEntropyLoss as CrossEntropyLoss
+from weft.nn.loss import HuberLoss as HuberLoss
+from weft.nn.loss import KLDivLoss as KLDivLoss
+from weft.nn.loss import L1Loss as L1Loss
+from weft.nn.loss import MSELoss as MSELoss
+from weft.nn.loss import MarginRankingLoss as MarginRankingLoss
+from weft.nn.loss import NLLLoss as NLLLoss
+from weft.nn.loss import PairwiseDistance as PairwiseDistance
+from weft.nn.loss import SmoothL1Loss as SmoothL1Loss
+from weft.nn.loss import TripletMarginLoss as TripletMarginLoss
+from weft.nn.module import Module as Module
+from weft.nn.normalization import BatchNorm1d as BatchNorm1d
+from weft.nn.normalization import BatchNorm2d as BatchNorm2d
+from weft.nn.normalization import BatchNorm3d as BatchNorm3d
+from weft.nn.normalization import GroupNorm as GroupNorm
+from weft.nn.normalization import InstanceNorm1d as InstanceNorm1d
+from weft.nn.normalization import InstanceNorm2d as InstanceNorm2d
+from weft.nn.normalization import InstanceNorm3d as InstanceNorm3d
+from weft.nn.normalization import LayerNorm as LayerNorm
+from weft.nn.normalization import RMSNorm as RMSNorm
+from weft.nn.recurrent import GRU as GRU
+from weft.nn.recurrent import GRUCell as GRUCell
+from weft.nn.recurrent import LSTM as LSTM
+from weft.nn.recurrent import LSTMCell as LSTMCell
+from weft.nn.recurrent import RNN as RNN
+from weft.nn.recurrent import RNNBase as RNNBase
+from weft.nn.recurrent import RNNCell as RNNCell
+from weft.nn.recurrent import RNNCellBase as RNNCellBase
+from weft.nn.shaping import AdaptiveAvgPool1d as AdaptiveAvgPool1d
+from weft.nn.shaping import AdaptiveAvgPool2d as AdaptiveAvgPool2d
+from weft.nn.shaping import AdaptiveAvgPool3d as AdaptiveAvgPool3d
+from weft.nn.shaping import AdaptiveMaxPool1d as AdaptiveMaxPool1d
+from weft.nn.shaping import AdaptiveMaxPool2d as AdaptiveMaxPool2d
+from weft.nn.shaping import AdaptiveMaxPool3d as AdaptiveMaxPool3d
+from weft.nn.shaping import AvgPool1d as AvgPool1d
+from weft.nn.shaping import AvgPool2d as AvgPool2d
+from weft.nn.shaping import AvgPool3d as AvgPool3d
+from weft.nn.shaping import Dropout as Dropout
+from weft.nn.shaping import Dropout1d as Dropout1d
+from weft.nn.shaping import Dropout2d as Dropout2d
+from weft.nn.shaping import Dropout3d as Dropout3d
+from weft.nn.shaping import Flatten as Flatten
+from weft.nn.shaping import Identity as Identity
+from weft.nn.shaping import MaxPool1d as MaxPool1d
+from weft.nn.shaping import MaxPool2d as MaxPool2d
+from weft.nn.shaping import MaxPool3d as MaxPool3d
+from weft.nn.spatial import ConstantPad1d as ConstantPad1d
+from weft.nn.spatial import ConstantPad2d as ConstantPad2d
+from weft.nn.spatial import ConstantPad3d as ConstantPad3d
+from weft.nn.spatial import Fold as Fold
+from weft.nn.spatial import MaxUnpool1d as MaxUnpool1d
+from weft.nn.spatial import MaxUnpool2d as MaxUnpool2d
+from weft.nn.spatial import MaxUnpool3d as MaxUnpool3d
+from weft.nn.spatial import PixelShuffle as PixelShuffle
+from weft.nn.spatial import PixelUnshuffle as PixelUnshuffle
+from weft.nn.spatial import ReflectionPad1d as ReflectionPad1d
+from weft.nn.spatial import ReflectionPad2d as ReflectionPad2d
+from weft.nn.spatial import ReflectionPad3d as ReflectionPad3d
+from weft.nn.spatial import ReplicationPad1d as ReplicationPad1d
+from weft.nn.spatial import ReplicationPad2d as ReplicationPad2d
+from weft.nn.spatial import ReplicationPad3d as ReplicationPad3d
+from weft.nn.spatial import Unfold as Unfold
+from weft.nn.spatial import Upsample as Upsample
+from weft.nn.spatial import UpsamplingBilinear2d as UpsamplingBilinear2d
+from weft.nn.spatial import UpsamplingNearest2d as UpsamplingNearest2d
+from weft.nn.spatial import ZeroPad1d as ZeroPad1d
+from weft.nn.spatial import ZeroPad2d as ZeroPad2d
+from weft.nn.spatial import ZeroPad3d as ZeroPad3d
+from weft.nn.synchronized import AllReduce as AllReduce
+from weft.nn.synchronized import SyncBatchNorm as SyncBatchNorm
+from weft.nn.transformer import Transformer as Transformer
+from weft.nn.transformer import TransformerDecoder as TransformerDecoder
+from weft.nn.transformer import TransformerDecoderLayer as TransformerDecoderLayer
+from weft.nn.transformer import TransformerEncoder as TransformerEncoder
+from weft.nn.transformer import TransformerEncoderLayer as TransformerEncoderLayer
+from weft.tensor.parameter import Parameter as Parameter
+

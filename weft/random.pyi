@@ -1,0 +1,24 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""flow.random: Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state"""
+
+from weft.functional.random import DefaultGenerator
+from weft.tensor.tensor import Tensor
+
+default_generator: DefaultGenerator
+from weft.functional.random import Generator as Generator
+
+def get_rng_state() -> Tensor:
+    """The state of this rank's random numbers, for `set_rng_state`: local draws, seed, count of global draws."""
+
+def initial_seed() -> int:
+    """The seed that this rank's random numbers started from."""
+
+def manual_seed(seed: int) -> DefaultGenerator:
+    """Start this rank's random numbers anew from a seed. Give every rank the same one for global tensors to agree."""
+
+def seed() -> int:
+    """Start this rank's random numbers anew from a seed that nobody knows; gives the seed."""
+
+def set_rng_state(state: Tensor) -> None:
+    """Go on with random numbers where `get_rng_state` was taken."""
