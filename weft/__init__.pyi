@@ -509,6 +509,9 @@ def bernoulli(x: Tensor) -> Tensor:
     [0.0, 1.0]
     """
 
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """input1 @ weight[k] @ input2 for every k, and the bias."""
+
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean',
     pos_weight: Tensor | None = None
@@ -634,6 +637,9 @@ def celu_(x: Tensor, alpha: _float = 1.0) -> Tensor:
 
 def chain_matmul(*matrices: Any) -> Any:
     """The product of several matrices."""
+
+def channel_shuffle(input: Any, groups: _int) -> Any:
+    """Channels dealt out anew: the first of each group, then the second of each, and so on."""
 
 def cholesky(x: Tensor) -> Tensor:
     """The lower triangular l of x = l @ l.T, for symmetric positive definite x.
@@ -844,6 +850,11 @@ def cosh(x: Tensor) -> Tensor:
 def cosh_(x: Tensor) -> Tensor:
     """`cosh`, into the memory of its first operand."""
 
+def cosine_embedding_loss(
+    input1: Any, input2: Any, target: Any, margin: _float = 0.0, reduction: str = 'mean'
+) -> Tensor:
+    """How far pairs are from pointing the same way, where the target is 1; or apart by the margin, where it is -1."""
+
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""
 
@@ -904,6 +915,16 @@ def cumsum(x: Tensor, dim: _int) -> Tensor:
 
     >>> flow.cumsum(flow.tensor([1., 2., 3.]), 0).tolist()
     [1.0, 3.0, 6.0]
+    """
+
+def deform_conv2d(
+    input: Tensor, offset: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, mask: Tensor | None = None
+) -> Any:
+    """A convolution that reads each place of its window somewhat elsewhere, as the offset says, (y, x) by (y, x).
+
+    `offset` is (batch, 2 * groups * window, out high, out wide), the mask (batch, groups * window, ...): how much of
+    each place counts.
     """
 
 def deg2rad(x: Tensor) -> Tensor:
@@ -1013,6 +1034,18 @@ def embedding(weight: Tensor, ids: Tensor, padding_idx: _int | None = None) -> T
 
     >>> flow._C.embedding(flow.tensor([[1., 2.], [3., 4.]]), flow.tensor([1, 0])).tolist()
     [[3.0, 4.0], [1.0, 2.0]]
+    """
+
+def embedding_bag(
+    input: Any, weight: Any, offsets: Any = None, max_norm: Any = None, norm_type: _float = 2.0,
+    scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Any = None,
+    include_last_offset: _bool = False, padding_idx: _int | None = None
+) -> Any:
+    """The sums, means or largest elements of bags of rows; bags are rows of the input, or begin at the offsets.
+
+    >>> rows = flow.tensor([[1.0], [2.0], [4.0]])
+    >>> flow.nn.functional.embedding_bag(flow.tensor([0, 1, 2]), rows, flow.tensor([0, 2]), mode="sum").tolist()
+    [[3.0], [4.0]]
     """
 
 def empty(
@@ -1324,6 +1357,9 @@ def heaviside(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float |
     >>> flow.heaviside(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
     [1.0]
     """
+
+def hinge_embedding_loss(input: Any, target: Any, margin: _float = 1.0, reduction: str = 'mean') -> Tensor:
+    """A distance, where the target is 1; how much it lacks to the margin, where it is -1."""
 
 def histc(x: Any, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any:
     """How many elements lie in each of so many equal parts of [min, max]; of their own range, if both are equal.
@@ -2091,6 +2127,9 @@ def pairwise_distance(
 ) -> Tensor:
     """The p-norm of the difference, along the last dimension."""
 
+def pdist(input: Any, p: _float = 2.0) -> Any:
+    """The distances between all pairs of rows."""
+
 def permute(x: Tensor, *dims: Any) -> Tensor:
     """x with its dimensions in another order.
 
@@ -2117,6 +2156,11 @@ def poisson(rate: Tensor) -> Tensor:
     >>> flow.poisson(flow.zeros(2)).tolist()
     [0.0, 0.0]
     """
+
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: _bool = True, full: _bool = False, eps: _float = 1e-08, reduction: str = 'mean'
+) -> Tensor:
+    """Minus the log-probability of counts, of which `input` is the mean, or its logarithm."""
 
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
     """Complex numbers from sizes and directions.
@@ -2324,6 +2368,15 @@ def roc_auc_score(label: Tensor, pred: Tensor) -> Tensor:
     [0.5]
     """
 
+def roi_align(
+    x: Tensor, rois: Any, spatial_scale: _float = 1.0, pooled_h: _int = 1, pooled_w: _int = 1,
+    sampling_ratio: _int = -1, aligned: _bool = False
+) -> Any:
+    """Each box's part of its image, at one size: the means of `sampling_ratio` x `sampling_ratio` readings per cell.
+
+    `rois` are rows of (image number, x1, y1, x2, y2), or a list of boxes for each image.
+    """
+
 def roll(
     x: Tensor, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ...
 ) -> Tensor:
@@ -2348,6 +2401,12 @@ def round_(x: Tensor) -> Tensor:
 
 def row_stack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors one below the other."""
+
+def rrelu(
+    input: Any, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False,
+    inplace: _bool = False
+) -> Any:
+    """x, or below zero x times a slope that is drawn from [lower, upper] while training, else their mean."""
 
 def rsqrt(x: Tensor) -> Tensor:
     """One over the square root.

@@ -329,6 +329,9 @@ class Bound:
     def bias_add(x: Tensor, bias: Tensor, axis: _int = 1) -> Tensor: ...
 
     @staticmethod
+    def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any: ...
+
+    @staticmethod
     def binary_cross_entropy(
         input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean'
     ) -> Tensor: ...
@@ -421,6 +424,9 @@ class Bound:
     def chain_matmul(*matrices: Any) -> Any: ...
 
     @staticmethod
+    def channel_shuffle(input: Any, groups: _int) -> Any: ...
+
+    @staticmethod
     def char(x: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -474,6 +480,9 @@ class Bound:
 
     @staticmethod
     def combinations(x: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor: ...
+
+    @staticmethod
+    def combined_margin_loss(x: Any, label: Any, m1: _float = 1.0, m2: _float = 0.0, m3: _float = 0.0) -> Any: ...
 
     @staticmethod
     def compile(model: Any = None, **_: Any) -> Any: ...
@@ -573,6 +582,11 @@ class Bound:
     def cosh(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def cosine_embedding_loss(
+        input1: Any, input2: Any, target: Any, margin: _float = 0.0, reduction: str = 'mean'
+    ) -> Tensor: ...
+
+    @staticmethod
     def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor: ...
 
     @staticmethod
@@ -598,6 +612,11 @@ class Bound:
         dy: Tensor, logp: Tensor, target: Tensor, weight: Tensor | None, count: Tensor, ignore_index: _int,
         reduction: str, label_smoothing: _float
     ) -> Tensor: ...
+
+    @staticmethod
+    def ctc_greedy_decoder(
+        log_probs: Any, input_lengths: Any, merge_repeated: _bool = True
+    ) -> tuple[Tensor, Tensor]: ...
 
     @staticmethod
     def ctc_loss(
@@ -634,6 +653,12 @@ class Bound:
 
     @staticmethod
     def cumsum(x: Tensor, dim: _int) -> Tensor: ...
+
+    @staticmethod
+    def deform_conv2d(
+        input: Tensor, offset: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+        dilation: Any = 1, mask: Tensor | None = None
+    ) -> Any: ...
 
     @staticmethod
     def deg2rad(x: Tensor) -> Tensor: ...
@@ -728,6 +753,13 @@ class Bound:
     def embedding(weight: Tensor, ids: Tensor, padding_idx: _int | None = None) -> Tensor: ...
 
     @staticmethod
+    def embedding_bag(
+        input: Any, weight: Any, offsets: Any = None, max_norm: Any = None, norm_type: _float = 2.0,
+        scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Any = None,
+        include_last_offset: _bool = False, padding_idx: _int | None = None
+    ) -> Any: ...
+
+    @staticmethod
     def embedding_weight_grad(dy: Tensor, ids: Tensor, rows: _int, padding_idx: _int | None = None) -> Tensor: ...
 
     @staticmethod
@@ -780,6 +812,12 @@ class Bound:
         n: _int, m: _int | None = None, dtype: Any = None, device: Any = None, placement: Placement | None = None,
         sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
+
+    @staticmethod
+    def fake_quantization(
+        x: Any, scale: Any, zero_point: Any, quantization_formula: str = 'google', quantization_bit: _int = 8,
+        quantization_scheme: str = 'symmetric'
+    ) -> Any: ...
 
     @staticmethod
     def fast_gelu(x: Tensor) -> Tensor: ...
@@ -929,6 +967,11 @@ class Bound:
     def gather_places(x: Tensor, indices: Tensor, dims: _int) -> Tensor: ...
 
     @staticmethod
+    def gaussian_nll_loss(
+        input: Any, target: Any, var: Any, full: _bool = False, eps: _float = 1e-06, reduction: str = 'mean'
+    ) -> Tensor: ...
+
+    @staticmethod
     def gcd(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
 
     @staticmethod
@@ -1026,6 +1069,9 @@ class Bound:
 
     @staticmethod
     def hide_future(scores: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def hinge_embedding_loss(input: Any, target: Any, margin: _float = 1.0, reduction: str = 'mean') -> Tensor: ...
 
     @staticmethod
     def histc(x: Any, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any: ...
@@ -1249,6 +1295,11 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def local_response_norm(
+        input: Any, size: _int, alpha: _float = 0.0001, beta: _float = 0.75, k: _float = 1.0
+    ) -> Any: ...
+
+    @staticmethod
     def local_to_global(
         x: Tensor, placement: Placement | None = None, sbp: Any = None, *, check_meta: _bool = True, copy: _bool = False
     ) -> Tensor: ...
@@ -1316,6 +1367,16 @@ class Bound:
 
     @staticmethod
     def long(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def lp_pool1d(
+        input: Any, norm_type: _float, kernel_size: _int, stride: Any = None, ceil_mode: _bool = False
+    ) -> Any: ...
+
+    @staticmethod
+    def lp_pool2d(
+        input: Any, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False
+    ) -> Any: ...
 
     @staticmethod
     def lt(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
@@ -1455,6 +1516,12 @@ class Bound:
     def min(x: Tensor, other: Tensor) -> Tensor: ...
 
     @staticmethod
+    def min_max_observer(
+        x: Any, quantization_formula: str = 'google', quantization_bit: _int = 8,
+        quantization_scheme: str = 'symmetric', per_layer_quantization: _bool = True
+    ) -> tuple[Any, Any]: ...
+
+    @staticmethod
     def minimum(
         a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
     ) -> Tensor: ...
@@ -1472,6 +1539,13 @@ class Bound:
     def movedim(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor: ...
 
     @staticmethod
+    def moving_average_min_max_observer(
+        x: Any, current_train_step: Any, moving_max: Any, moving_min: Any, training: _bool = True,
+        stop_update_after_iters: _int = 1, quantization_formula: str = 'google', quantization_bit: _int = 8,
+        quantization_scheme: str = 'symmetric', momentum: _float = 0.95
+    ) -> tuple[Any, Any]: ...
+
+    @staticmethod
     def mse_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor: ...
 
     @staticmethod
@@ -1479,6 +1553,17 @@ class Bound:
 
     @staticmethod
     def mul(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
+
+    @staticmethod
+    def multi_margin_loss(
+        input: Any, target: Any, p: _int = 1, margin: _float = 1.0, weight: Any = None, reduction: str = 'mean'
+    ) -> Any: ...
+
+    @staticmethod
+    def multilabel_margin_loss(input: Any, target: Any, reduction: str = 'mean') -> Any: ...
+
+    @staticmethod
+    def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, reduction: str = 'mean') -> Any: ...
 
     @staticmethod
     def multinomial(x: Tensor, num_samples: _int, replacement: _bool = False) -> Tensor: ...
@@ -1627,6 +1712,9 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def pdist(input: Any, p: _float = 2.0) -> Any: ...
+
+    @staticmethod
     def permute(x: Tensor, *dims: Any) -> Tensor: ...
 
     @staticmethod
@@ -1646,6 +1734,12 @@ class Bound:
 
     @staticmethod
     def poisson(rate: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def poisson_nll_loss(
+        input: Any, target: Any, log_input: _bool = True, full: _bool = False, eps: _float = 1e-08,
+        reduction: str = 'mean'
+    ) -> Tensor: ...
 
     @staticmethod
     def polar(abs: Tensor, angle: Tensor) -> Tensor: ...
@@ -1687,6 +1781,12 @@ class Bound:
     def quantile(
         x: Tensor, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
     ) -> Tensor: ...
+
+    @staticmethod
+    def quantization(
+        x: Any, scale: Any, zero_point: Any, quantization_formula: str = 'google', quantization_bit: _int = 8,
+        quantization_scheme: str = 'symmetric'
+    ) -> Any: ...
 
     @staticmethod
     def quick_gelu(x: Tensor) -> Tensor: ...
@@ -1849,6 +1949,12 @@ class Bound:
     def roc_auc_score(label: Tensor, pred: Tensor) -> Tensor: ...
 
     @staticmethod
+    def roi_align(
+        x: Tensor, rois: Any, spatial_scale: _float = 1.0, pooled_h: _int = 1, pooled_w: _int = 1,
+        sampling_ratio: _int = -1, aligned: _bool = False
+    ) -> Any: ...
+
+    @staticmethod
     def roll(
         x: Tensor, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ...
     ) -> Tensor: ...
@@ -1858,6 +1964,12 @@ class Bound:
 
     @staticmethod
     def round(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def rrelu(
+        input: Any, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False,
+        inplace: _bool = False
+    ) -> Any: ...
 
     @staticmethod
     def rsqrt(x: Tensor) -> Tensor: ...
@@ -2212,6 +2324,12 @@ class Bound:
         anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06,
         swap: _bool = False, reduction: str = 'mean'
     ) -> Tensor: ...
+
+    @staticmethod
+    def triplet_margin_with_distance_loss(
+        anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
+        margin: _float = 1.0, swap: _bool = False, reduction: str = 'mean'
+    ) -> Any: ...
 
     @staticmethod
     def triu(x: Tensor, diagonal: _int = 0) -> Tensor: ...

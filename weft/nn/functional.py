@@ -9,16 +9,16 @@ import torch
 
 from weft.functional import neural, table
 from weft.functional.signature import guarded
-from weft.nn import compositions, ctc, images, losses
+from weft.nn import compositions, ctc, images, losses, margins, regions
 
 COMPOSED = {
     name: guarded(getattr(module, name))
-    for module in (compositions, ctc, images, losses) for name in module.__all__
+    for module in (compositions, ctc, images, losses, margins, regions) for name in module.__all__
 }  # fmt: skip
 
 for _name, _function in COMPOSED.items():  # so that flow._C finds them
     table.ADAPTERS["neural"].setdefault(_name, _function)
-    if hasattr(torch, _name) or _name == "pad":
+    if hasattr(torch, _name) or _name in ("pad", *regions.__all__):
         table.ADAPTERS["flow"].setdefault(_name, _function)
 
 

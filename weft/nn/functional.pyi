@@ -2,7 +2,7 @@
 
 """What layers compute, as functions: the ops, and what is composed of them."""
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 from weft.tensor.tensor import Tensor
 
@@ -100,6 +100,9 @@ def batch_norm(
     [[-1.0], [1.0]]
     """
 
+def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
+    """input1 @ weight[k] @ input2 for every k, and the bias."""
+
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean'
 ) -> Tensor:
@@ -116,6 +119,16 @@ def celu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
 
     >>> flow.nn.functional.celu(flow.zeros(1)).tolist()
     [0.0]
+    """
+
+def channel_shuffle(input: Any, groups: int) -> Any:
+    """Channels dealt out anew: the first of each group, then the second of each, and so on."""
+
+def combined_margin_loss(x: Any, label: Any, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0) -> Any:
+    """Cosines with the target class's made harder: cos(m1 * angle + m2) - m3 in its place. For faces, before softmax.
+
+    >>> flow._C.combined_margin_loss(flow.tensor([[1.0, 0.5]]), flow.tensor([0]), 1.0, 0.0, 0.25).tolist()
+    [[0.75, 0.5]]
     """
 
 def conv1d(
@@ -184,6 +197,11 @@ def conv_transpose3d(
     64.0
     """
 
+def cosine_embedding_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = 'mean'
+) -> Tensor:
+    """How far pairs are from pointing the same way, where the target is 1; or apart by the margin, where it is -1."""
+
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""
 
@@ -195,6 +213,15 @@ def cross_entropy(
 
     >>> round(flow._C.cross_entropy(flow.zeros(1, 2), flow.tensor([1])).item(), 4)
     0.6931
+    """
+
+def ctc_greedy_decoder(log_probs: Any, input_lengths: Any, merge_repeated: bool = True) -> tuple[Tensor, Tensor]:
+    """The most likely class at each time, repetitions taken as one, without blanks (the last class): labels of each
+    sequence, filled up with zeros; and minus the logarithm of the path's probability.
+
+    >>> scores = flow.tensor([[[0.0, 2.0, 1.0]], [[0.0, 2.0, 1.0]], [[0.0, 1.0, 2.0]], [[0.0, 2.0, 1.0]]])
+    >>> flow.nn.functional.ctc_greedy_decoder(scores, flow.tensor([4]))[0].tolist()
+    [[1, 1, 0, 0]]
     """
 
 def ctc_loss(
@@ -209,6 +236,16 @@ def ctc_loss(
     >>> x = flow.zeros(1, 1, 2).log_softmax(-1)
     >>> round(flow.nn.functional.ctc_loss(x, flow.tensor([[1]]), [1], [1]).item(), 4)
     0.6931
+    """
+
+def deform_conv2d(
+    input: Tensor, offset: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, mask: Tensor | None = None
+) -> Any:
+    """A convolution that reads each place of its window somewhat elsewhere, as the offset says, (y, x) by (y, x).
+
+    `offset` is (batch, 2 * groups * window, out high, out wide), the mask (batch, groups * window, ...): how much of
+    each place counts.
     """
 
 def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
@@ -243,10 +280,27 @@ def embedding(
     [[3.0, 4.0]]
     """
 
+def embedding_bag(
+    input: Any, weight: Any, offsets: Any = None, max_norm: Any = None, norm_type: float = 2.0,
+    scale_grad_by_freq: bool = False, mode: str = 'mean', sparse: bool = False, per_sample_weights: Any = None,
+    include_last_offset: bool = False, padding_idx: int | None = None
+) -> Any:
+    """The sums, means or largest elements of bags of rows; bags are rows of the input, or begin at the offsets.
+
+    >>> rows = flow.tensor([[1.0], [2.0], [4.0]])
+    >>> flow.nn.functional.embedding_bag(flow.tensor([0, 1, 2]), rows, flow.tensor([0, 2]), mode="sum").tolist()
+    [[3.0], [4.0]]
+    """
+
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
     """The image of which `unfold` would make these columns; where windows meet, their sum."""
+
+def gaussian_nll_loss(
+    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = 'mean'
+) -> Tensor:
+    """Minus the log-probability of targets that are normal around `input` with these variances."""
 
 def gelu(x: Tensor, approximate: str = 'none', inplace: bool = False) -> Tensor:
     """x times the probability that a normal draw is below x; approximate="tanh" for the usual fast formula.
@@ -309,6 +363,9 @@ def hardswish(x: Tensor, inplace: bool = False) -> Tensor:
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x, held in [min_val, max_val]."""
 
+def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = 'mean') -> Tensor:
+    """A distance, where the target is 1; how much it lacks to the margin, where it is -1."""
+
 def huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: float = 1.0) -> Tensor:
     """Square below `delta`, straight above it, with one slope where they meet."""
 
@@ -357,6 +414,9 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     [[3.0, 3.0]]
     """
 
+def local_response_norm(input: Any, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Any:
+    """x over a power of the mean square of the channels around."""
+
 def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """The logarithm of softmax, computed in one."""
 
@@ -366,6 +426,12 @@ def logsigmoid(x: Tensor) -> Tensor:
     >>> flow.nn.functional.logsigmoid(flow.tensor([-200.])).tolist()
     [-200.0]
     """
+
+def lp_pool1d(input: Any, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False) -> Any:
+    """The p-norm of every window."""
+
+def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+    """The p-norm of every window."""
 
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = 'mean'
@@ -434,6 +500,17 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor:
     2.0
     """
 
+def multi_margin_loss(
+    input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = 'mean'
+) -> Any:
+    """How far the target class is from scoring above every other by the margin."""
+
+def multilabel_margin_loss(input: Any, target: Any, reduction: str = 'mean') -> Any:
+    """How far every target class is from scoring above every other by 1; a row's targets end with -1."""
+
+def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, reduction: str = 'mean') -> Any:
+    """Each class for itself: minus the log of the probability that its target, 0 or 1, gets; the mean over classes."""
+
 def nll_loss(
     x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean'
 ) -> Tensor:
@@ -467,11 +544,19 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = 'constant', value: float 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06, keepdim: bool = False) -> Tensor:
     """The p-norm of the difference, along the last dimension."""
 
+def pdist(input: Any, p: float = 2.0) -> Any:
+    """The distances between all pairs of rows."""
+
 def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
     """Channels become pixels: (..., c * r * r, h, w) to (..., c, h * r, w * r)."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Pixels become channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
+
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-08, reduction: str = 'mean'
+) -> Tensor:
+    """Minus the log-probability of counts, of which `input` is the mean, or its logarithm."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x, or weight times x below zero; one weight for everything or one per channel."""
@@ -504,6 +589,20 @@ def rms_norm(
     >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
     [[1.0, -1.0]]
     """
+
+def roi_align(
+    x: Tensor, rois: Any, spatial_scale: float = 1.0, pooled_h: int = 1, pooled_w: int = 1, sampling_ratio: int = -1,
+    aligned: bool = False
+) -> Any:
+    """Each box's part of its image, at one size: the means of `sampling_ratio` x `sampling_ratio` readings per cell.
+
+    `rois` are rows of (image number, x1, y1, x2, y2), or a list of boxes for each image.
+    """
+
+def rrelu(
+    input: Any, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, inplace: bool = False
+) -> Any:
+    """x, or below zero x times a slope that is drawn from [lower, upper] while training, else their mean."""
 
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
@@ -598,6 +697,12 @@ def triplet_margin_loss(
     swap: bool = False, reduction: str = 'mean'
 ) -> Tensor:
     """How far the positive is from being nearer to the anchor than the negative, by the margin."""
+
+def triplet_margin_with_distance_loss(
+    anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
+    margin: float = 1.0, swap: bool = False, reduction: str = 'mean'
+) -> Any:
+    """How far the positive is from being nearer to the anchor than the negative, by any distance and a margin."""
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Each window of an image as a column: (batch, channels, h, w) to (batch, channels * window, windows)."""

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.nn import functional as F
+from weft.nn.margins import combined_margin_loss
 from weft.nn.module import Module
 from weft.tensor.tensor import Tensor
 
@@ -163,3 +164,97 @@ class PairwiseDistance(Module):
 
     def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
         return F.pairwise_distance(x1, x2, self.p, self.eps, self.keepdim)
+
+
+class CosineEmbeddingLoss(_Loss):
+    """How far pairs are from pointing the same way, or apart by the margin."""
+
+    function = "cosine_embedding_loss"
+
+    def __init__(self, margin: float = 0.0, reduction: str = "mean") -> None:
+        super().__init__(reduction, margin=margin)
+
+
+class HingeEmbeddingLoss(_Loss):
+    """A distance, or how much it lacks to the margin."""
+
+    function = "hinge_embedding_loss"
+
+    def __init__(self, margin: float = 1.0, reduction: str = "mean") -> None:
+        super().__init__(reduction, margin=margin)
+
+
+class PoissonNLLLoss(_Loss):
+    """Minus the log-probability of counts."""
+
+    function = "poisson_nll_loss"
+
+    def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean") -> None:
+        super().__init__(reduction, log_input=log_input, full=full, eps=eps)
+
+
+class GaussianNLLLoss(_Loss):
+    """Minus the log-probability of targets that are normal around what is predicted, with predicted variances."""
+
+    function = "gaussian_nll_loss"
+
+    def __init__(self, *, full: bool = False, eps: float = 1e-6, reduction: str = "mean") -> None:
+        super().__init__(reduction, full=full, eps=eps)
+
+
+class SoftMarginLoss(_Loss):
+    """log(1 + exp(-target * input))."""
+
+    function = "soft_margin_loss"
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+
+
+class MultiMarginLoss(_Loss):
+    """How far the target class is from scoring above every other by the margin."""
+
+    function = "multi_margin_loss"
+
+    def __init__(self, p: int = 1, margin: float = 1.0, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        super().__init__(reduction, p=p, margin=margin, weight=weight)
+
+
+class MultiLabelMarginLoss(_Loss):
+    """How far every target class is from scoring above every other by 1."""
+
+    function = "multilabel_margin_loss"
+
+    def __init__(self, reduction: str = "mean") -> None:
+        super().__init__(reduction)
+
+
+class MultiLabelSoftMarginLoss(_Loss):
+    """Each class for itself: minus the log of the probability that its target gets."""
+
+    function = "multilabel_soft_margin_loss"
+
+    def __init__(self, weight: Tensor | None = None, reduction: str = "mean") -> None:
+        super().__init__(reduction, weight=weight)
+
+
+class TripletMarginWithDistanceLoss(_Loss):
+    """How far positives are from being nearer than negatives by the margin, by a distance of one's own."""
+
+    function = "triplet_margin_with_distance_loss"
+
+    def __init__(
+        self, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"
+    ) -> None:
+        super().__init__(reduction, distance_function=distance_function, margin=margin, swap=swap)
+
+
+class CombinedMarginLoss(Module):
+    """Cosines with the target class's made harder, for softmax to tell faces apart."""
+
+    def __init__(self, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0) -> None:
+        super().__init__()
+        self.m1, self.m2, self.m3 = m1, m2, m3
+
+    def forward(self, x: Tensor, label: Tensor) -> Tensor:
+        return combined_margin_loss(x, label, self.m1, self.m2, self.m3)

@@ -7,22 +7,29 @@ meets on its way.
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d", "AllReduce", "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss", "BCEWithLogitsLoss",
-    "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "CELU", "CTCLoss", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
-    "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d", "ConvTranspose3d", "CosineSimilarity",
-    "CrossEntropyLoss", "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "ELU", "Embedding", "Flatten", "Fold",
-    "FusedBatchNorm1d", "FusedBatchNorm2d", "FusedBatchNorm3d", "FusedMLP", "GELU", "GLU", "GRU", "GRUCell",
-    "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HuberLoss", "Identity", "InstanceNorm1d",
-    "InstanceNorm2d", "InstanceNorm3d", "KLDivLoss", "L1Loss", "LSTM", "LSTMCell", "LayerNorm", "LeakyReLU", "Linear",
-    "LogSigmoid", "LogSoftmax", "MSELoss", "MarginRankingLoss", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d",
-    "MaxUnpool2d", "MaxUnpool3d", "Mish", "Module", "ModuleDict", "ModuleList", "MultiheadAttention", "NLLLoss",
-    "PReLU", "PairwiseDistance", "Parameter", "ParameterDict", "ParameterList", "PixelShuffle", "PixelUnshuffle",
-    "QuickGELU", "RMSLayerNorm", "RMSNorm", "RNN", "RNNBase", "RNNCell", "RNNCellBase", "ReLU", "ReLU6",
-    "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d",
-    "SELU", "Sequential", "SiLU", "Sigmoid", "SmoothL1Loss", "Softmax", "Softplus", "Softshrink", "Softsign",
-    "SyncBatchNorm", "Tanh", "Threshold", "Transformer", "TransformerDecoder", "TransformerDecoderLayer",
-    "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss", "Unfold", "Upsample", "UpsamplingBilinear2d",
-    "UpsamplingNearest2d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "functional", "init", "utils"
+    "AdaptiveMaxPool3d", "AllReduce", "AlphaDropout", "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss",
+    "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "CELU", "CTCLoss", "ChannelShuffle",
+    "CircularPad1d", "CircularPad2d", "CircularPad3d", "CoinFlip", "CombinedMarginLoss", "ConstantPad1d",
+    "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
+    "ConvTranspose3d", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "Dropout", "Dropout1d",
+    "Dropout2d", "Dropout3d", "ELU", "Embedding", "EmbeddingBag", "FakeQuantization", "FeatureAlphaDropout", "Flatten",
+    "Fold", "FusedBatchNorm1d", "FusedBatchNorm2d", "FusedBatchNorm3d", "FusedMLP", "GELU", "GLU", "GRU", "GRUCell",
+    "GaussianNLLLoss", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss",
+    "HuberLoss", "Identity", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "KLDivLoss", "L1Loss", "LPPool1d",
+    "LPPool2d", "LSTM", "LSTMCell", "LayerNorm", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d",
+    "LazyConv2d", "LazyConv3d", "LazyLinear", "LeakyReLU", "Linear", "LocalResponseNorm", "LogSigmoid", "LogSoftmax",
+    "MSELoss", "MarginRankingLoss", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
+    "MinMaxObserver", "Mish", "Module", "ModuleDict", "ModuleList", "MovingAverageMinMaxObserver",
+    "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "PReLU",
+    "PairwiseDistance", "Parameter", "ParameterDict", "ParameterList", "PixelShuffle", "PixelUnshuffle",
+    "PoissonNLLLoss", "QatConv1d", "QatConv2d", "QatConv3d", "Quantization", "QuickGELU", "RMSLayerNorm", "RMSNorm",
+    "RNN", "RNNBase", "RNNCell", "RNNCellBase", "RReLU", "ReLU", "ReLU6", "ReflectionPad1d", "ReflectionPad2d",
+    "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "SELU", "Sequential", "SiLU",
+    "Sigmoid", "SmoothL1Loss", "SoftMarginLoss", "Softmax", "Softmax2d", "Softmin", "Softplus", "Softshrink",
+    "Softsign", "SyncBatchNorm", "Tanh", "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder",
+    "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss",
+    "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d",
+    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "functional", "init", "utils"
 ]
 
 from weft.nn import functional as functional
@@ -54,6 +61,30 @@ from weft.nn.activation import Softsign as Softsign
 from weft.nn.activation import Tanh as Tanh
 from weft.nn.activation import Threshold as Threshold
 from weft.nn.attention import MultiheadAttention as MultiheadAttention
+from weft.nn.channels import AlphaDropout as AlphaDropout
+from weft.nn.channels import Bilinear as Bilinear
+from weft.nn.channels import ChannelShuffle as ChannelShuffle
+from weft.nn.channels import CircularPad1d as CircularPad1d
+from weft.nn.channels import CircularPad2d as CircularPad2d
+from weft.nn.channels import CircularPad3d as CircularPad3d
+from weft.nn.channels import CoinFlip as CoinFlip
+from weft.nn.channels import EmbeddingBag as EmbeddingBag
+from weft.nn.channels import FeatureAlphaDropout as FeatureAlphaDropout
+from weft.nn.channels import LPPool1d as LPPool1d
+from weft.nn.channels import LPPool2d as LPPool2d
+from weft.nn.channels import LazyBatchNorm1d as LazyBatchNorm1d
+from weft.nn.channels import LazyBatchNorm2d as LazyBatchNorm2d
+from weft.nn.channels import LazyBatchNorm3d as LazyBatchNorm3d
+from weft.nn.channels import LazyConv1d as LazyConv1d
+from weft.nn.channels import LazyConv2d as LazyConv2d
+from weft.nn.channels import LazyConv3d as LazyConv3d
+from weft.nn.channels import LazyLinear as LazyLinear
+from weft.nn.channels import LocalResponseNorm as LocalResponseNorm
+from weft.nn.channels import RReLU as RReLU
+from weft.nn.channels import Softmax2d as Softmax2d
+from weft.nn.channels import Softmin as Softmin
+from weft.nn.channels import Tanhshrink as Tanhshrink
+from weft.nn.channels import Unflatten as Unflatten
 from weft.nn.containers import ModuleDict as ModuleDict
 from weft.nn.containers import ModuleList as ModuleList
 from weft.nn.containers import ParameterDict as ParameterDict
@@ -75,17 +106,27 @@ from weft.nn.linear import Linear as Linear
 from weft.nn.loss import BCELoss as BCELoss
 from weft.nn.loss import BCEWithLogitsLoss as BCEWithLogitsLoss
 from weft.nn.loss import CTCLoss as CTCLoss
+from weft.nn.loss import CombinedMarginLoss as CombinedMarginLoss
+from weft.nn.loss import CosineEmbeddingLoss as CosineEmbeddingLoss
 from weft.nn.loss import CosineSimilarity as CosineSimilarity
 from weft.nn.loss import CrossEntropyLoss as CrossEntropyLoss
+from weft.nn.loss import GaussianNLLLoss as GaussianNLLLoss
+from weft.nn.loss import HingeEmbeddingLoss as HingeEmbeddingLoss
 from weft.nn.loss import HuberLoss as HuberLoss
 from weft.nn.loss import KLDivLoss as KLDivLoss
 from weft.nn.loss import L1Loss as L1Loss
 from weft.nn.loss import MSELoss as MSELoss
 from weft.nn.loss import MarginRankingLoss as MarginRankingLoss
+from weft.nn.loss import MultiLabelMarginLoss as MultiLabelMarginLoss
+from weft.nn.loss import MultiLabelSoftMarginLoss as MultiLabelSoftMarginLoss
+from weft.nn.loss import MultiMarginLoss as MultiMarginLoss
 from weft.nn.loss import NLLLoss as NLLLoss
 from weft.nn.loss import PairwiseDistance as PairwiseDistance
+from weft.nn.loss import PoissonNLLLoss as PoissonNLLLoss
 from weft.nn.loss import SmoothL1Loss as SmoothL1Loss
+from weft.nn.loss import SoftMarginLoss as SoftMarginLoss
 from weft.nn.loss import TripletMarginLoss as TripletMarginLoss
+from weft.nn.loss import TripletMarginWithDistanceLoss as TripletMarginWithDistanceLoss
 from weft.nn.module import Module as Module
 from weft.nn.normalization import BatchNorm1d as BatchNorm1d
 from weft.nn.normalization import BatchNorm2d as BatchNorm2d
@@ -96,6 +137,13 @@ from weft.nn.normalization import InstanceNorm2d as InstanceNorm2d
 from weft.nn.normalization import InstanceNorm3d as InstanceNorm3d
 from weft.nn.normalization import LayerNorm as LayerNorm
 from weft.nn.normalization import RMSNorm as RMSNorm
+from weft.nn.quantization import FakeQuantization as FakeQuantization
+from weft.nn.quantization import MinMaxObserver as MinMaxObserver
+from weft.nn.quantization import MovingAverageMinMaxObserver as MovingAverageMinMaxObserver
+from weft.nn.quantization import QatConv1d as QatConv1d
+from weft.nn.quantization import QatConv2d as QatConv2d
+from weft.nn.quantization import QatConv3d as QatConv3d
+from weft.nn.quantization import Quantization as Quantization
 from weft.nn.recurrent import GRU as GRU
 from weft.nn.recurrent import GRUCell as GRUCell
 from weft.nn.recurrent import LSTM as LSTM

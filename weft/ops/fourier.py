@@ -18,7 +18,9 @@ def fourier(x: Tensor, dims: Size, scale: int, forward: bool) -> Tensor:
     >>> flow._C.fourier(flow.complex(flow.ones(2), flow.zeros(2)), (0,), 0, True).tolist()
     [(2+0j), 0j]
     """
-    return torch.ops.aten._fft_c2c(x, list(dims), scale, forward)
+    if forward:
+        return torch.fft.fftn(x, dim=tuple(dims), norm=("backward", "ortho", "forward")[scale])
+    return torch.fft.ifftn(x, dim=tuple(dims), norm=("forward", "ortho", "backward")[scale])
 
 
 @fourier.layout

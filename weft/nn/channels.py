@@ -1,0 +1,254 @@
+"""Layers beyond the daily ones: over channels, pairs, bags of rows, and what only knows its size later."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from weft.core import dtype as dtypes
+from weft.core.device import Device
+from weft.core.errors import OptionError, ShapeError
+from weft.functional import creation, shaping
+from weft.nn import functional as F
+from weft.nn import init, margins
+from weft.nn.convolution import Conv1d, Conv2d, Conv3d
+from weft.nn.linear import Linear
+from weft.nn.making import made
+from weft.nn.module import Module
+from weft.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from weft.nn.spatial import _Pad
+from weft.ops import OPS
+from weft.tensor.parameter import Parameter
+from weft.tensor.tensor import Tensor
+
+
+class Bilinear(Module):
+    """x1 @ weight[k] @ x2 for every output k."""
+
+    def __init__(
+        self, in1_features: int, in2_features: int, out_features: int, bias: bool = True, device: Any = None,
+        dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.in1_features, self.in2_features, self.out_features = in1_features, in2_features, out_features
+        self.weight = made((out_features, in1_features, in2_features), device, dtype)
+        self.register_parameter("bias", made((out_features,), device, dtype) if bias else None)
+        self.reset_parameters()
+
+    def reset_parameters(self) -> None:
+        bound = 1 / math.sqrt(self.in1_features)
+        for p in self.parameters():
+            init.uniform_(p, -bound, bound)
+
+    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
+        return margins.bilinear(x1, x2, self.weight, self.bias)
+
+    def extra_repr(self) -> str:
+        return (
+            f"in1_features={self.in1_features}, in2_features={self.in2_features}, "
+            f"out_features={self.out_features}, bias={self.bias is not None}"
+        )
+
+
+class EmbeddingBag(Module):
+    """The sums, means or largest elements of bags of rows of a table."""
+
+    def __init__(
+        self, num_embeddings: int, embedding_dim: int, max_norm: Any = None, norm_type: float = 2.0,
+        scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, _weight: Tensor | None = None,
+        include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
+        self.options = max_norm, norm_type, scale_grad_by_freq, mode, sparse
+        self.include_last_offset, self.padding_idx = include_last_offset, padding_idx
+        if _weight is None:
+            self.weight = made((num_embeddings, embedding_dim), device, dtype)
+            init.normal_(self.weight)
+        else:
+            self.weight = Parameter(_weight)
+
+    def forward(self, input: Tensor, offsets: Tensor | None = None, per_sample_weights: Tensor | None = None) -> Tensor:
+        return margins.embedding_bag(
+            input, self.weight, offsets, *self.options, per_sample_weights, self.include_last_offset, self.padding_idx
+        )
+
+    def extra_repr(self) -> str:
+        return f"{self.num_embeddings}, {self.embedding_dim}, mode={self.mode!r}"
+
+
+class Unflatten(Module):
+    """One dimension as several.
+
+    >>> flow.nn.Unflatten(1, (2, 3))(flow.ones(4, 6)).shape
+    weft.Size([4, 2, 3])
+    """
+
+    def __init__(self, dim: int, unflattened_size: Any) -> None:
+        super().__init__()
+        self.dim, self.unflattened_size = dim, tuple(unflattened_size)
+
+    def forward(self, x: Tensor) -> Tensor:
+        return shaping.unflatten(x, self.dim, self.unflattened_size)
+
+    def extra_repr(self) -> str:
+        return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
+
+
+def _layer(name: str, function: Callable[..., Any], doc: str, *options: tuple[str, Any]) -> type[Module]:
+    """A layer of a function of one tensor, its options attributes of their names."""
+    names = [n for n, _ in options]
+
+    def __init__(self: Any, *args: Any, **given: Any) -> None:
+        Module.__init__(self)
+        if len(args) > len(names) or any(k not in names for k in given):
+            raise OptionError(f"{name} takes {', '.join(names) or 'nothing'}; got {args} and {given}")
+        values = {**dict(options), **dict(zip(names, args, strict=False)), **given}
+        for n in names:
+            if values[n] is ...:
+                raise OptionError(f"{name} needs {n}")
+            setattr(self, n, values[n])
+
+    def forward(self: Any, x: Tensor) -> Tensor:
+        return function(x, *(getattr(self, n) for n in names))
+
+    def extra_repr(self: Any) -> str:
+        return ", ".join(f"{n}={getattr(self, n)!r}" for n in names)
+
+    members = {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__doc__": doc}
+    return type(name, (Module,), {**members, "__module__": __name__})
+
+
+Softmin = _layer("Softmin", F.softmin, "softmax(-x).", ("dim", -1))
+Tanhshrink = _layer("Tanhshrink", F.tanhshrink, "x - tanh(x).")
+Softmax2d = _layer("Softmax2d", lambda x: F.softmax(x, -3), "softmax over the channels of images.")
+ChannelShuffle = _layer(
+    "ChannelShuffle", margins.channel_shuffle, "Channels dealt out anew among groups.", ("groups", ...)
+)
+LocalResponseNorm = _layer(
+    "LocalResponseNorm", margins.local_response_norm, "x over a power of the mean square of the channels around.",
+    ("size", ...), ("alpha", 1e-4), ("beta", 0.75), ("k", 1.0),
+)  # fmt: skip
+_WINDOW = ("norm_type", ...), ("kernel_size", ...), ("stride", None), ("ceil_mode", False)
+LPPool1d = _layer("LPPool1d", margins.lp_pool1d, "The p-norm of every window of sequences.", *_WINDOW)
+LPPool2d = _layer("LPPool2d", margins.lp_pool2d, "The p-norm of every window of images.", *_WINDOW)
+
+
+class RReLU(Module):
+    """x, or below zero x times a slope that is drawn while training."""
+
+    def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
+        super().__init__()
+        self.lower, self.upper, self.inplace = lower, upper, inplace
+
+    def forward(self, x: Tensor) -> Tensor:
+        return margins.rrelu(x, self.lower, self.upper, self.training, self.inplace)
+
+    def extra_repr(self) -> str:
+        return f"lower={self.lower}, upper={self.upper}"
+
+
+class CircularPad1d(_Pad):
+    """What lies at the other end, around sequences."""
+
+    dims, mode = 1, "circular"
+
+
+class CircularPad2d(_Pad):
+    """What lies at the other end, around images."""
+
+    dims, mode = 2, "circular"
+
+
+class CircularPad3d(_Pad):
+    """What lies at the other end, around volumes."""
+
+    dims, mode = 3, "circular"
+
+
+class AlphaDropout(Module):
+    """Drops elements to where a SELU network's mean and variance stay as they are."""
+
+    whole_channels = False
+
+    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
+        super().__init__()
+        if not 0 <= p <= 1:
+            raise OptionError(f"p is a probability, from 0 to 1; got {p}")
+        self.p, self.inplace = p, inplace
+
+    def forward(self, x: Any) -> Tensor:
+        if not self.training or self.p == 0:
+            return x
+        low, keep = -1.7580993408473766, 1 - self.p  # what selu tends to far below zero
+        shape = (*x.shape[:2], *(1,) * (x.ndim - 2)) if self.whole_channels else tuple(x.shape)
+        kept = OPS["dropout"](OPS["ones_like"](OPS["expand"](x.detach().flatten()[0], shape)), self.p, True) * keep
+        scale = (keep + low**2 * keep * self.p) ** -0.5 if keep else 0.0
+        return (x * kept + low * (1 - kept)) * scale - scale * self.p * low
+
+    def extra_repr(self) -> str:
+        return f"p={self.p}, inplace={self.inplace}"
+
+
+class FeatureAlphaDropout(AlphaDropout):
+    """Likewise, whole channels."""
+
+    whole_channels = True
+
+
+class CoinFlip(Module):
+    """Draws `batch_size` times 1 with a probability, else 0."""
+
+    def __init__(
+        self, batch_size: int = 1, random_seed: int | None = None, probability: float = 0.5, device: Any = None,
+        placement: Any = None, sbp: Any = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        self.batch_size, self.probability = batch_size, probability
+        self.where = None if device is None else Device(device), placement, sbp
+        self.seed = random_seed
+
+    def forward(self) -> Tensor:
+        device, placement, sbp = self.where
+        drawn = creation.rand(self.batch_size, device=device, placement=placement, sbp=sbp)
+        return OPS["cast"](OPS["lt"](drawn, self.probability), dtypes.int8)
+
+
+# ---- layers that learn their size from what comes first ---------------------------------------------------
+
+
+def _lazy(kind: type[Module], at: int) -> type[Module]:
+    """A layer without its first size, which dimension `at` of the first input tells."""
+
+    class Lazy(Module):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__()
+            self.__dict__["_later"] = (args, options)
+
+        def forward(self, x: Tensor) -> Tensor:
+            args, options = self.__dict__.pop("_later")
+            if x.ndim < 2:
+                raise ShapeError(f"{type(self).__name__} learns its size from a batch; got shape {list(x.shape)}")
+            self.__class__ = kind  # type: ignore[assignment]  # from now on it is such a layer
+            training = self.training
+            self.__init__(x.shape[at], *args, **options)  # type: ignore[misc]
+            self.train(training)
+            return self(x)
+
+    Lazy.__name__ = Lazy.__qualname__ = f"Lazy{kind.__name__}"
+    Lazy.__doc__ = f"{kind.__name__} that takes its first size from its first input. Make the optimizer after that."
+    Lazy.__module__ = __name__
+    return Lazy
+
+
+LazyLinear = _lazy(Linear, -1)
+LazyConv1d, LazyConv2d, LazyConv3d = (_lazy(k, 1) for k in (Conv1d, Conv2d, Conv3d))
+LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = (_lazy(k, 1) for k in (BatchNorm1d, BatchNorm2d, BatchNorm3d))
+
+__all__ = [
+    "AlphaDropout", "Bilinear", "ChannelShuffle", "CircularPad1d", "CircularPad2d", "CircularPad3d", "CoinFlip",
+    "EmbeddingBag", "FeatureAlphaDropout", "LPPool1d", "LPPool2d", "LazyBatchNorm1d", "LazyBatchNorm2d",
+    "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyLinear", "LocalResponseNorm", "RReLU",
+    "Softmax2d", "Softmin", "Tanhshrink", "Unflatten",
+]  # fmt: skip
