@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.node import Node, Slot, next_sequence
 from weft.core.dispatch import here
 from weft.core.spec import Spec
@@ -180,6 +181,12 @@ def record(
             versions.append(version(y))
         elif kind == "attribute":
             attributes.append(args[place])
+    hooks = hooks_around()
+    if hooks is not None:
+        for at, (kind, place) in enumerate(s for s in op.saves if s[0] not in ("gradient", "attribute", "needs")):
+            t = saved[at] if kind == "operand" else outputs[place] if kind == "output" else None
+            if isinstance(t, Tensor):
+                saved[at] = Packed(t, hooks)
     node.saved, node.versions, node.attributes = tuple(saved), tuple(versions), tuple(attributes)
     if op.visible > 1:
         node.outputs = tuple(_zeros_like(y) for y in visible)

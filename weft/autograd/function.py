@@ -6,8 +6,9 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.autograd.call import edge
+from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.modes import anomaly, call_stack
-from weft.autograd.node import Slot, next_sequence
+from weft.autograd.node import Slot, next_sequence, opened
 from weft.core.dispatch import here
 from weft.core.errors import AutogradError
 from weft.ops import OPS
@@ -24,11 +25,15 @@ class Context:
         self.materialize_grads = True
 
     def save_for_backward(self, *tensors: Tensor | None) -> None:
-        self._saved = tensors
+        hooks = hooks_around()
+        if hooks is not None:
+            self._saved = tuple(Packed(t, hooks) if isinstance(t, Tensor) else t for t in tensors)
+        else:
+            self._saved = tensors
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
-        return self._saved
+        return tuple(opened(t) if type(t) is Packed else t for t in self._saved)
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
         self._non_differentiable = {id(t) for t in tensors}

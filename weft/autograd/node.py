@@ -5,12 +5,14 @@ from __future__ import annotations
 import itertools
 from collections.abc import Callable
 from typing import Any
+from weakref import ref
 
 import torch
 
+from weft.autograd.graph import Packed
 from weft.core import dtype as dtypes
 from weft.core.errors import AutogradError
-from weft.ops.declaration import Op
+from weft.ops.declaration import OPS, Op
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Size, Tensor
 
@@ -115,6 +117,8 @@ class Node:
         return result
 
     def _operand(self, saved: Any, at: int) -> Any:
+        if type(saved) is Packed:
+            return opened(saved)
         if isinstance(saved, Tensor):
             blob = saved.shard if saved.shard is not None else saved.blob
             if blob.data is not None and blob.data._version != self.versions[at]:
@@ -123,20 +127,23 @@ class Node:
 
     def _output(self, saved: Any, index: int, at: int) -> Tensor:
         """The output again, with this node behind it, so that its gradient has a gradient."""
-        blob, spec, value = saved
-        out = object.__new__(Tensor)
-        if value is not None:
-            from_blob = blob
-            out.blob, out.spec, out.value = from_blob, spec, value
-        elif spec is None:
-            self._check(blob.data, at)
-            out.blob = blob
-        else:
-            self._check(blob.data, at)
-            out.blob, out.spec, out.shard = ABSENT_BLOB, spec, blob
+        out = saved.open() if type(saved) is Packed else self._wrapped(saved, at)
         if index < self.op.visible and self.op.differentiable[index]:
             out.node = self if self.op.visible == 1 else Slot(self, index)
             out._requires_grad = True
+        return out
+
+    def _wrapped(self, saved: Any, at: int) -> Tensor:
+        blob, spec, value = saved
+        out = object.__new__(Tensor)
+        if value is not None:
+            out.blob, out.spec, out.value = blob, spec, value
+            return out
+        self._check(blob.data, at)
+        if spec is None:
+            out.blob = blob
+        else:
+            out.blob, out.spec, out.shard = ABSENT_BLOB, spec, blob
         return out
 
     def _check(self, data: torch.Tensor | None, at: int) -> None:
@@ -155,6 +162,20 @@ class Node:
 
     def __repr__(self) -> str:
         return f"<{self.name}>"
+
+
+def opened(packed: Packed) -> Tensor:
+    """A saved operand again; if backward is recorded, its gradient goes where the operand's own goes."""
+    t = packed.open()
+    edge = packed.edge() if type(packed.edge) is ref else packed.edge
+    if edge is not None:
+        if isinstance(edge, Tensor):  # a leaf is known by itself, so a call that changes nothing leads to it
+            leads = Node()
+            leads.op, leads.sequence, leads.edges = OPS["clone"], next_sequence(), (edge,)
+            leads.saved = leads.versions = leads.attributes = ()
+            edge = leads
+        t.node, t._requires_grad = edge, True
+    return t
 
 
 class Overwritten(Tensor):

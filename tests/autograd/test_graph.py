@@ -1,0 +1,114 @@
+"""Hooks on what the tape keeps: called as often as torch's, and gradients of every order as without them."""
+
+from __future__ import annotations
+
+import contextlib
+import weakref
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft.core.errors import ArgumentError, AutogradError
+
+
+def second_order(lib: Any, hooks: Any) -> list[Any]:
+    """A gradient's gradient, through saved operands, saved outputs, leaves and values between."""
+    x, w = lib.ones(3, 4, requires_grad=True), lib.full((4, 4), 0.3, requires_grad=True)
+    with hooks:
+        y = (lib.matmul(x, w).sigmoid() * x).exp().sum()
+    (g,) = lib.autograd.grad(y, x, create_graph=True)
+    (g**2).sum().backward()
+    return [x.grad.tolist(), w.grad.tolist()]
+
+
+def test_gradients_are_those_without_hooks_and_calls_those_of_torch() -> None:
+    counts = {}
+    found = {}
+    for lib in (flow, torch):
+        packed: list[Any] = []
+
+        def pack(t: Any, packed: list[Any] = packed) -> Any:
+            packed.append(t)
+            return (t.detach().numpy().copy(),)
+
+        hooks = lib.autograd.graph.saved_tensors_hooks(pack, lambda kept, lib=lib: lib.tensor(kept[0]))
+        found[lib] = second_order(lib, hooks)
+        counts[lib] = len(packed)
+        assert all(isinstance(t, lib.Tensor) and not t.requires_grad for t in packed) or lib is torch
+    assert counts[flow] == counts[torch]
+    for ours, theirs in zip(found[flow], found[torch], strict=True):
+        torch.testing.assert_close(torch.tensor(ours), torch.tensor(theirs))
+
+
+def test_what_unpack_gives_is_what_backward_sees() -> None:
+    x = flow.tensor([3.0], requires_grad=True)
+    with flow.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t * 10):
+        y = x * x
+    outside = x * x
+    y.backward()
+    assert x.grad.tolist() == [60.0]
+    outside.backward()
+    assert x.grad.tolist() == [66.0]
+
+
+def test_the_innermost_hooks_count_and_a_function_of_ones_own_goes_through_them() -> None:
+    seen: list[str] = []
+
+    class Square(flow.autograd.Function):
+        @staticmethod
+        def forward(ctx: Any, x: flow.Tensor) -> flow.Tensor:
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        def backward(ctx: Any, dy: flow.Tensor) -> flow.Tensor:
+            return 2 * ctx.saved_tensors[0] * dy
+
+    def hooks(name: str) -> Any:
+        return flow.autograd.graph.saved_tensors_hooks(lambda t: seen.append(name) or t, lambda t: t)
+
+    x = flow.tensor([3.0], requires_grad=True)
+    with hooks("outer"):
+        with hooks("inner"):
+            y = Square.apply(x)
+        z = y.exp()
+    z.backward()
+    assert seen == ["inner", "outer"]
+    torch.testing.assert_close(x.grad.item(), 6 * torch.tensor(9.0).exp().item())
+
+
+def test_what_is_packed_small_keeps_no_memory() -> None:
+    x = flow.ones(4, requires_grad=True)
+    with flow.autograd.graph.saved_tensors_hooks(lambda t: t.shape, lambda shape: flow.ones(*shape)):
+        y = x * 1.0
+        z = (y * y).sum()
+    memory = weakref.ref(y.blob)
+    del y
+    assert memory() is None
+    z.backward()
+    assert x.grad.tolist() == [2.0] * 4
+
+
+def test_on_the_cpu_what_is_saved_stays_where_it_is() -> None:
+    assert second_order(flow, flow.autograd.graph.save_on_cpu()) == second_order(flow, contextlib.nullcontext())
+
+
+def test_global_tensors_are_packed_too() -> None:
+    seen: list[flow.Tensor] = []
+    x = flow.ones(4, placement=flow.placement("cpu", [0]), sbp=flow.sbp.split(0)).requires_grad_()
+    with flow.autograd.graph.saved_tensors_hooks(lambda t: seen.append(t) or t, lambda t: t):
+        y = (x * x).sum()
+    y.backward()
+    assert seen[0].is_global and x.grad.numpy().tolist() == [2.0] * 4
+
+
+def test_what_cannot_be_is_said() -> None:
+    with pytest.raises(ArgumentError, match="two functions"):
+        flow.autograd.graph.saved_tensors_hooks(None, None)  # type: ignore[arg-type]
+    x = flow.ones(1, requires_grad=True)
+    with flow.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: 3):  # type: ignore[arg-type,return-value]
+        y = x * x
+    with pytest.raises(AutogradError, match="unpack must give a tensor; got int"):
+        y.backward()
