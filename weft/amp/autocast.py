@@ -92,7 +92,7 @@ class autocast:
 
     def intercept(self, op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
         """The call, with its operands cast; the innermost autocast decides."""
-        if self.enabled and (op.name in SHORT or op.name in FULL) and innermost() is self:
+        if self.enabled and (op.name in SHORT or op.name in FULL) and innermost(self.device_type) is self:
             operands = set(op.operands)
             change = self._shorten if op.name in SHORT else self._lengthen
             args = tuple(_each(change, a) if i in operands else a for i, a in enumerate(args))
@@ -133,9 +133,10 @@ def _released(t: Tensor) -> bool:
     return t.node is not None and getattr(t.node, "saved", ()) is None
 
 
-def innermost() -> autocast | None:
-    """The autocast that decides in this thread."""
-    return next((i for i in reversed(here.stack) if isinstance(i, autocast)), None)
+def innermost(device_type: str | None = None) -> autocast | None:
+    """The autocast that decides in this thread: about tensors of one kind of device, or that was entered last."""
+    kinds = DEFAULTS if device_type is None else (device_type,)
+    return next((i for i in reversed(here.stack) if isinstance(i, autocast) and i.device_type in kinds), None)
 
 
 def autocast_decorator(*args: Any, **kwargs: Any) -> Callable[..., Any]:

@@ -9,7 +9,8 @@ any strides. Kernels that read them take strides as they are.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+from collections import Counter
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 import torch
@@ -28,15 +29,18 @@ class Part(NamedTuple):
     start: int
 
 
-def joined(nodes: Iterable[Node], free: Callable[[Value], bool], shape: Callable[[Value], Order]) -> dict[Value, Part]:
-    """The parts of concatenations whose parts are all `free` to lie anywhere, and lie in one whole only."""
+def joined(nodes: Sequence[Node], free: Callable[[Value], bool], shape: Callable[[Value], Order]) -> dict[Value, Part]:
+    """The parts of concatenations whose parts are all `free` to lie anywhere: in one whole only, and not looked at,
+    since a view may want them in one piece."""
     found: dict[Value, Part] = {}
+    looks = _looks(nodes)
     for n in nodes:
         if n.op != "cat":
             continue
         parts, dim = n.args
         dim %= len(shape(n.outputs[0]))
-        if len(set(parts)) < len(parts) or any(v in found or not free(v) or v.dtype != parts[0].dtype for v in parts):
+        alike = len(set(parts)) == len(parts) and all(v.dtype == parts[0].dtype for v in parts)
+        if not alike or any(v in found or v in looks or not free(v) for v in parts):
             continue
         start = 0
         for v in parts:
@@ -46,17 +50,13 @@ def joined(nodes: Iterable[Node], free: Callable[[Value], bool], shape: Callable
 
 
 def ordered(
-    nodes: Iterable[Node], free: Callable[[Value], bool], shape: Callable[[Value], Order]
+    nodes: Sequence[Node], free: Callable[[Value], bool], shape: Callable[[Value], Order]
 ) -> dict[Value, Order]:
     """For a value, the order of its dimensions in memory."""
     found: dict[Value, Order] = {}
-    maker: dict[Value, Node] = {}
-    looks: dict[Value, int] = {}  # by how many views each value is looked at
+    maker = {v: n for n in nodes for v in n.outputs}
+    looks = _looks(nodes)
     for n in nodes:
-        maker.update(dict.fromkeys(n.outputs, n))
-        if n.op in OPS and OPS[n.op].view:
-            looks[n.args[0]] = looks.get(n.args[0], 0) + 1
-    for n in maker.values():
         if n.op != "reshape":
             continue
         v, turns = n.args[0], []
@@ -71,6 +71,11 @@ def ordered(
         if not _views(shape(v), order, shape(n.outputs[0])):
             found[v] = order
     return found
+
+
+def _looks(nodes: Sequence[Node]) -> Counter[Value]:
+    """By how many views each value is looked at."""
+    return Counter(n.args[0] for n in nodes if n.op in OPS and OPS[n.op].view)
 
 
 def _turned(order: Order, turn: Node) -> Order:

@@ -64,10 +64,22 @@ def clip_grad_norm(
     with no_grad():
         norm = total_norm(grads, float(norm_type), error_if_nonfinite)
         if grads:
-            factor = OPS["clamp"](OPS["div"](float(max_norm), OPS["add"](norm, 1e-6)), None, 1.0)
+            factor = _factor(norm, max_norm)
             for group in groups_of(grads):
                 OPS["scale_all"](group, _beside(factor, group[0]))
         return norm
+
+
+def clipped(grads: list[Tensor], max_norm: float, norm_type: float = 2.0) -> list[Tensor]:
+    """The gradients, scaled so that their common norm is at most `max_norm`."""
+    if not grads:
+        return []
+    factor = _factor(total_norm(grads, float(norm_type)), max_norm)
+    return [OPS["mul"](g, _beside(factor, g)) for g in grads]
+
+
+def _factor(norm: Tensor, max_norm: float) -> Tensor:
+    return OPS["clamp"](OPS["div"](float(max_norm), OPS["add"](norm, 1e-6)), None, 1.0)
 
 
 def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:

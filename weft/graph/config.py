@@ -2,8 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Callable
+from typing import Any, Final
+
+from weft.amp import autocast
 from weft.compiler.options import Options
 from weft.core.errors import GraphError
+
+# What OneFlow's compiler has to be asked for, and Weft's does of itself or has no need of.
+HINTS: Final = (
+    "allow_fuse_add_to_output", "allow_fuse_cast_scale", "allow_fuse_model_update_ops", "enable_compress_memory",
+    "enable_cudnn_conv_heuristic_search_algo", "enable_fused_model_update_cast", "enable_multi_tensor_update",
+    "enable_straighten_algorithm", "set_outputs_buffer_size",
+)  # fmt: skip
 
 
 class GraphConfig:
@@ -12,7 +24,27 @@ class GraphConfig:
     def __init__(self) -> None:
         self.training = False
         self._micro_batches = 1
+        self._amp: tuple[bool, Any] = (False, None)
         self._frozen = False
+
+    def enable_amp(self, mode: bool = True, *, dtype: Any = None) -> None:
+        """Trace `build` under `autocast`: products in a short dtype, by default each device's own."""
+        self._still_open("enable_amp()")
+        if dtype is not None:
+            autocast("cpu", dtype)  # refuses what isn't short
+        self._amp = bool(mode), dtype
+
+    def __getattr__(self, name: str) -> Callable[..., None]:
+        if name in HINTS:
+            return lambda *args, **kwargs: None
+        raise AttributeError(
+            f"a graph's config has no {name!r}; it has set_gradient_accumulation_steps, enable_amp, and, taken without "
+            f"effect because the compiler decides by itself, {', '.join(HINTS)}"
+        )
+
+    def _still_open(self, what: str) -> None:
+        if self._frozen:
+            raise GraphError(f"the graph is compiled already; call config.{what} in __init__")
 
     def set_gradient_accumulation_steps(self, steps: int) -> None:
         """Cut the inputs into so many micro-batches, and update once, by the mean of their gradients.
@@ -23,9 +55,15 @@ class GraphConfig:
             raise GraphError(
                 f"set_gradient_accumulation_steps({steps!r}): the number of micro-batches is an int of at least 1"
             )
-        if self._frozen:
-            raise GraphError("the graph is compiled already; set the number of micro-batches in __init__")
+        self._still_open(f"set_gradient_accumulation_steps({steps})")
         self._micro_batches = steps
+
+    def casting(self) -> contextlib.ExitStack:
+        """The context in which `build` is traced."""
+        stack, (mode, dtype) = contextlib.ExitStack(), self._amp
+        for kind in ("cpu", "cuda") if mode else ():
+            stack.enter_context(autocast(kind, dtype))
+        return stack
 
     def options(self) -> Options:
         self._frozen = True
@@ -33,4 +71,5 @@ class GraphConfig:
 
     def __repr__(self) -> str:
         steps = f", gradient_accumulation_steps={self._micro_batches}" if self._micro_batches > 1 else ""
-        return f"(CONFIG:config:GraphConfig(training={self.training}{steps}))"
+        amp = ", amp=True" if self._amp[0] else ""
+        return f"(CONFIG:config:GraphConfig(training={self.training}{steps}{amp}))"

@@ -46,7 +46,8 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     with dispatch.tracing(builder):
         symbols = tree.rebuild((args, kwargs), _feeder(builder, graph.name, examples))
         try:
-            result = graph.build(*symbols[0], **symbols[1])
+            with graph.config.casting():
+                result = graph.build(*symbols[0], **symbols[1])
             outputs, made = _outputs(result, builder, graph.name)
             builder.settle()
         finally:
@@ -136,7 +137,7 @@ def _update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], floa
                 numbers[name] = lambda group=group: float(group["lr"])
                 v = builder.number(name)
                 rates.append(of_value(v, v.spec))
-            optimizer.apply_update(grads, rates)
+            optimizer.apply_update(optimizer.clipped(grads), rates)
     finally:
         here.grad = before
 

@@ -19,9 +19,12 @@ from weft.ops.explain import call_text, check_arguments
 from weft.ops.infer import Form, infer
 from weft.tensor.tensor import Tensor, of_value
 
+STRIDELESS = {"view": "reshape"}  # a symbol has no strides: contiguous() gives itself, so what follows must reshape
+
 
 def run(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[list[Tensor], tuple[Any, ...]]:
     check_arguments(op, args)
+    op = OPS[STRIDELESS.get(op.name, op.name)]
     if op.dynamic:
         raise TraceError(
             f"{op.name} makes a shape that depends on data, and a graph's shapes are fixed when it is compiled: "

@@ -5,11 +5,13 @@ a graph.
 from weft.optim import lr_scheduler
 from weft.optim.adam import Adam, AdamW
 from weft.optim.adaptive import Adadelta, Adagrad, RMSprop
+from weft.optim.composed import ASGD, Adamax, NAdam, RAdam, Rprop
 from weft.optim.lamb import LAMB
 from weft.optim.lbfgs import LBFGS
 from weft.optim.optimizer import Optimizer
 from weft.optim.sgd import SGD
 
 __all__ = [
-    "LAMB", "LBFGS", "SGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Optimizer", "RMSprop", "lr_scheduler",
+    "ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "LAMB", "LBFGS", "NAdam", "Optimizer", "RAdam", "RMSprop",
+    "Rprop", "SGD", "lr_scheduler",
 ]  # fmt: skip

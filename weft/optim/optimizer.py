@@ -21,7 +21,7 @@ from weft.core.device import Device
 from weft.core.errors import ArgumentError, CheckpointError, OptionError
 from weft.core.sbp import broadcast
 from weft.core.spec import Spec
-from weft.functional.clipping import clip_grad_norm
+from weft.functional.clipping import clip_grad_norm, clipped
 from weft.ops import OPS
 from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch
 
@@ -159,6 +159,16 @@ class Optimizer(ABC):
                     group.get("clip_grad_norm_type", 2.0),
                     error_if_nonfinite,
                 )
+
+    def clipped(self, grads: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
+        """These gradients as `clip_grad` would leave them; they stay as they are."""
+        made = dict(grads)
+        for group in self.param_groups:
+            own = [p for p in group["params"] if p in made]
+            if group.get("clip_grad_max_norm") is not None:
+                norm = group["clip_grad_max_norm"], group.get("clip_grad_norm_type", 2.0)
+                made.update(zip(own, clipped([made[p] for p in own], *norm), strict=True))
+        return made
 
     # ---- stepping ------------------------------------------------------------------------------------
 

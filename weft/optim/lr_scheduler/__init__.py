@@ -4,7 +4,7 @@ Formulas and recursions are torch's; `WarmUpLR`, `CosineDecayLR` and `Polynomial
 """
 
 from weft.optim.lr_scheduler.compose import ChainedScheduler, ReduceLROnPlateau, SequentialLR, WarmUpLR, WarmupLR
-from weft.optim.lr_scheduler.cycle import CosineAnnealingLR, CosineAnnealingWarmRestarts, OneCycleLR
+from weft.optim.lr_scheduler.cycle import CosineAnnealingLR, CosineAnnealingWarmRestarts, CyclicLR, OneCycleLR
 from weft.optim.lr_scheduler.decay import (
     ConstantLR,
     CosineDecayLR,
@@ -19,7 +19,7 @@ from weft.optim.lr_scheduler.decay import (
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 
 __all__ = [
-    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CosineDecayLR",
+    "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CosineDecayLR", "CyclicLR",
     "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR",
     "PolynomialLR", "ReduceLROnPlateau", "SequentialLR", "StepLR", "WarmUpLR", "WarmupLR",
 ]  # fmt: skip

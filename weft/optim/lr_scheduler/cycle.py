@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 from weft.core.errors import OptionError
 from weft.optim.lr_scheduler.scheduler import LRScheduler
@@ -126,3 +126,57 @@ class OneCycleLR(LRScheduler):
                 else:
                     group["momentum"] = momentum
         return [self._value(level) for level in self.levels]
+
+
+class CyclicLR(LRScheduler):
+    """From base_lr to max_lr and back, again and again; the way up takes step_size_up steps.
+
+    `mode`: "triangular" cycles alike, "triangular2" halves each, "exp_range" shrinks them by gamma each step; or
+    `scale_fn(cycle or step)`, by `scale_mode`. Where there is momentum, it goes the other way.
+    """
+
+    def __init__(
+        self, optimizer: Optimizer, base_lr: float | Sequence[float], max_lr: float | Sequence[float],
+        step_size_up: int = 2000, step_size_down: int | None = None, mode: str = "triangular", gamma: float = 1.0,
+        scale_fn: Callable[[float], float] | None = None, scale_mode: str = "cycle", cycle_momentum: bool = True,
+        base_momentum: float = 0.8, max_momentum: float = 0.9, last_epoch: int = -1,
+    ) -> None:  # fmt: skip
+        if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
+            raise OptionError(f"mode is triangular, triangular2 or exp_range, or there is a scale_fn; got {mode!r}")
+        groups = optimizer.param_groups
+        self.low, self.high = (
+            list(v) if isinstance(v, (list, tuple)) else [v] * len(groups) for v in (base_lr, max_lr)
+        )
+        down = step_size_up if step_size_down is None else step_size_down
+        self.total_size, self.up = float(step_size_up + down), step_size_up / (step_size_up + down)
+        self.mode, self.gamma, self.scale_fn, self.scale_mode = mode, gamma, scale_fn, scale_mode
+        self.cycle_momentum, self.momenta = cycle_momentum, (base_momentum, max_momentum)
+        if cycle_momentum and not any("momentum" in g or "betas" in g for g in groups):
+            raise OptionError("optimizer must support momentum or beta1 with cycle_momentum; pass cycle_momentum=False")
+        if last_epoch == -1:
+            for group, lr in zip(groups, self.low, strict=True):
+                group["lr"] = lr
+        super().__init__(optimizer, last_epoch)
+        self.base_lrs = self.low
+
+    def _scale(self, cycle: float) -> float:
+        if self.scale_fn is not None:
+            return self.scale_fn(cycle if self.scale_mode == "cycle" else self.last_epoch)
+        if self.mode == "triangular2":
+            return 1 / 2.0 ** (cycle - 1)
+        return self.gamma**self.last_epoch if self.mode == "exp_range" else 1.0
+
+    def get_lr(self) -> list[float]:
+        cycle = math.floor(1 + self.last_epoch / self.total_size)
+        at = 1.0 + self.last_epoch / self.total_size - cycle
+        height = at / self.up if at <= self.up else (at - 1) / (self.up - 1)
+        share = height * self._scale(cycle)
+        if self.cycle_momentum:
+            low, high = self.momenta
+            for group in self.optimizer.param_groups:
+                momentum = high - (high - low) * share
+                if "betas" in group:
+                    group["betas"] = (momentum, *group["betas"][1:])
+                elif "momentum" in group:
+                    group["momentum"] = momentum
+        return [low + (high - low) * share for low, high in zip(self.low, self.high, strict=True)]
