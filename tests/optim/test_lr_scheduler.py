@@ -24,6 +24,9 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
     ("CosineAnnealingWarmRestarts", {"T_0": 3, "T_mult": 2, "eta_min": 0.01}),
     ("CosineAnnealingWarmRestarts", {"T_0": 4}),
     ("PolynomialLR", {"total_iters": 6, "power": 2.0}),
+    ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.5, "step_size_up": 3, "cycle_momentum": False}),
+    ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.5, "step_size_up": 2, "step_size_down": 4, "mode": "triangular2"}),
+    ("CyclicLR", {"base_lr": 0.1, "max_lr": 0.5, "step_size_up": 4, "mode": "exp_range", "gamma": 0.9}),
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": 14}),
     ("OneCycleLR", {"max_lr": 0.5, "total_steps": 14, "three_phase": True, "anneal_strategy": "linear"}),
 ]

@@ -26,6 +26,13 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
     ("RMSprop", {"momentum": 0.9, "centered": True, "weight_decay": 0.1}),
     ("RMSprop", {"alpha": 0.9, "maximize": True}),
     ("Adadelta", {"rho": 0.8, "weight_decay": 0.1}),
+    ("NAdam", {"weight_decay": 0.1}),
+    ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
+    ("RAdam", {"lr": 0.05, "betas": (0.8, 0.9)}),
+    ("RAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("Adamax", {"lr": 0.05, "weight_decay": 0.1}),
+    ("ASGD", {"lr": 0.1, "lambd": 0.01, "t0": 4, "weight_decay": 0.1}),
+    ("Rprop", {"lr": 0.1}),
 ]
 
 

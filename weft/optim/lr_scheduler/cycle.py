@@ -144,9 +144,7 @@ class CyclicLR(LRScheduler):
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
             raise OptionError(f"mode is triangular, triangular2 or exp_range, or there is a scale_fn; got {mode!r}")
         groups = optimizer.param_groups
-        self.low, self.high = (
-            list(v) if isinstance(v, (list, tuple)) else [v] * len(groups) for v in (base_lr, max_lr)
-        )
+        self.low, self.high = _each(base_lr, len(groups)), _each(max_lr, len(groups))
         down = step_size_up if step_size_down is None else step_size_down
         self.total_size, self.up = float(step_size_up + down), step_size_up / (step_size_up + down)
         self.mode, self.gamma, self.scale_fn, self.scale_mode = mode, gamma, scale_fn, scale_mode
@@ -180,3 +178,7 @@ class CyclicLR(LRScheduler):
                 elif "momentum" in group:
                     group["momentum"] = momentum
         return [low + (high - low) * share for low, high in zip(self.low, self.high, strict=True)]
+
+
+def _each(value: float | Sequence[float], count: int) -> list[float]:
+    return [value] * count if isinstance(value, (int, float)) else list(value)

@@ -1,0 +1,204 @@
+"""Optimizers that are asked for less often, composed of plain ops: NAdam, RAdam, Adamax, ASGD and Rprop."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weft.autograd import assign, no_grad
+from weft.core.errors import OptionError
+from weft.ops import OPS
+from weft.optim.optimizer import Bucket, Optimizer, at_least_zero, below_one
+from weft.tensor.tensor import Tensor
+
+sqrt, absolute, where, maximum = OPS["sqrt"], OPS["abs"], OPS["where"], OPS["maximum"]
+
+
+class Composed(Optimizer):
+    """Subclasses write one parameter: `move` gives what it becomes, and its states."""
+
+    @abstractmethod
+    def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
+        """The parameter after step t, and its states in the order of their names."""
+
+    def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
+        with no_grad():
+            t: Any = bucket.step
+            if t is not None:
+                t = assign(t, t + 1)
+            for i, (p, given) in enumerate(zip(bucket.params, grads, strict=True)):
+                x: Any = p.detach()
+                grad: Any = OPS["neg"](given) if group["maximize"] else given
+                if group["weight_decay"] and group.get("decoupled_weight_decay"):
+                    x = x * (1 - lr * group["weight_decay"])
+                elif group["weight_decay"]:
+                    grad = grad + x * group["weight_decay"]
+                states = {name: members[i] for name, members in bucket.states.items()}
+                after = self.move(group, x, grad, t, lr, **states)
+                for old, new in zip((p, *states.values()), after, strict=True):
+                    assign(old, new)
+
+
+def _moments(group: Mapping[str, Any], grad: Any, mean: Any, square: Any) -> tuple[Any, Any]:
+    one, two = group["betas"]
+    return mean * one + grad * (1 - one), square * two + grad * grad * (1 - two)
+
+
+class _Moments(Composed):
+    """What keeps running means of gradients and of their squares."""
+
+    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("exp_avg", "exp_avg_sq")
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        at_least_zero(options, "lr", "eps", "weight_decay", "momentum_decay")
+        for i, beta in enumerate(options["betas"]):
+            below_one({f"beta {i}": beta}, f"beta {i}")
+
+
+class NAdam(_Moments):
+    """Adam that looks ahead, as Nesterov's momentum does."""
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0.0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
+        foreach: Any = None, maximize: bool = False, capturable: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
+                "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
+            },
+        )  # fmt: skip
+
+    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("exp_avg", "exp_avg_sq", "mu_product")
+
+    def first_value(self, group: Mapping[str, Any], name: str) -> float:
+        return 1.0 if name == "mu_product" else 0.0
+
+    def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
+        one, two = group["betas"]
+        mean, square = _moments(group, grad, states["exp_avg"], states["exp_avg_sq"])
+        decay = group["momentum_decay"]
+        now = (1 - 0.5 * OPS["pow"](0.96, t * decay)) * one
+        then = (1 - 0.5 * OPS["pow"](0.96, (t + 1) * decay)) * one
+        product = states["mu_product"] * now
+        size = sqrt(square / (1 - OPS["pow"](two, t))) + group["eps"]
+        p = p - grad / size * (lr * (1 - now) / (1 - product)) - mean / size * (lr * then / (1 - product * then))
+        return p, mean, square, product
+
+
+class RAdam(_Moments):
+    """Adam that takes plain steps until it knows the size of the gradients well enough."""
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0.0, decoupled_weight_decay: bool = False, *, foreach: Any = None,
+        maximize: bool = False, capturable: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
+                "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
+            },
+        )  # fmt: skip
+
+    def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
+        one, two = group["betas"]
+        mean, square = _moments(group, grad, states["exp_avg"], states["exp_avg_sq"])
+        left = 1 - OPS["pow"](two, t)
+        most = 2 / (1 - two) - 1
+        length = most - t * 2 * OPS["pow"](two, t) / left
+        known = length > 5
+        safe = where(known, length, 6.0)
+        rectified = sqrt((safe - 4) * (safe - 2) * most / ((most - 4) * (most - 2) * safe))
+        scaled = sqrt(left) / (sqrt(square) + group["eps"]) * rectified
+        step = mean / (1 - OPS["pow"](one, t)) * where(known, scaled, 1.0)
+        return p - step * lr, mean, square
+
+
+class Adamax(Composed):
+    """Adam by the largest gradient instead of the mean square."""
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0.0, foreach: Any = None, *, maximize: bool = False, capturable: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
+        )
+
+    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("exp_avg", "exp_inf")
+
+    def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
+        one, two = group["betas"]
+        mean = states["exp_avg"] * one + grad * (1 - one)
+        largest = maximum(states["exp_inf"] * two, absolute(grad) + group["eps"])
+        return p - mean / largest * (lr / (1 - OPS["pow"](one, t))), mean, largest
+
+
+class ASGD(Composed):
+    """Gradient descent with falling rates, and beside it the mean of where it has been: the state "ax"."""
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
+        weight_decay: float = 0.0, foreach: Any = None, maximize: bool = False, capturable: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params,
+            {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize},
+        )
+
+    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("eta", "mu", "ax")
+
+    def first_value(self, group: Mapping[str, Any], name: str) -> float:
+        return {"eta": group["lr"], "mu": 1.0, "ax": 0.0}[name]
+
+    def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
+        rate, lambd = states["eta"], group["lambd"]
+        p = p * (1 - rate * lambd) - grad * rate
+        mean = states["ax"] + (p - states["ax"]) * states["mu"]
+        ones = OPS["ones_like"](p)
+        rate = ones * (lr / OPS["pow"](t * (lambd * lr) + 1, group["alpha"]))
+        return p, rate, ones / OPS["clamp"](t - group["t0"], 1.0), mean
+
+
+class Rprop(Composed):
+    """Steps of each element's own size, which grows while its gradient keeps its sign and shrinks when it turns."""
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
+        step_sizes: tuple[float, float] = (1e-6, 50.0), *, foreach: Any = None, maximize: bool = False,
+        capturable: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "weight_decay": 0.0, "maximize": maximize}
+        )
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        super().check_options(options)
+        if not 0 < options["etas"][0] < 1 < options["etas"][1]:
+            raise OptionError(f"Invalid eta values: {options['etas']}; one below 1 and one above")
+
+    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("prev", "step_size")
+
+    def first_value(self, group: Mapping[str, Any], name: str) -> float:
+        return group["lr"] if name == "step_size" else 0.0
+
+    def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
+        along = grad * states["prev"]
+        turned = along < 0
+        factor = where(turned, group["etas"][0], where(along > 0, group["etas"][1], OPS["ones_like"](grad)))
+        size = OPS["clamp"](states["step_size"] * factor, *group["step_sizes"])
+        grad = where(turned, 0.0, grad)
+        return p - OPS["sign"](grad) * size, grad, size
+
+
+__all__ = ["ASGD", "Adamax", "NAdam", "RAdam", "Rprop"]
