@@ -1,5 +1,8 @@
 from __future__ import annotations
 
+from random import Random
+from typing import Any
+
 import pytest
 import torch
 
@@ -83,6 +86,54 @@ def test_post_accumulate_hook_sees_grad() -> None:
     x.sum().backward()
     x.sum().backward()
     assert seen == [(True, [1.0, 1.0]), (True, [2.0, 2.0])]
+
+
+def random_program(lib: Any, seed: int, factor: float) -> tuple[list[Any], list[Any]]:
+    """The order in which hooks ran, and the gradients, each multiplied in place by its leaf's hook."""
+    choose = Random(seed)
+    leaves = [lib.full((2,), 0.5 + i, requires_grad=True) for i in range(3)]
+    order: list[Any] = []
+
+    def scaled(i: int) -> Any:
+        def hook(p: Any) -> None:
+            order.append(i)
+            p.grad.mul_(factor)
+
+        return hook
+
+    for i, leaf in enumerate(leaves):
+        leaf.register_post_accumulate_grad_hook(scaled(i))
+    values = list(leaves)
+    for _ in range(choose.randint(2, 8)):
+        a, b = choose.choice(values), choose.choice(values)
+        makers = (lambda a, b: a + b, lambda a, b: a * b, lambda a, b: a.sin(), lambda a, b: a.view(2) + b)
+        values.append(choose.choice(makers)(a, b))
+    values[3].register_hook(lambda g: order.append("between"))
+    sum(v.sum() for v in values[-3:]).backward()
+    return order, [None if leaf.grad is None else leaf.grad.tolist() for leaf in leaves]
+
+
+@pytest.mark.parametrize("seed", range(40))
+def test_hooks_run_once_each_amid_backward_and_spoil_no_other_gradient(seed: int) -> None:
+    order, scaled = random_program(flow, seed, 3.0)
+    theirs, plain = random_program(torch, seed, 1.0)
+    assert sorted(map(str, order)) == sorted(map(str, theirs))
+    for ours, one in zip(scaled, plain, strict=True):
+        assert (ours is None) == (one is None)
+        if one is not None:
+            torch.testing.assert_close(torch.tensor(ours), 3 * torch.tensor(one))
+
+
+def test_a_hook_runs_as_soon_as_its_gradient_is_there() -> None:
+    order: list[str] = []
+    x = flow.ones(2, 2)
+    net = flow.nn.Sequential(flow.nn.Linear(2, 2), flow.nn.Linear(2, 2))
+    for name, p in net.named_parameters():
+        p.register_post_accumulate_grad_hook(lambda _, name=name: order.append(name))
+    middle = net[0](x)
+    middle.register_hook(lambda g: order.append("middle"))
+    net[1](middle).sum().backward()
+    assert set(order[:2]) == {"1.weight", "1.bias"} and order[2] == "middle"
 
 
 def test_post_accumulate_hook_is_for_leaves() -> None:

@@ -14,6 +14,7 @@ from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.core.sbp import broadcast
 from weft.ops import OPS
 from weft.tensor.blob import Blob
+from weft.tensor.hook import waiting_for_gradients
 from weft.tensor.tensor import Tensor, of_shard, rewrap
 
 
@@ -141,6 +142,7 @@ class _Sweep:
         self.wanted_leaves: set[int] | None = None
         self.wanted_outputs: dict[Node, list[tuple[int, Tensor]]] = {}
         self.useful: set[Node] | None = None
+        self.uses: dict[int, int] = {}  # of leaves that somebody waits for: how many calls have yet to send a gradient
         if wanted is not None:
             self.wanted_leaves = {id(t) for t in wanted if t.node is None}
             for t in wanted:
@@ -156,6 +158,8 @@ class _Sweep:
             if given is not None:
                 self.held.add(id(_blob(given)))
             self._send(places[i], _start(t, given, i))
+        if waiting_for_gradients[0] and self.wanted_leaves is None and here.trace is None:
+            self.uses = _uses(self.pending)
         while self.heap:
             node = heapq.heappop(self.heap)[1]
             self._visit(node, self.pending.pop(node))
@@ -239,6 +243,23 @@ class _Sweep:
         for target, g in zip(node.edges, results, strict=True):
             if target is not None and g is not None:
                 self._send(target, g)
+        if self.uses:
+            self._finish_early(node, gradients, results)
+
+    def _finish_early(self, node: Node, gradients: Sequence[Tensor | None], results: Sequence[Tensor | None]) -> None:
+        """Leaves whose last gradient this was: their hooks run now, amid backward."""
+        flowing = [_memory(g) for g in (*gradients, *results) if g is not None]
+        for target, g in zip(node.edges, results, strict=True):
+            left = self.uses.get(id(target))
+            if left is None:
+                continue
+            self.uses[id(target)] = left - 1
+            if left == 1 and id(target) in self.leaves:
+                leaf, total = self.leaves.pop(id(target))
+                place = _memory(total)
+                if g is None or flowing.count(place) > (place == _memory(g)):  # it goes on to others, too
+                    self.held.add(id(_blob(total)))
+                self._finish_leaf(leaf, total)
 
     def _finish_leaf(self, leaf: Tensor, g: Tensor) -> None:
         if leaf._hooks:
@@ -256,6 +277,29 @@ class _Sweep:
             if leaf._accumulated:
                 for hook in tuple(leaf._accumulated.values()):
                     hook(leaf)
+
+
+def _uses(roots: Iterable[Node]) -> dict[int, int]:
+    """How many calls will send gradients to each leaf that has hooks for when they are there."""
+    todo = list(roots)
+    seen = set(todo)
+    uses: dict[int, int] = {}
+    while todo:
+        for e in todo.pop().edges:
+            if isinstance(e, Tensor):
+                if e._accumulated:
+                    uses[id(e)] = uses.get(id(e), 0) + 1
+            elif e is not None:
+                source = _place(e)[0]
+                if source not in seen:
+                    seen.add(source)
+                    todo.append(source)
+    return uses
+
+
+def _memory(g: Tensor) -> int:
+    data = _blob(g).data
+    return 0 if data is None else data.untyped_storage()._cdata
 
 
 def _check_numbers(node: Node, results: Sequence[Tensor | None]) -> None:

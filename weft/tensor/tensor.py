@@ -26,7 +26,7 @@ from weft.core.placement import Placement
 from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
 from weft.tensor.blob import Blob
-from weft.tensor.hook import RemovableHook
+from weft.tensor.hook import RemovableHook, waiting_for_gradients
 from weft.tensor.methods import Methods
 from weft.tensor.size import Size
 
@@ -239,11 +239,11 @@ class Tensor(Methods):
         return RemovableHook(self._hooks, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHook:
-        """`hook(tensor)` runs after a leaf's `.grad` was added to."""
+        """`hook(tensor)` runs as soon as backward has added all there is to a leaf's `.grad`."""
         if self.node is not None or not self._requires_grad:
             raise AutogradError("a post-accumulate hook belongs to a leaf that requires a gradient")
         if self._accumulated is None:
-            self._accumulated = {}
+            self._accumulated, waiting_for_gradients[0] = {}, waiting_for_gradients[0] + 1
         return RemovableHook(self._accumulated, hook)
 
     _register_post_grad_accumulation_hook = register_post_accumulate_grad_hook
