@@ -78,7 +78,7 @@ def test_the_innermost_decides() -> None:
         with flow.autocast("cpu", dtype=flow.float16):
             assert (x @ x).dtype is flow.float16 and flow.get_autocast_cpu_dtype() is flow.float16
         with flow.autocast("cuda"):
-            assert (x @ x).dtype is flow.float32, "this one is for another device"
+            assert (x @ x).dtype is flow.bfloat16, "this one is for another device: each has its own"
         assert flow.is_autocast_enabled() and flow.is_autocast_cache_enabled()
     assert flow.get_autocast_gpu_dtype() is flow.float16
 
