@@ -8,7 +8,8 @@ import pytest
 import torch
 
 import weft as flow
-from weft.launch.threads import spawn_threads
+from weft.launch import spawn, spawn_threads
+from weft.parallel import ddp
 from weft.parallel.ddp import DistributedDataParallel, no_sync
 
 DATA = torch.randn(6, 4, generator=torch.Generator().manual_seed(0)).tolist()
@@ -80,6 +81,92 @@ def test_a_parameter_that_backward_misses_is_named() -> None:
             net(flow.ones(1, 1))
 
     spawn_threads(2, run)
+
+
+class Branches(flow.nn.Module):
+    """Rank r uses branch r, every rank the trunk, and nobody the rest."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.trunk, self.rest = flow.nn.Linear(2, 2, bias=False), flow.nn.Linear(2, 2, bias=False)
+        self.branches = flow.nn.ModuleList([flow.nn.Linear(2, 1, bias=False) for _ in range(2)])
+
+    def forward(self, x: Any) -> Any:
+        return {"out": [self.branches[flow.env.get_rank()](self.trunk(x))], "step": 1}
+
+
+@pytest.mark.parametrize("bucket_size", [1, 1 << 20])
+def test_unused_parameters_count_as_zero_where_some_rank_uses_them(bucket_size: int) -> None:
+    def run() -> Any:
+        flow.manual_seed(1)
+        net = DistributedDataParallel(Branches(), bucket_size=bucket_size, find_unused_parameters=True)
+        alone = Branches()
+        alone.load_state_dict(net.state_dict())
+        x = flow.full((1, 2), 1.0 + flow.env.get_rank())
+        for _ in range(2):
+            for n in (net, alone):
+                n.zero_grad()
+                n(x)["out"][0].sum().backward()
+        assert net.rest.weight.grad is None
+        return [[None if p.grad is None else p.grad.tolist() for p in n.parameters()] for n in (net, alone)]
+
+    (first, mine), (second, other) = spawn_threads(2, run)
+    assert first == second and len(first) == 4
+    for averaged, *each in zip(first, mine, other, strict=True):
+        if averaged is not None:
+            zero = torch.zeros(torch.tensor(averaged).shape)
+            whole = sum((zero if g is None else torch.tensor(g) for g in each), zero)
+            torch.testing.assert_close(torch.tensor(averaged), whole / 2)
+
+
+def test_unused_parameters_keep_gradients_of_before() -> None:
+    def run() -> Any:
+        net = DistributedDataParallel(Branches(), find_unused_parameters=True)
+        net.rest.weight.grad = flow.full((2, 2), 7.0)
+        with net.no_sync():
+            net(flow.ones(1, 2))["out"][0].sum().backward()
+        before = net.branches[flow.env.get_rank()].weight.grad.clone()
+        net(flow.zeros(1, 2))["out"][0].sum().backward()
+        after = net.branches[flow.env.get_rank()].weight.grad
+        return net.rest.weight.grad.tolist(), (after * 2 - before).abs().max().item()
+
+    assert spawn_threads(2, run) == [([[7.0, 7.0], [7.0, 7.0]], 0.0)] * 2
+
+
+def test_sums_begin_while_backward_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
+    said: dict[int, list[str]] = {0: [], 1: []}
+    plain = ddp._sum
+
+    def heard(flat: torch.Tensor) -> Any:
+        said[flow.env.get_rank()].append("sum")
+        finish = plain(flat)
+        return lambda: (said[flow.env.get_rank()].append("finish"), finish())
+
+    monkeypatch.setattr(ddp, "_sum", heard)
+
+    def run() -> None:
+        net = DistributedDataParallel(flow.nn.Sequential(flow.nn.Linear(2, 2), flow.nn.Linear(2, 2)), bucket_size=24)
+        middle = net[0](flow.ones(1, 2))
+        middle.register_hook(lambda g: said[flow.env.get_rank()].append("backward of the first layer"))
+        net[1](middle).sum().backward()
+
+    spawn_threads(2, run)
+    assert said[0] == said[1] == ["sum", "backward of the first layer", "sum", "finish", "finish"]
+
+
+def over_c10d() -> None:
+    """In a process of its own: sums that proceed beside backward give what one rank would."""
+    rank = flow.env.get_rank()
+    flow.manual_seed(0)
+    net, alone = model(), model()
+    alone.load_state_dict(net.state_dict())
+    DistributedDataParallel(net, bucket_size=100)
+    for a, b in zip(train(alone, flow.tensor(DATA)), train(net, flow.tensor(DATA[rank::2])), strict=True):
+        torch.testing.assert_close(torch.tensor(b), torch.tensor(a), rtol=1e-4, atol=1e-5)
+
+
+def test_over_c10d() -> None:
+    spawn(2, f"{__file__}:over_c10d", transport="c10d")
 
 
 def test_what_cannot_be_averaged() -> None:

@@ -6,28 +6,37 @@ On local tensors, as in PyTorch and OneFlow; a global tensor split along the bat
 from __future__ import annotations
 
 import contextlib
+import dataclasses
+import functools
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Mapping
 from typing import Any, TypeVar
 
 import torch
 
+from weft.autograd import is_grad_enabled
+from weft.autograd.call import edge
+from weft.autograd.node import Slot
 from weft.core.errors import ArgumentError, AutogradError
 from weft.core.rank import current
 from weft.nn.module import Module
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import transport_of
+from weft.transport.c10d import C10dTransport
 
 M = TypeVar("M", bound=Module)
+LINE = "gradients"  # sums under way are ordered among themselves only: forward may broadcast, and users may compute
 
 
 def DistributedDataParallel(
     module: M, *, broadcast_parameters: bool = True, broadcast_buffers: bool = True, bucket_size: int = 25_000_000,
+    find_unused_parameters: bool = False,
 ) -> M:  # fmt: skip
     """Make a module's gradients the mean over all ranks; gives the module itself, which keeps its type and its names.
 
-    Parameters and buffers begin as the first rank's. Gradients travel together, `bucket_size` bytes at a time, in the
-    order in which backward makes them.
+    Parameters and buffers begin as the first rank's. Gradients travel together, `bucket_size` bytes at a time, as soon
+    as backward has made them, while it goes on. With `find_unused_parameters` a parameter that a forward doesn't use
+    counts as zero on that rank; one that no rank uses keeps its gradient. `with module.no_sync():` averages nothing.
     """
     if not isinstance(module, Module):
         raise ArgumentError(f"DistributedDataParallel takes a module; got {type(module).__name__}")
@@ -38,12 +47,15 @@ def DistributedDataParallel(
         )
     if not any(p.requires_grad for p in module.parameters()):
         raise ArgumentError("DistributedDataParallel is not needed when a module has no parameter to train")
+    module.no_sync = functools.partial(no_sync, module)  # type: ignore[assignment]
     if current().world_size > 1:
         start = [*module.parameters()] if broadcast_parameters else []
         _broadcast(start + [*module.buffers()])
         _averagers()[module] = averager = Averager(module, bucket_size)
         buffers = [*module.buffers()] if broadcast_buffers else []
         module.register_forward_pre_hook(lambda m, args: averager.before_forward(m.training, buffers), prepend=True)
+        if find_unused_parameters:
+            module.register_forward_hook(lambda m, args, outputs: averager.find_unused(outputs))
     return module
 
 
@@ -73,6 +85,7 @@ class Bucket:
         self.waiting = 0
         self.flat: torch.Tensor | None = None
         self.views: list[torch.Tensor] = []
+        self.finish: Callable[[], None] = _nothing  # returns when the sum that is under way is there
 
     def close(self) -> None:
         """Lay out the memory, once the members are known."""
@@ -83,16 +96,19 @@ class Bucket:
         self.waiting = len(self.params)
 
 
+def _nothing() -> None: ...
+
+
 class Averager:
     """Counts gradients as they are ready, and averages bucket after bucket, in one order on every rank."""
 
     def __init__(self, module: Module, bucket_size: int) -> None:
         self.names = {id(p): name for name, p in module.named_parameters()}
-        self.group = transport_of().group(tuple(range(current().world_size)))
         self.active = True
         self.buckets: list[Bucket] = []
         self.place: dict[int, Bucket] = {}
         self.ready: set[int] = set()
+        self.unused: set[int] | None = None  # by the last forward, as far as anybody looked
         self.next = 0
         size = 0
         for p in reversed([p for p in module.parameters() if p.requires_grad]):  # backward comes by the last ones first
@@ -115,10 +131,18 @@ class Averager:
             raise AutogradError(
                 f"the last backward made gradients for {len(self.ready)} parameters but none for {shown}, so they "
                 "could not be averaged over the ranks. Use every parameter in forward, or let those that you don't use "
-                "require no gradient before DistributedDataParallel"
+                "require no gradient before DistributedDataParallel, or pass it find_unused_parameters=True"
             )
         if training and buffers and self.active:
             _broadcast(buffers)
+
+    def find_unused(self, outputs: Any) -> None:
+        """Parameters that backward from these outputs can't reach are ready as they are."""
+        if self.active and is_grad_enabled():
+            self._reset()
+            self.unused = {*self.place} - reached(outputs)
+            for key in self.unused:
+                self.place[key].waiting -= 1
 
     def arrived(self, p: Tensor) -> None:
         if not self.active:
@@ -126,21 +150,106 @@ class Averager:
         self.ready.add(id(p))
         self.place[id(p)].waiting -= 1
         while self.next < len(self.buckets) and self.buckets[self.next].waiting <= 0:
-            self.average(self.buckets[self.next])
+            self.start(self.buckets[self.next])
             self.next += 1
         if self.next == len(self.buckets):
-            self.next = 0
-            self.ready.clear()
-            for bucket in self.buckets:
-                bucket.waiting = len(bucket.params)
+            self.finish()
+            self._reset()
 
-    def average(self, bucket: Bucket) -> None:
-        grads = [p.grad._local("gradients") for p in bucket.params if p.grad is not None]
-        assert bucket.flat is not None and len(grads) == len(bucket.params), "a gradient went away during backward"
-        torch._foreach_copy_(bucket.views, grads)
-        self.group.all_reduce(bucket.flat)
-        bucket.flat.div_(self.group.size)
-        torch._foreach_copy_(grads, bucket.views)
+    def _reset(self) -> None:
+        self.next, self.unused = 0, None
+        self.ready.clear()
+        for bucket in self.buckets:
+            bucket.waiting = len(bucket.params)
+
+    def start(self, bucket: Bucket) -> None:
+        """Send a bucket on its way; backward goes on meanwhile."""
+        assert bucket.flat is not None
+        here, views = [], []
+        for p, view in zip(bucket.params, bucket.views, strict=True):
+            if p.grad is None:
+                view.zero_()
+            else:
+                here.append(p.grad._local("gradients"))
+                views.append(view)
+        if views:
+            torch._foreach_copy_(views, here)
+        bucket.finish = _sum(bucket.flat)
+
+    def finish(self) -> None:
+        """Put the averages in the gradients' places."""
+        used = self._used_anywhere()
+        for bucket in self.buckets:
+            bucket.finish()
+            assert bucket.flat is not None
+            bucket.flat.div_(current().world_size)
+            places, views = [], []
+            for p, view in zip(bucket.params, bucket.views, strict=True):
+                if used is not None and id(p) not in used:
+                    continue
+                if p.grad is None:
+                    p.grad = of_torch(view.clone())
+                else:
+                    places.append(p.grad._local("gradients"))
+                    views.append(view)
+            if views:
+                torch._foreach_copy_(places, views)
+
+    def _used_anywhere(self) -> set[int] | None:
+        """The parameters that some rank's forward used; None where all were."""
+        if self.unused is None:
+            return None
+        keys = [*self.place]
+        used = torch.tensor([key not in self.unused for key in keys], dtype=torch.int32)
+        transport_of().group(tuple(range(current().world_size))).all_reduce(used, "max")
+        return {key for key, u in zip(keys, used.tolist(), strict=True) if u}
+
+
+def _sum(flat: torch.Tensor) -> Callable[[], None]:
+    """Begin to sum over the ranks; what it gives returns when the sum is there.
+
+    Over c10d the sum proceeds beside backward. Over shared memory it is the kernels' own cores that would do it, and it
+    is done at once (docs/decisions/0009).
+    """
+    transport, ranks = transport_of(), tuple(range(current().world_size))
+    if not isinstance(transport, C10dTransport):
+        transport.group(ranks, LINE).all_reduce(flat)
+        return _nothing
+    processes = transport.processes(ranks, flat.device.type, LINE)
+    try:
+        work = processes.allreduce([flat])
+    except RuntimeError as error:
+        raise transport.explained(error, "the average of gradients", ranks) from None
+    return lambda: transport.finish(work, "the average of gradients", ranks, flat.is_cuda)
+
+
+def reached(outputs: Any) -> set[int]:
+    """The leaves, by id, that backward from some outputs comes to."""
+    leaves: set[int] = set()
+    todo = [edge(t) for t in _tensors(outputs) if t.requires_grad]
+    seen: set[Any] = set()
+    while todo:
+        e = todo.pop()
+        if isinstance(e, Tensor):
+            leaves.add(id(e))
+        elif e is not None:
+            node = e.node if isinstance(e, Slot) else e
+            if node not in seen:
+                seen.add(node)
+                todo.extend(node.edges)
+    return leaves
+
+
+def _tensors(value: Any) -> Iterator[Tensor]:
+    if isinstance(value, Tensor):
+        yield value
+    elif isinstance(value, Mapping):
+        yield from _tensors(list(value.values()))
+    elif isinstance(value, (list, tuple)):
+        for v in value:
+            yield from _tensors(v)
+    elif dataclasses.is_dataclass(value):
+        yield from _tensors(list(vars(value).values()))
 
 
 def _broadcast(tensors: list[Tensor]) -> None:
