@@ -1177,10 +1177,10 @@ def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     weft.Size([2, 12])
     """
 
-def flip(x: Tensor, dims: tuple[_int, ...] | list[_int]) -> Tensor:
+def flip(x: Tensor, *dims: Any) -> Tensor:
     """x with the order turned round along some dimensions.
 
-    >>> flow.flip(flow.arange(3), (0,)).tolist()
+    >>> flow.arange(3).flip(0).tolist()
     [2, 1, 0]
     """
 
@@ -1329,6 +1329,9 @@ def group_norm(
     >>> flow._C.group_norm(flow.tensor([[1.0, 3.0]]), 1, None, None, 0.0).tolist()
     [[-1.0, 1.0]]
     """
+
+def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """One step of gated recurrent units: the state after it."""
 
 def gt(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """Whether a is greater than b, element by element.
@@ -1731,6 +1734,9 @@ def logspace(
 
 def logsumexp(x: Tensor, dim: _int | tuple[_int, ...] | list[_int], keepdim: _bool = False) -> Tensor:
     """log(sum(exp(x))) over some dimensions, without overflow."""
+
+def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
+    """One step of long short-term memory: what it shows and what it keeps, from (shown, kept) before."""
 
 def lt(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """Whether a is less than b, element by element.
@@ -2360,6 +2366,12 @@ def rms_norm(
     >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
     [[1.0, -1.0]]
     """
+
+def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """One step of a recurrent layer with relu: the state after it."""
+
+def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
+    """One step of a recurrent layer with tanh: the state after it."""
 
 def roc_auc_score(label: Tensor, pred: Tensor) -> Tensor:
     """The probability that something labelled 1 is predicted higher than something labelled 0; of equals, half.

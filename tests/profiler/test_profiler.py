@@ -153,3 +153,15 @@ def test_mistakes(tmp_path: Path) -> None:
     with pytest.raises(ArgumentError, match="is not JSON"):
         flow.profiler.merge([other], tmp_path / "b.json")
     assert not current().resources.get("profile")
+
+
+def test_stretches_are_pushed_and_popped() -> None:
+    with flow.profiler.profile(activities=[flow.profiler.ProfilerActivity.CPU]) as p:
+        flow.profiler.range_push("outer")
+        flow.profiler.range_push("inner")
+        flow.profiler.range_pop()
+        flow.profiler.range_pop()
+    names = [e.name for e in p.events if e.kind == "function"]
+    assert names == ["inner", "outer"]
+    with pytest.raises(flow.errors.ArgumentError, match="no range_push"):
+        flow.profiler.range_pop()

@@ -18,6 +18,7 @@ from weft.functional import (
     methods,
     names,
     neural,
+    older,
     overwrite,
     pieces,
     places,
@@ -55,6 +56,6 @@ functions = dict(table.listed("flow"))
 
 __all__ = [
     "bind", "comm", "conversion", "counts", "creation", "einstein", "env", "fft", "functions", "fused", "info",
-    "likeness", "linalg", "matrices", "methods", "names", "neural", "overwrite", "pieces", "places", "random",
+    "likeness", "linalg", "matrices", "methods", "names", "neural", "older", "overwrite", "pieces", "places", "random",
     "reduction", "sampling", "shaping", "special", "statistics", "table", "typed",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from weft.core.dtype import DType
 from weft.core.placement import Placement
 from weft.core.sbp import Sbp
 from weft.functional.random import DefaultGenerator
+from weft.nn.utils.rnn import PackedSequence
 from weft.ops.declaration import Op
 from weft.tensor.size import Size
 from weft.tensor.tensor import Tensor
@@ -189,6 +190,12 @@ class Bound:
     def aminmax(x: Tensor, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
 
     @staticmethod
+    def amp_black_identity(x: Any) -> Any: ...
+
+    @staticmethod
+    def amp_white_identity(x: Any) -> Any: ...
+
+    @staticmethod
     def angle(x: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -241,6 +248,9 @@ class Bound:
     def asinh(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def assign_local_tensor(ref: Any, value: Any) -> None: ...
+
+    @staticmethod
     def atan(x: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -277,6 +287,12 @@ class Bound:
         stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
         ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None
     ) -> Tensor: ...
+
+    @staticmethod
+    def avg_pool2d_nhwc(
+        x: Any, kernel_size: Any, stride: Any = None, padding: Any = 0, ceil_mode: _bool = False,
+        count_include_pad: _bool = True, divisor_override: Any = None
+    ) -> Any: ...
 
     @staticmethod
     def avg_pool3d(
@@ -337,10 +353,18 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def binary_cross_entropy_loss(input: Any, target: Any, weight: Any = None, reduction: str = 'mean') -> Any: ...
+
+    @staticmethod
     def binary_cross_entropy_with_logits(
         input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean',
         pos_weight: Tensor | None = None
     ) -> Tensor: ...
+
+    @staticmethod
+    def binary_cross_entropy_with_logits_loss(
+        input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = 'mean'
+    ) -> Any: ...
 
     @staticmethod
     def bincount(x: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor: ...
@@ -485,6 +509,9 @@ class Bound:
     def combined_margin_loss(x: Any, label: Any, m1: _float = 1.0, m2: _float = 0.0, m3: _float = 0.0) -> Any: ...
 
     @staticmethod
+    def comm_broadcast(x: Any, src_rank: _int = 0, inplace: _bool = False) -> Any: ...
+
+    @staticmethod
     def compile(model: Any = None, **_: Any) -> Any: ...
 
     @staticmethod
@@ -495,6 +522,9 @@ class Bound:
 
     @staticmethod
     def conj_physical(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def constant(shape: Sequence[_int], value: Any, *, dtype: Any = None, device: Any = None) -> Tensor: ...
 
     @staticmethod
     def contiguous(x: Tensor, memory_format: Any = None) -> Tensor: ...
@@ -580,6 +610,9 @@ class Bound:
 
     @staticmethod
     def cosh(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def cosh_grad(x: Any, dy: Any) -> Any: ...
 
     @staticmethod
     def cosine_embedding_loss(
@@ -707,6 +740,9 @@ class Bound:
     def dist(x: Any, other: Any, p: _float = 2) -> Any: ...
 
     @staticmethod
+    def distributed_sparse_cross_entropy(prediction: Any, label: Any, depth: _int) -> Any: ...
+
+    @staticmethod
     def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor: ...
 
     @staticmethod
@@ -758,6 +794,9 @@ class Bound:
         scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Any = None,
         include_last_offset: _bool = False, padding_idx: _int | None = None
     ) -> Any: ...
+
+    @staticmethod
+    def embedding_renorm_(weight: Any, indices: Any, max_norm: _float, norm_type: _float = 2.0) -> Any: ...
 
     @staticmethod
     def embedding_weight_grad(dy: Tensor, ids: Tensor, rows: _int, padding_idx: _int | None = None) -> Tensor: ...
@@ -814,6 +853,9 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def eye_(x: Any) -> Tensor: ...
+
+    @staticmethod
     def fake_quantization(
         x: Any, scale: Any, zero_point: Any, quantization_formula: str = 'google', quantization_bit: _int = 8,
         quantization_scheme: str = 'symmetric'
@@ -838,7 +880,7 @@ class Bound:
     def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor: ...
 
     @staticmethod
-    def flip(x: Tensor, dims: tuple[_int, ...] | list[_int]) -> Tensor: ...
+    def flip(x: Tensor, *dims: Any) -> Tensor: ...
 
     @staticmethod
     def fliplr(x: Tensor) -> Tensor: ...
@@ -996,6 +1038,24 @@ class Bound:
     def get_rng_state() -> Tensor: ...
 
     @staticmethod
+    def global_arange(
+        start: Any, end: Any = None, step: Any = 1, *, dtype: Any = None, placement: Any, sbp: Any
+    ) -> Tensor: ...
+
+    @staticmethod
+    def global_constant(
+        shape: Sequence[_int], value: Any, *, dtype: Any = None, placement: Any, sbp: Any
+    ) -> Tensor: ...
+
+    @staticmethod
+    def global_empty(shape: Sequence[_int], *, dtype: Any = None, placement: Any, sbp: Any) -> Tensor: ...
+
+    @staticmethod
+    def global_tensor_constant(
+        shape: Sequence[_int], value: Tensor, *, dtype: Any = None, placement: Any, sbp: Any
+    ) -> Tensor: ...
+
+    @staticmethod
     def global_to_global(
         x: Tensor, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,
         check_meta: _bool = False, copy: _bool = False
@@ -1035,6 +1095,9 @@ class Bound:
     def grouped_matmul_bias(
         xs: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor]
     ) -> list[Tensor]: ...
+
+    @staticmethod
+    def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any: ...
 
     @staticmethod
     def gt(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
@@ -1238,6 +1301,9 @@ class Bound:
     def kl_div(input: Tensor, target: Tensor, reduction: str = 'mean', log_target: _bool = False) -> Tensor: ...
 
     @staticmethod
+    def kl_div_loss(input: Any, target: Any, log_target: _bool = False, reduction: str = 'mean') -> Any: ...
+
+    @staticmethod
     def kron(x: Any, other: Any) -> Any: ...
 
     @staticmethod
@@ -1251,6 +1317,11 @@ class Bound:
         x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None,
         bias: Tensor | None = None, eps: _float = 1e-05
     ) -> Tensor: ...
+
+    @staticmethod
+    def layer_norm_affine(
+        x: Any, gamma: Any, beta: Any, begin_norm_axis: _int = 1, begin_params_axis: _int = -1, epsilon: _float = 1e-05
+    ) -> Any: ...
 
     @staticmethod
     def layer_norm_grad(
@@ -1293,6 +1364,18 @@ class Bound:
         start: _float, end: _float, steps: _int, dtype: Any = None, device: Any = None,
         placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
+
+    @staticmethod
+    def local_all_gather(output: Any, x: Any) -> Any: ...
+
+    @staticmethod
+    def local_all_reduce(x: Any, inplace: _bool = False) -> Any: ...
+
+    @staticmethod
+    def local_reduce(x: Any, dst: _int = 0, inplace: _bool = False) -> Any: ...
+
+    @staticmethod
+    def local_reduce_scatter(output: Any, x: Any) -> Any: ...
 
     @staticmethod
     def local_response_norm(
@@ -1377,6 +1460,9 @@ class Bound:
     def lp_pool2d(
         input: Any, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False
     ) -> Any: ...
+
+    @staticmethod
+    def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]: ...
 
     @staticmethod
     def lt(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
@@ -1667,6 +1753,18 @@ class Bound:
     def normal_(x: Tensor, mean: _float = 0.0, std: _float = 1.0, *, generator: Any = None) -> Tensor: ...
 
     @staticmethod
+    def normalization(
+        x: Any, moving_mean: Any = None, moving_variance: Any = None, gamma: Any = None, beta: Any = None,
+        axis: _int = 1, epsilon: _float = 1e-05, momentum: _float = 0.9, training: _bool = False
+    ) -> Any: ...
+
+    @staticmethod
+    def normalization_add_relu(
+        x: Any, addend: Any = None, moving_mean: Any = None, moving_variance: Any = None, gamma: Any = None,
+        beta: Any = None, axis: _int = 1, epsilon: _float = 1e-05, momentum: _float = 0.9, training: _bool = False
+    ) -> Any: ...
+
+    @staticmethod
     def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12) -> Tensor: ...
 
     @staticmethod
@@ -1689,6 +1787,11 @@ class Bound:
 
     @staticmethod
     def outer(x: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def pack_padded_sequence(
+        input: Tensor, lengths: Any, batch_first: _bool = False, enforce_sorted: _bool = True
+    ) -> PackedSequence: ...
 
     @staticmethod
     def pad(input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: _float | None = None) -> Tensor: ...
@@ -1855,6 +1958,11 @@ class Bound:
     def reciprocal_no_nan(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def recv(
+        src: _int, shape: Any = None, dtype: Any = None, device: Any = None, *, out: Tensor | None = None
+    ) -> Tensor: ...
+
+    @staticmethod
     def reduce_nansum(x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor: ...
 
     @staticmethod
@@ -1943,6 +2051,12 @@ class Bound:
     ) -> None: ...
 
     @staticmethod
+    def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any: ...
+
+    @staticmethod
+    def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any: ...
+
+    @staticmethod
     def roc_auc(label: Tensor, pred: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -2021,6 +2135,9 @@ class Bound:
     def scatternd(index: Tensor, update: Tensor, shape: Sequence[_int]) -> Tensor: ...
 
     @staticmethod
+    def scatterndlike(like: Any, indices: Any, updates: Any) -> Any: ...
+
+    @staticmethod
     def script(obj: Any, *_: Any, **__: Any) -> Any: ...
 
     @staticmethod
@@ -2036,7 +2153,13 @@ class Bound:
     def select_scatter(x: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor: ...
 
     @staticmethod
+    def select_top_n(inputs: Sequence[Any], n: _int) -> tuple[Any, ...]: ...
+
+    @staticmethod
     def selu(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def send(input: Tensor, dst: _int, send_meta: _bool = True) -> None: ...
 
     @staticmethod
     def set_(x: Tensor, source: Tensor) -> Tensor: ...
@@ -2068,6 +2191,9 @@ class Bound:
 
     @staticmethod
     def sigmoid(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def sigmoid_grad(y: Any, dy: Any) -> Any: ...
 
     @staticmethod
     def sign(x: Tensor) -> Tensor: ...
@@ -2102,6 +2228,9 @@ class Bound:
     def slice_update(x: Tensor, update: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor: ...
 
     @staticmethod
+    def slice_view_1d_contiguous(x: Any, start: _int, end: _int) -> Any: ...
+
+    @staticmethod
     def slogdet(x: Tensor) -> tuple[Tensor, Tensor]: ...
 
     @staticmethod
@@ -2115,6 +2244,9 @@ class Bound:
 
     @staticmethod
     def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def softmax_cross_entropy_grad(dy: Any, label: Any, prob: Any) -> Any: ...
 
     @staticmethod
     def softmax_grad(dy: Tensor, y: Tensor, dim: _int) -> Tensor: ...
@@ -2141,10 +2273,16 @@ class Bound:
     def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> tuple[Tensor, Tensor]: ...
 
     @staticmethod
+    def sparse_cross_entropy(prediction: Any, label: Any, depth: _int) -> Any: ...
+
+    @staticmethod
     def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor: ...
 
     @staticmethod
     def split(x: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
+    def split_like(x: Any, like: Sequence[Any], axis: _int = 0) -> tuple[Any, ...]: ...
 
     @staticmethod
     def split_with_sizes(x: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]: ...
@@ -2201,6 +2339,9 @@ class Bound:
     def store(x: Tensor, value: Tensor) -> None: ...
 
     @staticmethod
+    def stream_touch(x: Any) -> Any: ...
+
+    @staticmethod
     def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor: ...
 
     @staticmethod
@@ -2242,7 +2383,13 @@ class Bound:
     def tan(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def tan_grad(x: Any, dy: Any) -> Any: ...
+
+    @staticmethod
     def tanh(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def tanh_grad(x: Any, dy: Any) -> Any: ...
 
     @staticmethod
     def tanhshrink(input: Tensor) -> Tensor: ...
@@ -2254,7 +2401,13 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def tensor_constant(shape: Sequence[_int], value: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor: ...
+
+    @staticmethod
     def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def tensor_setitem(x: Any, index: Any, value: Any) -> None: ...
 
     @staticmethod
     def tensor_split(x: Tensor, indices_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]: ...
@@ -2264,6 +2417,9 @@ class Bound:
 
     @staticmethod
     def threshold(x: Tensor, threshold: _float, value: _float) -> Tensor: ...
+
+    @staticmethod
+    def throw_error(x: Any) -> Any: ...
 
     @staticmethod
     def tile(x: Tensor, *dims: Any) -> Tensor: ...
@@ -2395,6 +2551,47 @@ class Bound:
         input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest',
         align_corners: _bool | None = None
     ) -> Tensor: ...
+
+    @staticmethod
+    def upsample_bicubic_2d(
+        x: Any, height_scale: _float = 1.0, width_scale: _float = 1.0, align_corners: _bool = False,
+        output_size: Any = None, data_format: str = 'channels_first'
+    ) -> Any: ...
+
+    @staticmethod
+    def upsample_bilinear_2d(
+        x: Any, height_scale: _float = 1.0, width_scale: _float = 1.0, align_corners: _bool = False,
+        output_size: Any = None, data_format: str = 'channels_first'
+    ) -> Any: ...
+
+    @staticmethod
+    def upsample_linear_1d(
+        x: Any, scale_factor: _float = 1.0, align_corners: _bool = False, output_size: Any = None,
+        data_format: str = 'channels_first'
+    ) -> Any: ...
+
+    @staticmethod
+    def upsample_nearest_1d(
+        x: Any, scale_factor: _float = 1.0, output_size: Any = None, data_format: str = 'channels_first'
+    ) -> Any: ...
+
+    @staticmethod
+    def upsample_nearest_2d(
+        x: Any, height_scale: _float = 1.0, width_scale: _float = 1.0, output_size: Any = None,
+        data_format: str = 'channels_first'
+    ) -> Any: ...
+
+    @staticmethod
+    def upsample_nearest_3d(
+        x: Any, depth_scale: _float = 1.0, height_scale: _float = 1.0, width_scale: _float = 1.0,
+        output_size: Any = None, data_format: str = 'channels_first'
+    ) -> Any: ...
+
+    @staticmethod
+    def upsample_trilinear_3d(
+        x: Any, depth_scale: _float = 1.0, height_scale: _float = 1.0, width_scale: _float = 1.0,
+        align_corners: _bool = False, output_size: Any = None, data_format: str = 'channels_first'
+    ) -> Any: ...
 
     @staticmethod
     def var(

@@ -2,7 +2,7 @@
 meets on its way.
 """
 
-from weft.nn import functional, init, utils
+from weft.nn import cells, functional, init, upkeep, utils
 from weft.nn.activation import (
     CELU,
     ELU,
@@ -187,5 +187,5 @@ __all__ = [
     "Softsign", "SyncBatchNorm", "Tanh", "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder",
     "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss",
     "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d",
-    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "functional", "init", "utils",
+    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "cells", "functional", "init", "upkeep", "utils",
 ]  # fmt: skip

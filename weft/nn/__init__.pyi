@@ -29,14 +29,16 @@ __all__ = [
     "Softsign", "SyncBatchNorm", "Tanh", "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder",
     "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss",
     "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d",
-    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "functional", "init", "utils"
+    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "cells", "functional", "init", "upkeep", "utils"
 ]
 
 from weft import graph as graph
 from weft import parallel as parallel
 from weft.graph.graph import Graph as Graph
+from weft.nn import cells as cells
 from weft.nn import functional as functional
 from weft.nn import init as init
+from weft.nn import upkeep as upkeep
 from weft.nn import utils as utils
 from weft.nn.activation import CELU as CELU
 from weft.nn.activation import ELU as ELU

@@ -8,7 +8,9 @@ p.export_chrome_trace(f"trace.{flow.env.get_rank()}.json")     # open it in ui.p
 
 from weft.profiler.averages import Average, Averages
 from weft.profiler.chrome import merge
-from weft.profiler.profile import profile
-from weft.profiler.spans import record_function
+from weft.profiler.profile import ProfilerActivity, profile
+from weft.profiler.spans import range_pop, range_push, record_function
 
-__all__ = ["Average", "Averages", "merge", "profile", "record_function"]
+__all__ = [
+    "Average", "Averages", "ProfilerActivity", "merge", "profile", "range_pop", "range_push", "record_function",
+]  # fmt: skip

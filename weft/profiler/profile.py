@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import enum
 import os
 from collections.abc import Iterator
 from typing import Any
@@ -17,13 +18,20 @@ from weft.vm.machine import vm_of
 from weft.vm.trace import Event, Trace, trace
 
 
+class ProfilerActivity(enum.Enum):
+    """What a profile records. Kept for programs that name it: a profile records all there is."""
+
+    CPU = "cpu"
+    CUDA = "cuda"
+
+
 class profile:
     """Record what this rank does inside the block: this thread's eager ops, instructions, the acts of its graphs.
 
-    Each rank profiles itself; `flow.profiler.merge` joins them.
+    Each rank profiles itself; `flow.profiler.merge` joins them. Options of other profilers are taken and not needed.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, activities: Any = None, record_shapes: bool = False, **options: Any) -> None:
         self._trace: Trace | None = None
         self._inside = contextlib.ExitStack()
 

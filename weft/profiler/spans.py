@@ -8,6 +8,7 @@ import time
 from collections.abc import Callable
 from typing import Any, Final
 
+from weft.core.errors import ArgumentError
 from weft.core.rank import current
 from weft.plan.plan import Task
 from weft.vm.trace import Event, Trace
@@ -59,3 +60,25 @@ class record_function:
                 return function(*args, **kwargs)
 
         return named
+
+
+class _Open(threading.local):
+    """The stretches of a thread that were pushed and not popped yet."""
+
+    def __init__(self) -> None:
+        self.stretches: list[record_function] = []
+
+
+_open = _Open()
+
+
+def range_push(name: str) -> None:
+    """Begin a named stretch of the program, which `range_pop` ends."""
+    _open.stretches.append(record_function(name).__enter__())
+
+
+def range_pop() -> None:
+    """End the stretch that was begun last."""
+    if not _open.stretches:
+        raise ArgumentError("range_pop(): no range_push() is open in this thread")
+    _open.stretches.pop().__exit__()

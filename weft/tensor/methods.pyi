@@ -628,7 +628,7 @@ class Methods:
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """x with a run of dimensions made one."""
 
-    def flip(self, dims: tuple[_int, ...] | list[_int]) -> Tensor:
+    def flip(self, *dims: Any) -> Tensor:
         """x with the order turned round along some dimensions."""
 
     def fliplr(self) -> Tensor:
