@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from weft.boxing import Route, execute, signature
-from weft.boxing.part import kernel_of, local_arguments
+from weft.boxing.part import device_of, kernel_of, local_arguments
 from weft.boxing.planner import route
 from weft.boxing.signature import Signature
 from weft.core import random
@@ -107,8 +107,7 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
 
 def _drawn(prepared: Prepared, local: list[Any], args: tuple[Any, ...], seed: int) -> Tensor:
     """Draw the whole logical tensor from a seed that every rank shares, and keep this rank's part."""
-    device = torch.device("cpu")
-    with random.seeded(seed, device):
+    with random.seeded(seed, device_of(prepared.outputs[0].placement).torch):
         whole = run_kernel(prepared.op, prepared.kernel, tuple(local), args)[0]
     assert prepared.box is not None
     return of_shard(whole[prepared.box].clone(), prepared.outputs[0])

@@ -10,9 +10,8 @@ from typing import Any
 import torch
 
 from weft.core.dispatch import hooks
-from weft.core.errors import DeviceError
 from weft.ops.declaration import Op
-from weft.ops.explain import call_text, check_arguments, explain
+from weft.ops.explain import check_arguments, explain
 from weft.tensor.tensor import Tensor, of_torch
 from weft.vm.dependency import alias
 
@@ -52,17 +51,7 @@ def execute(op: Op, kernel: Any, local: tuple[Any, ...], args: tuple[Any, ...]) 
         else:
             result = kernel(*local)
     except Exception as cause:
-        _check_devices(op, local, args)
         raise explain(op, cause, args) from cause
     if len(op.returns) == 1:
         return (result,)
     return tuple(result) if op.returns else ()
-
-
-def _check_devices(op: Op, local: tuple[Any, ...], args: tuple[Any, ...]) -> None:
-    devices = {t.device for v in local for t in (v if isinstance(v, list) else [v]) if isinstance(t, torch.Tensor)}
-    if len({(d.type, d.index or 0) for d in devices}) > 1:
-        raise DeviceError(
-            f"{op.name}: operands lie on {' and '.join(sorted(map(str, devices)))}: {call_text(op, args)}.\n"
-            "Move them to one device with x.to(...)"
-        )

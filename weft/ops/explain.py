@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -121,8 +122,25 @@ def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
         check_arguments(op, args)
     except WeftError as better:
         return better
+    devices = sorted({str(d) for a in args for d in _devices(a)})
+    if len(devices) > 1 and "device" in str(cause):
+        return errors.DeviceError(
+            f"{op.name}: operands lie on {' and '.join(devices)}: {call_text(op, args)}.\n"
+            "Move them to one device with x.to(...)"
+        )
     kind, message = named(cause)
     return kind(f"{message}{_reach(message, args)}\n  in {call_text(op, args)}{hint(message)}")
+
+
+def _devices(value: Any) -> Iterator[torch.device]:
+    """Where the local tensors of an argument lie."""
+    if isinstance(value, Tensor):
+        data = value.shard.data if value.shard is not None else value.blob.data
+        if data is not None:
+            yield data.device
+    elif isinstance(value, (list, tuple)):
+        for v in value:
+            yield from _devices(v)
 
 
 def named(cause: Exception) -> tuple[type[WeftError], str]:
