@@ -78,6 +78,24 @@ def test_workers_bring_the_same_batches() -> None:
     assert [b["at"].tolist() for b in loader] == [[0, 1, 2], [3, 4, 5], [6]]
 
 
+def test_workers_may_compute_and_need_no_main_module() -> None:
+    flow.ones(4)[1:].add_(1)  # this process has a virtual machine, whose threads its children don't have
+
+    class Local(data.Dataset):  # a class that can't be pickled, as in a script without a guard
+        def __len__(self) -> int:
+            return 4
+
+        def __getitem__(self, i: int) -> tuple[flow.Tensor, int]:
+            x = flow.arange(4).float()
+            x[1:] *= i
+            return x.view(2, 2).t()[0] + 1, i
+
+    loader = data.DataLoader(Local(), batch_size=2, num_workers=2)
+    for _ in range(2):
+        found = [(x.tolist(), i.tolist()) for x, i in loader]
+        assert found == [([[1, 1], [1, 3]], [0, 1]), ([[1, 5], [1, 7]], [2, 3])]
+
+
 @pytest.mark.parametrize("shuffle", [True, False])
 def test_each_rank_sees_its_own_part(shuffle: bool) -> None:
     def run() -> list[int]:

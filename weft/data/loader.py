@@ -61,8 +61,8 @@ class Collate:
 class DataLoader(theirs.DataLoader):
     """Batches of a dataset, in order or shuffled; arguments as torch's.
 
-    Shuffling draws from the rank's own source, so that `flow.manual_seed` repeats it. Workers are spawned, since a fork
-    of a process with threads may hang: a script that uses them needs `if __name__ == "__main__":`.
+    Shuffling draws from the rank's own source, so that `flow.manual_seed` repeats it. Workers start as torch's do: where
+    they are forked, they may make tensors, but not wait for work of the process that they come from.
     """
 
     def __init__(
@@ -71,8 +71,6 @@ class DataLoader(theirs.DataLoader):
         pin_memory: bool = False, drop_last: bool = False, timeout: float = 0.0, worker_init_fn: Any = None,
         multiprocessing_context: Any = None, generator: Any = None, **options: Any,
     ) -> None:  # fmt: skip
-        if num_workers > 0 and multiprocessing_context is None:
-            multiprocessing_context = "spawn"
         if shuffle and generator is None and not isinstance(dataset, theirs.IterableDataset):
             shuffle, sampler = False, RandomSampler(dataset)
         if generator is None:

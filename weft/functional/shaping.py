@@ -14,8 +14,8 @@ from weft.functional.table import calling, public
 from weft.ops.shape import dim_of, resolve
 from weft.tensor.tensor import Size, Tensor
 
-_reshape, _view, _permute, _transpose, _expand, _narrow, _select, _unsqueeze, _cat = map(
-    calling, ["reshape", "view", "permute", "transpose", "expand", "narrow", "select", "unsqueeze", "cat"]
+_reshape, _view, _permute, _transpose, _expand, _narrow, _select, _unsqueeze, _cat, _flip = map(
+    calling, ["reshape", "view", "permute", "transpose", "expand", "narrow", "select", "unsqueeze", "cat", "flip"]
 )
 MOST_PARTS = 1 << 20  # of one tensor: what is asked for beyond is a slip, and would take minutes
 
@@ -50,6 +50,16 @@ def reshape_as(x: Tensor, other: Tensor) -> Tensor:
 def view_as(x: Tensor, other: Tensor) -> Tensor:
     """x in the other's shape, sharing memory."""
     return _view(x, tuple(other.shape))
+
+
+@public("flow tensor")
+def flip(x: Tensor, *dims: Any) -> Tensor:
+    """x with the order turned round along some dimensions.
+
+    >>> flow.arange(3).flip(0).tolist()
+    [2, 1, 0]
+    """
+    return _flip(x, size_of("flip", dims))
 
 
 @public("flow tensor")

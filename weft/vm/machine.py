@@ -22,6 +22,7 @@ from weft.core.rank import Rank, current
 from weft.tensor.blob import Blob
 from weft.vm import dependency
 from weft.vm.dependency import Dependencies
+from weft.vm.forking import new_lock_in_children
 from weft.vm.instruction import Instruction, Kind
 from weft.vm.stream import POLICIES, STREAMS, Policy, Stream
 from weft.vm.waiting import hold_back, pulse, wait_each, wait_for
@@ -48,14 +49,13 @@ class VirtualMachine:
         self.on_tracing_changed: list[Callable[[bool], object]] = []  # told when tracing starts and ends on this rank
         self._dependencies = Dependencies()
         self._streams: dict[str, Stream] = {}
-        self._serial = 0
-        self.driven = 0  # pending instructions that a waiting caller may have to drive
+        self._serial = self.driven = 0  # driven: pending instructions that a waiting caller may have to drive
         self._failures: list[Instruction] = []  # not raised to anyone yet
         self.waits = self._failed = self._completed = self._peak = 0
         self._cancelled: BaseException | None = None
-        self._closed = False
-        self.refuses = False  # closed or cancelled
+        self._closed = self.refuses = False  # it refuses when closed or cancelled
         self._process = os.getpid()
+        new_lock_in_children(self)
 
     # Submitting
 
