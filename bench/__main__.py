@@ -15,19 +15,21 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from bench import costs, one_rank, two_ranks
+from bench import costs, gpu, memory, one_rank, two_ranks
 from bench.measure import Row
 
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "ops": one_rank.ops,
     "eager": one_rank.eager,
     "graphs": one_rank.graphs,
+    "memory": memory.memory,
     "global": two_ranks.ops,
     "all_reduce": two_ranks.all_reduce,
     "data_parallel": two_ranks.data_parallel,
     "actors": costs.actors,
     "worlds": costs.worlds,
     "imports": costs.imports,
+    "gpu": gpu.rows,
 }
 PAGE = Path(__file__).parent.parent / "docs" / "benchmarks.md"
 VERDICTS = {True: "yes", False: "**no**", None: ""}
@@ -46,9 +48,9 @@ def main() -> None:
     rows: list[Row] = []
     for name in given.only:
         with console.status(name):
-            rows += GROUPS[name](given.quick)
-        for row in rows[-1:]:
-            console.print(f"{name}: done, the last is {row.case}", style="dim")
+            found = GROUPS[name](given.quick)
+        rows += found
+        console.print(f"{name}: {f'done, the last is {found[-1].case}' if found else 'nothing here'}", style="dim")
     if given.oneflow:
         rows += beside_oneflow(given.oneflow, rows)
     table = Table(*HEAD)

@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 
 class Row(NamedTuple):
-    """One line of the table: seconds of the reference and of Weft, and how their ratio is bounded.
+    """One line of the table: seconds (or bytes) of the reference and of Weft, and how their ratio is bounded.
 
     `limit` bounds ours / reference from above, `least` bounds reference / ours from below; with neither, `most` bounds
     our seconds alone.
@@ -21,6 +21,7 @@ class Row(NamedTuple):
     limit: float | None = None
     least: float | None = None
     most: float | None = None
+    unit: str = "seconds"
 
     @property
     def ratio(self) -> float | None:
@@ -40,7 +41,7 @@ class Row(NamedTuple):
 
     def texts(self) -> tuple[str, str, str, str, str]:
         """Case, reference, ours, ratio and bound, to print."""
-        theirs = self.reference if self.theirs is None else f"{self.reference} {shown(self.theirs)}"
+        theirs = self.reference if self.theirs is None else f"{self.reference} {shown(self.theirs, self.unit)}"
         ratio = "" if self.ratio is None else f"{self.ratio:.2f}x"
         bound = ""
         if self.limit is not None:
@@ -48,11 +49,13 @@ class Row(NamedTuple):
         elif self.least is not None:
             bound = f">= {self.least:g}x"
         elif self.most is not None:
-            bound = f"<= {shown(self.most)}"
-        return self.case, theirs, shown(self.ours), ratio, bound
+            bound = f"<= {shown(self.most, self.unit)}"
+        return self.case, theirs, shown(self.ours, self.unit), ratio, bound
 
 
-def shown(seconds: float) -> str:
+def shown(seconds: float, unit: str = "seconds") -> str:
+    if unit == "bytes":
+        return f"{seconds / 1e6:.2f} MB"
     if seconds < 1e-3:
         return f"{seconds * 1e6:.2f} us"
     return f"{seconds * 1e3:.2f} ms" if seconds < 1 else f"{seconds:.2f} s"

@@ -16,20 +16,23 @@ theirs, ours = models(torch), models(flow)
 Step = Callable[[], Any]
 
 
-def mlp_pair(size: str) -> tuple[torch.nn.Module, Any, torch.Tensor]:
+def mlp_pair(size: str, device: str = "cpu") -> tuple[torch.nn.Module, Any, torch.Tensor]:
     """Torch's model, Weft's with the same weights, and a batch."""
     batch, width = MLPS[size]
     torch.manual_seed(0)
     a = theirs.mlp(width, LAYERS)
-    return a, load_torch(ours.mlp(width, LAYERS), a), torch.randn(batch, width)
+    b = load_torch(ours.mlp(width, LAYERS), a)
+    return a.to(device), b.to(device), torch.randn(batch, width).to(device)
 
 
-def gpt_pair(size: str) -> tuple[torch.nn.Module, Any, torch.Tensor, torch.Tensor]:
+def gpt_pair(size: str, device: str = "cpu") -> tuple[torch.nn.Module, Any, torch.Tensor, torch.Tensor]:
     layers, width, batch, tokens = GPTS[size]
     torch.manual_seed(0)
     a = theirs.GPT(layers, width, tokens)
     ids = torch.randint(0, VOCABULARY, (batch, tokens + 1))
-    return a, load_torch(ours.GPT(layers, width, tokens), a), ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+    b = load_torch(ours.GPT(layers, width, tokens), a)
+    x, y = (t.contiguous().to(device) for t in (ids[:, :-1], ids[:, 1:]))
+    return a.to(device), b.to(device), x, y
 
 
 def torch_step(loss_of: Callable[[], torch.Tensor], optimizer: torch.optim.Optimizer) -> Step:
@@ -61,21 +64,21 @@ class Training(nn.Graph):
         return loss
 
 
-def mlp_steps(size: str) -> dict[str, Callable[[], Step]]:
+def mlp_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
     """How to make each kind of step, by name."""
 
     def make_torch(compiled: bool) -> Step:
-        a, _, x = mlp_pair(size)
+        a, _, x = mlp_pair(size, device)
         loss_of = torch.compile(lambda: a(x).pow(2).mean()) if compiled else lambda: a(x).pow(2).mean()
         return torch_step(loss_of, torch.optim.SGD(a.parameters(), lr=0.01, momentum=0.9, fused=compiled))
 
     def make_eager() -> Step:
-        _, b, x = mlp_pair(size)
+        _, b, x = mlp_pair(size, device)
         inputs = from_torch(x)
         return weft_step(lambda: b(inputs).pow(2).mean(), flow.optim.SGD(b.parameters(), lr=0.01, momentum=0.9))
 
     def make_graph() -> Step:
-        _, b, x = mlp_pair(size)
+        _, b, x = mlp_pair(size, device)
         inputs = from_torch(x)
         graph = Training(b, lambda m, x: m(x).pow(2).mean(), flow.optim.SGD(b.parameters(), lr=0.01, momentum=0.9))
         return lambda: graph(inputs).item()
@@ -86,19 +89,19 @@ def mlp_steps(size: str) -> dict[str, Callable[[], Step]]:
     }  # fmt: skip
 
 
-def gpt_steps(size: str) -> dict[str, Callable[[], Step]]:
+def gpt_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
     def make_torch(compiled: bool) -> Step:
-        a, _, ids, targets = gpt_pair(size)
+        a, _, ids, targets = gpt_pair(size, device)
         model = torch.compile(a) if compiled else a
         return torch_step(lambda: model(ids, targets), torch.optim.AdamW(a.parameters(), lr=1e-3, fused=compiled))
 
     def make_eager() -> Step:
-        _, b, ids, targets = gpt_pair(size)
+        _, b, ids, targets = gpt_pair(size, device)
         x, y = from_torch(ids), from_torch(targets)
         return weft_step(lambda: b(x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
 
     def make_graph() -> Step:
-        _, b, ids, targets = gpt_pair(size)
+        _, b, ids, targets = gpt_pair(size, device)
         x, y = from_torch(ids), from_torch(targets)
         graph = Training(b, lambda m, x, y: m(x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
         return lambda: graph(x, y).item()

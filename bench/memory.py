@@ -1,0 +1,50 @@
+"""How much memory a training step takes at its peak: an exact count of the bytes that kernels were given."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch.profiler import ProfilerActivity, profile
+
+from bench.measure import Row
+from bench.models import GPTS
+from bench.steps import gpt_steps
+
+LIMIT = 1.05
+
+
+def memory(quick: bool) -> list[Row]:
+    """The larger GPT step, eagerly: beside torch's, each in a process of its own."""
+    size = list(GPTS)[-1]
+    theirs, ours = (
+        int(subprocess.run(
+            [sys.executable, "-m", "bench.memory", kind, size], env={**os.environ, "KINETO_LOG_LEVEL": "99"},
+            capture_output=True, text=True, check=True,
+        ).stdout.split()[-1])
+        for kind in ("torch", "eager")
+    )  # fmt: skip
+    return [Row(f"peak memory of an eager GPT step, {size}, AdamW", "torch", theirs, ours, LIMIT, unit="bytes")]
+
+
+def peak(step: Callable[[], Any], steps: int = 3) -> int:
+    """The most bytes held at once beyond what was held before, over some steps from the first one on."""
+    with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
+        for _ in range(steps):
+            step()
+    assert recorded.profiler is not None and recorded.profiler.kineto_results is not None
+    events = [e for e in recorded.profiler.kineto_results.events() if e.name() == "[memory]"]
+    held = most = 0
+    for event in sorted(events, key=lambda e: e.start_ns()):
+        held += event.nbytes()  # pyright: ignore[reportAttributeAccessIssue]  (missing in torch's stubs)
+        most = max(most, held)
+    return most
+
+
+if __name__ == "__main__":
+    torch.set_num_threads(1)
+    print(peak(gpt_steps(sys.argv[2])[sys.argv[1]]()))
