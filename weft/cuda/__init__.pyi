@@ -4,13 +4,16 @@
 
 
 __all__ = [
-    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor",
-    "current_device", "device", "device_count", "empty_cache", "get_device_capability", "get_device_name",
-    "get_device_properties", "is_available", "is_bf16_supported", "manual_seed", "manual_seed_all",
-    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "reset_peak_memory_stats",
-    "set_device", "synchronize"
+    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "Event", "FloatTensor", "HalfTensor", "IntTensor",
+    "LongTensor", "Stream", "current_device", "current_stream", "default_stream", "device", "device_count",
+    "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "is_available",
+    "is_bf16_supported", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved",
+    "mem_get_info", "memory_allocated", "memory_reserved", "reset_peak_memory_stats", "set_device", "stream",
+    "synchronize"
 ]
 
+from torch.cuda.streams import Event as Event
+from torch.cuda.streams import Stream as Stream
 from weft.cuda import amp as amp
 from weft.functional.cuda import BoolTensor as BoolTensor
 from weft.functional.cuda import ByteTensor as ByteTensor
@@ -21,6 +24,8 @@ from weft.functional.cuda import HalfTensor as HalfTensor
 from weft.functional.cuda import IntTensor as IntTensor
 from weft.functional.cuda import LongTensor as LongTensor
 from weft.functional.cuda import current_device as current_device
+from weft.functional.cuda import current_stream as current_stream
+from weft.functional.cuda import default_stream as default_stream
 from weft.functional.cuda import device as device
 from weft.functional.cuda import device_count as device_count
 from weft.functional.cuda import empty_cache as empty_cache
@@ -33,9 +38,11 @@ from weft.functional.cuda import manual_seed as manual_seed
 from weft.functional.cuda import manual_seed_all as manual_seed_all
 from weft.functional.cuda import max_memory_allocated as max_memory_allocated
 from weft.functional.cuda import max_memory_reserved as max_memory_reserved
+from weft.functional.cuda import mem_get_info as mem_get_info
 from weft.functional.cuda import memory_allocated as memory_allocated
 from weft.functional.cuda import memory_reserved as memory_reserved
 from weft.functional.cuda import reset_peak_memory_stats as reset_peak_memory_stats
 from weft.functional.cuda import set_device as set_device
+from weft.functional.cuda import stream as stream
 from weft.functional.cuda import synchronize as synchronize
 

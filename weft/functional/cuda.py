@@ -56,6 +56,26 @@ def synchronize(device: Any = None) -> None:
         torch.cuda.synchronize(_index(device))
 
 
+Stream, Event = torch.cuda.Stream, torch.cuda.Event  # kernels are torch's, and so are the queues that they wait in
+
+
+def current_stream(device: Any = None) -> torch.cuda.Stream:
+    """The queue to which this thread's ops on a device go."""
+    return torch.cuda.current_stream(_index(device))
+
+
+def default_stream(device: Any = None) -> torch.cuda.Stream:
+    """The queue to which ops go unless `stream` says otherwise."""
+    return torch.cuda.default_stream(_index(device))
+
+
+@contextlib.contextmanager
+def stream(stream: torch.cuda.Stream | None) -> Iterator[None]:
+    """Let this thread's ops go to another queue; None changes nothing. Between queues, `wait_stream` orders."""
+    with torch.cuda.stream(stream):  # type: ignore[arg-type]
+        yield
+
+
 def empty_cache() -> None:
     """Give memory that no tensor uses back to the device."""
     torch.cuda.empty_cache()
@@ -108,6 +128,11 @@ memory_reserved = _counted("memory_reserved", "What the process has taken of the
 max_memory_reserved = _counted("max_memory_reserved", "The most that the process has taken of the device's memory")
 
 
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """The device's memory, in bytes: what is free, and all of it."""
+    return torch.cuda.mem_get_info(_index(device))
+
+
 def reset_peak_memory_stats(device: Any = None) -> None:
     """Let the largest use of memory be counted from now on."""
     if is_available():
@@ -131,9 +156,10 @@ BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTe
 )
 
 __all__ = [
-    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor",
-    "current_device", "device", "device_count", "empty_cache", "get_device_capability", "get_device_name",
-    "get_device_properties", "is_available", "is_bf16_supported", "manual_seed", "manual_seed_all",
-    "max_memory_allocated", "max_memory_reserved", "memory_allocated", "memory_reserved", "reset_peak_memory_stats",
-    "set_device", "synchronize",
+    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "Event", "FloatTensor", "HalfTensor", "IntTensor",
+    "LongTensor", "Stream", "current_device", "current_stream", "default_stream", "device", "device_count",
+    "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "is_available",
+    "is_bf16_supported", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved",
+    "mem_get_info", "memory_allocated", "memory_reserved", "reset_peak_memory_stats", "set_device", "stream",
+    "synchronize",
 ]  # fmt: skip
