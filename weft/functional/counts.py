@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
 from typing import Any
+
+import torch
 
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError
@@ -234,16 +235,15 @@ def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, devi
     >>> flow.tril_indices(2, 2).tolist()
     [[0, 1, 1], [0, 0, 1]]
     """
-    return _places(row, col, lambda i, j: j - i <= offset, dtype, device)
+    return _places("tril_indices", torch.tril_indices, row, col, offset, dtype, device)
 
 
 @public("flow")
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
     """The places of an upper triangle, rows above columns."""
-    return _places(row, col, lambda i, j: j - i >= offset, dtype, device)
+    return _places("triu_indices", torch.triu_indices, row, col, offset, dtype, device)
 
 
-def _places(row: int, col: int, inside: Any, dtype: Any, device: Any) -> Tensor:
-    found: Sequence[tuple[int, int]] = [(i, j) for i in range(row) for j in range(col) if inside(i, j)]
-    kind = dtypes.int64 if dtype is None else dtype
-    return creation.tensor([[i for i, _ in found], [j for _, j in found]], dtype=kind, device=device)
+def _places(name: str, make: Any, row: int, col: int, offset: int, dtype: Any, device: Any) -> Tensor:
+    kind = dtypes.int64 if dtype is None else dtypes.of(dtype)
+    return creation.placed(name, make(row, col, offset, dtype=kind.torch), device, None, None, False)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import itertools
+import math
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -20,6 +21,8 @@ from weft.ops.complex import polar as polar_of
 from weft.ops.complex import real as real_of
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
+
+MOST_CHOSEN = 1 << 24  # numbers that `combinations` writes out, in Python
 
 
 def _both(f: Callable[..., Any], name: str = "") -> Callable[..., Any]:
@@ -223,6 +226,9 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 @public("flow")
 def combinations(x: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Every choice of r elements of a vector, in its order, a row each."""
+    rows = math.comb(x.shape[0] + (r - 1 if with_replacement and x.shape[0] else 0), r)
+    if rows * r > MOST_CHOSEN:
+        raise ShapeError(f"combinations(): {rows} rows of {r}; at most {MOST_CHOSEN} elements are written out")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     chosen = [i for row in choose(builtins.range(x.shape[0]), r) for i in row]
     at = creation.tensor(chosen, dtype=dtypes.int64, **beside(x))

@@ -8,11 +8,12 @@ from typing import Any
 import torch
 
 from weft.boxing import Route, execute, signature
-from weft.boxing.part import device_of, kernel_of, local_arguments
+from weft.boxing.part import kernel_of, local_arguments
 from weft.boxing.planner import route
 from weft.boxing.signature import Signature
 from weft.core import random
 from weft.core.dispatch import hooks
+from weft.core.errors import WeftError
 from weft.core.rank import current
 from weft.core.spec import Spec
 from weft.interpreter import conversions
@@ -76,7 +77,9 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
     rank = current().index
     try:
         prepared = _prepare(op, tuple(map(_key, args)), rank)
-    except (TypeError, AttributeError):
+    except WeftError:
+        raise
+    except Exception:  # of what isn't what it should be
         check_arguments(op, args)
         raise
     if prepared.routes:
@@ -107,7 +110,7 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
 
 def _drawn(prepared: Prepared, local: list[Any], args: tuple[Any, ...], seed: int) -> Tensor:
     """Draw the whole logical tensor from a seed that every rank shares, and keep this rank's part."""
-    with random.seeded(seed, device_of(prepared.outputs[0].placement).torch):
+    with random.seeded(seed):
         whole = run_kernel(prepared.op, prepared.kernel, tuple(local), args)[0]
     assert prepared.box is not None
     return of_shard(whole[prepared.box].clone(), prepared.outputs[0])

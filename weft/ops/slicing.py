@@ -10,7 +10,7 @@ from torch import Tensor
 
 from weft.ops.declaration import Size, op
 from weft.ops.elementwise import sub
-from weft.ops.shape import axes, dim_of, unsqueeze
+from weft.ops.shape import axes, dim_of, reshape, unsqueeze
 
 # ---- parts -------------------------------------------------------------------------------------------
 
@@ -192,9 +192,11 @@ def _(y, tensors, dim):
 
 @cat.grad
 def _(dy, tensors_shapes, dim):
-    d = dim % len(tensors_shapes[0])
-    ends = list(itertools.accumulate(s[d] for s in tensors_shapes))
-    return ([narrow(dy, d, end - s[d], s[d]) for s, end in zip(tensors_shapes, ends, strict=True)],)
+    ndim = max(map(len, tensors_shapes))
+    sizes = [s[dim % ndim] if len(s) == ndim else 0 for s in tensors_shapes]  # a vector of nothing joins anything
+    ends = itertools.accumulate(sizes)
+    parts = [narrow(dy, dim % ndim, end - n, n) for n, end in zip(sizes, ends, strict=True)]
+    return ([p if len(s) == ndim else reshape(p, s) for s, p in zip(tensors_shapes, parts, strict=True)],)
 
 
 @cat.samples
