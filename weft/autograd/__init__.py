@@ -1,6 +1,6 @@
 """Gradients: wraps whichever interpreter runs below, records the tape, and goes back over it."""
 
-from weft.autograd import graph
+from weft.autograd import functional, graph
 from weft.autograd.call import call, whole
 from weft.autograd.engine import backward, grad
 from weft.autograd.entry import make_entry
@@ -24,6 +24,7 @@ hooks.whole = whole
 hooks.backward = backward
 
 __all__ = [
-    "Function", "assign", "backward", "call", "checkpoint", "detect_anomaly", "enable_grad", "grad", "graph",
+    "Function", "assign", "backward", "call", "checkpoint", "detect_anomaly", "enable_grad", "functional",
+    "grad", "graph",
     "in_place", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip
