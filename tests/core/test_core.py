@@ -200,9 +200,9 @@ def test_seeded_puts_the_generator_back() -> None:
     cpu = torch.device("cpu")
     with enter(Rank()):
         before = random.generator(cpu)
-        with random.seeded(5, cpu):
+        with random.seeded(5):
             a = torch.rand(3, generator=random.generator(cpu))
-        with random.seeded(5, cpu):
+        with random.seeded(5):
             assert torch.equal(a, torch.rand(3, generator=random.generator(cpu)))
         assert random.generator(cpu) is before
     assert random.generator(torch.device("meta")) is None

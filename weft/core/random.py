@@ -42,8 +42,23 @@ class Randomness:
         return mix(self.seed, self.draws)
 
 
+class Seeded:
+    """Generators of one seed, made for the devices that kernels ask for."""
+
+    def __init__(self, seed: int) -> None:
+        self.seed = seed
+        self.made: dict[torch.device, torch.Generator] = {}
+
+    def on(self, device: torch.device) -> torch.Generator:
+        found = self.made.get(device)
+        if found is None:
+            found = self.made[device] = torch.Generator(device)
+            found.manual_seed(self.seed)
+        return found
+
+
 class _Override(threading.local):
-    generator: torch.Generator | None = None
+    generator: torch.Generator | Seeded | None = None
 
 
 _override = _Override()
@@ -65,11 +80,14 @@ def generator(device: torch.device) -> torch.Generator | None:
     """The generator that a kernel in this thread draws from; None where only shapes are inferred."""
     if device.type == "meta":
         return None
-    return _override.generator or of().generator(device)
+    instead = _override.generator
+    if instead is None:
+        return of().generator(device)
+    return instead.on(device) if type(instead) is Seeded else instead  # type: ignore[return-value]
 
 
 @contextlib.contextmanager
-def drawing_from(g: torch.Generator) -> Iterator[None]:
+def drawing_from(g: torch.Generator | Seeded) -> Iterator[None]:
     before, _override.generator = _override.generator, g
     try:
         yield
@@ -78,9 +96,7 @@ def drawing_from(g: torch.Generator) -> Iterator[None]:
 
 
 @contextlib.contextmanager
-def seeded(seed: int, device: torch.device) -> Iterator[None]:
-    """Kernels inside draw as from a fresh generator of this seed."""
-    g = torch.Generator(device)
-    g.manual_seed(seed)
-    with drawing_from(g):
+def seeded(seed: int) -> Iterator[None]:
+    """Kernels inside draw as from a fresh generator of this seed, on whatever device they draw."""
+    with drawing_from(Seeded(seed)):
         yield

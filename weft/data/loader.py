@@ -61,8 +61,8 @@ class Collate:
 class DataLoader(theirs.DataLoader):
     """Batches of a dataset, in order or shuffled; arguments as torch's.
 
-    Shuffling draws from the rank's own source, so that `flow.manual_seed` repeats it. Workers start as torch's do: where
-    they are forked, they may make tensors, but not wait for work of the process that they come from.
+    Shuffling draws from the rank's own source, so that `flow.manual_seed` repeats it. Workers start as torch's do:
+    where they are forked, they may make tensors, but not wait for work of the process that they come from.
     """
 
     def __init__(

@@ -218,7 +218,7 @@ class Running:
 
         def draw(make: Callable[[], torch.Tensor]) -> torch.Tensor:
             seed, phase = self.draw
-            with random.seeded(random.mix(seed, number * 4096 + phase), torch.device("cpu")):
+            with random.seeded(random.mix(seed, number * 4096 + phase)):
                 return make()[cut]
 
         return f"{writer.name('draw', draw)}(lambda: {text})"

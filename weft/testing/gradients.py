@@ -15,7 +15,7 @@ from weft.core.errors import AutogradError
 from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor, of_torch
 from weft.testing.cases import Skipped, copied, rand
-from weft.testing.layouts import CPU, Args, close, replaced, run_kernel, tensors, written
+from weft.testing.layouts import Args, close, replaced, run_kernel, tensors, written
 
 # operands that are functions of other operands, whose gradient includes theirs, or constants by definition
 BY_VALUE = {
@@ -58,7 +58,7 @@ def of_ours(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], secon
     leaves = [of_torch(t.detach().clone()) for t in tensors(op, args)]
     for i in which:
         leaves[i].requires_grad_()
-    with random.seeded(11, CPU):
+    with random.seeded(11):
         result = op(*(full := replaced(op, args, leaves))[: len(full) - len(op.keywords)], **_keywords(op, full))
     outputs = (result,) if isinstance(result, Tensor) else tuple(result)
     ys, given = _chosen(op, outputs, [of_torch(d) for d in dys])

@@ -21,13 +21,12 @@ from weft.ops.declaration import Op
 from weft.ops.notation import Rule
 
 Args = tuple[Any, ...]
-CPU = torch.device("cpu")
 
 
 def run_kernel(op: Op, args: Args, kernel: Callable[..., Any] | None = None) -> tuple[torch.Tensor, ...]:
     """The outputs of a kernel on complete arguments; draws repeat."""
     n = len(args) - len(op.keywords)
-    with random.seeded(11, CPU):
+    with random.seeded(11):
         result = (kernel or op.kernel)(*args[:n], **dict(zip(op.keywords, args[n:], strict=True)))
     return (result,) if len(op.returns) == 1 else tuple(result) if op.returns else ()
 

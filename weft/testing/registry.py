@@ -26,7 +26,6 @@ from weft.tensor.tensor import of_torch
 from weft.testing.cases import Skipped, cases, copied, rand, shown
 from weft.testing.gradients import check_gradient, differentiable
 from weft.testing.layouts import (
-    CPU,
     Args,
     close,
     disagreements,
@@ -69,7 +68,7 @@ def check_out(op: Op, args: Args) -> None:
     for y in given:
         y.fill_(float("nan") if y.is_floating_point() else 0)
     places = [y.data_ptr() for y in given]
-    with random.seeded(11, CPU):
+    with random.seeded(11):
         op.out_kernel(given[0] if len(given) == 1 else given, *copied(op, args))
     for name, y, e, place in zip(op.returns, given, expected, places, strict=True):
         assert y.data_ptr() == place and y.is_contiguous(), f"{name}: the memory was exchanged"
@@ -84,7 +83,7 @@ def check_inplace(op: Op, args: Args) -> None:
     mine = copied(op, args)
     if not isinstance(mine[0], torch.Tensor) or mine[0].shape != expected.shape or mine[0].dtype != expected.dtype:
         raise Skipped("the result doesn't fit into the first operand")
-    with random.seeded(11, CPU):
+    with random.seeded(11):
         op.inplace_kernel(*mine)
     assert close(mine[0], expected), f"{mine[0]} instead of {expected}"
 
