@@ -12,6 +12,7 @@ import torch
 
 from weft.boxing import two_level
 from weft.boxing.lowering import HostOf, LocalStep, lower
+from weft.boxing.part import own_device
 from weft.boxing.routes import Route
 from weft.boxing.two_level import Call, Calls
 from weft.core import shard
@@ -59,7 +60,7 @@ def along(route: Route, data: torch.Tensor | None, rank: int, hosts: HostOf | No
         data = yield from act(step, data, owned=data is not given)
     if rank in route.dst.placement and data is not None:
         return data
-    device = route.dst.placement.type
+    device = own_device(route.dst.placement.type).torch
     return torch.empty(route.dst.local_shape(rank), dtype=route.dtype.torch, device=device)
 
 
@@ -72,9 +73,10 @@ def act(step: LocalStep, data: torch.Tensor | None, owned: bool = False) -> Call
 
 
 def _new(step: LocalStep) -> torch.Tensor:
+    device = own_device(step.device).torch
     if step.fill:
-        return torch.full(step.shape, neutral(step.fill, step.dtype.torch), dtype=step.dtype.torch, device=step.device)
-    return torch.empty(step.shape, dtype=step.dtype.torch, device=step.device)
+        return torch.full(step.shape, neutral(step.fill, step.dtype.torch), dtype=step.dtype.torch, device=device)
+    return torch.empty(step.shape, dtype=step.dtype.torch, device=device)
 
 
 def neutral(reduce: str, dtype: torch.dtype) -> float | int | bool:
@@ -174,7 +176,7 @@ def _relabel(step: LocalStep, data: torch.Tensor, owned: bool) -> Calls:
 
 def _copy(step: LocalStep, data: torch.Tensor, owned: bool) -> Calls:
     yield from ()
-    return data.to(step.device)
+    return data.to(own_device(step.device).torch)
 
 
 def _exchange(step: LocalStep, data: torch.Tensor | None, owned: bool) -> Calls:

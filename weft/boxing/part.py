@@ -15,6 +15,8 @@ from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.ops.declaration import Op, Where
 
+CPU = Device("cpu")
+
 
 def kernel_of(op: Op, chosen: Signature, rank: int) -> Callable[..., Any]:
     """The kernel for this rank's part: the plain one, or the ranked one told where it stands."""
@@ -44,8 +46,13 @@ def local_arguments(op: Op, args: tuple[Any, ...], chosen: Signature, rank: int)
 
 def device_of(placement: Placement) -> Device:
     """Where this rank's shards of a placement lie."""
-    if placement.type == "cpu":
-        return Device("cpu")
+    return own_device(placement.type)
+
+
+def own_device(type: str) -> Device:
+    """This rank's device of a type: the ranks of a host take its GPUs in turn."""
+    if type == "cpu":
+        return CPU
     if not torch.cuda.is_available():
-        raise DeviceError(f"{placement!r} needs CUDA devices, but torch sees none here; use type 'cpu'")
+        raise DeviceError(f"placements of type {type!r} need CUDA devices, but torch sees none here; use type 'cpu'")
     return Device("cuda", current().local_index % torch.cuda.device_count())
