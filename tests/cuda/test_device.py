@@ -1,0 +1,77 @@
+"""`flow.cuda`: figures of memory, queues, marks in them, waiting."""
+
+from __future__ import annotations
+
+import pytest
+
+import weft as flow
+
+pytestmark = pytest.mark.cuda
+MIB = 2**20
+
+
+def test_there_is_a_device() -> None:
+    assert flow.cuda.is_available() and flow.cuda.device_count() >= 1
+    assert flow.cuda.get_device_name() and flow.cuda.get_device_properties().total_memory > MIB
+    assert flow.cuda.get_device_capability()[0] >= 3
+    assert isinstance(flow.cuda.is_bf16_supported(), bool)
+    flow.cuda.set_device(0)
+    with flow.cuda.device(0):
+        assert flow.cuda.current_device() == 0
+    free, total = flow.cuda.mem_get_info()
+    assert 0 < free <= total
+
+
+def test_memory_is_counted_while_a_tensor_lives() -> None:
+    flow.cuda.synchronize()
+    before = flow.cuda.memory_allocated()
+    flow.cuda.reset_peak_memory_stats()
+    x = flow.zeros(MIB, device="cuda")
+    y = x + 1
+    assert flow.cuda.memory_allocated() - before == 8 * MIB
+    del x, y
+    assert flow.cuda.memory_allocated() == before
+    assert flow.cuda.max_memory_allocated() - before >= 8 * MIB
+    held = flow.cuda.memory_reserved()
+    flow.cuda.empty_cache()
+    assert flow.cuda.memory_reserved() <= held <= flow.cuda.max_memory_reserved()
+
+
+def test_backward_gives_its_memory_back() -> None:
+    flow.cuda.synchronize()
+    x = flow.ones(MIB, device="cuda", requires_grad=True)
+    before = flow.cuda.memory_allocated()
+    y = (x.exp() * x).sin().sum()
+    assert flow.cuda.memory_allocated() - before >= 12 * MIB  # what backward will read
+    y.backward()
+    del y
+    assert flow.cuda.memory_allocated() - before == 4 * MIB  # the gradient
+
+
+def test_queues_and_marks() -> None:
+    side = flow.cuda.Stream()
+    start, end = flow.cuda.Event(enable_timing=True), flow.cuda.Event(enable_timing=True)
+    a = flow.rand(1024, 1024, device="cuda")
+    side.wait_stream(flow.cuda.current_stream())
+    with flow.cuda.stream(side):
+        assert flow.cuda.current_stream() == side
+        start.record()
+        b = a @ a
+        end.record()
+    assert flow.cuda.current_stream() == flow.cuda.default_stream()
+    flow.cuda.current_stream().wait_stream(side)
+    c = b + 1
+    flow.cuda.synchronize()
+    assert end.query() and start.elapsed_time(end) > 0
+    assert (c - (a @ a) - 1).abs().max().item() < 1e-2
+
+
+def test_typed_tensors_and_seeds() -> None:
+    assert flow.cuda.FloatTensor([1.0, 2.0]).device.type == "cuda"
+    assert (
+        flow.cuda.HalfTensor(2, 3).dtype is flow.float16 and flow.cuda.LongTensor([1]).type() == "weft.cuda.LongTensor"
+    )
+    flow.cuda.manual_seed(1)
+    a = flow.rand(3, device="cuda")
+    flow.cuda.manual_seed_all(1)
+    assert flow.rand(3, device="cuda").tolist() == a.tolist()

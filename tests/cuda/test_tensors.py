@@ -1,0 +1,144 @@
+"""Tensors and ops on a CUDA device: what they give is what the CPU gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import weft as flow
+from weft.core.errors import DeviceError
+from weft.ops import OPS
+from weft.ops.declaration import Op
+from weft.tensor.tensor import of_torch
+from weft.testing import registry
+from weft.testing.cases import copied
+from weft.testing.layouts import replaced, tensors
+
+pytestmark = pytest.mark.cuda
+DEVICE = "cuda"
+# ops of every kind: families of elements, products, reductions, moves, windows, norms, losses, indices, order
+SAMPLE = (
+    "abs add addmm amax arange argmax avg_pool2d batch_norm bmm cat clamp clone conv2d conv_transpose2d cross_entropy "
+    "cumsum div embedding erf exp expand flip gather gelu index_select layer_norm linear log_softmax masked_fill matmul "
+    "max_pool2d mean mul nonzero one_hot pad permute pow relu reshape scatter_add sigmoid silu slice softmax sort sqrt "
+    "stack std sum tanh topk tril unique where"
+).split()
+NAMES = [name for name in SAMPLE if name in OPS and registry.cases(OPS[name]) and not OPS[name].random]
+
+
+def on(device: str, op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[flow.Tensor]]:
+    """The arguments with Weft's tensors on a device, and those of them that want gradients."""
+    made = [of_torch(t.to(device)) for t in tensors(op, copied(op, args))]
+    for t in made:
+        t.requires_grad = t.dtype.differentiable and op.vjp is not None
+    placed = replaced(op, args, made)
+    if "device" in op.names:
+        at = op.names.index("device")
+        placed = (*placed[:at], flow.device(device), *placed[at + 1 :])
+    return placed, [t for t in made if t.requires_grad]
+
+
+def results(device: str, op: Op, args: tuple[Any, ...]) -> list[torch.Tensor]:
+    """Outputs and gradients, on the CPU."""
+    placed, wanting = on(device, op, args)
+    found = op(
+        *placed[: len(placed) - len(op.keywords)],
+        **dict(zip(op.keywords, placed[-len(op.keywords) or len(placed) :], strict=True)),
+    )
+    outputs = list(found) if isinstance(found, (tuple, list)) else [found]
+    assert all(y.device.type == torch.device(device).type for y in outputs)
+    loss = [y for y in outputs if y.requires_grad]
+    if loss:
+        sum((y * y).sum() for y in loss).backward()  # type: ignore[union-attr]
+    grads = [t.grad for t in wanting if t.grad is not None]
+    return [y.detach().cpu().to_torch() for y in (*outputs, *grads)]
+
+
+def test_the_sample_is_there() -> None:
+    assert len(NAMES) > 40
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_an_op_gives_what_the_cpu_gives(name: str) -> None:
+    op = OPS[name]
+    for args in registry.cases(op):
+        expected, got = results("cpu", op, args), results(DEVICE, op, args)
+        assert len(expected) == len(got)
+        for e, g in zip(expected, got, strict=True):
+            torch.testing.assert_close(g, e, rtol=1e-6, atol=1e-8)
+
+
+def test_making_and_moving() -> None:
+    x = flow.arange(6, device=DEVICE).view(2, 3)
+    assert x.device.type == DEVICE and x.is_cuda == (DEVICE == "cuda") and x[1].device is x.device
+    assert x.cpu().device.type == "cpu" and x.tolist() == [[0, 1, 2], [3, 4, 5]]
+    assert np.array_equal(x.numpy(), np.arange(6).reshape(2, 3))
+    y = flow.ones(2, 3)
+    assert y.to(DEVICE).device is x.device and y.to(x).dtype is x.dtype
+    assert flow.zeros_like(x).device is x.device and x.new_ones(2).device is x.device
+    assert f"device='{DEVICE}:0'" in repr(x) or DEVICE == "cpu"
+    assert flow.tensor([1.0], device=f"{DEVICE}:0").item() == 1.0
+
+
+def test_a_gradient_crosses_devices() -> None:
+    x = flow.ones(3, requires_grad=True)
+    (x.to(DEVICE) * 2).sum().to("cpu").backward()
+    assert x.grad is not None and x.grad.device.type == "cpu" and x.grad.tolist() == [2.0] * 3
+
+
+def test_in_place_ops_and_views() -> None:
+    x = flow.zeros(2, 3, device=DEVICE)
+    x[0].add_(1)
+    x[:, 2] = 5
+    flow.nn.functional.relu(x, inplace=True)
+    assert x.tolist() == [[1, 1, 5], [0, 0, 5]]
+
+
+def test_shapes_that_only_data_tells() -> None:
+    x = flow.tensor([1, 0, 2, 0], device=DEVICE)
+    assert flow.nonzero(x).tolist() == [[0], [2]] and x[x > 0].tolist() == [1, 2]
+    assert flow.unique(x).tolist() == [0, 1, 2]
+
+
+def test_a_seed_repeats_draws() -> None:
+    def draw() -> list[Any]:
+        flow.manual_seed(3)
+        x = flow.randn(4, device=DEVICE)
+        return [x.tolist(), flow.nn.functional.dropout(flow.ones(8, device=DEVICE), 0.5).tolist()]
+
+    assert draw() == draw()
+
+
+def test_two_devices_in_one_op_are_refused() -> None:
+    with pytest.raises(DeviceError, match=r"operands lie on cpu and cuda:0.*\n.*x\.to"):
+        flow.add(flow.ones(2), flow.ones(2, device=DEVICE))
+    with pytest.raises(DeviceError, match="cuda:99 was asked for"):
+        flow.ones(2, device="cuda:99")
+
+
+def test_a_global_tensor_of_one_rank() -> None:
+    place = flow.placement(DEVICE, ranks=[0])
+    x = flow.ones(4, 4, placement=place, sbp=flow.sbp.split(0)).requires_grad_()
+    (x @ x.t()).sum().backward()
+    assert x.grad is not None and x.grad.placement == place and x.to_local().device.type == DEVICE
+    assert x.grad.numpy().tolist() == [[8.0] * 4] * 4
+    flow.manual_seed(0)
+    a = flow.randn(3, placement=place, sbp=flow.sbp.broadcast)
+    flow.manual_seed(0)
+    assert flow.randn(3, placement=place, sbp=flow.sbp.broadcast).numpy().tolist() == a.numpy().tolist()
+    on_cpu = a.to_global(placement=flow.placement("cpu", ranks=[0]), sbp=flow.sbp.broadcast)
+    assert on_cpu.to_local().device.type == "cpu" and on_cpu.numpy().tolist() == a.numpy().tolist()
+
+
+def test_what_is_kept_for_backward_can_lie_on_the_host() -> None:
+    x = flow.full((64, 64), 0.5, device=DEVICE, requires_grad=True)
+    for pin in (False, True):
+        with flow.autograd.graph.save_on_cpu(pin_memory=pin):
+            y = (x * x).exp()
+        kept = [p.kept[0] for p in y.node.saved]
+        assert all(t.device.type == "cpu" for t in kept)
+        y.sum().backward()
+    torch.testing.assert_close(x.grad.cpu().to_torch(), torch.full((64, 64), 2 * torch.tensor(0.25).exp().item()))  # type: ignore[union-attr]
