@@ -1049,8 +1049,8 @@ def embedding_bag(
     """
 
 def empty(
-    *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
-    requires_grad: _bool = False, pin_memory: _bool = False
+    *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
+    sbp: Any = None, requires_grad: _bool = False, pin_memory: _bool = False
 ) -> Tensor:
     """A tensor of whatever the memory held."""
 
@@ -1120,7 +1120,7 @@ def exp2_(x: Tensor) -> Tensor:
 def exp_(x: Tensor) -> Tensor:
     """`exp`, into the memory of its first operand."""
 
-def expand(x: Tensor, *shape: Any) -> Tensor:
+def expand(x: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
     """x seen as a larger shape, without copying; -1 keeps a dimension.
 
     >>> flow.tensor([[1.], [2.]]).expand(2, 3).tolist()
@@ -1177,7 +1177,7 @@ def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
     weft.Size([2, 12])
     """
 
-def flip(x: Tensor, *dims: Any) -> Tensor:
+def flip(x: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
     """x with the order turned round along some dimensions.
 
     >>> flow.arange(3).flip(0).tolist()
@@ -2019,8 +2019,8 @@ def negative_(x: Tensor) -> Tensor:
     """`neg`, into the memory of its first operand."""
 
 def new_empty(
-    x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-    requires_grad: _bool = False
+    x: Tensor, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
+    sbp: Any = None, requires_grad: _bool = False
 ) -> Tensor:
     """A tensor of this size, in the form of x for the rest: see `flow.empty`."""
 
@@ -2031,14 +2031,14 @@ def new_full(
     """A tensor of this size and value, in the form of x for the rest."""
 
 def new_ones(
-    x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-    requires_grad: _bool = False
+    x: Tensor, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
+    sbp: Any = None, requires_grad: _bool = False
 ) -> Tensor:
     """A tensor of this size, in the form of x for the rest: see `flow.ones`."""
 
 def new_zeros(
-    x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-    requires_grad: _bool = False
+    x: Tensor, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
+    sbp: Any = None, requires_grad: _bool = False
 ) -> Tensor:
     """A tensor of this size, in the form of x for the rest: see `flow.zeros`."""
 
@@ -2099,8 +2099,8 @@ def one_hot(x: Tensor, num_classes: _int) -> Tensor:
     """
 
 def ones(
-    *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
-    requires_grad: _bool = False
+    *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
+    sbp: Any = None, requires_grad: _bool = False
 ) -> Tensor:
     """A tensor of ones.
 
@@ -2136,7 +2136,7 @@ def pairwise_distance(
 def pdist(input: Any, p: _float = 2.0) -> Any:
     """The distances between all pairs of rows."""
 
-def permute(x: Tensor, *dims: Any) -> Tensor:
+def permute(x: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
     """x with its dimensions in another order.
 
     >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
@@ -2242,8 +2242,8 @@ def rad2deg_(x: Tensor) -> Tensor:
     """`rad2deg`, into the memory of its first operand."""
 
 def rand(
-    *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
-    generator: Any = None, requires_grad: _bool = False
+    *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
+    sbp: Any = None, generator: Any = None, requires_grad: _bool = False
 ) -> Tensor:
     """Draws from the uniform distribution over [0, 1)."""
 
@@ -2270,8 +2270,8 @@ def randint_like(
     """Draws integers from low to high - 1, in x's form."""
 
 def randn(
-    *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
-    generator: Any = None, requires_grad: _bool = False
+    *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
+    sbp: Any = None, generator: Any = None, requires_grad: _bool = False
 ) -> Tensor:
     """Draws from the normal distribution."""
 
@@ -2329,7 +2329,7 @@ def remainder(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float |
 def renorm(x: Any, p: _float, dim: _int, maxnorm: _float) -> Any:
     """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
 
-def repeat(x: Tensor, *sizes: Any) -> Tensor:
+def repeat(x: Tensor, *sizes: _int | Sequence[_int]) -> Tensor:
     """Copies of x laid side by side, so many along each dimension.
 
     >>> flow.tensor([1, 2]).repeat(2, 2).tolist()
@@ -2345,7 +2345,7 @@ def repeat_interleave(
     [1, 1, 2, 2]
     """
 
-def reshape(x: Tensor, *shape: Any) -> Tensor:
+def reshape(x: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
     """x in another shape, sharing memory where strides allow; -1 stands for what is left.
 
     >>> flow.arange(6).reshape(3, -1).tolist()
@@ -2746,7 +2746,7 @@ def sum(
     [3.0, 3.0]
     """
 
-def sum_to_size(x: Tensor, *size: Any) -> Tensor:
+def sum_to_size(x: Tensor, *size: _int | Sequence[_int]) -> Tensor:
     """x summed over the dimensions that broadcasting from this size would have made."""
 
 def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]:
@@ -2836,7 +2836,7 @@ def threshold(x: Tensor, threshold: _float, value: _float) -> Tensor:
 def threshold_(x: Tensor, threshold: _float, value: _float) -> Tensor:
     """`threshold`, into the memory of its first operand."""
 
-def tile(x: Tensor, *dims: Any) -> Tensor:
+def tile(x: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
     """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
 
 def to_dlpack(x: Tensor) -> Any:
@@ -2991,7 +2991,7 @@ def var_mean(
 def vdot(x: Any, other: Any) -> Any:
     """The inner product of two vectors, of which the first is conjugated."""
 
-def view(x: Tensor, *shape: Any) -> Tensor:
+def view(x: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
     """x in another shape, sharing memory; -1 stands for what is left.
 
     >>> flow.arange(6).view(2, 3).tolist()
@@ -3039,8 +3039,8 @@ def zero_(x: Tensor) -> Tensor:
     """Overwrite every element with zero."""
 
 def zeros(
-    *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
-    requires_grad: _bool = False
+    *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
+    sbp: Any = None, requires_grad: _bool = False
 ) -> Tensor:
     """A tensor of zeros.
 

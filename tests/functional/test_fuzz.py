@@ -283,6 +283,14 @@ def test_any_call_is_answered_or_refused_by_name(name: str) -> None:
     check()
 
 
+def test_an_error_of_a_function_that_is_called_back_is_its_own() -> None:
+    def f(x: float) -> float:
+        raise KeyError(x)
+
+    with pytest.raises(KeyError, match=r"1\.0"):
+        flow.ones(1).apply_(f)
+
+
 def test_what_joins_a_vector_of_nothing_has_a_gradient() -> None:
     x, nothing = flow.ones(2, 3, requires_grad=True), flow.ones(0, requires_grad=True)
     flow.cat([nothing, x, x], 1).sum().backward()

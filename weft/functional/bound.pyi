@@ -803,8 +803,8 @@ class Bound:
 
     @staticmethod
     def empty(
-        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
-        requires_grad: _bool = False, pin_memory: _bool = False
+        *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
+        sbp: Any = None, requires_grad: _bool = False, pin_memory: _bool = False
     ) -> Tensor: ...
 
     @staticmethod
@@ -835,7 +835,7 @@ class Bound:
     def exp2(x: Tensor) -> Tensor: ...
 
     @staticmethod
-    def expand(x: Tensor, *shape: Any) -> Tensor: ...
+    def expand(x: Tensor, *shape: _int | Sequence[_int]) -> Tensor: ...
 
     @staticmethod
     def expand_as(x: Tensor, other: Tensor) -> Tensor: ...
@@ -880,7 +880,7 @@ class Bound:
     def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor: ...
 
     @staticmethod
-    def flip(x: Tensor, *dims: Any) -> Tensor: ...
+    def flip(x: Tensor, *dims: _int | Sequence[_int]) -> Tensor: ...
 
     @staticmethod
     def fliplr(x: Tensor) -> Tensor: ...
@@ -1696,8 +1696,8 @@ class Bound:
 
     @staticmethod
     def new_empty(
-        x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-        requires_grad: _bool = False
+        x: Tensor, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
 
     @staticmethod
@@ -1708,8 +1708,8 @@ class Bound:
 
     @staticmethod
     def new_ones(
-        x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-        requires_grad: _bool = False
+        x: Tensor, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
 
     @staticmethod
@@ -1720,8 +1720,8 @@ class Bound:
 
     @staticmethod
     def new_zeros(
-        x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-        requires_grad: _bool = False
+        x: Tensor, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
 
     @staticmethod
@@ -1775,8 +1775,8 @@ class Bound:
 
     @staticmethod
     def ones(
-        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
-        requires_grad: _bool = False
+        *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
+        sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
 
     @staticmethod
@@ -1818,7 +1818,7 @@ class Bound:
     def pdist(input: Any, p: _float = 2.0) -> Any: ...
 
     @staticmethod
-    def permute(x: Tensor, *dims: Any) -> Tensor: ...
+    def permute(x: Tensor, *dims: _int | Sequence[_int]) -> Tensor: ...
 
     @staticmethod
     def pick(x: Tensor, target: Tensor) -> Tensor: ...
@@ -1899,8 +1899,8 @@ class Bound:
 
     @staticmethod
     def rand(
-        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
-        generator: Any = None, requires_grad: _bool = False
+        *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
+        sbp: Any = None, generator: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
 
     @staticmethod
@@ -1923,8 +1923,8 @@ class Bound:
 
     @staticmethod
     def randn(
-        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
-        generator: Any = None, requires_grad: _bool = False
+        *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
+        sbp: Any = None, generator: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
 
     @staticmethod
@@ -1986,7 +1986,7 @@ class Bound:
     def renorm(x: Any, p: _float, dim: _int, maxnorm: _float) -> Any: ...
 
     @staticmethod
-    def repeat(x: Tensor, *sizes: Any) -> Tensor: ...
+    def repeat(x: Tensor, *sizes: _int | Sequence[_int]) -> Tensor: ...
 
     @staticmethod
     def repeat_interleave(
@@ -1997,7 +1997,7 @@ class Bound:
     def repeat_places(repeats: Tensor) -> Tensor: ...
 
     @staticmethod
-    def reshape(x: Tensor, *shape: Any) -> Tensor: ...
+    def reshape(x: Tensor, *shape: _int | Sequence[_int]) -> Tensor: ...
 
     @staticmethod
     def reshape_as(x: Tensor, other: Tensor) -> Tensor: ...
@@ -2012,7 +2012,7 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
-    def resize_(x: Tensor, *size: Any) -> Tensor: ...
+    def resize_(x: Tensor, *size: _int | Sequence[_int]) -> Tensor: ...
 
     @staticmethod
     def resize_as_(x: Tensor, other: Tensor) -> Tensor: ...
@@ -2356,7 +2356,7 @@ class Bound:
     def sum_to(x: Tensor, shape: tuple[_int, ...] | list[_int]) -> Tensor: ...
 
     @staticmethod
-    def sum_to_size(x: Tensor, *size: Any) -> Tensor: ...
+    def sum_to_size(x: Tensor, *size: _int | Sequence[_int]) -> Tensor: ...
 
     @staticmethod
     def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]: ...
@@ -2422,7 +2422,7 @@ class Bound:
     def throw_error(x: Any) -> Any: ...
 
     @staticmethod
-    def tile(x: Tensor, *dims: Any) -> Tensor: ...
+    def tile(x: Tensor, *dims: _int | Sequence[_int]) -> Tensor: ...
 
     @staticmethod
     def to(
@@ -2614,7 +2614,7 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
-    def view(x: Tensor, *shape: Any) -> Tensor: ...
+    def view(x: Tensor, *shape: _int | Sequence[_int]) -> Tensor: ...
 
     @staticmethod
     def view_as(x: Tensor, other: Tensor) -> Tensor: ...
@@ -2642,8 +2642,8 @@ class Bound:
 
     @staticmethod
     def zeros(
-        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
-        requires_grad: _bool = False
+        *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
+        sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
 
     @staticmethod

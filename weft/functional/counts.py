@@ -100,7 +100,7 @@ def diff(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, ap
     d = dim_of(dim, x.ndim)
     parts = [p for p in (prepend, x, append) if p is not None]
     y = OPS["cat"](parts, d) if len(parts) > 1 else x
-    for _ in range(n):
+    for _ in range(min(n, y.shape[d] + 1)):  # nothing less nothing stays nothing
         size = max(y.shape[d] - 1, 0)
         change = OPS["ne"] if y.dtype is dtypes.bool_ else OPS["sub"]
         y = change(_narrow(y, d, y.shape[d] - size, size), _narrow(y, d, 0, size))

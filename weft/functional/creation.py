@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -24,6 +24,7 @@ from weft.ops.convert import from_local, to_global
 from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor, of_torch
 
+Sizes = int | Sequence[int]  # f(2, 3) or f((2, 3))
 Where = tuple[Device | None, Placement | None, NdSbp | None]
 
 
@@ -83,7 +84,7 @@ def finished(x: Tensor, requires_grad: bool) -> Tensor:
 
 def _filled(name: str, value: float) -> Callable[..., Tensor]:
     def make(
-        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+        *size: Sizes, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:  # fmt: skip
         shape = size_of(name, size)
@@ -124,7 +125,7 @@ def _kind(value: Any, dtype: Any) -> DType:
 
 @public("flow")
 def empty(
-    *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+    *size: Sizes, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of whatever the memory held."""
@@ -291,7 +292,7 @@ def drawing(generator: Any) -> Any:
 
 def _random(name: str, op: Any, doc: str) -> Callable[..., Tensor]:
     def make(
-        *size: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+        *size: Sizes, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
         generator: Any = None, requires_grad: bool = False,
     ) -> Tensor:  # fmt: skip
         shape = size_of(name, size)

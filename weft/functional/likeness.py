@@ -8,7 +8,7 @@ from typing import Any
 from weft.core import dtype as dtypes
 from weft.core.sbp import broadcast
 from weft.functional import creation
-from weft.functional.creation import finished, size_of
+from weft.functional.creation import Sizes, finished, size_of
 from weft.functional.table import public
 from weft.ops import create
 from weft.tensor.tensor import Tensor
@@ -92,7 +92,7 @@ def randint_like(x: Tensor, low: int, high: int | None = None, *, generator: Any
 
 def _new(name: str, make: Callable[..., Tensor]) -> None:
     def new(
-        x: Tensor, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        x: Tensor, *size: Sizes, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:  # fmt: skip
         options = form(x, dtype, device, placement, sbp)

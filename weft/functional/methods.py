@@ -13,6 +13,7 @@ from weft.core.errors import AutogradError, DtypeError, IndexingError, ShapeErro
 from weft.core.rank import current
 from weft.core.spec import Spec
 from weft.functional import conversion, shaping
+from weft.functional.creation import Sizes, size_of
 from weft.functional.table import public
 from weft.ops import OPS
 from weft.tensor.parameter import Parameter
@@ -146,12 +147,11 @@ def contiguous_(x: Tensor) -> Tensor:
 
 
 @public("tensor")
-def resize_(x: Tensor, *size: Any) -> Tensor:
+def resize_(x: Tensor, *size: Sizes) -> Tensor:
     """Another shape; elements that there were stay in their order, new ones are whatever the memory held."""
     check_writable(x, "resize_")
     data = x._local("resize_()")
-    shape = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
-    y = data.new_empty(tuple(shape))
+    y = data.new_empty(size_of("resize_", size))
     kept = min(y.numel(), data.numel())
     y.view(-1)[:kept] = data.reshape(-1)[:kept]
     x.data = of_torch(y)

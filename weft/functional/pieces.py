@@ -247,7 +247,7 @@ def fill_diagonal_(x: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
 
 
 @public("flow tensor")
-def sum_to_size(x: Tensor, *size: Any) -> Tensor:
+def sum_to_size(x: Tensor, *size: creation.Sizes) -> Tensor:
     """x summed over the dimensions that broadcasting from this size would have made."""
     return OPS["sum_to"](x, creation.size_of("sum_to_size", size))
 

@@ -9,7 +9,7 @@ from typing import Any
 from weft.autograd.function import Function
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, IndexingError, ShapeError
-from weft.functional.creation import size_of
+from weft.functional.creation import Sizes, size_of
 from weft.functional.table import calling, public
 from weft.ops.shape import dim_of, resolve
 from weft.tensor.tensor import Size, Tensor
@@ -21,7 +21,7 @@ MOST_PARTS = 1 << 20  # of one tensor: what is asked for beyond is a slip, and w
 
 
 @public("flow tensor", straight=True)
-def reshape(x: Tensor, *shape: Any) -> Tensor:
+def reshape(x: Tensor, *shape: Sizes) -> Tensor:
     """x in another shape, sharing memory where strides allow; -1 stands for what is left.
 
     >>> flow.arange(6).reshape(3, -1).tolist()
@@ -31,7 +31,7 @@ def reshape(x: Tensor, *shape: Any) -> Tensor:
 
 
 @public("flow tensor", straight=True)
-def view(x: Tensor, *shape: Any) -> Tensor:
+def view(x: Tensor, *shape: Sizes) -> Tensor:
     """x in another shape, sharing memory; -1 stands for what is left.
 
     >>> flow.arange(6).view(2, 3).tolist()
@@ -53,7 +53,7 @@ def view_as(x: Tensor, other: Tensor) -> Tensor:
 
 
 @public("flow tensor")
-def flip(x: Tensor, *dims: Any) -> Tensor:
+def flip(x: Tensor, *dims: Sizes) -> Tensor:
     """x with the order turned round along some dimensions.
 
     >>> flow.arange(3).flip(0).tolist()
@@ -63,7 +63,7 @@ def flip(x: Tensor, *dims: Any) -> Tensor:
 
 
 @public("flow tensor")
-def permute(x: Tensor, *dims: Any) -> Tensor:
+def permute(x: Tensor, *dims: Sizes) -> Tensor:
     """x with its dimensions in another order.
 
     >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
@@ -77,7 +77,7 @@ def permute(x: Tensor, *dims: Any) -> Tensor:
 
 
 @public("flow tensor")
-def expand(x: Tensor, *shape: Any) -> Tensor:
+def expand(x: Tensor, *shape: Sizes) -> Tensor:
     """x seen as a larger shape, without copying; -1 keeps a dimension.
 
     >>> flow.tensor([[1.], [2.]]).expand(2, 3).tolist()
@@ -306,7 +306,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
 
 
 @public("flow tensor")
-def repeat(x: Tensor, *sizes: Any) -> Tensor:
+def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
     """Copies of x laid side by side, so many along each dimension.
 
     >>> flow.tensor([1, 2]).repeat(2, 2).tolist()
@@ -322,7 +322,7 @@ def repeat(x: Tensor, *sizes: Any) -> Tensor:
 
 
 @public("flow tensor")
-def tile(x: Tensor, *dims: Any) -> Tensor:
+def tile(x: Tensor, *dims: Sizes) -> Tensor:
     """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
     counts = size_of("tile", dims)
     return repeat(x, (1,) * (x.ndim - len(counts)) + counts)

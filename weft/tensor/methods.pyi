@@ -598,7 +598,7 @@ class Methods:
     def exp_(self) -> Tensor:
         """`exp`, into the memory of its first operand."""
 
-    def expand(self, *shape: Any) -> Tensor:
+    def expand(self, *shape: _int | Sequence[_int]) -> Tensor:
         """x seen as a larger shape, without copying; -1 keeps a dimension."""
 
     def expand_as(self, other: Tensor) -> Tensor:
@@ -628,7 +628,7 @@ class Methods:
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
         """x with a run of dimensions made one."""
 
-    def flip(self, *dims: Any) -> Tensor:
+    def flip(self, *dims: _int | Sequence[_int]) -> Tensor:
         """x with the order turned round along some dimensions."""
 
     def fliplr(self) -> Tensor:
@@ -1142,8 +1142,8 @@ class Methods:
         """A tensor of x's dtype, where x lies: of data, or of a size."""
 
     def new_empty(
-        self, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-        requires_grad: _bool = False
+        self, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor:
         """A tensor of this size, in the form of x for the rest: see `flow.empty`."""
 
@@ -1154,8 +1154,8 @@ class Methods:
         """A tensor of this size and value, in the form of x for the rest."""
 
     def new_ones(
-        self, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-        requires_grad: _bool = False
+        self, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor:
         """A tensor of this size, in the form of x for the rest: see `flow.ones`."""
 
@@ -1166,8 +1166,8 @@ class Methods:
         """A tensor of this data, in the form of x for the rest."""
 
     def new_zeros(
-        self, *size: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-        requires_grad: _bool = False
+        self, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor:
         """A tensor of this size, in the form of x for the rest: see `flow.zeros`."""
 
@@ -1201,7 +1201,7 @@ class Methods:
     def outer(self, other: Tensor) -> Tensor:
         """Every product of an element of x and one of the other."""
 
-    def permute(self, *dims: Any) -> Tensor:
+    def permute(self, *dims: _int | Sequence[_int]) -> Tensor:
         """x with its dimensions in another order."""
 
     def pin_memory(self) -> Tensor:
@@ -1278,7 +1278,7 @@ class Methods:
     def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Any:
         """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
 
-    def repeat(self, *sizes: Any) -> Tensor:
+    def repeat(self, *sizes: _int | Sequence[_int]) -> Tensor:
         """Copies of x laid side by side, so many along each dimension."""
 
     def repeat_interleave(
@@ -1286,7 +1286,7 @@ class Methods:
     ) -> Tensor:
         """Every element, or slice along a dimension, so many times in a row."""
 
-    def reshape(self, *shape: Any) -> Tensor:
+    def reshape(self, *shape: _int | Sequence[_int]) -> Tensor:
         """x in another shape, sharing memory where strides allow; -1 stands for what is left."""
 
     def reshape_as(self, other: Tensor) -> Tensor:
@@ -1298,7 +1298,7 @@ class Methods:
     ) -> Tensor:
         """(batch, channels, ...) at another size, values taken from the nearest or blended between neighbours."""
 
-    def resize_(self, *size: Any) -> Tensor:
+    def resize_(self, *size: _int | Sequence[_int]) -> Tensor:
         """Another shape; elements that there were stay in their order, new ones are whatever the memory held."""
 
     def resize_as_(self, other: Tensor) -> Tensor:
@@ -1495,7 +1495,7 @@ class Methods:
     ) -> Tensor:
         """The sum of the elements, over some dimensions or all."""
 
-    def sum_to_size(self, *size: Any) -> Tensor:
+    def sum_to_size(self, *size: _int | Sequence[_int]) -> Tensor:
         """x summed over the dimensions that broadcasting from this size would have made."""
 
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]:
@@ -1543,7 +1543,7 @@ class Methods:
     def threshold_(self, threshold: _float, value: _float) -> Tensor:
         """`threshold`, into the memory of its first operand."""
 
-    def tile(self, *dims: Any) -> Tensor:
+    def tile(self, *dims: _int | Sequence[_int]) -> Tensor:
         """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
 
     def to(
@@ -1644,7 +1644,7 @@ class Methods:
     def vdot(self, other: Any) -> Any:
         """The inner product of two vectors, of which the first is conjugated."""
 
-    def view(self, *shape: Any) -> Tensor:
+    def view(self, *shape: _int | Sequence[_int]) -> Tensor:
         """x in another shape, sharing memory; -1 stands for what is left."""
 
     def view_as(self, other: Tensor) -> Tensor:
