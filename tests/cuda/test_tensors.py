@@ -20,13 +20,13 @@ from weft.testing.layouts import replaced, tensors
 pytestmark = pytest.mark.cuda
 DEVICE = "cuda"
 # ops of every kind: families of elements, products, reductions, moves, windows, norms, losses, indices, order
-SAMPLE = (
-    "abs add addmm amax arange argmax avg_pool2d batch_norm bmm cat clamp clone conv2d conv_transpose2d cross_entropy "
-    "cumsum div embedding erf exp expand flip gather gelu index_select layer_norm linear log_softmax masked_fill matmul "
-    "max_pool2d mean mul nonzero one_hot pad permute pow relu reshape scatter_add sigmoid silu slice softmax sort sqrt "
-    "stack std sum tanh topk tril unique where"
-).split()
-NAMES = [name for name in SAMPLE if name in OPS and registry.cases(OPS[name]) and not OPS[name].random]
+SAMPLE = """
+    abs add addmm amax arange argmax avg_pool2d batch_norm bmm cat clamp clone conv2d conv_transpose2d cross_entropy
+    cumsum div embedding erf exp expand flip gather gelu index_select layer_norm linear log_softmax masked_fill matmul
+    max_pool2d mean mul nonzero one_hot pad permute pow relu reshape scatter_add sigmoid silu slice softmax sort sqrt
+    stack std sum tanh topk tril unique where
+"""
+NAMES = [name for name in SAMPLE.split() if name in OPS and registry.cases(OPS[name]) and not OPS[name].random]
 
 
 def on(device: str, op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], list[flow.Tensor]]:
@@ -44,10 +44,8 @@ def on(device: str, op: Op, args: tuple[Any, ...]) -> tuple[tuple[Any, ...], lis
 def results(device: str, op: Op, args: tuple[Any, ...]) -> list[torch.Tensor]:
     """Outputs and gradients, on the CPU."""
     placed, wanting = on(device, op, args)
-    found = op(
-        *placed[: len(placed) - len(op.keywords)],
-        **dict(zip(op.keywords, placed[-len(op.keywords) or len(placed) :], strict=True)),
-    )
+    n = len(placed) - len(op.keywords)
+    found = op(*placed[:n], **dict(zip(op.keywords, placed[n:], strict=True)))
     outputs = list(found) if isinstance(found, (tuple, list)) else [found]
     assert all(y.device.type == torch.device(device).type for y in outputs)
     loss = [y for y in outputs if y.requires_grad]
