@@ -46,3 +46,10 @@ def test_importing_is_quick_and_leaves_the_collector_as_it_was() -> None:
     taken = [float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
              for _ in range(2)]  # fmt: skip
     assert min(taken) < 1.5, "an import that takes a second or more is felt"
+
+
+def test_the_doctor_says_what_is_installed() -> None:
+    done = subprocess.run([sys.executable, "-m", "weft", "--doctor"], capture_output=True, text=True, check=True)
+    facts = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+    assert facts["version"] == flow.__version__ and facts["torch"] == torch.__version__
+    assert facts["rank"] == "0 of 1" and facts["path"].endswith("weft") and "local" in facts["transports"]
