@@ -348,7 +348,9 @@ def arctan(x: Tensor) -> Tensor:
     [0.0]
     """
 
-def arctan2(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def arctan2(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """The angle of the point (b, a), in its right quadrant.
 
     >>> flow.atan2(flow.tensor([0.0]), flow.tensor([1.0])).tolist()
@@ -436,7 +438,9 @@ def atan(x: Tensor) -> Tensor:
     [0.0]
     """
 
-def atan2(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def atan2(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """The angle of the point (b, a), in its right quadrant.
 
     >>> flow.atan2(flow.tensor([0.0]), flow.tensor([1.0])).tolist()
@@ -532,10 +536,10 @@ def binomial(count: Tensor, prob: Tensor) -> Tensor:
     [0.0, 3.0]
     """
 
-def bitwise_and(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def bitwise_and(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """a & b, bit by bit."""
 
-def bitwise_left_shift(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def bitwise_left_shift(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """a << b."""
 
 def bitwise_not(x: Tensor) -> Tensor:
@@ -545,13 +549,13 @@ def bitwise_not(x: Tensor) -> Tensor:
     [False, True]
     """
 
-def bitwise_or(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def bitwise_or(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """a | b, bit by bit."""
 
-def bitwise_right_shift(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def bitwise_right_shift(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """a >> b."""
 
-def bitwise_xor(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def bitwise_xor(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """a ^ b, bit by bit."""
 
 def block_diag(*tensors: Any) -> Any:
@@ -820,7 +824,9 @@ def conv_transpose3d(
 def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:
     """The numpy dtype of a dtype."""
 
-def copysign(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def copysign(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """a with the sign of b.
 
     >>> flow.copysign(flow.tensor([3.0]), -2.0).tolist()
@@ -996,7 +1002,7 @@ def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     [-3.0]
     """
 
-def div_(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def div_(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """`div`, into the memory of its first operand."""
 
 def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
@@ -1060,7 +1066,9 @@ def empty_like(
 ) -> Tensor:
     """A tensor in x's form, of whatever the memory held."""
 
-def eq(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def eq(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """Whether a equals b, element by element.
 
     >>> flow.eq(flow.tensor([3.0]), 2.0).tolist()
@@ -1200,25 +1208,31 @@ def floor_(x: Tensor) -> Tensor:
     """`floor`, into the memory of its first operand."""
 
 def floor_divide(
-    a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
 ) -> Tensor:
     """The whole number of times that b goes into a."""
 
-def fmax(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def fmax(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """The larger of a and b; the other, where one is no number.
 
     >>> flow.fmax(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
     [3.0]
     """
 
-def fmin(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def fmin(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """The smaller of a and b; the other, where one is no number.
 
     >>> flow.fmin(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
     [2.0]
     """
 
-def fmod(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def fmod(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """What is left of a by b, with a's sign, as C's %."""
 
 def frac(x: Tensor) -> Tensor:
@@ -1270,13 +1284,17 @@ def gather_nd(input: Tensor, index: Tensor) -> Tensor:
     [2, 3]
     """
 
-def gcd(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def gcd(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """The largest number that divides both."""
 
-def gcd_(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def gcd_(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """`gcd`, into the memory of its first operand."""
 
-def ge(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def ge(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """Whether a is at least b, element by element.
 
     >>> flow.ge(flow.tensor([3.0]), 2.0).tolist()
@@ -1305,7 +1323,9 @@ def global_to_global(
 ) -> Tensor:
     """The same logical tensor in another layout."""
 
-def greater(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def greater(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """Whether a is greater than b, element by element.
 
     >>> flow.gt(flow.tensor([3.0]), 2.0).tolist()
@@ -1313,7 +1333,7 @@ def greater(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _
     """
 
 def greater_equal(
-    a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
 ) -> Tensor:
     """Whether a is at least b, element by element.
 
@@ -1333,7 +1353,9 @@ def group_norm(
 def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """One step of gated recurrent units: the state after it."""
 
-def gt(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def gt(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """Whether a is greater than b, element by element.
 
     >>> flow.gt(flow.tensor([3.0]), 2.0).tolist()
@@ -1354,7 +1376,9 @@ def hardshrink(x: Tensor, lambd: _float = 0.5) -> Tensor:
     [0.0, 2.0]
     """
 
-def heaviside(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def heaviside(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """0 below zero, 1 above, b at zero.
 
     >>> flow.heaviside(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
@@ -1377,7 +1401,9 @@ def hsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tenso
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors side by side: along the second dimension, vectors along their only one."""
 
-def hypot(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def hypot(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """sqrt(a * a + b * b), without overflow.
 
     >>> flow.hypot(flow.tensor([3.0]), flow.tensor([4.0])).tolist()
@@ -1575,16 +1601,20 @@ def layer_norm(
     [[-1.0, 1.0]]
     """
 
-def lcm(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def lcm(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """The smallest number that both divide."""
 
-def lcm_(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def lcm_(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """`lcm`, into the memory of its first operand."""
 
 def ldexp(x: Any, other: Any) -> Any:
     """x * 2 ** other."""
 
-def le(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def le(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """Whether a is at most b, element by element.
 
     >>> flow.le(flow.tensor([3.0]), 2.0).tolist()
@@ -1598,7 +1628,9 @@ def lerp(a: Tensor, b: Tensor, weight: Tensor | _float | _int | _bool | _complex
     [0.25]
     """
 
-def less(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def less(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """Whether a is less than b, element by element.
 
     >>> flow.lt(flow.tensor([3.0]), 2.0).tolist()
@@ -1606,7 +1638,7 @@ def less(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int
     """
 
 def less_equal(
-    a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
 ) -> Tensor:
     """Whether a is at most b, element by element.
 
@@ -1689,18 +1721,20 @@ def log_(x: Tensor) -> Tensor:
 def log_softmax(x: Tensor, dim: _int | None = None, dtype: Any = None) -> Tensor:
     """The logarithm of softmax, computed in one."""
 
-def logaddexp(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def logaddexp(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """log(exp(a) + exp(b)), without overflow."""
 
 def logaddexp2(
-    a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
 ) -> Tensor:
     """log2(2 ** a + 2 ** b), without overflow."""
 
 def logdet(x: Any) -> Any:
     """The logarithm of the determinant."""
 
-def logical_and(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def logical_and(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """Whether a and b are both true, as non-zero is."""
 
 def logical_not(x: Tensor) -> Tensor:
@@ -1710,10 +1744,10 @@ def logical_not(x: Tensor) -> Tensor:
     [True]
     """
 
-def logical_or(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def logical_or(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """Whether a or b is true, as non-zero is."""
 
-def logical_xor(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def logical_xor(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """Whether one of a and b is true, and one isn't."""
 
 def logit(x: Tensor, eps: _float | None = None) -> Tensor:
@@ -1738,7 +1772,9 @@ def logsumexp(x: Tensor, dim: _int | tuple[_int, ...] | list[_int], keepdim: _bo
 def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
     """One step of long short-term memory: what it shows and what it keeps, from (shown, kept) before."""
 
-def lt(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def lt(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """Whether a is less than b, element by element.
 
     >>> flow.lt(flow.tensor([3.0]), 2.0).tolist()
@@ -1777,7 +1813,7 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     [1, 3]
     """
 
-def matmul(a: Tensor, b: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
 
     >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
@@ -1845,7 +1881,9 @@ def max_pool3d(
     1.0
     """
 
-def maximum(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def maximum(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """The larger of a and b, element by element.
 
     >>> flow.maximum(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
@@ -1889,7 +1927,9 @@ def min(x: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: 
 @overload
 def min(x: Tensor, other: Tensor) -> Tensor: ...
 
-def minimum(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def minimum(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """The smaller of a and b, element by element.
 
     >>> flow.minimum(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
@@ -1922,7 +1962,9 @@ def movedim(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequen
 def msort(x: Tensor) -> Tensor:
     """x sorted along its first dimension."""
 
-def mul(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def mul(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """a * b, element by element.
 
     >>> flow.mul(flow.tensor([3.0]), 2.0).tolist()
@@ -1936,7 +1978,9 @@ def multinomial(x: Tensor, num_samples: _int, replacement: _bool = False) -> Ten
     [1]
     """
 
-def multiply(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def multiply(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """a * b, element by element.
 
     >>> flow.mul(flow.tensor([3.0]), 2.0).tolist()
@@ -1991,7 +2035,9 @@ def narrow(x: Tensor, dim: _int, start: _int, length: _int, step: _int = 1) -> T
     [1, 2, 3]
     """
 
-def ne(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def ne(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """Whether a differs from b, element by element.
 
     >>> flow.ne(flow.tensor([3.0]), 2.0).tolist()
@@ -2042,7 +2088,9 @@ def new_zeros(
 ) -> Tensor:
     """A tensor of this size, in the form of x for the rest: see `flow.zeros`."""
 
-def nextafter(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def nextafter(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """The next number from a towards b.
 
     >>> flow.nextafter(flow.tensor([1.0]), flow.tensor([1.0])).tolist()
@@ -2081,7 +2129,9 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     [1.0, 2.0]
     """
 
-def not_equal(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def not_equal(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """Whether a differs from b, element by element.
 
     >>> flow.ne(flow.tensor([3.0]), 2.0).tolist()
@@ -2185,7 +2235,9 @@ def polygamma(x: Tensor, n: _int) -> Tensor:
 def positive(x: Tensor) -> Tensor:
     """x."""
 
-def pow(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def pow(
+    input: Tensor | _float | _int | _bool | _complex, exponent: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """a to the power b, element by element.
 
     >>> flow.pow(flow.tensor([3.0]), 2.0).tolist()
@@ -2323,7 +2375,9 @@ def relu(x: Tensor) -> Tensor:
 def relu_(x: Tensor) -> Tensor:
     """`relu`, into the memory of its first operand."""
 
-def remainder(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def remainder(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """What is left of a by b, with b's sign, as Python's %."""
 
 def renorm(x: Any, p: _float, dim: _int, maxnorm: _float) -> Any:
@@ -3025,14 +3079,16 @@ def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
     [1.0, 0.0]
     """
 
-def xlogy(a: Tensor | _float | _int | _bool | _complex, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def xlogy(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
     """a * log(b), and 0 where a is.
 
     >>> flow.xlogy(flow.tensor([2.0]), 1.0).tolist()
     [0.0]
     """
 
-def xlogy_(a: Tensor, b: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def xlogy_(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """`xlogy`, into the memory of its first operand."""
 
 def zero_(x: Tensor) -> Tensor:

@@ -51,7 +51,7 @@ def inv(x: Tensor) -> Tensor:
     [[0.5, 0.0], [0.0, 0.25]]
     """
 
-def matmul(a: Tensor, b: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
 
     >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()

@@ -123,7 +123,7 @@ def softmax(x: Tensor, dim: int) -> Tensor:
     [0.5, 0.5]
     """
 
-def xlogy(a: Tensor | float | int | bool | complex, b: Tensor | float | int | bool | complex) -> Tensor:
+def xlogy(input: Tensor | float | int | bool | complex, other: Tensor | float | int | bool | complex) -> Tensor:
     """a * log(b), and 0 where a is.
 
     >>> flow.xlogy(flow.tensor([2.0]), 1.0).tolist()

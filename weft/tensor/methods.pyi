@@ -11,95 +11,95 @@ from weft.tensor.tensor import Tensor
 class Methods:
     def __abs__(self) -> Tensor: ...
 
-    def __add__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __add__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __and__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __and__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
 
-    def __floordiv__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __floordiv__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __ge__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __ge__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __getitem__(self, key: Any) -> Tensor: ...
 
-    def __gt__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __gt__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __iadd__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __iadd__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __iand__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __iand__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __ifloordiv__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __ifloordiv__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __imod__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __imod__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __imul__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __imul__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __invert__(self) -> Tensor: ...
 
-    def __ior__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __ior__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __ipow__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __ipow__(self, exponent: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __isub__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __isub__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __iter__(self) -> Iterator[Tensor]: ...
 
-    def __itruediv__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __itruediv__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __ixor__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __ixor__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __le__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __le__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __lshift__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __lshift__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __lt__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __lt__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __matmul__(self, b: Tensor) -> Tensor: ...
+    def __matmul__(self, other: Tensor) -> Tensor: ...
 
-    def __mod__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __mod__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __mul__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __mul__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
 
     def __neg__(self) -> Tensor: ...
 
-    def __or__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __or__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __pow__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __pow__(self, exponent: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __radd__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __radd__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __rand__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __rand__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __rfloordiv__(self, a: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __rfloordiv__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __rmatmul__(self, a: Tensor) -> Tensor: ...
+    def __rmatmul__(self, input: Tensor) -> Tensor: ...
 
-    def __rmod__(self, a: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __rmod__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __rmul__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __rmul__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __ror__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __ror__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __rpow__(self, a: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __rpow__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __rshift__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __rshift__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __rsub__(self, a: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __rsub__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __rtruediv__(self, a: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __rtruediv__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __rxor__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __rxor__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __setitem__(self, key: Any, value: Any) -> None: ...
 
-    def __sub__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __sub__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __truediv__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __truediv__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
-    def __xor__(self, b: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+    def __xor__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def _copy_from_numpy(self, array: Any) -> None:
         """Overwrite x with an array's elements."""
@@ -229,10 +229,10 @@ class Methods:
     def arctan(self) -> Tensor:
         """The arc tangent."""
 
-    def arctan2(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def arctan2(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The angle of the point (b, a), in its right quadrant."""
 
-    def arctan2_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def arctan2_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`atan2`, into the memory of its first operand."""
 
     def arctan_(self) -> Tensor:
@@ -276,10 +276,10 @@ class Methods:
     def atan(self) -> Tensor:
         """The arc tangent."""
 
-    def atan2(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def atan2(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The angle of the point (b, a), in its right quadrant."""
 
-    def atan2_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def atan2_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`atan2`, into the memory of its first operand."""
 
     def atan_(self) -> Tensor:
@@ -309,16 +309,16 @@ class Methods:
     def bincount(self, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
         """How often each number occurs, or the sum of its weights."""
 
-    def bitwise_and(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def bitwise_and(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a & b, bit by bit."""
 
-    def bitwise_and_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def bitwise_and_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`bitwise_and`, into the memory of its first operand."""
 
-    def bitwise_left_shift(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def bitwise_left_shift(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a << b."""
 
-    def bitwise_left_shift_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def bitwise_left_shift_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`bitwise_left_shift`, into the memory of its first operand."""
 
     def bitwise_not(self) -> Tensor:
@@ -327,22 +327,22 @@ class Methods:
     def bitwise_not_(self) -> Tensor:
         """`bitwise_not`, into the memory of its first operand."""
 
-    def bitwise_or(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def bitwise_or(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a | b, bit by bit."""
 
-    def bitwise_or_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def bitwise_or_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`bitwise_or`, into the memory of its first operand."""
 
-    def bitwise_right_shift(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def bitwise_right_shift(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a >> b."""
 
-    def bitwise_right_shift_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def bitwise_right_shift_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`bitwise_right_shift`, into the memory of its first operand."""
 
-    def bitwise_xor(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def bitwise_xor(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a ^ b, bit by bit."""
 
-    def bitwise_xor_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def bitwise_xor_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`bitwise_xor`, into the memory of its first operand."""
 
     def bmm(self, other: Tensor) -> Tensor:
@@ -440,10 +440,10 @@ class Methods:
     def copy_(self, value: Any, non_blocking: _bool = False) -> Tensor:
         """Overwrite x with the value, which may have another dtype, device or layout, and broadcasts."""
 
-    def copysign(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def copysign(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a with the sign of b."""
 
-    def copysign_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def copysign_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`copysign`, into the memory of its first operand."""
 
     def corrcoef(self) -> Any:
@@ -538,13 +538,13 @@ class Methods:
     def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
 
-    def div_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def div_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`div`, into the memory of its first operand."""
 
     def divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
 
-    def divide_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def divide_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`div`, into the memory of its first operand."""
 
     def dot(self, other: Tensor) -> Tensor:
@@ -559,10 +559,10 @@ class Methods:
     def elu_(self, alpha: _float = 1.0) -> Tensor:
         """`elu`, into the memory of its first operand."""
 
-    def eq(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def eq(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a equals b, element by element."""
 
-    def eq_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def eq_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`eq`, into the memory of its first operand."""
 
     def equal(self, other: Tensor) -> _bool:
@@ -649,22 +649,22 @@ class Methods:
     def floor_(self) -> Tensor:
         """`floor`, into the memory of its first operand."""
 
-    def floor_divide(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def floor_divide(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The whole number of times that b goes into a."""
 
-    def floor_divide_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def floor_divide_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`floor_divide`, into the memory of its first operand."""
 
-    def fmax(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def fmax(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The larger of a and b; the other, where one is no number."""
 
-    def fmin(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def fmin(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The smaller of a and b; the other, where one is no number."""
 
-    def fmod(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def fmod(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """What is left of a by b, with a's sign, as C's %."""
 
-    def fmod_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def fmod_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`fmod`, into the memory of its first operand."""
 
     def frac(self) -> Tensor:
@@ -676,16 +676,16 @@ class Methods:
     def gather(self, dim: _int, index: Tensor) -> Tensor:
         """The elements of x whose positions along a dimension the index tells: y[i][j] = x[index[i][j]][j] for dim 0."""
 
-    def gcd(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def gcd(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The largest number that divides both."""
 
-    def gcd_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def gcd_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`gcd`, into the memory of its first operand."""
 
-    def ge(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def ge(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is at least b, element by element."""
 
-    def ge_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def ge_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`ge`, into the memory of its first operand."""
 
     def gelu(self, approximate: str = 'none') -> Tensor:
@@ -706,22 +706,22 @@ class Methods:
     ) -> Tensor:
         """The same logical tensor in another layout."""
 
-    def greater(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def greater(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is greater than b, element by element."""
 
-    def greater_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def greater_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`gt`, into the memory of its first operand."""
 
-    def greater_equal(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def greater_equal(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is at least b, element by element."""
 
-    def greater_equal_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def greater_equal_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`ge`, into the memory of its first operand."""
 
-    def gt(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def gt(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is greater than b, element by element."""
 
-    def gt_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def gt_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`gt`, into the memory of its first operand."""
 
     def half(self) -> Tensor:
@@ -736,10 +736,10 @@ class Methods:
     def hardswish_(self) -> Tensor:
         """`hardswish`, into the memory of its first operand."""
 
-    def heaviside(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def heaviside(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """0 below zero, 1 above, b at zero."""
 
-    def heaviside_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def heaviside_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`heaviside`, into the memory of its first operand."""
 
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any:
@@ -748,10 +748,10 @@ class Methods:
     def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
         """Parts side by side: along the second dimension, of a vector along its only one."""
 
-    def hypot(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def hypot(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """sqrt(a * a + b * b), without overflow."""
 
-    def hypot_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def hypot_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`hypot`, into the memory of its first operand."""
 
     def i0(self) -> Tensor:
@@ -866,19 +866,19 @@ class Methods:
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
         """The k-th smallest element along a dimension, and where it stands."""
 
-    def lcm(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def lcm(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The smallest number that both divide."""
 
-    def lcm_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def lcm_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`lcm`, into the memory of its first operand."""
 
     def ldexp(self, other: Any) -> Any:
         """x * 2 ** other."""
 
-    def le(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def le(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is at most b, element by element."""
 
-    def le_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def le_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`le`, into the memory of its first operand."""
 
     def leaky_relu_(self, alpha: _float = 0.01) -> Tensor:
@@ -890,16 +890,16 @@ class Methods:
     def lerp_(self, b: Tensor, weight: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`lerp`, into the memory of its first operand."""
 
-    def less(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def less(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is less than b, element by element."""
 
-    def less_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def less_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`lt`, into the memory of its first operand."""
 
-    def less_equal(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def less_equal(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is at most b, element by element."""
 
-    def less_equal_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def less_equal_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`le`, into the memory of its first operand."""
 
     def lgamma(self) -> Tensor:
@@ -943,19 +943,19 @@ class Methods:
     def log_softmax(self, dim: _int | None = None, dtype: Any = None) -> Tensor:
         """The logarithm of softmax, computed in one."""
 
-    def logaddexp(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def logaddexp(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """log(exp(a) + exp(b)), without overflow."""
 
-    def logaddexp2(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def logaddexp2(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """log2(2 ** a + 2 ** b), without overflow."""
 
     def logdet(self) -> Any:
         """The logarithm of the determinant."""
 
-    def logical_and(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def logical_and(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a and b are both true, as non-zero is."""
 
-    def logical_and_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def logical_and_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`logical_and`, into the memory of its first operand."""
 
     def logical_not(self) -> Tensor:
@@ -964,16 +964,16 @@ class Methods:
     def logical_not_(self) -> Tensor:
         """`logical_not`, into the memory of its first operand."""
 
-    def logical_or(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def logical_or(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a or b is true, as non-zero is."""
 
-    def logical_or_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def logical_or_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`logical_or`, into the memory of its first operand."""
 
-    def logical_xor(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def logical_xor(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether one of a and b is true, and one isn't."""
 
-    def logical_xor_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def logical_xor_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`logical_xor`, into the memory of its first operand."""
 
     def logit(self, eps: _float | None = None) -> Tensor:
@@ -988,10 +988,10 @@ class Methods:
     def long(self) -> Tensor:
         """x as int64."""
 
-    def lt(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def lt(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is less than b, element by element."""
 
-    def lt_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def lt_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`lt`, into the memory of its first operand."""
 
     def masked_fill(self, mask: Tensor, value: _float | _int | _bool | complex) -> Tensor:
@@ -1009,7 +1009,7 @@ class Methods:
     def masked_select(self, mask: Tensor) -> Tensor:
         """The elements of x where the mask holds, in a row."""
 
-    def matmul(self, b: Tensor) -> Tensor:
+    def matmul(self, other: Tensor) -> Tensor:
         """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector."""
 
     def matrix_power(self, n: _int) -> Any:
@@ -1025,7 +1025,7 @@ class Methods:
     @overload
     def max(self, other: Tensor) -> Tensor: ...
 
-    def maximum(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def maximum(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The larger of a and b, element by element."""
 
     def mean(
@@ -1050,7 +1050,7 @@ class Methods:
     @overload
     def min(self, other: Tensor) -> Tensor: ...
 
-    def minimum(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def minimum(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The smaller of a and b, element by element."""
 
     def mish(self) -> Tensor:
@@ -1074,19 +1074,19 @@ class Methods:
     def msort(self) -> Tensor:
         """x sorted along its first dimension."""
 
-    def mul(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def mul(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a * b, element by element."""
 
-    def mul_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def mul_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`mul`, into the memory of its first operand."""
 
     def multinomial(self, num_samples: _int, replacement: _bool = False) -> Tensor:
         """Draws of indices, with probabilities in proportion to x's last dimension."""
 
-    def multiply(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def multiply(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a * b, element by element."""
 
-    def multiply_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def multiply_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`mul`, into the memory of its first operand."""
 
     def mv(self, other: Tensor) -> Tensor:
@@ -1120,10 +1120,10 @@ class Methods:
     def narrow(self, dim: _int, start: _int, length: _int, step: _int = 1) -> Tensor:
         """The elements start, start + step, ... along a dimension, `length` of them."""
 
-    def ne(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def ne(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a differs from b, element by element."""
 
-    def ne_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def ne_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`ne`, into the memory of its first operand."""
 
     def neg(self) -> Tensor:
@@ -1171,10 +1171,10 @@ class Methods:
     ) -> Tensor:
         """A tensor of this size, in the form of x for the rest: see `flow.zeros`."""
 
-    def nextafter(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def nextafter(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The next number from a towards b."""
 
-    def nextafter_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def nextafter_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`nextafter`, into the memory of its first operand."""
 
     def nms(self, scores: Tensor, iou_threshold: _float) -> Tensor:
@@ -1192,10 +1192,10 @@ class Methods:
     def normal_(self, mean: _float = 0.0, std: _float = 1.0, *, generator: Any = None) -> Tensor:
         """Overwrite x with draws from the normal distribution."""
 
-    def not_equal(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def not_equal(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a differs from b, element by element."""
 
-    def not_equal_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def not_equal_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`ne`, into the memory of its first operand."""
 
     def outer(self, other: Tensor) -> Tensor:
@@ -1219,10 +1219,10 @@ class Methods:
     def positive(self) -> Tensor:
         """x."""
 
-    def pow(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def pow(self, exponent: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a to the power b, element by element."""
 
-    def pow_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def pow_(self, exponent: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`pow`, into the memory of its first operand."""
 
     def prod(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
@@ -1269,10 +1269,10 @@ class Methods:
     def relu_(self) -> Tensor:
         """`relu`, into the memory of its first operand."""
 
-    def remainder(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def remainder(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """What is left of a by b, with b's sign, as Python's %."""
 
-    def remainder_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def remainder_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`remainder`, into the memory of its first operand."""
 
     def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Any:
@@ -1591,7 +1591,7 @@ class Methods:
     def true_divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
 
-    def true_divide_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def true_divide_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`div`, into the memory of its first operand."""
 
     def trunc(self) -> Tensor:
@@ -1663,10 +1663,10 @@ class Methods:
     ) -> Tensor:
         """`where`, into the memory of its first operand."""
 
-    def xlogy(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def xlogy(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a * log(b), and 0 where a is."""
 
-    def xlogy_(self, b: Tensor | _float | _int | _bool | complex) -> Tensor:
+    def xlogy_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`xlogy`, into the memory of its first operand."""
 
     def zero_(self) -> Tensor:

@@ -1,0 +1,21 @@
+"""The same program in torch and in Weft, from the same seed: the same losses."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+import torch.distributions
+
+import weft as flow
+from tests.examples.programs import PROGRAMS
+
+
+@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+def test_a_program_does_what_it_does_in_torch(program: Callable[[Any], list[float]]) -> None:
+    torch.manual_seed(7)
+    expected = program(torch)
+    flow.manual_seed(7)
+    assert program(flow) == pytest.approx(expected, rel=1e-4, abs=1e-5)
