@@ -92,3 +92,23 @@ def test_max_is_three_functions() -> None:
 def test_wrong_arguments_are_type_errors(call) -> None:
     with pytest.raises(TypeError):
         call()
+
+
+NAMED: list[tuple[str, dict[str, object]]] = [
+    ("exp", {"input": x}), ("sum", {"input": x, "axis": 0, "keepdims": True}), ("add", {"input": x, "other": 2, "alpha": 3}),
+    ("max", {"input": x, "axis": 1}), ("std", {"input": x, "dim": 0}), ("where", {"condition": x > 0, "input": x, "other": -x}),
+    ("reshape", {"input": x, "shape": (-1,)}), ("permute", {"input": x, "dims": (1, 0)}), ("matmul", {"input": x, "other": x.t()}),
+    ("cat", {"tensors": [x, x], "axis": 1}), ("softmax", {"input": x, "dim": 0}), ("flatten", {"x": x, "start_dim": 0}),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("name, given", NAMED)
+def test_a_parameter_goes_by_the_names_that_others_have_for_it(name: str, given: dict[str, object]) -> None:
+    function, values = getattr(flow, name), list(given.values())
+    if name in ("sum", "add"):  # some of theirs are by keyword only
+        plain = {"sum": lambda: flow.sum(x, 0, True), "add": lambda: flow.add(x, 2, alpha=3)}[name]()
+    else:
+        plain = function(*values)
+    named = function(**given)
+    for a, b in zip(*(v if isinstance(v, tuple) else (v,) for v in (named, plain)), strict=True):
+        assert a.tolist() == b.tolist()

@@ -3,6 +3,9 @@
 It takes the short way when the thread is plain, every operand is local and its data is at hand: kernel, wrap, record.
 Anything else (pending data, global or lazy operands, interceptors, wrong arguments) goes through `call`. What is said
 here in source text is what `call` and `record` say in general; `tests/autograd/test_entry.py` holds them together.
+
+An entry takes whatever it is given, which costs a right call some 30 ns: what doesn't fit goes to `refit`, which knows
+the names that others have for a parameter, and teaches.
 """
 
 from __future__ import annotations
@@ -13,9 +16,8 @@ from typing import Any
 from weft.autograd.call import call, edge, record
 from weft.autograd.node import Node, next_sequence
 from weft.core.dispatch import here
-from weft.core.errors import ArgumentError
 from weft.ops.declaration import Op
-from weft.ops.explain import explain, signature
+from weft.ops.explain import ABSENT, explain, missing, refit
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor
 from weft.vm.dependency import alias
@@ -28,7 +30,7 @@ def make_entry(op: Op) -> Callable[..., Any]:
     source = source_of(op)
     space: dict[str, Any] = {
         "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call,
-        "record": record, "edge": edge,
+        "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing,
         "kernel": op.kernel, "alias": alias, "explain": explain, "next_sequence": next_sequence,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
@@ -40,11 +42,10 @@ def make_entry(op: Op) -> Callable[..., Any]:
 
 def _general(op: Op) -> Callable[..., Any]:
     def entry(*args: Any, **kwargs: Any) -> Any:
-        try:
-            bound = op.bind(args, kwargs)
-        except TypeError as e:
-            raise ArgumentError(f"{e}\n  declared: {signature(op)}") from None
-        return call(op, bound)
+        if kwargs or len(args) != len(op.params):
+            given = (*args[: len(op.params)], *(ABSENT for _ in op.params[len(args) :]))
+            return refit(op, given, args[len(op.params) :], kwargs, call)
+        return call(op, args)
 
     entry.__name__ = entry.__qualname__ = op.name
     entry.__doc__, entry.__module__ = op.__doc__, op.__module__
@@ -53,11 +54,25 @@ def _general(op: Op) -> Callable[..., Any]:
 
 
 def header_of(op: Op) -> list[str]:
-    """The op's parameters as Python text."""
-    header = [p.name if p.required else f"{p.name}=default_{i}" for i, p in enumerate(op.params)]
-    if op.keywords:
-        header.insert(len(op.params) - len(op.keywords), "*")
-    return header
+    """Parameters of Python text that take every call; `refits` says which of them fit the op."""
+    header = [f"{p.name}={'absent' if p.required else f'default_{i}'}" for i, p in enumerate(op.params)]
+    header.insert(len(op.params) - len(op.keywords), "*_rest")
+    return [*header, "**_more"]
+
+
+def refits(op: Op, then: str) -> list[str]:
+    """Text for arguments that don't fit as they are."""
+    return ["    if _rest or _more:", f"        return refit(op, ({', '.join(op.names)},), _rest, _more, {then})"]
+
+
+def in_general(op: Op, run: str) -> list[str]:
+    """Text for the general way, which needs every argument."""
+    needed = [p.name for p in op.params if p.required]
+    everything = f"({', '.join(op.names)},)"
+    lines = []
+    if needed:
+        lines = [f"    if {' or '.join(f'{n} is absent' for n in needed)}:", f"        raise missing(op, {everything})"]
+    return [*lines, f"    return {run}(op, {everything})"]
 
 
 def at_hand(op: Op, access: str = "") -> tuple[list[str], list[str]]:
@@ -96,7 +111,7 @@ def wanting(op: Op, i: int) -> str:
 def source_of(op: Op) -> str:
     """The entry as Python text."""
     names = op.names
-    lines = [f"def {op.name}({', '.join(header_of(op))}):", "    if here.plain:"]
+    lines = [f"def {op.name}({', '.join(header_of(op))}):", *refits(op, "call"), "    if here.plain:"]
     reading, kernel_args = at_hand(op)
     lines += reading
     lines.append("        if ready:")
@@ -121,7 +136,7 @@ def source_of(op: Op) -> str:
         lines += _record(op, several)
     outs = ", ".join(f"y{j}" for j in range(op.visible))
     lines.append(f"            return {outs}")
-    lines.append(f"    return call(op, ({', '.join(names)},))")
+    lines += in_general(op, "call")
     return "\n".join(lines) + "\n"
 
 

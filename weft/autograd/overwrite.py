@@ -7,12 +7,11 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.autograd.entry import at_hand, header_of, wanting
+from weft.autograd.entry import at_hand, header_of, in_general, refits, wanting
 from weft.autograd.inplace import in_place
 from weft.core.dispatch import here
-from weft.core.errors import ArgumentError
 from weft.ops.declaration import Op
-from weft.ops.explain import explain
+from weft.ops.explain import ABSENT, explain, missing, refit
 
 
 def make_overwriting(op: Op) -> Callable[..., Any]:
@@ -21,6 +20,7 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
         return _general(op)
     space: dict[str, Any] = {
         "here": here, "op": op, "kernel": op.inplace_kernel, "explain": explain, "in_place": in_place,
+        "absent": ABSENT, "refit": refit, "missing": missing,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
     exec(compile(source_of(op), f"<weft entry of {op.name}_>", "exec"), space)
@@ -36,6 +36,7 @@ def source_of(op: Op) -> str:
     taped = " or ".join([*(wanting(op, i) for i in op.operands), of_leaf])
     lines = [
         f"def {op.name}_({', '.join(header_of(op))}):",
+        *refits(op, "in_place"),
         "    if here.plain:",
         *reading,
         f"        if ready and not (here.grad and ({taped})):",
@@ -44,7 +45,7 @@ def source_of(op: Op) -> str:
         "            except Exception as cause:",
         f"                raise explain(op, cause, {everything}) from cause",
         f"            return {x}",
-        f"    return in_place(op, {everything})",
+        *in_general(op, "in_place"),
     ]
     return "\n".join(lines) + "\n"
 
@@ -54,14 +55,12 @@ def _lists(op: Op) -> bool:
 
 
 def _general(op: Op) -> Callable[..., Any]:
-    bind, n = op.bind, len(op.params)
+    n = len(op.params)
 
     def overwrite(*args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != n:
-            try:
-                args = bind(args, kwargs)
-            except TypeError as wrong:
-                raise ArgumentError(str(wrong).replace(f"{op.name}()", f"{op.name}_()")) from None
+            given = (*args[:n], *(ABSENT for _ in op.params[len(args) :]))
+            return refit(op, given, args[n:], kwargs, in_place)
         return in_place(op, args)
 
     return _named(overwrite, op)

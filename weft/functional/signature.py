@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from weft.core.errors import ArgumentError, WeftError
 from weft.ops.declaration import OPERAND_KINDS, Param
-from weft.ops.explain import accepts, describe, hint, named
+from weft.ops.explain import ABSENT, accepts, describe, hint, named, place_of
 from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -52,6 +52,21 @@ class Signature:
                 return f"missing required argument '{p.name}'"
         return None
 
+    def renamed(self, kwargs: dict[str, Any]) -> dict[str, Any] | None:
+        """Keywords by the names that the parameters have here; None where that changes nothing."""
+        names = [p.name for p in self.params]
+        places = {k: place_of(k, names) for k in kwargs}
+        own = {k if i is None else names[i]: kwargs[k] for k, i in places.items()}
+        return own if len(own) == len(kwargs) and own.keys() != kwargs.keys() else None
+
+    def spread(self, kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+        """Arguments, all by name, with those for `*shape` or `*dims` in their place."""
+        named = next((k for k in kwargs if self.open and place_of(k, (self.open,)) == 0), None)
+        if named is None or any(p.name not in kwargs for p in self.positional):
+            return (), kwargs
+        left = {k: v for k, v in kwargs.items() if k != named and k not in {p.name for p in self.positional}}
+        return (*(kwargs[p.name] for p in self.positional), kwargs[named]), left
+
     def text(self, name: str) -> str:
         parts = [*map(_shown, self.positional)]
         keywords = [_shown(p) for p in self.params if p.keyword_only]
@@ -90,6 +105,10 @@ def overloaded(name: str, *functions: Function) -> Function:
         for s in signatures:
             if s.refusal(args, kwargs) is None:
                 return s.f(*args, **kwargs)
+        for s in signatures if kwargs else ():
+            own = s.renamed(kwargs)
+            if own is not None and s.refusal(args, own) is None:
+                return s.f(*args, **own)
         raise refused(name, signatures, args, kwargs)
 
     dispatch.__name__ = dispatch.__qualname__ = name
@@ -129,9 +148,52 @@ def guarded(f: F, name: str = "") -> F:
         except Exception as cause:
             if not _ours(cause):
                 raise
+            if kwargs and isinstance(cause, TypeError):
+                s = Signature(f)
+                given, own = s.spread({**dict(zip(s.by_name, args, strict=False)), **(s.renamed(kwargs) or kwargs)})
+                if given or own.keys() != kwargs.keys() | dict(zip(s.by_name, args, strict=False)).keys():
+                    return call(*given, **own)
             raise taught(name, f, cause, args, kwargs) from cause
 
     return cast(F, call)
+
+
+def forwarding(f: F, name: str) -> F:
+    """The function as users call it, for one that judges no argument itself: written to take every call, and to hand
+    on what fits at the cost of a call. What doesn't fit may do so under the names that others have for a parameter."""
+    if hasattr(f, "signatures"):  # overloads judge for themselves
+        return f
+    parameters = list(inspect.signature(f).parameters.values())
+    plain = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    several = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    others = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
+    space: dict[str, Any] = {"f": f, "absent": ABSENT, "refitted": functools.partial(_refitted, f, name)}
+    space |= {f"default_{p.name}": p.default for p in parameters}
+    unfit = ["_more", *(f"{p.name} is absent" for p in plain if p.default is p.empty)] + ["_rest"] * (several is None)
+    handed = [*(p.name for p in plain), *([f"*{several}"] if several else []), *(f"{p.name}={p.name}" for p in others)]
+    header = [f"{p.name}={'absent' if p.default is p.empty else f'default_{p.name}'}" for p in (*plain, *others)]
+    header.insert(len(plain), f"*{several or '_rest'}")
+    given = "{" + ", ".join(f"{p.name!r}: {p.name}" for p in (*plain, *others)) + "}"
+    text = f"""def call({", ".join([*header, "**_more"])}):
+    if {" or ".join(unfit)}:
+        return refitted({given}, {several or "_rest"}, _more)
+    return f({", ".join(handed)})
+"""
+    exec(compile(text, f"<weft call of {name}>", "exec"), space)
+    return cast(F, functools.wraps(f)(space["call"]))
+
+
+def _refitted(f: Function, name: str, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> Any:
+    """The call with what came under other names where it belongs, or why it doesn't fit."""
+    s = Signature(f)
+    given = {k: v for k, v in given.items() if v is not ABSENT and v is not s.by_name[k].default}
+    own = {**given, **(s.renamed(more) or more)}
+    if not rest and len(own) == len(given) + len(more):
+        placed, left = s.spread(own)
+        if s.refusal(placed, left) is None:
+            return f(*placed, **left)
+    args = (*given.values(), *rest) if rest else ()
+    raise refused(name, (s,), args, more if rest else {**given, **more})
 
 
 def _ours(error: Exception) -> bool:

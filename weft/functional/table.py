@@ -18,7 +18,7 @@ from weft.autograd.overwrite import make_overwriting
 from weft.core.dispatch import hooks
 from weft.core.errors import WeftError
 from weft.functional import names
-from weft.functional.signature import F, guarded, taught
+from weft.functional.signature import F, forwarding, guarded, taught
 from weft.ops import OPS
 from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor
@@ -31,14 +31,14 @@ def public(where: str, name: str = "", straight: bool = False) -> Callable[[F], 
     """Mark an adapter: its places, of which bound is `flow._C` alone, and its names if not its own.
 
     Users call it guarded, Weft as it is. A `straight` one hands its arguments to an op without a look at them, and the
-    op judges them: it needs no guard, which would cost what an adapter costs.
+    op judges them: only whether they fit the parameters is left to see, which costs less than a guard.
     """
 
     def mark(f: F) -> F:
         if not f.__doc__ and f.__name__ in OPS:
             f.__doc__ = OPS[f.__name__].__doc__
         names_of_it = (name or f.__name__).split()
-        shown = f if straight else guarded(f, names_of_it[0])
+        shown = (forwarding if straight else guarded)(f, names_of_it[0])
         for place in where.split():
             for n in names_of_it:
                 assert n not in ADAPTERS[place], f"{n} has two adapters in {place}"

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator
-from typing import Any
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Final
 
 import torch
 
@@ -28,6 +28,70 @@ HINTS = (  # what would work, for complaints that don't say it
     ("Sizes of tensors must match", "cat() joins along one dimension; in all others the tensors must agree"),
     ("Dimension out of range", "Negative dimensions count from the last"),
 )
+
+
+# What PyTorch, OneFlow and NumPy call the same parameter.
+SAME: Final = (
+    frozenset({"input", "x", "self", "a", "tensor"}), frozenset({"other", "b", "y", "mat2"}),
+    frozenset({"dim", "axis", "dims"}), frozenset({"keepdim", "keepdims"}),
+    frozenset({"shape", "size"}),
+)  # fmt: skip
+
+
+class _Absent:
+    def __repr__(self) -> str:
+        return "nothing"
+
+
+ABSENT: Final = _Absent()  # stands where a call gave no argument
+
+
+def missing(op: Op, args: tuple[Any, ...]) -> Exception:
+    """The error of a call that lacks arguments."""
+    lacking = [p.name for p, a in zip(op.params, args, strict=True) if p.required and a is ABSENT]
+    return errors.ArgumentError(
+        f"{op.name}(): missing required argument{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}\n"
+        f"  declared: {signature(op)}"
+    )
+
+
+def refit(
+    op: Op,
+    args: tuple[Any, ...],
+    rest: tuple[Any, ...],
+    more: dict[str, Any],
+    run: Callable[[Op, tuple[Any, ...]], Any],
+) -> Any:
+    """The call with its keywords where they belong, under the names that others have for them, too; or why not."""
+    if rest:
+        n = len(op.params) - len(op.keywords)
+        raise errors.ArgumentError(
+            f"{op.name}(): takes {n} positional argument{'s' * (n != 1)} but {n + len(rest)} were given\n  declared: {signature(op)}"
+        )
+    bound = list(args)
+    for name, value in more.items():
+        place = place_of(name, op.names)
+        if place is None:
+            raise errors.ArgumentError(f"{op.name}(): got an unexpected argument {name!r}\n  declared: {signature(op)}")
+        if bound[place] is not ABSENT and bound[place] is not op.params[place].default:
+            raise errors.ArgumentError(
+                f"{op.name}(): got several values for argument {op.names[place]!r}\n  declared: {signature(op)}"
+            )
+        bound[place] = value
+    for i, p in enumerate(op.params):
+        if bound[i] is ABSENT:
+            if p.required:
+                raise missing(op, tuple(bound))
+            bound[i] = p.default
+    return run(op, tuple(bound))
+
+
+def place_of(name: str, names: Sequence[str]) -> int | None:
+    """Which of the parameters goes by this name, or by another one for the same."""
+    if name in names:
+        return names.index(name)
+    group = next((g for g in SAME if name in g), frozenset())
+    return next((i for i, n in enumerate(names) if n in group), None)
 
 
 def describe(value: Any) -> str:
@@ -95,6 +159,8 @@ def _is(kind: str, value: Any) -> bool:
 def check_arguments(op: Op, args: tuple[Any, ...]) -> None:
     """Refuse arguments of types that were not declared, by name."""
     for p, value in zip(op.params, args, strict=True):
+        if value is ABSENT:
+            raise missing(op, args)
         if not accepts(p, value):
             wanted = {"tensor": "tensor", "operand": "tensor or number", "optional": "tensor or None"}.get(p.kind)
             wanted = wanted or ("a sequence of tensors" if p.kind == "tensors" else p.type)
