@@ -42,6 +42,7 @@ def test_the_program_goes_on_while_an_op_runs() -> None:
             x = held_back(flow.ones(2))
             y = x * 2
         assert begun.wait(30)
+        assert y.shape == (2,) and y.dtype is flow.float32  # known before it is computed
         with flow.asyncs.thread(second):  # does not wait for the first
             assert (flow.ones(2) + 1).tolist() == [2.0, 2.0]
         go.set()
@@ -65,3 +66,29 @@ def test_an_error_comes_to_who_reads() -> None:
             y.tolist()
     finally:
         del OPS["broken"]
+
+
+def test_shapes_that_only_data_tells_wait_for_the_data() -> None:
+    with flow.asyncs.thread(flow.asyncs.Thread()):
+        x = flow.tensor([3.0, 0.0, 1.0, 3.0]) * 2
+        assert flow.nonzero(x).tolist() == [[0], [2], [3]]
+        assert flow.unique(x).tolist() == [0.0, 2.0, 6.0]
+        assert flow.masked_select(x, x > 1).tolist() == [6.0, 2.0, 6.0]
+
+
+def test_waiting_for_everything_raises_what_nobody_read() -> None:
+    @op("... -> ...")
+    def out_of_luck(x: Tensor) -> Tensor:
+        if x.device.type != "meta":
+            raise ValueError("no luck")
+        return x + 1
+
+    try:
+        with flow.asyncs.thread(flow.asyncs.Thread()):
+            y = out_of_luck(flow.ones(2))
+        with pytest.raises(Exception, match="no luck"):
+            flow.cuda.synchronize()
+        del y
+        flow.cuda.synchronize()
+    finally:
+        del OPS["out_of_luck"]

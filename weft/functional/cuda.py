@@ -12,6 +12,7 @@ from weft.core.device import Device
 from weft.functional import random
 from weft.functional.table import ADAPTERS
 from weft.tensor.tensor import Tensor
+from weft.vm.machine import vm_of
 
 
 def is_available() -> bool:
@@ -51,7 +52,8 @@ def device(device: Any) -> Iterator[None]:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait until the device has done what it was given; there is nothing to wait for without one."""
+    """Wait for all that this rank has under way, here and on the device; raises an error of it that nobody saw."""
+    vm_of().sync()
     if is_available():
         torch.cuda.synchronize(_index(device))
 
