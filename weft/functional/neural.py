@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.autograd.inplace import in_place
 from weft.core.dtype import bool_
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import table
 from weft.functional.conversion import cast
 from weft.functional.table import calling, public
@@ -19,6 +19,7 @@ from weft.tensor.tensor import Tensor
 _softmax, _log_softmax, _dropout, _embedding = map(calling, ("softmax", "log_softmax", "dropout", "embedding"))
 _attention, _leaky_relu = map(calling, ("scaled_dot_product_attention", "leaky_relu"))
 _matmul, _mul, _transpose = map(calling, ("matmul", "mul", "transpose"))
+_cross_entropy, _add = map(calling, ("cross_entropy", "add"))
 
 
 @public("neural flow tensor", straight=True)
@@ -41,6 +42,39 @@ def _given(name: str, dim: int | None) -> int:
     if dim is None:
         raise ArgumentError(f"{name}(): name the dimension that sums to one, such as dim=-1")
     return dim
+
+
+@public("neural", straight=True)
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """How far scores are from labels, or from probabilities of all classes. Dimension 1 holds the classes.
+
+    >>> flow.nn.functional.cross_entropy(flow.zeros(1, 2), flow.tensor([[0.5, 0.5]])).item() == math.log(2)
+    True
+    """
+    if not (isinstance(target, Tensor) and target.dtype.is_floating_point):
+        return _cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+    if tuple(target.shape) != tuple(input.shape):
+        raise ShapeError(
+            f"scores of shape {list(input.shape)} take probabilities of the same shape, or labels as integers; got "
+            f"{target.dtype.name}{list(target.shape)}"
+        )
+    if reduction not in ("none", "mean", "sum"):
+        raise ArgumentError(f"reduction is 'mean', 'sum' or 'none'; got {reduction!r}")
+    d = min(1, input.ndim - 1)
+    count = input.shape[d]
+    if label_smoothing:
+        target = _add(_mul(target, 1 - label_smoothing), label_smoothing / count)
+    terms = _mul(_log_softmax(input, d), target)
+    if weight is not None:
+        terms = _mul(terms, calling("reshape")(weight, (-1, *(1,) * (input.ndim - 1 - d))))
+    losses = calling("neg")(calling("sum")(terms, d))
+    if reduction == "none":
+        return losses
+    total = calling("sum")(losses)
+    return total if reduction == "sum" else _mul(total, count / max(input.numel(), 1))
 
 
 @public("neural", straight=True)

@@ -1,0 +1,44 @@
+"""Forms of nn.functional that are more than an op, beside torch's."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+import torch
+
+import weft as flow
+from weft import nn
+from weft.core.errors import ArgumentError, ShapeError
+
+F, TF = nn.functional, torch.nn.functional
+
+
+@pytest.mark.parametrize("shape", [(4, 5), (2, 5, 3), (5,)])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+@pytest.mark.parametrize("smoothing", [0.0, 0.1])
+@pytest.mark.parametrize("weighted", [False, True])
+def test_cross_entropy_with_probabilities(
+    shape: tuple[int, ...], reduction: str, smoothing: float, weighted: bool
+) -> None:
+    rand = np.random.default_rng(0)
+    scores, shares = rand.normal(size=shape), rand.random(size=shape)
+    weights = rand.random(5) if weighted else None
+    x, p = torch.tensor(scores, requires_grad=True), torch.tensor(shares, requires_grad=True)
+    w = None if weights is None else torch.tensor(weights)
+    expected = TF.cross_entropy(x, p, w, reduction=reduction, label_smoothing=smoothing)
+    expected.sum().backward()
+    y, q = flow.tensor(scores, requires_grad=True), flow.tensor(shares, requires_grad=True)
+    v = None if weights is None else flow.tensor(weights)
+    got = F.cross_entropy(y, q, v, reduction=reduction, label_smoothing=smoothing)
+    got.sum().backward()
+    for mine, theirs in ((got, expected), (y.grad, x.grad), (q.grad, p.grad)):
+        np.testing.assert_allclose(mine.detach().numpy(), theirs.detach().numpy(), rtol=1e-9, atol=1e-12)
+
+
+def test_the_layer_takes_probabilities_too_and_refuses_what_is_neither() -> None:
+    x, p = flow.randn(3, 4), flow.softmax(flow.randn(3, 4), 1)
+    assert nn.CrossEntropyLoss()(x, p).item() == F.cross_entropy(x, p).item()
+    with pytest.raises(ShapeError, match=r"probabilities of the same shape.*float32\[3\]"):
+        F.cross_entropy(x, flow.ones(3))
+    with pytest.raises(ArgumentError, match="'mean', 'sum' or 'none'"):
+        F.cross_entropy(x, p, reduction="median")
