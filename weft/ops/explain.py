@@ -17,12 +17,15 @@ from weft.ops.declaration import Op, Param
 from weft.tensor.tensor import Tensor
 
 NUMBERS = (int, float, bool, complex)
-SHAPE_WORDS = ("size", "shape", "dimension", "must match", "expected ", "view", "numel", "elements")
+SHAPE_WORDS = ("size", "shape", "dimension", "must match", "expected ", "view", "numel", "elements",
+               "reduction dim")  # fmt: skip
 DTYPE_WORDS = ("dtype", "scalar type", "not implemented for", "data type", "Float", "Long", "Half", "Int")
 MEMORY_WORDS = ("allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
 
+INNER = "The inner dimensions must agree: a[n, k] times b[k, m]; a linear weight is [m, k]"
 HINTS = (  # what would work, for complaints that don't say it
-    ("cannot be multiplied", "The inner dimensions must agree: a[n, k] times b[k, m]; a linear weight is [m, k]"),
+    ("cannot be multiplied", INNER),
+    ("same reduction dim", INNER),  # the same, of shapes alone
     ("must match the size of tensor", "Dimensions are aligned at the last; each pair must be equal, or one of it 1"),
     ("is invalid for input of size", "A new shape keeps the number of elements; -1 stands for what is left over"),
     ("Sizes of tensors must match", "cat() joins along one dimension; in all others the tensors must agree"),
