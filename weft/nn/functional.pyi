@@ -211,8 +211,8 @@ def cross_entropy(
 ) -> Tensor:
     """How far scores are from labels, or from probabilities of all classes. Dimension 1 holds the classes.
 
-    >>> flow.nn.functional.cross_entropy(flow.zeros(1, 2), flow.tensor([[0.5, 0.5]])).item() == math.log(2)
-    True
+    >>> round(flow.nn.functional.cross_entropy(flow.zeros(1, 2), flow.tensor([[0.5, 0.5]])).item(), 4)
+    0.6931
     """
 
 def ctc_greedy_decoder(log_probs: Any, input_lengths: Any, merge_repeated: bool = True) -> tuple[Tensor, Tensor]:

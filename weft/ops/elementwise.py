@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable
 from typing import Any
 
@@ -44,17 +45,27 @@ def unary(
     return declared
 
 
+def of_two(second: str = "other", first: str = "Tensor | Scalar") -> inspect.Signature:
+    """The signature of an op of two operands, of which the second may be a number."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    given = (("input", first), (second, "Tensor | Scalar"))
+    return inspect.Signature([inspect.Parameter(name, kind, annotation=text) for name, text in given])
+
+
 def binary(
     name: str, kernel: Callable[..., Any], doc: str, shows: str = "", *, linear: str = "",
-    inplace: Callable[..., Any] | None = None, positive: bool = False, scalar: bool = True,
+    inplace: Callable[..., Any] | None = None, positive: bool = False, scalar: bool = True, second: str = "other",
 ) -> Op:  # fmt: skip
-    """Declare y = kernel(a, b) with broadcasting and promotion; b, or a, may be a number. `shows`: "a, b -> y"."""
+    """Declare y = kernel(a, b) with broadcasting and promotion; b, or a, may be a number. `shows`: "a, b -> y".
+
+    The parameters are named as PyTorch names them: `input`, and `second`.
+    """
 
     def body(a: Tensor | Scalar, b: Tensor | Scalar) -> Tensor:
         return kernel(a, b)
 
     body.__name__, body.__doc__ = name, doc + example(name, shows)
-    body.__annotations__ = {"a": "Tensor | Scalar", "b": "Tensor | Scalar", "return": "Tensor"}
+    body.__signature__ = of_two(second)  # type: ignore[attr-defined]
     declared = op("..., ... -> ...", linear=linear)(body)
     declared.out(lambda y, a, b: kernel(a, b, out=y))
     declared.prepared(lambda y, a, b: (kernel, (a, b), {"out": y}) if isinstance(a, Tensor) else None)
@@ -92,48 +103,60 @@ def turned(x: Any) -> Any:
 
 add = binary(
     "add", torch.add, "a + b, element by element.\n\n>>> flow.add(flow.ones(2), 1).tolist()\n[2.0, 2.0]",
-    linear="a+b", inplace=lambda a, b: a.add_(b),
+    linear="input+other", inplace=lambda a, b: a.add_(b),
 )  # fmt: skip
 
 
 @add.grad
-def _(dy, a_shape, b_shape):
-    return fit(dy, a_shape), fit(dy, b_shape)
+def _(dy, input_shape, other_shape):
+    return fit(dy, input_shape), fit(dy, other_shape)
 
 
 sub = binary(
-    "sub", torch.sub, "a - b, element by element.", "3.0, 2.0 -> 1.0", linear="a+b", inplace=lambda a, b: a.sub_(b)
+    "sub",
+    torch.sub,
+    "a - b, element by element.",
+    "3.0, 2.0 -> 1.0",
+    linear="input+other",
+    inplace=lambda a, b: a.sub_(b),
 )
 sub.out(lambda y, a, b: torch.sub(a, b, out=y) if isinstance(a, Tensor) else torch.add(a, b, alpha=-1, out=y))
 
 
 @sub.grad
-def _(dy, a_shape, b_shape, needs):
-    return fit(dy, a_shape) if needs[0] else None, fit(neg(dy), b_shape) if needs[1] else None
+def _(dy, input_shape, other_shape, needs):
+    return fit(dy, input_shape) if needs[0] else None, fit(neg(dy), other_shape) if needs[1] else None
 
 
 mul = binary(
-    "mul", torch.mul, "a * b, element by element.", "3.0, 2.0 -> 6.0", linear="a b", inplace=lambda a, b: a.mul_(b)
+    "mul",
+    torch.mul,
+    "a * b, element by element.",
+    "3.0, 2.0 -> 6.0",
+    linear="input other",
+    inplace=lambda a, b: a.mul_(b),
 )
 
 
 @mul.grad
-def _(dy, a, b, a_shape, b_shape, needs):
-    return fit(mul(dy, turned(b)), a_shape) if needs[0] else None, fit(mul(dy, turned(a)), b_shape) if needs[
-        1
-    ] else None
+def _(dy, input, other, input_shape, other_shape, needs):
+    return fit(mul(dy, turned(other)), input_shape) if needs[0] else None, fit(
+        mul(dy, turned(input)), other_shape
+    ) if needs[1] else None
 
 
 div = binary(
     "div", torch.div, "a / b, element by element; integers give floats.", "3, 2 -> 1.5",
-    linear="a", inplace=lambda a, b: a.div_(b), positive=True,
+    linear="input", inplace=lambda a, b: a.div_(b), positive=True,
 )  # fmt: skip
 
 
 @div.grad
-def _(dy, a, b, a_shape, b_shape, needs):
-    da = div(dy, turned(b))
-    return fit(da, a_shape) if needs[0] else None, fit(neg(mul(da, turned(div(a, b)))), b_shape) if needs[1] else None
+def _(dy, input, other, input_shape, other_shape, needs):
+    da = div(dy, turned(other))
+    return fit(da, input_shape) if needs[0] else None, fit(
+        neg(mul(da, turned(div(input, other)))), other_shape
+    ) if needs[1] else None
 
 
 pow = binary(
@@ -143,17 +166,24 @@ pow = binary(
     "3.0, 2.0 -> 9.0",
     inplace=lambda a, b: a.pow_(b),
     positive=True,
+    second="exponent",
 )
 
 
 @pow.grad
-def _(dy, a, b, y, a_shape, b_shape, needs):
+def _(dy, input, exponent, y, input_shape, exponent_shape, needs):
     da = db = None
     if needs[0]:
-        power = pow(a, sub(b, 1)) if b_shape is not None else a if b == 2 else pow(a, b - 1)
-        da = fit(mul(dy, mul(power, b)), a_shape)
+        power = (
+            pow(input, sub(exponent, 1))
+            if exponent_shape is not None
+            else input
+            if exponent == 2
+            else pow(input, exponent - 1)
+        )
+        da = fit(mul(dy, mul(power, exponent)), input_shape)
     if needs[1]:
-        db = fit(mul(dy, mul(y, log(a) if a_shape is not None else _log_number(a))), b_shape)
+        db = fit(mul(dy, mul(y, log(input) if input_shape is not None else _log_number(input))), exponent_shape)
     return da, db
 
 
@@ -178,13 +208,13 @@ minimum = binary(
 
 
 @maximum.grad
-def _(dy, a, b, a_shape, b_shape):
-    return _share(dy, a, b, a_shape, b_shape)
+def _(dy, input, other, input_shape, other_shape):
+    return _share(dy, input, other, input_shape, other_shape)
 
 
 @minimum.grad
-def _(dy, a, b, a_shape, b_shape):
-    return _share(dy, b, a, a_shape, b_shape)
+def _(dy, input, other, input_shape, other_shape):
+    return _share(dy, other, input, input_shape, other_shape)
 
 
 def _share(dy: Any, larger: Any, smaller: Any, a_shape: Any, b_shape: Any) -> Any:

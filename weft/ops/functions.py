@@ -82,9 +82,11 @@ atan2 = binary(
 
 
 @atan2.grad
-def _(dy, a, b, a_shape, b_shape, needs):
-    scaled = div(dy, add(square(a), square(b)))
-    return fit(mul(scaled, b), a_shape) if needs[0] else None, fit(neg(mul(scaled, a)), b_shape) if needs[1] else None
+def _(dy, input, other, input_shape, other_shape, needs):
+    scaled = div(dy, add(square(input), square(other)))
+    return fit(mul(scaled, other), input_shape) if needs[0] else None, fit(
+        neg(mul(scaled, input)), other_shape
+    ) if needs[1] else None
 
 
 @op("..., ..., ... -> ...", linear="a+b")

@@ -10,7 +10,7 @@ from torch import Tensor
 
 from weft.ops.broadcast import fit
 from weft.ops.declaration import Op, Scalar, Size, op
-from weft.ops.elementwise import mul, neg, unary
+from weft.ops.elementwise import mul, neg, of_two, unary
 from weft.ops.reduce import dims_of, reduced
 
 Dims = int | Size | None
@@ -25,7 +25,7 @@ def _of_two(name: str, kernel: Callable[..., Any], doc: str, kind: str) -> Op:
         return kernel(a, b)
 
     body.__name__, body.__doc__ = name, doc
-    body.__annotations__ = {"a": "Tensor", "b": "Tensor | Scalar", "return": "Tensor"}
+    body.__signature__ = of_two(first="Tensor")  # type: ignore[attr-defined]
     declared = op("..., ... -> ...", returns="y*")(body)
     if kind != "logical":
         declared.inplace(lambda a, b: a.copy_(kernel(a, b)))
@@ -89,7 +89,7 @@ def _division(name: str, kernel: Callable[..., Any], doc: str) -> Op:
         return kernel(a, b)
 
     body.__name__, body.__doc__ = name, doc
-    body.__annotations__ = {"a": "Tensor | Scalar", "b": "Tensor | Scalar", "return": "Tensor"}
+    body.__signature__ = of_two()  # type: ignore[attr-defined]
     declared = op("..., ... -> ...")(body)
     declared.inplace(lambda a, b: a.copy_(kernel(a, b)))
 
@@ -109,21 +109,21 @@ fmod = _division("fmod", torch.fmod, "What is left of a by b, with a's sign, as 
 
 
 @floor_divide.grad
-def _(dy, a_shape, b_shape, needs):
+def _(dy, input_shape, other_shape, needs):
     zero = mul(dy, 0.0)
-    return fit(zero, a_shape) if needs[0] else None, fit(zero, b_shape) if needs[1] else None
+    return fit(zero, input_shape) if needs[0] else None, fit(zero, other_shape) if needs[1] else None
 
 
 @remainder.grad
-def _(dy, a, b, a_shape, b_shape, needs):
-    times = floor_divide(a, b)
-    return fit(dy, a_shape) if needs[0] else None, fit(neg(mul(dy, times)), b_shape) if needs[1] else None
+def _(dy, input, other, input_shape, other_shape, needs):
+    times = floor_divide(input, other)
+    return fit(dy, input_shape) if needs[0] else None, fit(neg(mul(dy, times)), other_shape) if needs[1] else None
 
 
 @fmod.grad
-def _(dy, a, b, a_shape, b_shape, needs):
-    times = trunc(a / b)
-    return fit(dy, a_shape) if needs[0] else None, fit(neg(mul(dy, times)), b_shape) if needs[1] else None
+def _(dy, input, other, input_shape, other_shape, needs):
+    times = trunc(input / other)
+    return fit(dy, input_shape) if needs[0] else None, fit(neg(mul(dy, times)), other_shape) if needs[1] else None
 
 
 def _of_all(name: str, kernel: Callable[..., Any], doc: str) -> Op:

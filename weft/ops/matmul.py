@@ -14,14 +14,14 @@ from weft.ops.notation import Rule, rules
 from weft.ops.shape import reshape, transpose, unsqueeze
 
 
-@op(linear="a b")
-def matmul(a: Tensor, b: Tensor) -> Tensor:
+@op(linear="input other")
+def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
 
     >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
     [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
     """
-    return torch.matmul(a, b)
+    return torch.matmul(input, other)
 
 
 @matmul.layout
@@ -60,14 +60,14 @@ def _(y, a, b):
 
 
 @matmul.grad
-def _(dy, a, b, a_shape, b_shape, needs):
+def _(dy, input, other, input_shape, other_shape, needs):
     da = db = None
-    if len(a_shape) == 1 or len(b_shape) == 1:
-        dy, a, b = _as_matrices(dy, a, b, a_shape, b_shape)
+    if len(input_shape) == 1 or len(other_shape) == 1:
+        dy, input, other = _as_matrices(dy, input, other, input_shape, other_shape)
     if needs[0]:
-        da = _to(fit(matmul(dy, transpose(turned(b), -2, -1)), tuple(a.shape)), a_shape)
+        da = _to(fit(matmul(dy, transpose(turned(other), -2, -1)), tuple(input.shape)), input_shape)
     if needs[1]:
-        db = _to(fit(matmul(transpose(turned(a), -2, -1), dy), tuple(b.shape)), b_shape)
+        db = _to(fit(matmul(transpose(turned(input), -2, -1), dy), tuple(other.shape)), other_shape)
     return da, db
 
 

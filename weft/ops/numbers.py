@@ -153,13 +153,13 @@ fmin = binary("fmin", torch.fmin, "The smaller of a and b; the other, where one 
 
 
 @fmax.grad
-def _(dy, a, b, a_shape, b_shape):
-    return _share(dy, a, b, a_shape, b_shape)
+def _(dy, input, other, input_shape, other_shape):
+    return _share(dy, input, other, input_shape, other_shape)
 
 
 @fmin.grad
-def _(dy, a, b, a_shape, b_shape):
-    return _share(dy, b, a, a_shape, b_shape)
+def _(dy, input, other, input_shape, other_shape):
+    return _share(dy, other, input, input_shape, other_shape)
 
 
 hypot = binary("hypot", torch.hypot, "sqrt(a * a + b * b), without overflow.", "3.0, flow.tensor([4.0]) -> 5.0",
@@ -167,9 +167,11 @@ hypot = binary("hypot", torch.hypot, "sqrt(a * a + b * b), without overflow.", "
 
 
 @hypot.grad
-def _(dy, a, b, y, a_shape, b_shape, needs):
+def _(dy, input, other, y, input_shape, other_shape, needs):
     scaled = div(dy, y)
-    return fit(mul(scaled, a), a_shape) if needs[0] else None, fit(mul(scaled, b), b_shape) if needs[1] else None
+    return fit(mul(scaled, input), input_shape) if needs[0] else None, fit(mul(scaled, other), other_shape) if needs[
+        1
+    ] else None
 
 
 copysign = binary("copysign", torch.copysign, "a with the sign of b.", "3.0, -2.0 -> -3.0")
@@ -178,8 +180,10 @@ copysign.prepare = None
 
 
 @copysign.grad
-def _(dy, a, y, a_shape, b_shape):
-    return fit(mul(dy, mul(sign(a), sign(y))), a_shape), None if b_shape is None else fit(mul(dy, 0.0), b_shape)
+def _(dy, input, y, input_shape, other_shape):
+    return fit(mul(dy, mul(sign(input), sign(y))), input_shape), None if other_shape is None else fit(
+        mul(dy, 0.0), other_shape
+    )
 
 
 heaviside = binary("heaviside", torch.heaviside, "0 below zero, 1 above, b at zero.",
@@ -190,13 +194,15 @@ xlogy = binary("xlogy", torch.xlogy, "a * log(b), and 0 where a is.", "2.0, 1.0 
 
 
 @xlogy.grad
-def _(dy, a, b, a_shape, b_shape, needs):
+def _(dy, input, other, input_shape, other_shape, needs):
     da = db = None
     if needs[0]:
-        none = cast(eq(a, 0), dy.dtype)
-        da = fit(mul(dy, where(eq(none, 1.0), 0.0, log(b) if b_shape is not None else math.log(b))), a_shape)
+        none = cast(eq(input, 0), dy.dtype)
+        da = fit(
+            mul(dy, where(eq(none, 1.0), 0.0, log(other) if other_shape is not None else math.log(other))), input_shape
+        )
     if needs[1]:
-        db = fit(mul(dy, div(a, b)), b_shape)
+        db = fit(mul(dy, div(input, other)), other_shape)
     return da, db
 
 
@@ -204,10 +210,10 @@ logaddexp2 = binary("logaddexp2", torch.logaddexp2, "log2(2 ** a + 2 ** b), with
 
 
 @logaddexp2.grad
-def _(dy, a, b, y, a_shape, b_shape, needs):
+def _(dy, input, other, y, input_shape, other_shape, needs):
     return (
-        fit(mul(dy, exp(mul(sub(a, y), math.log(2)))), a_shape) if needs[0] else None,
-        fit(mul(dy, exp(mul(sub(b, y), math.log(2)))), b_shape) if needs[1] else None,
+        fit(mul(dy, exp(mul(sub(input, y), math.log(2)))), input_shape) if needs[0] else None,
+        fit(mul(dy, exp(mul(sub(other, y), math.log(2)))), other_shape) if needs[1] else None,
     )
 
 

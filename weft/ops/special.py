@@ -69,8 +69,8 @@ logaddexp = binary(
 
 
 @logaddexp.grad
-def _(dy, a, b, y, a_shape, b_shape, needs):
+def _(dy, input, other, y, input_shape, other_shape, needs):
     return (
-        fit(mul(dy, exp(sub(a, y))), a_shape) if needs[0] else None,
-        fit(mul(dy, exp(sub(b, y))), b_shape) if needs[1] else None,
+        fit(mul(dy, exp(sub(input, y))), input_shape) if needs[0] else None,
+        fit(mul(dy, exp(sub(other, y))), other_shape) if needs[1] else None,
     )
