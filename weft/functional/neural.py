@@ -51,8 +51,8 @@ def cross_entropy(
 ) -> Tensor:  # fmt: skip
     """How far scores are from labels, or from probabilities of all classes. Dimension 1 holds the classes.
 
-    >>> flow.nn.functional.cross_entropy(flow.zeros(1, 2), flow.tensor([[0.5, 0.5]])).item() == math.log(2)
-    True
+    >>> round(flow.nn.functional.cross_entropy(flow.zeros(1, 2), flow.tensor([[0.5, 0.5]])).item(), 4)
+    0.6931
     """
     if not (isinstance(target, Tensor) and target.dtype.is_floating_point):
         return _cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
