@@ -38,7 +38,7 @@ from tools.declared import (
 )
 from weft import nn
 from weft.core.dtype import DType
-from weft.functional import arithmetic, bound, indexing, shaping, table
+from weft.functional import arithmetic, bound, indexing, table
 from weft.ops import OPS
 from weft.tensor import methods as tensor_methods
 from weft.tensor.tensor import Tensor
@@ -127,20 +127,22 @@ def all_ops() -> str:
 
 
 def methods() -> str:
-    """Methods and operators that are bound to Tensor."""
+    """Methods, operators and properties that Tensor is given."""
     own = set(re.findall(r"^    (?:def )?(\w+)", inspect.getsource(Tensor), re.MULTILINE))
-    listed = {n: found("tensor", n) for n, _ in table.listed("tensor") if n not in own}
-    operators = dict(_operators())
-    text = Text([*listed, *operators])
+    listed, operators = dict(table.listed("tensor")), dict(_operators())
+    given = {name: value for name, value in vars(Tensor).items() if name not in own and not hasattr(object, name)}
+    text = Text([*given, *operators])
     lines = ["class Methods:"]
-    for name, declared in sorted({**listed, **operators}.items()):
-        note = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
-        brief = declared._replace(doc="" if name.startswith("__") else declared.doc.strip().partition("\n\n")[0])
-        said = text.function(name, brief, "    ", "self")
-        lines.append(said.replace("\n", f"{note}\n", 1) if note else said)
-    tensor = text.imported(Tensor.__module__, "Tensor")
-    for name, f in (("T", shaping.transposed), ("mT", shaping.matrix_transposed)):
-        lines.append(f"    @property\n    def {name}(self) -> {tensor}:\n" + as_doc(f.__doc__ or "", " " * 8))
+    for name, value in sorted({**given, **operators}.items()):
+        if isinstance(value, property):
+            declared = of_function(value.fget)  # type: ignore[arg-type]
+            lines.append(text.function(name, declared, "    ", "self", mark="    @property\n"))
+        elif name in operators or callable(value):
+            declared = operators.get(name) or (found("tensor", name) if name in listed else of_function(value))
+            brief = "" if name in operators else declared.doc.strip().partition("\n\n")[0]
+            said = text.function(name, declared._replace(doc=brief), "    ", "self")
+            note = "  # type: ignore[override]" if name in ("__eq__", "__ne__") else ""
+            lines.append(said.replace("\n", f"{note}\n", 1) if note else said)
     return _page(tensor_methods, text, "\n".join(lines))
 
 

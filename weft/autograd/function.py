@@ -116,11 +116,11 @@ class Function:
     """
 
     @staticmethod
-    def forward(ctx: Any, *args: Any) -> Any:
+    def forward(ctx: Any, *args: Any, **kwargs: Any) -> Any:
         raise AutogradError("a Function needs a static method forward(ctx, *args)")
 
     @staticmethod
-    def backward(ctx: Any, *gradients: Any) -> Any:
+    def backward(ctx: Any, *gradients: Any, **kwargs: Any) -> Any:
         raise AutogradError("a Function needs a static method backward(ctx, *gradients)")
 
     @classmethod
