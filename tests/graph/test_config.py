@@ -126,3 +126,21 @@ def test_a_view_of_a_transposed_value_made_contiguous() -> None:
     flat, total = Turns()(x)
     assert flat.tolist() == (x * 2).transpose(1, 2).contiguous().view(2, -1).tolist()
     assert total.item() == (x * 2).sum().item()
+
+
+@pytest.mark.parametrize("level, says, says_not", [
+    (0, ["compiled in", "(GRAPH:"], ["\njob ", "\nplan "]), (1, ["compiled in", "\njob "], ["\nplan "]),
+    (2, ["\njob ", "\nplan "], []), (-1, [], ["compiled"]),
+])  # fmt: skip
+def test_a_graph_tells_of_its_compilation(
+    level: int, says: list[str], says_not: list[str], capsys: pytest.CaptureFixture[str]
+) -> None:
+    model = net()
+    graph = Train(model, flow.optim.SGD(model.parameters(), lr=0.1))
+    graph.debug(level, max_py_stack_depth=8)
+    graph(batch(0))
+    told = capsys.readouterr().out
+    assert all(s in told for s in says) and not any(s in told for s in says_not)
+    graph(batch(1))
+    graph.debug(2, ranks=[3])
+    assert capsys.readouterr().out == ""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+from collections.abc import Sequence
 from typing import Any
 
 from weft.core.dispatch import here
@@ -31,7 +33,13 @@ class Graph:
         counts = current().resource("graph counts", lambda rank: {})
         number = counts[kind] = counts.get(kind, -1) + 1  # alike on every rank: it names what they share
         self.__dict__.update(
-            _name=f"{kind}_{number}", _blocks={}, config=GraphConfig(), _optimizers=[], _compiled=None, _closed=False
+            _name=f"{kind}_{number}",
+            _blocks={},
+            config=GraphConfig(),
+            _optimizers=[],
+            _compiled=None,
+            _closed=False,
+            _told=-1,
         )
 
     def build(self, *args: Any, **kwargs: Any) -> Any:
@@ -106,13 +114,31 @@ class Graph:
             raise GraphError(f"{self._name} was closed")
         compiled = self._compiled
         if compiled is None:
-            compiled = self.__dict__["_compiled"] = compile_graph(self, args, kwargs)
+            self.compile(*args, **kwargs)
+            compiled = self._compiled
         return compiled(args, kwargs)
 
     def compile(self, *args: Any, **kwargs: Any) -> None:
         """Trace and compile for arguments of this form, without launching."""
         if self._compiled is None:
+            start = time.perf_counter()
             self.__dict__["_compiled"] = compile_graph(self, args, kwargs)
+            if self._told >= 0:
+                said = [
+                    f"{self._name}: compiled in {time.perf_counter() - start:.3f} s",
+                    repr(self),
+                    self.job,
+                    self.plan,
+                ]
+                print(*said[: self._told + 2], sep="\n", flush=True)
+
+    def debug(self, v_level: int = -1, *, ranks: int | Sequence[int] | None = None, **_: Any) -> None:
+        """Print, when the graph is compiled, how long it took and its blocks; from 1 on the job, from 2 on the plan.
+
+        On rank 0, or on `ranks`, of which -1 means all. A negative level prints nothing.
+        """
+        chosen = (0,) if ranks is None else (ranks,) if isinstance(ranks, int) else tuple(ranks)
+        self.__dict__["_told"] = v_level if -1 in chosen or current().index in chosen else -1
 
     _compile = compile
 

@@ -51,14 +51,13 @@ class Tensor(Methods):
     _view_of: Any = None  # (base, op, attributes, the base's node and symbol back then) where this is a view
     _written: Any = 0  # of a global tensor: when it was last overwritten
 
-    def __init__(self, data: Any = None) -> None:
-        if data is None:
-            data = torch.empty(0)
-        if isinstance(data, Tensor):
-            data = data._local("Tensor(tensor)")
-        self.blob = Blob(
-            data if isinstance(data, torch.Tensor) else torch.tensor(data, dtype=torch.get_default_dtype())
-        )
+    def __init__(self, *data: Any) -> None:
+        given: Any = data[0] if len(data) == 1 else data  # sizes, or one thing that holds numbers
+        if not isinstance(given, (Tensor, torch.Tensor)):
+            sizes = (given,) if isinstance(given, int) else given if given is data or isinstance(given, Size) else None
+            made = torch.tensor if sizes is None else torch.empty
+            given = made(given if sizes is None else sizes or (0,), dtype=torch.get_default_dtype())
+        self.blob = Blob(given._local("Tensor(tensor)") if isinstance(given, Tensor) else given)
 
     # ---- what it is ---------------------------------------------------------------------------------
 
