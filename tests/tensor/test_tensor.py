@@ -1,3 +1,8 @@
+"""Making tensors by their class."""
+
+from __future__ import annotations
+
+import weft as flow
 
 
 def test_the_class_takes_sizes_or_numbers() -> None:
