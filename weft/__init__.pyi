@@ -370,6 +370,9 @@ def arctanh(x: Tensor) -> Tensor:
 def arctanh_(x: Tensor) -> Tensor:
     """`atanh`, into the memory of its first operand."""
 
+def are_deterministic_algorithms_enabled(*args: Any, **options: Any) -> Any:
+    """Whether kernels give the same result each time: a setting of the kernels, torch's and Weft's."""
+
 def argmax(x: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
     """The index of the largest element, along a dimension or of all.
 
@@ -487,6 +490,13 @@ def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: 
     [4.0, 4.0]
     """
 
+def bartlett_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
+    """The triangular window of so many elements.
+
+    >>> flow.bartlett_window(4).tolist()
+    [0.0, 0.5, 1.0, 0.5]
+    """
+
 def batch_gather(input: Tensor, indices: Tensor) -> Tensor:
     """Per leading place, the slices that the indices' last dimension names.
 
@@ -558,6 +568,9 @@ def bitwise_right_shift(input: Tensor, other: Tensor | _float | _int | _bool | _
 def bitwise_xor(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """a ^ b, bit by bit."""
 
+def blackman_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
+    """Blackman's window of so many elements."""
+
 def block_diag(*tensors: Any) -> Any:
     """Matrices along a diagonal, zeros elsewhere.
 
@@ -594,6 +607,9 @@ def bucketize(x: Any, boundaries: Tensor, *, out_int32: _bool = False, right: _b
     >>> flow.bucketize(flow.tensor([0.5, 2.0]), flow.tensor([0.0, 1.0])).tolist()
     [1, 2]
     """
+
+def can_cast(from_: Any, to: Any) -> _bool:
+    """Whether numbers of the one dtype may become numbers of the other."""
 
 def cartesian_prod(*tensors: Tensor) -> Tensor:
     """Every choice of one element from each vector, a row each.
@@ -1311,6 +1327,12 @@ def gelu(x: Tensor, approximate: str = 'none') -> Tensor:
 def ger(x: Tensor, other: Tensor) -> Tensor:
     """Every product of an element of x and one of the other."""
 
+def get_float32_matmul_precision(*args: Any, **options: Any) -> Any:
+    """How exactly products of float32 are computed on CUDA devices: a setting of the kernels, torch's and Weft's."""
+
+def get_num_interop_threads(*args: Any, **options: Any) -> Any:
+    """How many ops torch may run beside each other: a setting of the kernels, torch's and Weft's."""
+
 def get_num_threads() -> _int:
     """How many threads one op may use on the CPU."""
 
@@ -1362,12 +1384,11 @@ def gt(
     [True]
     """
 
-def hann_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
-    """The raised cosine window of so many elements.
+def hamming_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
+    """Hamming's window of so many elements."""
 
-    >>> flow.hann_window(4).tolist()
-    [0.0, 0.5, 1.0, 0.5]
-    """
+def hann_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
+    """The raised cosine window of so many elements."""
 
 def hardshrink(x: Tensor, lambd: _float = 0.5) -> Tensor:
     """x where its absolute value is above lambd, zero elsewhere.
@@ -2564,6 +2585,15 @@ def selu_(x: Tensor) -> Tensor:
 def set_default_tensor_type(t: Any) -> None:
     """Set the dtype of new floating point tensors by a type's name, such as "flow.DoubleTensor"."""
 
+def set_float32_matmul_precision(*args: Any, **options: Any) -> Any:
+    """How exactly products of float32 are computed on CUDA devices: a setting of the kernels, torch's and Weft's."""
+
+def set_flush_denormal(*args: Any, **options: Any) -> Any:
+    """Whether the smallest numbers count as zero: a setting of the kernels, torch's and Weft's."""
+
+def set_num_interop_threads(*args: Any, **options: Any) -> Any:
+    """How many ops torch may run beside each other: a setting of the kernels, torch's and Weft's."""
+
 def set_num_threads(num: _int) -> None:
     """How many threads one op may use on the CPU."""
 
@@ -2984,6 +3014,9 @@ def trunc(x: Tensor) -> Tensor:
 def trunc_(x: Tensor) -> Tensor:
     """`trunc`, into the memory of its first operand."""
 
+def typename(x: Any) -> str:
+    """The name of a tensor's type, such as weft.FloatTensor; of anything else, its class's."""
+
 def unbind(x: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
     """Views of every slice along a dimension, which goes away.
 
@@ -3026,6 +3059,9 @@ def unsqueeze(x: Tensor, dim: _int) -> Tensor:
     >>> flow.unsqueeze(flow.ones(3), 0).shape
     weft.Size([1, 3])
     """
+
+def use_deterministic_algorithms(*args: Any, **options: Any) -> Any:
+    """Whether kernels must give the same result each time, or refuse: a setting of the kernels, torch's and Weft's."""
 
 def var(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,

@@ -211,6 +211,9 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def are_deterministic_algorithms_enabled(*args: Any, **options: Any) -> Any: ...
+
+    @staticmethod
     def argmax(x: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor: ...
 
     @staticmethod
@@ -317,6 +320,9 @@ class Bound:
     def baddbmm_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
+    def bartlett_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor: ...
+
+    @staticmethod
     def batch_gather(input: Tensor, indices: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -393,6 +399,9 @@ class Bound:
     def bitwise_xor(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
 
     @staticmethod
+    def blackman_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor: ...
+
+    @staticmethod
     def blend(running: Tensor, value: Tensor, weight: _float) -> None: ...
 
     @staticmethod
@@ -424,6 +433,9 @@ class Bound:
 
     @staticmethod
     def byte(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def can_cast(from_: Any, to: Any) -> _bool: ...
 
     @staticmethod
     def cartesian_prod(*tensors: Tensor) -> Tensor: ...
@@ -1046,6 +1058,12 @@ class Bound:
     def geometric_(x: Tensor, p: _float, *, generator: Any = None) -> Tensor: ...
 
     @staticmethod
+    def get_float32_matmul_precision(*args: Any, **options: Any) -> Any: ...
+
+    @staticmethod
+    def get_num_interop_threads(*args: Any, **options: Any) -> Any: ...
+
+    @staticmethod
     def get_num_threads() -> _int: ...
 
     @staticmethod
@@ -1125,6 +1143,9 @@ class Bound:
 
     @staticmethod
     def half(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def hamming_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor: ...
 
     @staticmethod
     def hann_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor: ...
@@ -2198,6 +2219,15 @@ class Bound:
     def set_default_tensor_type(t: Any) -> None: ...
 
     @staticmethod
+    def set_float32_matmul_precision(*args: Any, **options: Any) -> Any: ...
+
+    @staticmethod
+    def set_flush_denormal(*args: Any, **options: Any) -> Any: ...
+
+    @staticmethod
+    def set_num_interop_threads(*args: Any, **options: Any) -> Any: ...
+
+    @staticmethod
     def set_num_threads(num: _int) -> None: ...
 
     @staticmethod
@@ -2536,6 +2566,9 @@ class Bound:
     def type_as(x: Tensor, other: Tensor) -> Tensor: ...
 
     @staticmethod
+    def typename(x: Any) -> str: ...
+
+    @staticmethod
     def unbind(x: Tensor, dim: _int = 0) -> tuple[Tensor, ...]: ...
 
     @staticmethod
@@ -2622,6 +2655,9 @@ class Bound:
         x: Any, depth_scale: _float = 1.0, height_scale: _float = 1.0, width_scale: _float = 1.0,
         align_corners: _bool = False, output_size: Any = None, data_format: str = 'channels_first'
     ) -> Any: ...
+
+    @staticmethod
+    def use_deterministic_algorithms(*args: Any, **options: Any) -> Any: ...
 
     @staticmethod
     def var(

@@ -57,6 +57,42 @@ def get_num_threads() -> int:
     return torch.get_num_threads()
 
 
+def _setting(name: str, says: str) -> None:
+    """A setting of the kernels', which are torch's."""
+    apply = getattr(torch, name)
+
+    def change(*args: Any, **options: Any) -> Any:
+        return apply(*args, **options)
+
+    change.__name__ = change.__qualname__ = name
+    change.__doc__ = f"{says}: a setting of the kernels, torch's and Weft's."
+    public("flow")(change)
+
+
+for _name, _says in {
+    "use_deterministic_algorithms": "Whether kernels must give the same result each time, or refuse",
+    "are_deterministic_algorithms_enabled": "Whether kernels give the same result each time",
+    "set_float32_matmul_precision": "How exactly products of float32 are computed on CUDA devices",
+    "get_float32_matmul_precision": "How exactly products of float32 are computed on CUDA devices",
+    "set_flush_denormal": "Whether the smallest numbers count as zero",
+    "set_num_interop_threads": "How many ops torch may run beside each other",
+    "get_num_interop_threads": "How many ops torch may run beside each other",
+}.items():
+    _setting(_name, _says)
+
+
+@public("flow")
+def typename(x: Any) -> str:
+    """The name of a tensor's type, such as weft.FloatTensor; of anything else, its class's."""
+    return x.type() if isinstance(x, Tensor) else f"{type(x).__module__}.{type(x).__qualname__}"  # type: ignore[attr-defined]
+
+
+@public("flow")
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether numbers of the one dtype may become numbers of the other."""
+    return torch.can_cast(dtypes.of(from_).torch, dtypes.of(to).torch)
+
+
 @public("flow")
 def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:
     """The numpy dtype of a dtype."""

@@ -9,11 +9,23 @@ from weft.core.placement import Placement
 from weft.tensor.tensor import Tensor
 
 class Methods:
+    @property
+    def H(self) -> Tensor:
+        """The conjugate with its last two dimensions exchanged."""
+
+    @property
+    def T(self) -> Tensor:
+        """x with its dimensions in the reverse order."""
+
     def __abs__(self) -> Tensor: ...
 
     def __add__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __and__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __complex__(self) -> complex: ...
+
+    def __delitem__(self, key: Any) -> None: ...
 
     def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
 
@@ -94,6 +106,8 @@ class Methods:
     def __rxor__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __setitem__(self, key: Any, value: Any) -> None: ...
+
+    def __setstate__(self, state: dict[str, Any]) -> None: ...
 
     def __sub__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
@@ -700,6 +714,10 @@ class Methods:
     def ger(self, other: Tensor) -> Tensor:
         """Every product of an element of x and one of the other."""
 
+    @property
+    def global_id(self) -> _int:
+        """A number that is this tensor's alone, the same on every rank that asks for numbers in the same order."""
+
     def global_to_global(
         self, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: _bool = False,
         copy: _bool = False
@@ -760,6 +778,10 @@ class Methods:
     def i0_(self) -> Tensor:
         """`i0`, into the memory of its first operand."""
 
+    @property
+    def imag(self) -> Tensor:
+        """The imaginary part, sharing memory."""
+
     def in_top_k(self, predictions: Tensor, k: _int) -> Tensor:
         """Whether each target is among the k largest predictions of its row."""
 
@@ -812,14 +834,26 @@ class Methods:
     def is_conj(self) -> _bool:
         """False: conjugates are computed, not marked."""
 
+    @property
+    def is_consistent(self) -> Any: ...
+
+    @property
+    def is_cpu(self) -> Any: ...
+
     def is_inference(self) -> _bool:
         """False: tensors made in inference mode are tensors like others."""
+
+    @property
+    def is_meta(self) -> Any: ...
 
     def is_nonzero(self) -> _bool:
         """Whether the only element of x is not zero."""
 
     def is_pinned(self) -> _bool:
         """Whether x lies in page-locked memory."""
+
+    @property
+    def is_quantized(self) -> Any: ...
 
     def is_same_size(self, other: Tensor) -> _bool:
         """Whether two tensors have the same shape."""
@@ -829,6 +863,9 @@ class Methods:
 
     def is_signed(self) -> _bool:
         """Whether x's dtype has numbers below zero."""
+
+    @property
+    def is_sparse(self) -> Any: ...
 
     def isclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
@@ -860,11 +897,27 @@ class Methods:
     ) -> Any:
         """The signal that `stft` makes these windows of: each put back in its place, where they overlap their mean."""
 
+    @property
+    def itemsize(self) -> Any: ...
+
+    def kaiming_normal_(
+        self, a: _float = 0, mode: str = 'fan_in', nonlinearity: str = 'leaky_relu', *, data_format: str = 'NCHW'
+    ) -> Tensor:
+        """Normally, so that variance passes through a layer and its nonlinearity."""
+
+    def kaiming_uniform_(
+        self, a: _float = 0, mode: str = 'fan_in', nonlinearity: str = 'leaky_relu', *, data_format: str = 'NCHW'
+    ) -> Tensor:
+        """Evenly, so that variance passes through a layer and its nonlinearity."""
+
     def kron(self, other: Any) -> Any:
         """Every element of x times the whole other."""
 
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
         """The k-th smallest element along a dimension, and where it stands."""
+
+    @property
+    def layout(self) -> Any: ...
 
     def lcm(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The smallest number that both divide."""
@@ -994,6 +1047,14 @@ class Methods:
     def lt_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`lt`, into the memory of its first operand."""
 
+    @property
+    def mH(self) -> Tensor:
+        """The conjugate with its last two dimensions exchanged."""
+
+    @property
+    def mT(self) -> Tensor:
+        """x with its last two dimensions exchanged."""
+
     def masked_fill(self, mask: Tensor, value: _float | _int | _bool | complex) -> Tensor:
         """x with `value` where the mask holds."""
 
@@ -1098,6 +1159,9 @@ class Methods:
     def mvlgamma_(self, p: _int) -> Tensor:
         """`mvlgamma`, into the memory of its first operand."""
 
+    @property
+    def names(self) -> Any: ...
+
     def nan_to_num(
         self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
     ) -> Tensor:
@@ -1119,6 +1183,9 @@ class Methods:
 
     def narrow(self, dim: _int, start: _int, length: _int, step: _int = 1) -> Tensor:
         """The elements start, start + step, ... along a dimension, `length` of them."""
+
+    @property
+    def nbytes(self) -> Any: ...
 
     def ne(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a differs from b, element by element."""
@@ -1198,6 +1265,9 @@ class Methods:
     def not_equal_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`ne`, into the memory of its first operand."""
 
+    def orthogonal_(self, gain: _float = 1.0) -> Tensor:
+        """Rows, or columns where they are fewer, at right angles and of length `gain`."""
+
     def outer(self, other: Tensor) -> Tensor:
         """Every product of an element of x and one of the other."""
 
@@ -1253,6 +1323,10 @@ class Methods:
 
     def ravel(self) -> Tensor:
         """x as one row."""
+
+    @property
+    def real(self) -> Tensor:
+        """The real part, sharing memory; x itself, if it is real."""
 
     def reciprocal(self) -> Tensor:
         """1 / x."""
@@ -1600,6 +1674,9 @@ class Methods:
     def trunc_(self) -> Tensor:
         """`trunc`, into the memory of its first operand."""
 
+    def trunc_normal_(self, mean: _float = 0.0, std: _float = 1.0, a: _float = -2.0, b: _float = 2.0) -> Tensor:
+        """Draw from a normal law of which only [a, b] remains."""
+
     def type(self, dtype: Any = None) -> Any:
         """x in another dtype; without one, the name of x's type, such as weft.FloatTensor."""
 
@@ -1663,6 +1740,12 @@ class Methods:
     ) -> Tensor:
         """`where`, into the memory of its first operand."""
 
+    def xavier_normal_(self, gain: _float = 1.0, *, data_format: str = 'NCHW') -> Tensor:
+        """Normally, so that variance passes through a layer unchanged both ways."""
+
+    def xavier_uniform_(self, gain: _float = 1.0, *, data_format: str = 'NCHW') -> Tensor:
+        """Evenly, so that variance passes through a layer unchanged both ways."""
+
     def xlogy(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a * log(b), and 0 where a is."""
 
@@ -1671,11 +1754,3 @@ class Methods:
 
     def zero_(self) -> Tensor:
         """Overwrite every element with zero."""
-
-    @property
-    def T(self) -> Tensor:
-        """x with its dimensions in the reverse order."""
-
-    @property
-    def mT(self) -> Tensor:
-        """x with its last two dimensions exchanged."""
