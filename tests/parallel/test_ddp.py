@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
 import torch
 
 import weft as flow
+from weft.interop import from_torch, load_torch
 from weft.launch import spawn, spawn_threads
 from weft.parallel import ddp
 from weft.parallel.ddp import DistributedDataParallel, no_sync
@@ -154,19 +156,61 @@ def test_sums_begin_while_backward_goes_on(monkeypatch: pytest.MonkeyPatch) -> N
     assert said[0] == said[1] == ["sum", "backward of the first layer", "sum", "finish", "finish"]
 
 
-def over_c10d() -> None:
-    """In a process of its own: sums that proceed beside backward give what one rank would."""
+def uneven(lib: Any) -> Any:
+    """A model with buffers, a tied weight, a branch that only some steps of some ranks use, and one that none does."""
+    nn = lib.nn
+
+    class Uneven(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.norm, self.first, self.last = nn.BatchNorm1d(4), nn.Linear(4, 4), nn.Linear(4, 4, bias=False)
+            self.tied = nn.Linear(4, 4)
+            self.tied.weight = self.first.weight
+            self.branch, self.never = nn.Linear(4, 4), nn.Linear(4, 4)
+
+        def forward(self, x: Any, branch: bool) -> Any:
+            x = self.tied(lib.relu(self.first(self.norm(x))))
+            return self.last(self.branch(x) if branch else x)
+
+    return Uneven()
+
+
+def everything(net: Any, core: Any, optimizer: Any, xs: list[Any], rank: int) -> list[list[float]]:
+    """Some steps, every third one accumulated without an average; all values of gradients, parameters and buffers."""
+    seen: list[list[float]] = []
+    for step, x in enumerate(xs):
+        with net.no_sync() if step % 3 == 0 else contextlib.nullcontext():
+            (net(x, branch=(step + rank) % 4 == 0) ** 2).sum().backward()
+        seen += [p.grad.reshape(-1).tolist() if p.grad is not None else [] for p in core.parameters()]
+        if step % 3:
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=step % 2 == 0)
+    return [*seen, *(v.reshape(-1).tolist() for v in core.state_dict().values())]
+
+
+def beside_torch() -> None:
+    """In a process of its own: the same training under torch's DistributedDataParallel and under Weft's."""
     rank = flow.env.get_rank()
-    flow.manual_seed(0)
-    net, alone = model(), model()
-    alone.load_state_dict(net.state_dict())
-    DistributedDataParallel(net, bucket_size=100)
-    for a, b in zip(train(alone, flow.tensor(DATA)), train(net, flow.tensor(DATA[rank::2])), strict=True):
-        torch.testing.assert_close(torch.tensor(b), torch.tensor(a), rtol=1e-4, atol=1e-5)
+    flow.comm.barrier()
+    torch.distributed.init_process_group("gloo")
+    torch.manual_seed(rank)
+    theirs = uneven(torch)
+    ours = load_torch(uneven(flow), theirs)
+    xs = [torch.randn(8, 4) for _ in range(7)]
+    wrapped = torch.nn.parallel.DistributedDataParallel(theirs, find_unused_parameters=True)
+    expected = everything(wrapped, theirs, torch.optim.SGD(theirs.parameters(), lr=0.01), xs, rank)
+    net = DistributedDataParallel(ours, find_unused_parameters=True, bucket_size=100)
+    optimizer = flow.optim.SGD(ours.parameters(), lr=0.01)
+    found = everything(net, ours, optimizer, [from_torch(x) for x in xs], rank)
+    assert len(found) == len(expected)
+    for a, b in zip(found, expected, strict=True):
+        torch.testing.assert_close(torch.tensor(a), torch.tensor(b), rtol=1e-4, atol=1e-5)
+    torch.distributed.destroy_process_group()
 
 
-def test_over_c10d() -> None:
-    spawn(2, f"{__file__}:over_c10d", transport="c10d")
+@pytest.mark.parametrize("transport", ["shm", "c10d"])
+def test_beside_torchs_own(transport: str) -> None:
+    spawn(2, f"{__file__}:beside_torch", transport=transport)
 
 
 def test_what_cannot_be_averaged() -> None:

@@ -105,10 +105,12 @@ class Averager:
     def __init__(self, module: Module, bucket_size: int) -> None:
         self.names = {id(p): name for name, p in module.named_parameters()}
         self.active = True
+        self.follow = True  # buffers begin as the first rank's when a forward comes after one that was averaged
         self.buckets: list[Bucket] = []
         self.place: dict[int, Bucket] = {}
         self.ready: set[int] = set()
         self.unused: set[int] | None = None  # by the last forward, as far as anybody looked
+        self.alone: set[int] = set()  # what backward has reached under no_sync since the last average
         self.next = 0
         size = 0
         for p in reversed([p for p in module.parameters() if p.requires_grad]):  # backward comes by the last ones first
@@ -133,8 +135,11 @@ class Averager:
                 "could not be averaged over the ranks. Use every parameter in forward, or let those that you don't use "
                 "require no gradient before DistributedDataParallel, or pass it find_unused_parameters=True"
             )
-        if training and buffers and self.active:
+        if not training:  # perhaps on one rank alone
+            return
+        if buffers and self.follow:
             _broadcast(buffers)
+        self.follow = self.active
 
     def find_unused(self, outputs: Any) -> None:
         """Parameters that backward from these outputs can't reach are ready as they are."""
@@ -146,6 +151,7 @@ class Averager:
 
     def arrived(self, p: Tensor) -> None:
         if not self.active:
+            self.alone.add(id(p))
             return
         self.ready.add(id(p))
         self.place[id(p)].waiting -= 1
@@ -154,6 +160,7 @@ class Averager:
             self.next += 1
         if self.next == len(self.buckets):
             self.finish()
+            self.alone.clear()
             self._reset()
 
     def _reset(self) -> None:
@@ -196,11 +203,11 @@ class Averager:
                 torch._foreach_copy_(places, views)
 
     def _used_anywhere(self) -> set[int] | None:
-        """The parameters that some rank's forward used; None where all were."""
+        """The parameters that some rank used since the last average; None where all were."""
         if self.unused is None:
             return None
         keys = [*self.place]
-        used = torch.tensor([key not in self.unused for key in keys], dtype=torch.int32)
+        used = torch.tensor([key not in self.unused or key in self.alone for key in keys], dtype=torch.int32)
         transport_of().group(tuple(range(current().world_size))).all_reduce(used, "max")
         return {key for key, u in zip(keys, used.tolist(), strict=True) if u}
 
