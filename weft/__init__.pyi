@@ -13,7 +13,9 @@ from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.placement import Placement
 from weft.functional.bound import Bound
+from weft.functional.linalg import QR, SVDWithV, SignAndSize
 from weft.functional.random import DefaultGenerator
+from weft.functional.ranked import Ranked
 
 __all__ = [
     "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "asyncs", "autocast", "autocast_decorator", "autograd",
@@ -718,11 +720,12 @@ def clip_(
 ) -> Tensor:
     """`clamp`, into the memory of its first operand."""
 
-def clone(x: Tensor) -> Tensor:
-    """A copy with memory of its own.
+def clone(x: Tensor, memory_format: Any = None) -> Tensor:
+    """x in memory of its own. Memory formats are for kernels to choose.
 
-    >>> x = flow.ones(2); y = flow.clone(x); y[0] = 5; x.tolist()
-    [1.0, 1.0]
+    >>> x = flow.ones(1); y = x.clone(); y.fill_(2); x.item()
+    tensor([2.])
+    1.0
     """
 
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
@@ -911,19 +914,11 @@ def ctc_loss(
     0.6931
     """
 
-def cummax(x: Tensor, dim: _int) -> tuple[Tensor, Tensor]:
-    """The largest of each element and all before it along a dimension, and where it stands.
+def cummax(x: Tensor, dim: _int) -> Ranked:
+    """The largest of each element and all before it along a dimension, and where it stands."""
 
-    >>> flow.cummax(flow.tensor([2., 3., 1.]), 0)[0].tolist()
-    [2.0, 3.0, 3.0]
-    """
-
-def cummin(x: Tensor, dim: _int) -> tuple[Tensor, Tensor]:
-    """The smallest of each element and all before it along a dimension, and where it stands.
-
-    >>> flow.cummin(flow.tensor([2., 3., 1.]), 0)[0].tolist()
-    [2.0, 2.0, 1.0]
-    """
+def cummin(x: Tensor, dim: _int) -> Ranked:
+    """The smallest of each element and all before it along a dimension, and where it stands."""
 
 def cumprod(x: Tensor, dim: _int) -> Tensor:
     """The product of each element and all before it along a dimension.
@@ -1078,7 +1073,7 @@ def empty(
 
 def empty_like(
     x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-    requires_grad: _bool = False
+    requires_grad: _bool = False, memory_format: Any = None
 ) -> Tensor:
     """A tensor in x's form, of whatever the memory held."""
 
@@ -1605,12 +1600,8 @@ def kron(x: Any, other: Any) -> Any:
     [[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 2.0]]
     """
 
-def kthvalue(x: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
-    """The k-th smallest element along a dimension, and where it stands.
-
-    >>> flow.kthvalue(flow.tensor([3., 1., 2.]), 2)[0].item()
-    2.0
-    """
+def kthvalue(x: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> Ranked:
+    """The k-th smallest element along a dimension, and where it stands."""
 
 def layer_norm(
     x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None,
@@ -1853,7 +1844,7 @@ def max(x: Tensor) -> Tensor:
     """
 
 @overload
-def max(x: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+def max(x: Tensor, dim: _int, keepdim: _bool = False) -> Ranked: ...
 
 @overload
 def max(x: Tensor, other: Tensor) -> Tensor: ...
@@ -1929,7 +1920,7 @@ def median(x: Tensor) -> Tensor:
     """
 
 @overload
-def median(x: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+def median(x: Tensor, dim: _int, keepdim: _bool = False) -> Ranked: ...
 
 def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]:
     """The coordinates of a grid: of each vector, a copy along every other one's dimension.
@@ -1943,7 +1934,7 @@ def min(x: Tensor) -> Tensor:
     """The smallest element; with `dim`, that of each slice and its index; of two tensors, the smaller elements."""
 
 @overload
-def min(x: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+def min(x: Tensor, dim: _int, keepdim: _bool = False) -> Ranked: ...
 
 @overload
 def min(x: Tensor, other: Tensor) -> Tensor: ...
@@ -1967,12 +1958,8 @@ def mish(x: Tensor) -> Tensor:
 def mm(x: Tensor, other: Tensor) -> Tensor:
     """The product of two matrices."""
 
-def mode(x: Tensor, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
-    """The most frequent element along a dimension, and where it stands.
-
-    >>> flow.mode(flow.tensor([3, 1, 3]))[0].item()
-    3
-    """
+def mode(x: Tensor, dim: _int = -1, keepdim: _bool = False) -> Ranked:
+    """The most frequent element along a dimension, and where it stands."""
 
 def moveaxis(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
     """x with some dimensions moved elsewhere, the others in their order."""
@@ -2181,7 +2168,7 @@ def ones(
 
 def ones_like(
     x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-    requires_grad: _bool = False
+    requires_grad: _bool = False, memory_format: Any = None
 ) -> Tensor:
     """Ones in x's form.
 
@@ -2281,10 +2268,10 @@ def promote_types(a: Any, b: Any) -> DType:
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
     """x with other elements at these positions, as if it were one row; or with them added."""
 
-def qr(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The thin decomposition x = q @ r into orthogonal columns and an upper triangle; at least as many rows as columns.
+def qr(x: Tensor, mode: str = 'reduced') -> QR:
+    """The thin decomposition x = q @ r into orthogonal columns and an upper triangle.
 
-    >>> flow.linalg.qr(flow.eye(2))[1].abs().tolist()
+    >>> flow.linalg.qr(flow.eye(2)).R.abs().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
@@ -2322,7 +2309,7 @@ def rand(
 
 def rand_like(
     x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None, generator: Any = None,
-    requires_grad: _bool = False
+    requires_grad: _bool = False, memory_format: Any = None
 ) -> Tensor:
     """Draws from the uniform distribution over [0, 1). In x's form."""
 
@@ -2350,7 +2337,7 @@ def randn(
 
 def randn_like(
     x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None, generator: Any = None,
-    requires_grad: _bool = False
+    requires_grad: _bool = False, memory_format: Any = None
 ) -> Tensor:
     """Draws from the normal distribution. In x's form."""
 
@@ -2687,10 +2674,10 @@ def slice_update(x: Tensor, update: Tensor, slice_tup_list: Sequence[Sequence[_i
     [1.0, 0.0, 1.0, 0.0]
     """
 
-def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:
+def slogdet(x: Tensor) -> SignAndSize:
     """The sign of the determinant of matrices, and the logarithm of its absolute value.
 
-    >>> flow.linalg.slogdet(flow.eye(2))[1].item()
+    >>> flow.linalg.slogdet(flow.eye(2)).logabsdet.item()
     0.0
     """
 
@@ -2729,10 +2716,10 @@ def solve(a: Tensor, b: Tensor) -> Tensor:
     [[1.0], [1.0]]
     """
 
-def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> tuple[Tensor, Tensor]:
-    """The elements in order along a dimension, and where each stood.
+def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Ranked:
+    """The elements in rising order along a dimension, and where each of them stood.
 
-    >>> flow.sort(flow.tensor([3., 1., 2.]))[1].tolist()
+    >>> flow.sort(flow.tensor([3, 1, 2])).indices.tolist()
     [1, 2, 0]
     """
 
@@ -2833,7 +2820,7 @@ def sum(
 def sum_to_size(x: Tensor, *size: _int | Sequence[_int]) -> Tensor:
     """x summed over the dimensions that broadcasting from this size would have made."""
 
-def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]:
+def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> SVDWithV:
     """The thin singular value decomposition: x = u @ diag(s) @ v.T. Gives u, s and v."""
 
 def swapaxes(x: Tensor, dim0: _int, dim1: _int) -> Tensor:
@@ -2940,11 +2927,11 @@ def to_global(
 def to_local(x: Any, *, copy: _bool = False) -> Any:
     """This rank's part of a global tensor, sharing memory; of nested tensors, each of them."""
 
-def topk(x: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> tuple[Tensor, Tensor]:
-    """The k largest (or smallest) elements along a dimension, and where they stand.
+def topk(x: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> Ranked:
+    """The k largest elements along a dimension, or the smallest, and where they stand.
 
-    >>> flow.topk(flow.tensor([3., 1., 2.]), 2)[0].tolist()
-    [3.0, 2.0]
+    >>> flow.topk(flow.tensor([3, 1, 2]), 2).values.tolist()
+    [3, 2]
     """
 
 def trace(x: Tensor) -> Tensor:
@@ -3142,7 +3129,7 @@ def zeros(
 
 def zeros_like(
     x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-    requires_grad: _bool = False
+    requires_grad: _bool = False, memory_format: Any = None
 ) -> Tensor:
     """Zeros in x's form.
 

@@ -6,8 +6,11 @@ from weft.tensor.tensor import Tensor
 
 from weft.functional.linalg import cross as cross
 from weft.functional.linalg import diagonal as diagonal
+from weft.functional.linalg import eigh as eigh
 from weft.functional.linalg import matrix_norm as matrix_norm
 from weft.functional.linalg import norm as norm
+from weft.functional.linalg import qr as qr
+from weft.functional.linalg import slogdet as slogdet
 from weft.functional.linalg import solve as solve
 from weft.functional.linalg import svd as svd
 from weft.functional.linalg import svdvals as svdvals
@@ -37,13 +40,6 @@ def det(x: Tensor) -> Tensor:
     8.0
     """
 
-def eigh(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The eigenvalues of symmetric matrices, in rising order, and their eigenvectors as columns.
-
-    >>> flow.linalg.eigh(flow.tensor([[2., 0.], [0., 1.]]))[0].tolist()
-    [1.0, 2.0]
-    """
-
 def inv(x: Tensor) -> Tensor:
     """The inverse of matrices.
 
@@ -56,18 +52,4 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
     >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
     [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
-    """
-
-def qr(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The thin decomposition x = q @ r into orthogonal columns and an upper triangle; at least as many rows as columns.
-
-    >>> flow.linalg.qr(flow.eye(2))[1].abs().tolist()
-    [[1.0, 0.0], [0.0, 1.0]]
-    """
-
-def slogdet(x: Tensor) -> tuple[Tensor, Tensor]:
-    """The sign of the determinant of matrices, and the logarithm of its absolute value.
-
-    >>> flow.linalg.slogdet(flow.eye(2))[1].item()
-    0.0
     """

@@ -2,6 +2,8 @@
 
 """`flow.special`: functions of mathematics under the names that PyTorch groups them by."""
 
+import torch
+from typing import Any
 from weft.tensor.tensor import Tensor
 
 __all__ = [
@@ -10,120 +12,124 @@ __all__ = [
     "xlogy"
 ]
 
-from weft.functional.reduction import logsumexp as logsumexp
 from weft.functional.special import entr as entr
 from weft.functional.special import ndtr as ndtr
 from weft.functional.special import ndtri as ndtri
 from weft.functional.special import polygamma as polygamma
 from weft.functional.special import xlog1py as xlog1py
 
-def digamma(x: Tensor) -> Tensor:
+def digamma(x: torch.Tensor) -> torch.Tensor:
     """The derivative of lgamma."""
 
-def erf(x: Tensor) -> Tensor:
+def erf(x: torch.Tensor) -> torch.Tensor:
     """The error function: the probability of a normal draw of variance 1/2 within x of its mean.
 
     >>> flow.erf(flow.tensor([0.0])).tolist()
     [0.0]
     """
 
-def erfc(x: Tensor) -> Tensor:
+def erfc(x: torch.Tensor) -> torch.Tensor:
     """1 - erf(x).
 
     >>> flow.erfc(flow.tensor([0.0])).tolist()
     [1.0]
     """
 
-def erfinv(x: Tensor) -> Tensor:
+def erfinv(x: torch.Tensor) -> torch.Tensor:
     """The inverse of erf.
 
     >>> flow.erfinv(flow.tensor([0.0])).tolist()
     [0.0]
     """
 
-def exp2(x: Tensor) -> Tensor:
+def exp2(x: torch.Tensor) -> torch.Tensor:
     """2 to the power x.
 
     >>> flow.exp2(flow.tensor([3.0])).tolist()
     [8.0]
     """
 
-def expit(x: Tensor) -> Tensor:
+def expit(x: torch.Tensor) -> torch.Tensor:
     """1 / (1 + exp(-x)).
 
     >>> flow.sigmoid(flow.tensor([0.0])).tolist()
     [0.5]
     """
 
-def expm1(x: Tensor) -> Tensor:
+def expm1(x: torch.Tensor) -> torch.Tensor:
     """exp(x) - 1, exact near zero.
 
     >>> flow.expm1(flow.tensor([0.0])).tolist()
     [0.0]
     """
 
-def gammaln(x: Tensor) -> Tensor:
+def gammaln(x: torch.Tensor) -> torch.Tensor:
     """The logarithm of the gamma function's absolute value.
 
     >>> flow.lgamma(flow.tensor([1.0])).tolist()
     [0.0]
     """
 
-def i0(x: Tensor) -> Tensor:
+def i0(x: torch.Tensor) -> torch.Tensor:
     """The modified Bessel function of the first kind, of order 0."""
 
-def i1(x: Tensor) -> Tensor:
+def i1(x: torch.Tensor) -> torch.Tensor:
     """The modified Bessel function of the first kind, of order 1."""
 
-def log1p(x: Tensor) -> Tensor:
+def log1p(x: torch.Tensor) -> torch.Tensor:
     """log(1 + x), exact near zero.
 
     >>> flow.log1p(flow.tensor([0.0])).tolist()
     [0.0]
     """
 
-def log_softmax(x: Tensor, dim: int) -> Tensor:
+def log_softmax(x: torch.Tensor, dim: int) -> torch.Tensor:
     """The logarithm of softmax, computed without overflow.
 
     >>> flow.exp(flow.log_softmax(flow.zeros(2), 0)).tolist()
     [0.5, 0.5]
     """
 
-def logit(x: Tensor, eps: float | None = None) -> Tensor:
+def logit(x: torch.Tensor, eps: float | None = None) -> torch.Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; x is held in [eps, 1 - eps] if that is given.
 
     >>> flow.logit(flow.tensor([0.5])).tolist()
     [0.0]
     """
 
-def multigammaln(x: Tensor, p: int) -> Tensor:
+def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool = False) -> Tensor:
+    """log(sum(exp(x))) over some dimensions, without overflow."""
+
+def multigammaln(x: torch.Tensor, p: int) -> torch.Tensor:
     """The logarithm of the gamma function of p dimensions.
 
     >>> flow.mvlgamma(flow.tensor([1.0]), 1).tolist()
     [0.0]
     """
 
-def psi(x: Tensor) -> Tensor:
+def psi(x: torch.Tensor) -> torch.Tensor:
     """The derivative of lgamma."""
 
-def round(x: Tensor) -> Tensor:
+def round(x: torch.Tensor) -> torch.Tensor:
     """The nearest whole number; of two, the even one."""
 
-def sinc(x: Tensor) -> Tensor:
+def sinc(x: torch.Tensor) -> torch.Tensor:
     """sin(pi x) / (pi x), and 1 at zero.
 
     >>> flow.sinc(flow.tensor([0.0])).tolist()
     [1.0]
     """
 
-def softmax(x: Tensor, dim: int) -> Tensor:
+def softmax(x: torch.Tensor, dim: int) -> torch.Tensor:
     """exp(x) divided by its sum along a dimension.
 
     >>> flow.softmax(flow.zeros(2), 0).tolist()
     [0.5, 0.5]
     """
 
-def xlogy(input: Tensor | float | int | bool | complex, other: Tensor | float | int | bool | complex) -> Tensor:
+def xlogy(
+    input: torch.Tensor | float | int | bool | complex, other: torch.Tensor | float | int | bool | complex
+) -> Any:
     """a * log(b), and 0 where a is.
 
     >>> flow.xlogy(flow.tensor([2.0]), 1.0).tolist()

@@ -206,3 +206,31 @@ def test_what_a_tensor_answers() -> None:
     y = flow.arange(6).view(2, 3).t()
     assert not y.is_contiguous() and y.contiguous_().is_contiguous() and y.tolist() == [[0, 3], [1, 4], [2, 5]]
     assert x.set_(y) is x and x.shape == (3, 2) and x.apply_(lambda v: v + 1)[0, 0].item() == 1
+
+
+def test_results_have_torchs_names() -> None:
+    for name, args in (
+        ("sort", ()), ("sort", (1, True)), ("topk", (2,)), ("kthvalue", (2,)), ("mode", ()), ("cummax", (1,)),
+        ("cummin", (0,)), ("median", (1,)), ("max", (0,)), ("min", (1, True)), ("nanmedian", (1,)),
+    ):  # fmt: skip
+        expected, got = getattr(A, name)(*args), getattr(of_torch(A), name)(*args)
+        values, indices = got
+        assert values is got.values and indices is got.indices
+        torch.testing.assert_close(got.values.to_torch(), expected.values)
+        torch.testing.assert_close(got.indices.to_torch(), expected.indices)
+    x = of_torch(SQUARE + SQUARE.T)
+    found, theirs = flow.linalg.eigh(x), torch.linalg.eigh(SQUARE + SQUARE.T)
+    torch.testing.assert_close(found.eigenvalues.to_torch(), theirs.eigenvalues)
+    assert flow.linalg.slogdet(x).logabsdet.item() == pytest.approx(
+        torch.linalg.slogdet(SQUARE + SQUARE.T).logabsdet.item()
+    )
+    assert flow.linalg.qr(x).R.shape == (3, 3) and flow.linalg.svd(x, full_matrices=False).Vh.shape == (3, 3)
+    assert flow.svd(x).V.shape == (3, 3) and found.eigenvectors.shape == (3, 3)
+
+
+def test_rows_of_a_table_are_held_to_a_norm() -> None:
+    theirs = torch.nn.Embedding(5, 3, max_norm=1.0, dtype=torch.float64)
+    ours = flow.nn.Embedding(5, 3, max_norm=1.0, dtype=flow.float64)
+    ours.load_state_dict({"weight": of_torch(theirs.weight.detach().clone())})
+    torch.testing.assert_close(ours(of_torch(IDS)).detach().to_torch(), theirs(IDS).detach())
+    torch.testing.assert_close(ours.weight.detach().to_torch(), theirs.weight.detach())

@@ -92,7 +92,7 @@ ABSENT: dict[str, dict[str, str]] = {
             _ops_repr _optimization_conf_proto _shallow_repr""",
         INSIDE: """_add_module _child_init_cnt _create_states_builder _filter_states _generate_name
             _mark_variable_gradients _state build_graph finish_complie_and_init_runtime trace""",
-        LATER: "debug set_grad_scaler",
+        LATER: "set_grad_scaler",
     },
     "nn.Graph().config": {
         INSIDE: "_generate_optimizer_and_variable_configs _outputs_buffer_size _train",

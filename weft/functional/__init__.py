@@ -23,6 +23,7 @@ from weft.functional import (
     pieces,
     places,
     random,
+    ranked,
     reduction,
     sampling,
     shaping,
@@ -57,5 +58,5 @@ functions = dict(table.listed("flow"))
 __all__ = [
     "bind", "comm", "conversion", "counts", "creation", "einstein", "env", "fft", "functions", "fused", "info",
     "likeness", "linalg", "matrices", "methods", "names", "neural", "older", "overwrite", "pieces", "places", "random",
-    "reduction", "sampling", "shaping", "special", "statistics", "table", "typed",
+    "ranked", "reduction", "sampling", "shaping", "special", "statistics", "table", "typed",
 ]  # fmt: skip

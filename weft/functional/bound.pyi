@@ -10,7 +10,9 @@ from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.placement import Placement
 from weft.core.sbp import Sbp
+from weft.functional.linalg import QR, SVDWithV, SignAndSize
 from weft.functional.random import DefaultGenerator
+from weft.functional.ranked import Ranked
 from weft.nn.utils.rnn import PackedSequence
 from weft.ops.declaration import Op
 from weft.tensor.size import Size
@@ -504,7 +506,7 @@ class Bound:
     def clamp_min_(x: Tensor, min: Any) -> Tensor: ...
 
     @staticmethod
-    def clone(x: Tensor) -> Tensor: ...
+    def clone(x: Tensor, memory_format: Any = None) -> Tensor: ...
 
     @staticmethod
     def col2im(
@@ -687,10 +689,10 @@ class Bound:
     def cuda(x: Tensor, device: Any = None, non_blocking: _bool = False) -> Tensor: ...
 
     @staticmethod
-    def cummax(x: Tensor, dim: _int) -> tuple[Tensor, Tensor]: ...
+    def cummax(x: Tensor, dim: _int) -> Ranked: ...
 
     @staticmethod
-    def cummin(x: Tensor, dim: _int) -> tuple[Tensor, Tensor]: ...
+    def cummin(x: Tensor, dim: _int) -> Ranked: ...
 
     @staticmethod
     def cumprod(x: Tensor, dim: _int) -> Tensor: ...
@@ -824,7 +826,7 @@ class Bound:
     @staticmethod
     def empty_like(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-        requires_grad: _bool = False
+        requires_grad: _bool = False, memory_format: Any = None
     ) -> Tensor: ...
 
     @staticmethod
@@ -1346,7 +1348,7 @@ class Bound:
     def kron(x: Any, other: Any) -> Any: ...
 
     @staticmethod
-    def kthvalue(x: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def kthvalue(x: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> Ranked: ...
 
     @staticmethod
     def l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor: ...
@@ -1550,7 +1552,7 @@ class Bound:
 
     @overload
     @staticmethod
-    def max(x: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def max(x: Tensor, dim: _int, keepdim: _bool = False) -> Ranked: ...
 
     @overload
     @staticmethod
@@ -1629,7 +1631,7 @@ class Bound:
 
     @overload
     @staticmethod
-    def median(x: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def median(x: Tensor, dim: _int, keepdim: _bool = False) -> Ranked: ...
 
     @staticmethod
     def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]: ...
@@ -1640,7 +1642,7 @@ class Bound:
 
     @overload
     @staticmethod
-    def min(x: Tensor, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def min(x: Tensor, dim: _int, keepdim: _bool = False) -> Ranked: ...
 
     @overload
     @staticmethod
@@ -1664,7 +1666,7 @@ class Bound:
     def mm(x: Tensor, other: Tensor) -> Tensor: ...
 
     @staticmethod
-    def mode(x: Tensor, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def mode(x: Tensor, dim: _int = -1, keepdim: _bool = False) -> Ranked: ...
 
     @staticmethod
     def movedim(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor: ...
@@ -1831,7 +1833,7 @@ class Bound:
     @staticmethod
     def ones_like(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-        requires_grad: _bool = False
+        requires_grad: _bool = False, memory_format: Any = None
     ) -> Tensor: ...
 
     @staticmethod
@@ -1929,7 +1931,7 @@ class Bound:
     def put_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
-    def qr(x: Tensor) -> tuple[Tensor, Tensor]: ...
+    def qr(x: Tensor, mode: str = 'reduced') -> QR: ...
 
     @staticmethod
     def quantile(
@@ -1957,7 +1959,7 @@ class Bound:
     @staticmethod
     def rand_like(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None, generator: Any = None,
-        requires_grad: _bool = False
+        requires_grad: _bool = False, memory_format: Any = None
     ) -> Tensor: ...
 
     @staticmethod
@@ -1981,7 +1983,7 @@ class Bound:
     @staticmethod
     def randn_like(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None, generator: Any = None,
-        requires_grad: _bool = False
+        requires_grad: _bool = False, memory_format: Any = None
     ) -> Tensor: ...
 
     @staticmethod
@@ -2291,7 +2293,7 @@ class Bound:
     def slice_view_1d_contiguous(x: Any, start: _int, end: _int) -> Any: ...
 
     @staticmethod
-    def slogdet(x: Tensor) -> tuple[Tensor, Tensor]: ...
+    def slogdet(x: Tensor) -> SignAndSize: ...
 
     @staticmethod
     def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean', beta: _float = 1.0) -> Tensor: ...
@@ -2330,7 +2332,7 @@ class Bound:
     def solve_triangle(a: Tensor, b: Tensor, upper: _bool = False, unit: _bool = False) -> Tensor: ...
 
     @staticmethod
-    def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Ranked: ...
 
     @staticmethod
     def sparse_cross_entropy(prediction: Any, label: Any, depth: _int) -> Any: ...
@@ -2419,7 +2421,7 @@ class Bound:
     def sum_to_size(x: Tensor, *size: _int | Sequence[_int]) -> Tensor: ...
 
     @staticmethod
-    def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]: ...
+    def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> SVDWithV: ...
 
     @staticmethod
     def swapaxes_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
@@ -2510,9 +2512,7 @@ class Bound:
     def to_local(x: Any, *, copy: _bool = False) -> Any: ...
 
     @staticmethod
-    def topk(
-        x: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True
-    ) -> tuple[Tensor, Tensor]: ...
+    def topk(x: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> Ranked: ...
 
     @staticmethod
     def trace(x: Tensor) -> Tensor: ...
@@ -2717,7 +2717,7 @@ class Bound:
     @staticmethod
     def zeros_like(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-        requires_grad: _bool = False
+        requires_grad: _bool = False, memory_format: Any = None
     ) -> Tensor: ...
 
 PLACES: tuple[str, ...]

@@ -141,6 +141,17 @@ def cuda(x: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
     return _on(x, Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"))
 
 
+@public("flow tensor", straight=True)
+def clone(x: Tensor, memory_format: Any = None) -> Tensor:
+    """x in memory of its own. Memory formats are for kernels to choose.
+
+    >>> x = flow.ones(1); y = x.clone(); y.fill_(2); x.item()
+    tensor([2.])
+    1.0
+    """
+    return _clone(x)
+
+
 @public("flow tensor")
 def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
@@ -252,7 +263,7 @@ def _each(name: str, nested: Any, f: Callable[[Any], Any]) -> Any:
     if isinstance(nested, dict):
         return type(nested)((k, f(v)) for k, v in nested.items())
     if isinstance(nested, (list, tuple)):
-        return type(nested)(map(f, nested))
+        return type(nested)(*map(f, nested)) if hasattr(nested, "_fields") else type(nested)(map(f, nested))
     if nested is None or isinstance(nested, (int, float, str)):
         return nested
     raise ArgumentError(f"{name}(): takes a tensor, or nested lists, tuples and dicts of them; got {type(nested)}")

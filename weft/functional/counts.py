@@ -12,6 +12,7 @@ from weft.core.errors import ArgumentError
 from weft.functional import creation, reduction
 from weft.functional.conversion import cast
 from weft.functional.likeness import beside
+from weft.functional.ranked import Ranked
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.shape import dim_of
@@ -215,7 +216,7 @@ def nanmedian(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     value = _where(OPS["any"](there, d, True), value, math.nan)
     if dim is None:
         return OPS["reshape"](value, ())
-    return (value, place) if keepdim else (OPS["squeeze"](value, d), OPS["squeeze"](place, d))
+    return Ranked(value, place) if keepdim else Ranked(OPS["squeeze"](value, d), OPS["squeeze"](place, d))
 
 
 @public("flow")

@@ -8,6 +8,7 @@ from typing import Any
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import creation
 from weft.functional.likeness import beside
+from weft.functional.signature import guarded
 from weft.functional.table import public
 from weft.ops import OPS
 from weft.ops.shape import dim_of
@@ -227,3 +228,5 @@ __all__ = [
     "fft", "fft2", "fftfreq", "fftn", "fftshift", "ifft", "ifft2", "ifftn", "ifftshift", "irfft", "irfft2", "irfftn",
     "istft", "rfft", "rfft2", "rfftfreq", "rfftn", "stft",
 ]  # fmt: skip
+
+globals().update({name: guarded(globals()[name]) for name in __all__})

@@ -36,7 +36,7 @@ def beside(x: Tensor) -> dict[str, Any]:
 def _like(name: str, op: Any) -> None:
     def make(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-        requires_grad: bool = False,
+        requires_grad: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
         if device is None and placement is None and sbp is None:
             return finished(op(x, None if dtype is None else dtypes.of(dtype)), requires_grad)
@@ -66,7 +66,7 @@ def full_like(
 def _random_like(name: str, make: Callable[..., Tensor]) -> None:
     def like(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-        generator: Any = None, requires_grad: bool = False,
+        generator: Any = None, requires_grad: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
         options = form(x, dtype, device, placement, sbp)
         return make(tuple(x.shape), generator=generator, requires_grad=requires_grad, **options)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.conversion import cast
@@ -80,7 +80,8 @@ def norm(
 
 
 matmul = calling("matmul")
-inv, det, slogdet, cholesky, eigh, qr = map(calling, ("inv", "det", "slogdet", "cholesky", "eigh", "qr"))
+inv, det, cholesky = map(calling, ("inv", "det", "cholesky"))
+_slogdet, _eigh, _qr = map(calling, ("slogdet", "eigh", "qr"))
 _svd, _solve, _cross, _expand, _unsqueeze = map(calling, ("svd", "solve", "cross", "expand", "unsqueeze"))
 
 
@@ -107,21 +108,88 @@ def _first_cross(x: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
     return _cross(_expand(x, shape), _expand(other, shape), dim)
 
 
+class SignAndSize(NamedTuple):
+    """A determinant: its sign, and the logarithm of its absolute value."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class Eigen(NamedTuple):
+    """Eigenvalues in rising order, and their eigenvectors as columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class QR(NamedTuple):
+    """Orthogonal columns, and an upper triangle."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class SVD(NamedTuple):
+    """Orthogonal columns, singular values in falling order, and orthogonal rows."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+class SVDWithV(NamedTuple):
+    """Likewise, the rows as columns."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+
+@guarded
+@public("flow tensor", straight=True)
+def slogdet(x: Tensor) -> SignAndSize:
+    """The sign of the determinant of matrices, and the logarithm of its absolute value.
+
+    >>> flow.linalg.slogdet(flow.eye(2)).logabsdet.item()
+    0.0
+    """
+    return SignAndSize(*_slogdet(x))
+
+
+@guarded
+def eigh(x: Tensor, UPLO: str = "L") -> Eigen:
+    """The eigenvalues of symmetric matrices, in rising order, and their eigenvectors as columns."""
+    return Eigen(*_eigh(x))
+
+
+@guarded
+@public("flow tensor", straight=True)
+def qr(x: Tensor, mode: str = "reduced") -> QR:
+    """The thin decomposition x = q @ r into orthogonal columns and an upper triangle.
+
+    >>> flow.linalg.qr(flow.eye(2)).R.abs().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    if mode != "reduced":
+        raise ArgumentError(f'qr(): only the thin decomposition is there, mode="reduced"; got {mode!r}')
+    return QR(*_qr(x))
+
+
 @public("flow tensor", "svd")
-def _svd_with_v(x: Tensor, some: bool = True, compute_uv: bool = True) -> tuple[Tensor, Tensor, Tensor]:
+def _svd_with_v(x: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWithV:
     """The thin singular value decomposition: x = u @ diag(s) @ v.T. Gives u, s and v."""
     if not some or not compute_uv:
         raise ArgumentError("svd(): only the thin decomposition with u and v is there: some=True, compute_uv=True")
     u, s, vh = _svd(x)
-    return u, s, vh.mT  # type: ignore[attr-defined]
+    return SVDWithV(u, s, vh.mT)  # type: ignore[attr-defined]
 
 
 @guarded
-def svd(x: Tensor, full_matrices: bool = False) -> tuple[Tensor, Tensor, Tensor]:
+def svd(x: Tensor, full_matrices: bool = False) -> SVD:
     """The singular value decomposition: x = u @ diag(s) @ vh. Thin only."""
     if full_matrices:
         raise ArgumentError("linalg.svd(): only the thin decomposition is there: write full_matrices=False")
-    return _svd(x)
+    return SVD(*_svd(x))
 
 
 @guarded

@@ -12,6 +12,7 @@ from weft.core.errors import ShapeError
 from weft.functional import arithmetic, creation, linalg
 from weft.functional.likeness import beside
 from weft.functional.shaping import atleast_2d
+from weft.functional.signature import guarded
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
@@ -254,3 +255,5 @@ __all__ = [  # what `flow.linalg` has of these
     "cond", "eigvalsh", "lstsq", "matrix_power", "matrix_rank", "multi_dot", "pinv", "solve_triangular", "vander",
     "vecdot",
 ]  # fmt: skip
+
+globals().update({name: guarded(globals()[name]) for name in __all__})

@@ -12,6 +12,7 @@ from weft.core.dtype import bool_
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import table
 from weft.functional.conversion import cast
+from weft.functional.older import embedding_renorm_
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
@@ -95,10 +96,10 @@ def embedding(
     >>> flow.nn.functional.embedding(flow.tensor([1]), flow.tensor([[1., 2.], [3., 4.]])).tolist()
     [[3.0, 4.0]]
     """
-    if max_norm is not None or scale_grad_by_freq or sparse:
-        raise ArgumentError(
-            "embedding(): max_norm, scale_grad_by_freq and sparse have no counterpart here; leave them out"
-        )
+    if scale_grad_by_freq or sparse:
+        raise ArgumentError("embedding(): scale_grad_by_freq and sparse have no counterpart here; leave them out")
+    if max_norm is not None:
+        embedding_renorm_(weight, input, max_norm, norm_type)
     return _embedding(weight, input, padding_idx)
 
 

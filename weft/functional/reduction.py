@@ -6,6 +6,7 @@ import builtins
 from typing import Any
 
 from weft.functional.conversion import cast
+from weft.functional.ranked import Ranked
 from weft.functional.signature import overloaded
 from weft.functional.table import calling, public
 from weft.ops import OPS
@@ -47,8 +48,8 @@ def _max_of_all(x: Tensor) -> Tensor:
     return _amax(x)
 
 
-def _max_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    return OPS["max"](x, dim, keepdim)
+def _max_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
+    return Ranked(*OPS["max"](x, dim, keepdim))
 
 
 def _max_of_two(x: Tensor, other: Tensor) -> Tensor:
@@ -60,8 +61,8 @@ def _min_of_all(x: Tensor) -> Tensor:
     return _amin(x)
 
 
-def _min_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    return OPS["min"](x, dim, keepdim)
+def _min_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
+    return Ranked(*OPS["min"](x, dim, keepdim))
 
 
 def _min_of_two(x: Tensor, other: Tensor) -> Tensor:

@@ -6,6 +6,7 @@ import math
 from typing import Any
 
 from weft.functional.reduction import logsumexp
+from weft.functional.signature import guarded
 from weft.functional.table import calling
 from weft.ops import OPS
 
@@ -53,3 +54,5 @@ __all__ = [
     "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc",
     "softmax", "xlog1py", "xlogy",
 ]  # fmt: skip
+
+globals().update({name: guarded(globals()[name]) for name in __all__})

@@ -11,6 +11,7 @@ from weft.core.errors import ArgumentError
 from weft.functional import creation
 from weft.functional.conversion import cast
 from weft.functional.likeness import beside
+from weft.functional.ranked import Ranked
 from weft.functional.signature import overloaded
 from weft.functional.table import calling, public
 from weft.ops import OPS
@@ -31,8 +32,8 @@ def _median_of_all(x: Tensor) -> Tensor:
     return _median(_reshape(x, (-1,)), 0)[0]
 
 
-def _median_along(x: Tensor, dim: int, keepdim: bool = False) -> tuple[Tensor, Tensor]:
-    return _median(x, dim, keepdim)
+def _median_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
+    return Ranked(*_median(x, dim, keepdim))
 
 
 median = public("flow tensor", "median")(overloaded("median", _median_of_all, _median_along))

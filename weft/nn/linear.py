@@ -7,6 +7,7 @@ from typing import Any
 
 from weft.autograd import no_grad
 from weft.core.errors import OptionError
+from weft.functional.older import embedding_renorm_
 from weft.nn import functional as F
 from weft.nn import init
 from weft.nn.making import made
@@ -55,11 +56,11 @@ class Embedding(Module):
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        if max_norm is not None or scale_grad_by_freq or sparse:
+        if scale_grad_by_freq or sparse:
             raise OptionError(
-                "Embedding has no max_norm, scale_grad_by_freq or sparse gradient: gradients are dense here. Normalise "
-                "the rows that you use instead: F.normalize(embedding(x), dim=-1)"
+                "Embedding has no scale_grad_by_freq and no sparse gradient: gradients are dense here; leave them out"
             )
+        self.max_norm, self.norm_type = max_norm, norm_type
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise OptionError(f"padding_idx {padding_idx} must be within num_embeddings, {num_embeddings}")
@@ -77,11 +78,14 @@ class Embedding(Module):
             self.weight = Parameter(_weight)
 
     @classmethod
-    def from_pretrained(cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None) -> Embedding:
+    def from_pretrained(
+        cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
+        norm_type: float = 2.0,
+    ) -> Embedding:  # fmt: skip
         """An embedding over a table that is there already."""
         if embeddings.ndim != 2:
             raise OptionError(f"a table of embeddings has 2 dimensions; got {list(embeddings.shape)}")
-        made_of = cls(embeddings.shape[0], embeddings.shape[1], padding_idx, _weight=embeddings)
+        made_of = cls(embeddings.shape[0], embeddings.shape[1], padding_idx, max_norm, norm_type, _weight=embeddings)
         made_of.weight.requires_grad = not freeze
         return made_of
 
@@ -92,6 +96,8 @@ class Embedding(Module):
                 init.zeros_(OPS["select"](self.weight.detach(), 0, self.padding_idx))
 
     def forward(self, x: Tensor) -> Tensor:
+        if self.max_norm is not None:
+            embedding_renorm_(self.weight, x, self.max_norm, self.norm_type)
         return embedding(self.weight, x, self.padding_idx)
 
     def extra_repr(self) -> str:

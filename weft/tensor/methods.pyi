@@ -6,6 +6,8 @@ from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 from weft.core.placement import Placement
+from weft.functional.linalg import QR, SVDWithV, SignAndSize
+from weft.functional.ranked import Ranked
 from weft.tensor.tensor import Tensor
 
 class Methods:
@@ -436,8 +438,8 @@ class Methods:
     ) -> Tensor:
         """`clamp`, into the memory of its first operand."""
 
-    def clone(self) -> Tensor:
-        """A copy with memory of its own."""
+    def clone(self, memory_format: Any = None) -> Tensor:
+        """x in memory of its own. Memory formats are for kernels to choose."""
 
     def conj(self) -> Tensor:
         """The complex conjugate; x itself, if it is real."""
@@ -490,10 +492,10 @@ class Methods:
     def cuda(self, device: Any = None, non_blocking: _bool = False) -> Tensor:
         """x on a CUDA device, the current one if none is named."""
 
-    def cummax(self, dim: _int) -> tuple[Tensor, Tensor]:
+    def cummax(self, dim: _int) -> Ranked:
         """The largest of each element and all before it along a dimension, and where it stands."""
 
-    def cummin(self, dim: _int) -> tuple[Tensor, Tensor]:
+    def cummin(self, dim: _int) -> Ranked:
         """The smallest of each element and all before it along a dimension, and where it stands."""
 
     def cumprod(self, dim: _int) -> Tensor:
@@ -913,7 +915,7 @@ class Methods:
     def kron(self, other: Any) -> Any:
         """Every element of x times the whole other."""
 
-    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> Ranked:
         """The k-th smallest element along a dimension, and where it stands."""
 
     @property
@@ -1081,7 +1083,7 @@ class Methods:
         """The largest element; with `dim`, that of each slice and its index; of two tensors, the larger elements."""
 
     @overload
-    def max(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def max(self, dim: _int, keepdim: _bool = False) -> Ranked: ...
 
     @overload
     def max(self, other: Tensor) -> Tensor: ...
@@ -1099,14 +1101,14 @@ class Methods:
         """The middle element; with `dim`, that of each slice and its index. Of two middle ones, the lower."""
 
     @overload
-    def median(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def median(self, dim: _int, keepdim: _bool = False) -> Ranked: ...
 
     @overload
     def min(self) -> Tensor:
         """The smallest element; with `dim`, that of each slice and its index; of two tensors, the smaller elements."""
 
     @overload
-    def min(self, dim: _int, keepdim: _bool = False) -> tuple[Tensor, Tensor]: ...
+    def min(self, dim: _int, keepdim: _bool = False) -> Ranked: ...
 
     @overload
     def min(self, other: Tensor) -> Tensor: ...
@@ -1123,7 +1125,7 @@ class Methods:
     def mm(self, other: Tensor) -> Tensor:
         """The product of two matrices."""
 
-    def mode(self, dim: _int = -1, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+    def mode(self, dim: _int = -1, keepdim: _bool = False) -> Ranked:
         """The most frequent element along a dimension, and where it stands."""
 
     def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
@@ -1304,8 +1306,8 @@ class Methods:
     def put_(self, *args: Any, **options: Any) -> Tensor:
         """`put`, into x's memory."""
 
-    def qr(self) -> tuple[Tensor, Tensor]:
-        """The thin decomposition x = q @ r into orthogonal columns and an upper triangle; at least as many rows as columns."""
+    def qr(self, mode: str = 'reduced') -> QR:
+        """The thin decomposition x = q @ r into orthogonal columns and an upper triangle."""
 
     def quantile(
         self, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
@@ -1497,7 +1499,7 @@ class Methods:
     ) -> Tensor:
         """x with other elements from start to end along a dimension."""
 
-    def slogdet(self) -> tuple[Tensor, Tensor]:
+    def slogdet(self) -> SignAndSize:
         """The sign of the determinant of matrices, and the logarithm of its absolute value."""
 
     def softmax(self, dim: _int | None = None, dtype: Any = None) -> Tensor:
@@ -1512,8 +1514,8 @@ class Methods:
     def solve(self, b: Tensor) -> Tensor:
         """The x of a @ x = b, for matrices a and b."""
 
-    def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> tuple[Tensor, Tensor]:
-        """The elements in order along a dimension, and where each stood."""
+    def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Ranked:
+        """The elements in rising order along a dimension, and where each of them stood."""
 
     def split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes."""
@@ -1572,7 +1574,7 @@ class Methods:
     def sum_to_size(self, *size: _int | Sequence[_int]) -> Tensor:
         """x summed over the dimensions that broadcasting from this size would have made."""
 
-    def svd(self, some: _bool = True, compute_uv: _bool = True) -> tuple[Tensor, Tensor, Tensor]:
+    def svd(self, some: _bool = True, compute_uv: _bool = True) -> SVDWithV:
         """The thin singular value decomposition: x = u @ diag(s) @ v.T. Gives u, s and v."""
 
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
@@ -1638,8 +1640,8 @@ class Methods:
     def to_local(self, *, copy: _bool = False) -> Any:
         """This rank's part of a global tensor, sharing memory; of nested tensors, each of them."""
 
-    def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> tuple[Tensor, Tensor]:
-        """The k largest (or smallest) elements along a dimension, and where they stand."""
+    def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> Ranked:
+        """The k largest elements along a dimension, or the smallest, and where they stand."""
 
     def trace(self) -> Tensor:
         """The sum of a matrix's diagonal."""
