@@ -2,6 +2,7 @@ from __future__ import annotations
 
 import itertools
 import threading
+from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 import torch
@@ -11,7 +12,7 @@ from hypothesis import strategies as st
 from weft.core import placement as placements
 from weft.core import random, sbp, shard
 from weft.core import rank as ranks
-from weft.core.device import Device
+from weft.core.device import Device, choose_cuda
 from weft.core.dtype import every, float32, named, of_torch
 from weft.core.errors import PlacementError, RankError, SbpError, WeftError
 from weft.core.placement import Placement
@@ -131,6 +132,25 @@ def test_what_is_no_device(text: str) -> None:
 
 
 # ---- ranks ----------------------------------------------------------------------------------------------------
+
+
+def test_ranks_of_a_host_take_its_gpus_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
+    set_to = threading.local()  # as torch's: a thread has its own
+
+    monkeypatch.setattr(torch.cuda, "device_count", lambda: 2)
+    monkeypatch.setattr(torch.cuda, "current_device", lambda: getattr(set_to, "index", 0))
+    monkeypatch.setattr(torch.cuda, "set_device", lambda index: setattr(set_to, "index", index))
+
+    def found(local_index: int, chosen: int | None) -> list[int]:
+        with enter(Rank(local_index, 4, local_index=local_index, local_size=4)):
+            if chosen is not None:
+                choose_cuda(chosen)
+            return [Device("cuda").index, Device("cuda", 0).index, Device("cuda:1").index]
+
+    for local_index, chosen, expected in ((0, None, 0), (1, None, 1), (2, None, 0), (3, None, 1), (3, 0, 0), (0, 1, 1)):
+        with ThreadPoolExecutor(1) as one:  # a new thread, which has chosen nothing
+            assert one.submit(found, local_index, chosen).result() == [expected, 0, 1]
+    assert Device("cuda") is Device("cuda", getattr(set_to, "index", 0))
 
 
 def test_a_rank_belongs_to_its_thread() -> None:

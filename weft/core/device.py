@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import functools
+import threading
 from typing import Any
 
 import torch
 
 from weft.core.errors import DeviceError
+from weft.core.rank import current
 
 
 class Device:
@@ -20,6 +22,8 @@ class Device:
     def __new__(cls, type: Any = "cpu", index: int | None = None) -> Device:
         if isinstance(type, Device):
             return type
+        if type == "cuda" and index is None:
+            return _one("cuda", current_cuda())
         return _make(str(type), index)
 
     def __reduce__(self) -> tuple[object, tuple[str, int]]:
@@ -42,15 +46,38 @@ class Device:
         return self
 
 
+class _Chosen(threading.local):
+    cuda: bool = False
+
+
+_chosen = _Chosen()
+
+
+def choose_cuda(index: int) -> None:
+    """Let "cuda" stand for this device in this thread."""
+    torch.cuda.set_device(index)
+    _chosen.cuda = True
+
+
+def current_cuda() -> int:
+    """The index that "cuda" stands for. Until this thread has chosen, the ranks of a host take its devices in turn."""
+    count = torch.cuda.device_count()
+    if not count:
+        return 0
+    if not _chosen.cuda:
+        mine = current().local_index % count
+        if mine and not torch.cuda.current_device():
+            torch.cuda.set_device(mine)
+        _chosen.cuda = True
+    return torch.cuda.current_device()
+
+
 @functools.cache
 def _make(text: str, index: int | None) -> Device:
     kind, colon, number = text.partition(":")
     if kind not in ("cpu", "cuda", "meta") or (colon and not number.isdigit()) or (colon and index is not None):
         raise DeviceError(f"{text!r} is no device; write 'cpu', 'cuda' or 'cuda:1'")
-    place = int(number) if colon else index or 0
-    if colon or index:
-        return _one(kind, place)
-    return _one(kind, torch.cuda.current_device() if kind == "cuda" and torch.cuda.is_initialized() else 0)
+    return _one(kind, int(number) if colon else index or 0)
 
 
 @functools.cache

@@ -8,7 +8,7 @@ from typing import Any
 
 import torch
 
-from weft.core.device import Device
+from weft.core.device import Device, choose_cuda
 from weft.functional import random
 from weft.functional.table import ADAPTERS
 from weft.tensor.tensor import Tensor
@@ -35,13 +35,13 @@ def _index(device: Any) -> int:
 
 
 def current_device() -> int:
-    """The number of the device that "cuda" stands for."""
-    return torch.cuda.current_device()
+    """The number of the device that "cuda" stands for: what was set, or else the rank's own on its host."""
+    return Device("cuda").check().index
 
 
 def set_device(device: Any) -> None:
     """Let "cuda" stand for this device."""
-    torch.cuda.set_device(_index(device))
+    choose_cuda(_index(device))
 
 
 @contextlib.contextmanager
