@@ -292,6 +292,13 @@ def test_an_error_of_a_function_that_is_called_back_is_its_own() -> None:
         flow.ones(1).apply_(f)
 
 
+def test_another_view_of_a_tensor_leaves_its_gradient_alone() -> None:
+    x = flow.ones(2)
+    y = flow.asarray(x, requires_grad=True)
+    assert y.requires_grad and not x.requires_grad and y.data_ptr() == x.data_ptr()
+    assert not flow.asarray(y).requires_grad and y.requires_grad
+
+
 def test_what_joins_a_vector_of_nothing_has_a_gradient() -> None:
     x, nothing = flow.ones(2, 3, requires_grad=True), flow.ones(0, requires_grad=True)
     flow.cat([nothing, x, x], 1).sum().backward()

@@ -276,6 +276,8 @@ def scalar_tensor(value: Any, **options: Any) -> Tensor:
 def asarray(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, copy: Any = None) -> Tensor:
     """Data as a tensor, sharing memory where that is possible."""
     y = creation.tensor(data, dtype=dtype, device=device) if copy else creation.as_tensor(data, dtype, device)
+    if y is data and (requires_grad or data.requires_grad):  # the gradient is not the given tensor's
+        y = data.detach()
     return creation.finished(y, requires_grad)
 
 
