@@ -10,7 +10,7 @@ from weakref import ref
 import torch
 
 from weft.autograd.graph import Packed
-from weft.core import dtype as dtypes
+from weft.autograd.unpack import unpacking
 from weft.core.errors import AutogradError
 from weft.ops.declaration import OPS, Op
 from weft.tensor.blob import Blob
@@ -79,34 +79,10 @@ class Node:
                 "To go through it a second time, write .backward(retain_graph=True) the first time"
             )
         op = self.op
-        at = attribute = 0
-        arguments: list[Any] = []
-        needs = None
-        for kind, place in op.saves:
-            if kind == "gradient":
-                dy = gradients[place]
-                arguments.append(dy if dy is not None else self._zeros(place))
-            elif kind == "operand":
-                arguments.append(self._operand(saved[at], at))
-                at += 1
-            elif kind == "dtype":
-                arguments.append(dtypes.of(saved[at]))
-                at += 1
-            elif kind in ("shape", "shapes", "placement", "sbp"):
-                arguments.append(saved[at])
-                at += 1
-            elif kind == "output":
-                arguments.append(self._output(saved[at], place, at))
-                at += 1
-            elif kind == "attribute":
-                arguments.append(self.attributes[attribute])
-                attribute += 1
-            else:
-                if needs is None:
-                    needs = tuple(e is not None for e in self.edges)
-                arguments.append(needs)
-        assert op.vjp is not None
-        result = op.vjp(*arguments)
+        unpack = op.unpack
+        if unpack is None:
+            unpack = op.unpack = unpacking(op)
+        result = unpack(self, gradients, saved)
         if type(result) is not tuple:
             result = (result,)
         if op.lists:

@@ -101,6 +101,7 @@ class Op:
         self.scatter: Callable[..., Any] | None = None
         self.composition: Callable[..., Any] | None = None
         self.entry: Callable[..., Any] = self._first_call
+        self.unpack: Callable[..., Any] | None = None  # from what a call saved to its gradient; written when needed
 
     def _first_call(self, *args: Any, **kwargs: Any) -> Any:
         self.entry = hooks.road(self)
@@ -120,7 +121,7 @@ class Op:
         `dy` (or `d<output>`), operands, outputs, attributes, `<operand>_shape` (None for a number), and `needs`: which
         of the flattened operands want a gradient.
         """
-        self.vjp = f
+        self.vjp, self.unpack = f, None
         gradients = self._gradient_names()
         saves = []
         for name in inspect.signature(f).parameters:
