@@ -680,13 +680,11 @@ def chunk(x: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
     [[0, 1], [2, 3], [4]]
     """
 
-def clamp(
-    x: Tensor, min: _float | _int | _bool | _complex | None = None, max: _float | _int | _bool | _complex | None = None
-) -> Tensor:
-    """x, but at least min and at most max.
+def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """x, held between min and max: numbers, tensors that broadcast, or None.
 
-    >>> flow.clamp(flow.tensor([-1., 0.5, 2.]), 0., 1.).tolist()
-    [0.0, 0.5, 1.0]
+    >>> flow.clamp(flow.tensor([-2.0, 0.5, 3.0]), min=-1, max=1).tolist()
+    [-1.0, 0.5, 1.0]
     """
 
 def clamp_(
@@ -706,13 +704,11 @@ def clamp_min(x: Tensor, min: Any) -> Tensor:
 def clamp_min_(x: Tensor, min: Any) -> Tensor:
     """`clamp_min`, into x's memory."""
 
-def clip(
-    x: Tensor, min: _float | _int | _bool | _complex | None = None, max: _float | _int | _bool | _complex | None = None
-) -> Tensor:
-    """x, but at least min and at most max.
+def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """x, held between min and max: numbers, tensors that broadcast, or None.
 
-    >>> flow.clamp(flow.tensor([-1., 0.5, 2.]), 0., 1.).tolist()
-    [0.0, 0.5, 1.0]
+    >>> flow.clamp(flow.tensor([-2.0, 0.5, 3.0]), min=-1, max=1).tolist()
+    [-1.0, 0.5, 1.0]
     """
 
 def clip_(
@@ -2467,8 +2463,12 @@ def rot90(x: Tensor, k: _int = 1, dims: Sequence[_int] = ...) -> Tensor:
     [[2, 4], [1, 3]]
     """
 
-def round(x: Tensor) -> Tensor:
-    """The nearest whole number; of two, the even one."""
+def round(x: Tensor, decimals: _int = 0) -> Tensor:
+    """The nearest whole number, of two the even one; or the nearest with so many decimals.
+
+    >>> flow.round(flow.tensor([1.26, -0.5]), decimals=1).tolist()
+    [1.2999..., -0.5]
+    """
 
 def round_(x: Tensor) -> Tensor:
     """`round`, into the memory of its first operand."""
@@ -3069,7 +3069,7 @@ def vdot(x: Any, other: Any) -> Any:
     """The inner product of two vectors, of which the first is conjugated."""
 
 def view(x: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
-    """x in another shape, sharing memory; -1 stands for what is left.
+    """x in another shape, sharing memory; -1 stands for what is left. Given a dtype, x's memory read as that.
 
     >>> flow.arange(6).view(2, 3).tolist()
     [[0, 1, 2], [3, 4, 5]]

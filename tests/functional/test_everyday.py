@@ -234,3 +234,14 @@ def test_rows_of_a_table_are_held_to_a_norm() -> None:
     ours.load_state_dict({"weight": of_torch(theirs.weight.detach().clone())})
     torch.testing.assert_close(ours(of_torch(IDS)).detach().to_torch(), theirs(IDS).detach())
     torch.testing.assert_close(ours.weight.detach().to_torch(), theirs.weight.detach())
+
+
+def test_bounds_that_are_tensors_and_decimals() -> None:
+    low, high = V[:4] - 0.5, V[:4] + 0.5
+    agree(lambda x, a, b: x.clamp(a, b), lambda x, a, b: x.clamp(a, b), (A, low, high))
+    agree(lambda x, a: torch.clip(x, max=a), lambda x, a: flow.clip(x, max=a), (A, high))
+    for decimals in (0, 2, -1):
+        x = A * 100
+        torch.testing.assert_close(flow.round(of_torch(x), decimals=decimals).to_torch(), x.round(decimals=decimals))
+    assert of_torch(A).view(flow.int64).tolist() == A.view(torch.int64).tolist()
+    assert of_torch(A).view(flow.int32).shape == (3, 8)

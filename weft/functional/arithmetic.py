@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import builtins
 from collections.abc import Callable
 from typing import Any
 
@@ -12,6 +13,7 @@ from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
 _add, _sub, _mul, _div, _matmul = map(calling, ["add", "sub", "mul", "div", "matmul"])
+_clamp, _round = map(calling, ["clamp", "round"])
 _add_to, _clamp_ = overwriting(OPS["add"]), overwriting(OPS["clamp"])
 KNOWN = (Tensor, int, float, complex)
 
@@ -232,3 +234,29 @@ def isclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, 
     near = OPS["logical_and"](near, OPS["logical_not"](OPS["logical_xor"](OPS["isinf"](x), OPS["isinf"](other))))
     both = OPS["logical_and"](OPS["isnan"](x), OPS["isnan"](other))
     return OPS["logical_or"](near, both) if equal_nan else near
+
+
+@public("flow tensor", "clamp clip", straight=True)
+def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """x, held between min and max: numbers, tensors that broadcast, or None.
+
+    >>> flow.clamp(flow.tensor([-2.0, 0.5, 3.0]), min=-1, max=1).tolist()
+    [-1.0, 0.5, 1.0]
+    """
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        low = x if min is None else OPS["maximum"](x, number_like(x, min))
+        return low if max is None else OPS["minimum"](low, number_like(x, max))
+    return _clamp(x, min, max)
+
+
+@public("flow tensor", straight=True)
+def round(x: Tensor, decimals: int = 0) -> Tensor:
+    """The nearest whole number, of two the even one; or the nearest with so many decimals.
+
+    >>> flow.round(flow.tensor([1.26, -0.5]), decimals=1).tolist()
+    [1.2999..., -0.5]
+    """
+    if not decimals:
+        return _round(x)
+    by = 10.0 ** builtins.abs(decimals)
+    return _div(_round(_mul(x, by)), by) if decimals > 0 else _mul(_round(_div(x, by)), by)

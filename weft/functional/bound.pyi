@@ -482,10 +482,7 @@ class Bound:
     def chunk(x: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
 
     @staticmethod
-    def clamp(
-        x: Tensor, min: _float | _int | _bool | _complex | None = None,
-        max: _float | _int | _bool | _complex | None = None
-    ) -> Tensor: ...
+    def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor: ...
 
     @staticmethod
     def clamp_grad(
@@ -504,6 +501,9 @@ class Bound:
 
     @staticmethod
     def clamp_min_(x: Tensor, min: Any) -> Tensor: ...
+
+    @staticmethod
+    def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor: ...
 
     @staticmethod
     def clone(x: Tensor, memory_format: Any = None) -> Tensor: ...
@@ -2022,6 +2022,9 @@ class Bound:
     def reduce_sum_like(x: Tensor, like: Tensor, axis: Sequence[_int] = ...) -> Tensor: ...
 
     @staticmethod
+    def reinterpret(x: Tensor, dtype: DType) -> Tensor: ...
+
+    @staticmethod
     def relu(x: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -2130,7 +2133,7 @@ class Bound:
     def rot90(x: Tensor, k: _int = 1, dims: Sequence[_int] = ...) -> Tensor: ...
 
     @staticmethod
-    def round(x: Tensor) -> Tensor: ...
+    def round(x: Tensor, decimals: _int = 0) -> Tensor: ...
 
     @staticmethod
     def rrelu(

@@ -8,12 +8,14 @@ from typing import Any
 
 from weft.autograd.function import Function
 from weft.core.dispatch import here
+from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, IndexingError, ShapeError
 from weft.functional.creation import Sizes, size_of
 from weft.functional.table import calling, public
 from weft.ops.shape import dim_of, resolve
 from weft.tensor.tensor import Size, Tensor
 
+_reinterpret = calling("reinterpret")
 _reshape, _view, _permute, _transpose, _expand, _narrow, _select, _unsqueeze, _cat, _flip = map(
     calling, ["reshape", "view", "permute", "transpose", "expand", "narrow", "select", "unsqueeze", "cat", "flip"]
 )
@@ -32,11 +34,13 @@ def reshape(x: Tensor, *shape: Sizes) -> Tensor:
 
 @public("flow tensor", straight=True)
 def view(x: Tensor, *shape: Sizes) -> Tensor:
-    """x in another shape, sharing memory; -1 stands for what is left.
+    """x in another shape, sharing memory; -1 stands for what is left. Given a dtype, x's memory read as that.
 
     >>> flow.arange(6).view(2, 3).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
+    if len(shape) == 1 and isinstance(shape[0], DType):
+        return _reinterpret(x, shape[0])
     return _view(x, size_of("view", shape))
 
 

@@ -12,6 +12,8 @@ from weft.nn.making import made, several
 from weft.nn.module import Module
 from weft.tensor.tensor import Tensor
 
+PADS = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}  # as F.pad's
+
 
 class _Conv(Module):
     """What all convolutions share: options, weight and bias."""
@@ -28,8 +30,9 @@ class _Conv(Module):
             raise OptionError(
                 f"in_channels ({in_channels}) and out_channels ({out_channels}) must be divisible by groups ({groups})"
             )
-        if padding_mode != "zeros":
-            raise OptionError(f"padding_mode {padding_mode!r}: only 'zeros' here; pad before with F.pad(x, ..., mode)")
+        if padding_mode not in PADS or (self.transposed and padding_mode != "zeros"):
+            there = "zeros" if self.transposed else ", ".join(PADS)
+            raise OptionError(f"padding_mode {padding_mode!r}: there is {there}")
         n = self.dims
         self.in_channels, self.out_channels, self.groups = in_channels, out_channels, groups
         self.kernel_size = several(kernel_size, n, "kernel_size")
@@ -57,15 +60,14 @@ class _Conv(Module):
             if fan:
                 init.uniform_(self.bias, -1 / math.sqrt(fan), 1 / math.sqrt(fan))
 
-    def _padding(self) -> tuple[int, ...]:
+    def _around(self) -> tuple[tuple[int, int], ...]:
+        """How much is put before and behind along each dimension."""
         if self.padding == "valid":
-            return (0,) * self.dims
+            return ((0, 0),) * self.dims
         if self.padding == "same":
             totals = [d * (k - 1) for d, k in zip(self.dilation, self.kernel_size, strict=True)]
-            if any(t % 2 for t in totals):
-                raise OptionError(f"padding='same' with kernel_size {self.kernel_size} pads unevenly; use F.pad before")
-            return tuple(t // 2 for t in totals)
-        return self.padding
+            return tuple((t // 2, t - t // 2) for t in totals)
+        return tuple((n, n) for n in self.padding)
 
     def extra_repr(self) -> str:
         n = self.dims
@@ -80,6 +82,8 @@ class _Conv(Module):
             parts.append(f"groups={self.groups}")
         if self.bias is None:
             parts.append("bias=False")
+        if self.padding_mode != "zeros":
+            parts.append(f"padding_mode={self.padding_mode}")
         return ", ".join(parts)
 
 
@@ -109,8 +113,12 @@ class _Forward(_Conv):
         )
 
     def forward(self, x: Tensor) -> Tensor:
-        run = getattr(F, self.function)
-        return run(x, self.weight, self.bias, self.stride, self._padding(), self.dilation, self.groups)
+        run, around = getattr(F, self.function), self._around()
+        padding = tuple(a for a, _ in around)
+        if self.padding_mode != "zeros" or any(a != b for a, b in around):  # what the kernel can't put around itself
+            x = F.pad(x, [n for pair in reversed(around) for n in pair], PADS[self.padding_mode])
+            padding = (0,) * self.dims
+        return run(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv1d(_Forward):
@@ -149,7 +157,14 @@ class _Transposed(_Conv):
 
     def forward(self, x: Tensor) -> Tensor:
         return getattr(F, self.function)(
-            x, self.weight, self.bias, self.stride, self._padding(), self.output_padding, self.groups, self.dilation
+            x,
+            self.weight,
+            self.bias,
+            self.stride,
+            tuple(a for a, _ in self._around()),
+            self.output_padding,
+            self.groups,
+            self.dilation,
         )
 
 

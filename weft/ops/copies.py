@@ -128,3 +128,25 @@ def _(dy, mask, x_shape):
 def _(rand):
     yield rand(4, 6), rand(4, 6) > 0, 0.5
     yield rand(4, 6), rand(6) > 0, -1.0
+
+
+@op(view=True, returns="y*")
+def reinterpret(x: Tensor, dtype: DType) -> Tensor:
+    """x's memory read as another dtype; of another size, along the last dimension.
+
+    >>> flow.ones(1).view(flow.int32).tolist()
+    [1065353216]
+    """
+    return x.view(dtype.torch)
+
+
+@reinterpret.layout
+def _(x, dtype):
+    names = [f"a{i}" for i in range(len(x))]
+    return f"{' '.join([*names[:-1], 'k!'])} -> {' '.join([*names[:-1], 'j!'])}" if x else None
+
+
+@reinterpret.samples
+def _(rand):
+    yield rand(4, 6), dtypes.int64
+    yield rand(4, 6), dtypes.int32

@@ -406,10 +406,8 @@ class Methods:
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of at most so many parts along a dimension, all of one size but the last."""
 
-    def clamp(
-        self, min: _float | _int | _bool | complex | None = None, max: _float | _int | _bool | complex | None = None
-    ) -> Tensor:
-        """x, but at least min and at most max."""
+    def clamp(self, min: Any = None, max: Any = None) -> Tensor:
+        """x, held between min and max: numbers, tensors that broadcast, or None."""
 
     def clamp_(
         self, min: _float | _int | _bool | complex | None = None, max: _float | _int | _bool | complex | None = None
@@ -428,10 +426,8 @@ class Methods:
     def clamp_min_(self, min: Any) -> Tensor:
         """`clamp_min`, into x's memory."""
 
-    def clip(
-        self, min: _float | _int | _bool | complex | None = None, max: _float | _int | _bool | complex | None = None
-    ) -> Tensor:
-        """x, but at least min and at most max."""
+    def clip(self, min: Any = None, max: Any = None) -> Tensor:
+        """x, held between min and max: numbers, tensors that broadcast, or None."""
 
     def clip_(
         self, min: _float | _int | _bool | complex | None = None, max: _float | _int | _bool | complex | None = None
@@ -1391,8 +1387,8 @@ class Methods:
     def rot90(self, k: _int = 1, dims: Sequence[_int] = ...) -> Tensor:
         """x turned by k quarters in the plane of two dimensions."""
 
-    def round(self) -> Tensor:
-        """The nearest whole number; of two, the even one."""
+    def round(self, decimals: _int = 0) -> Tensor:
+        """The nearest whole number, of two the even one; or the nearest with so many decimals."""
 
     def round_(self) -> Tensor:
         """`round`, into the memory of its first operand."""
@@ -1724,7 +1720,7 @@ class Methods:
         """The inner product of two vectors, of which the first is conjugated."""
 
     def view(self, *shape: _int | Sequence[_int]) -> Tensor:
-        """x in another shape, sharing memory; -1 stands for what is left."""
+        """x in another shape, sharing memory; -1 stands for what is left. Given a dtype, x's memory read as that."""
 
     def view_as(self, other: Tensor) -> Tensor:
         """x in the other's shape, sharing memory."""
