@@ -768,73 +768,40 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
 
 def conv1d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
-    padding: _int | tuple[_int, ...] | list[_int] = 0, dilation: _int | tuple[_int, ...] | list[_int] = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: _int = 1
 ) -> Tensor:
-    """Convolution over 1 dimension: weight is (out, in / groups, ...).
-
-    >>> flow.nn.functional.conv1d(flow.ones(1, 1, 3), flow.ones(1, 1, 3)).item()
-    3.0
-    """
+    """Convolution over 1 dimension: weight is (out, in / groups, ...). Padding may be "same"; the batch may be left out."""
 
 def conv2d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
-    padding: _int | tuple[_int, ...] | list[_int] = 0, dilation: _int | tuple[_int, ...] | list[_int] = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: _int = 1
 ) -> Tensor:
-    """Convolution over 2 dimensions: weight is (out, in / groups, ...).
-
-    >>> flow.nn.functional.conv2d(flow.ones(1, 1, 3, 3), flow.ones(1, 1, 3, 3)).item()
-    9.0
-    """
+    """Convolution over 2 dimensions: weight is (out, in / groups, ...). Padding may be "same"; the batch may be left out."""
 
 def conv3d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
-    padding: _int | tuple[_int, ...] | list[_int] = 0, dilation: _int | tuple[_int, ...] | list[_int] = 1,
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
     groups: _int = 1
 ) -> Tensor:
-    """Convolution over 3 dimensions: weight is (out, in / groups, ...).
-
-    >>> flow.nn.functional.conv3d(flow.ones(1, 1, 3, 3, 3), flow.ones(1, 1, 3, 3, 3)).item()
-    27.0
-    """
+    """Convolution over 3 dimensions: weight is (out, in / groups, ...). Padding may be "same"; the batch may be left out."""
 
 def conv_transpose1d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
-    padding: _int | tuple[_int, ...] | list[_int] = 0, output_padding: _int | tuple[_int, ...] | list[_int] = 0,
-    groups: _int = 1, dilation: _int | tuple[_int, ...] | list[_int] = 1
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: _int = 1, dilation: Any = 1
 ) -> Tensor:
-    """The gradient of a convolution over 1 dimension, as an op of its own:
-    weight is (in, out / groups, ...).
-
-    >>> flow.nn.functional.conv_transpose1d(flow.ones(1, 1, 2), flow.ones(1, 1, 2)).sum().item()
-    4.0
-    """
+    """The gradient of a convolution over 1 dimension, as an op of its own: The batch may be left out."""
 
 def conv_transpose2d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
-    padding: _int | tuple[_int, ...] | list[_int] = 0, output_padding: _int | tuple[_int, ...] | list[_int] = 0,
-    groups: _int = 1, dilation: _int | tuple[_int, ...] | list[_int] = 1
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: _int = 1, dilation: Any = 1
 ) -> Tensor:
-    """The gradient of a convolution over 2 dimensions, as an op of its own:
-    weight is (in, out / groups, ...).
-
-    >>> flow.nn.functional.conv_transpose2d(flow.ones(1, 1, 2, 2), flow.ones(1, 1, 2, 2)).sum().item()
-    16.0
-    """
+    """The gradient of a convolution over 2 dimensions, as an op of its own: The batch may be left out."""
 
 def conv_transpose3d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
-    padding: _int | tuple[_int, ...] | list[_int] = 0, output_padding: _int | tuple[_int, ...] | list[_int] = 0,
-    groups: _int = 1, dilation: _int | tuple[_int, ...] | list[_int] = 1
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: _int = 1, dilation: Any = 1
 ) -> Tensor:
-    """The gradient of a convolution over 3 dimensions, as an op of its own:
-    weight is (in, out / groups, ...).
-
-    >>> flow.nn.functional.conv_transpose3d(flow.ones(1, 1, 2, 2, 2), flow.ones(1, 1, 2, 2, 2)).sum().item()
-    64.0
-    """
+    """The gradient of a convolution over 3 dimensions, as an op of its own: The batch may be left out."""
 
 def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:
     """The numpy dtype of a dtype."""
@@ -916,14 +883,14 @@ def cummax(x: Tensor, dim: _int) -> Ranked:
 def cummin(x: Tensor, dim: _int) -> Ranked:
     """The smallest of each element and all before it along a dimension, and where it stands."""
 
-def cumprod(x: Tensor, dim: _int) -> Tensor:
+def cumprod(x: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
     """The product of each element and all before it along a dimension.
 
     >>> flow.cumprod(flow.tensor([1., 2., 3.]), 0).tolist()
     [1.0, 2.0, 6.0]
     """
 
-def cumsum(x: Tensor, dim: _int) -> Tensor:
+def cumsum(x: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
     """The sum of each element and all before it along a dimension.
 
     >>> flow.cumsum(flow.tensor([1., 2., 3.]), 0).tolist()
@@ -1009,8 +976,8 @@ def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     [-3.0]
     """
 
-def div_(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
-    """`div`, into the memory of its first operand."""
+def div_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
+    """`div`, into x's memory."""
 
 def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """x / other, element by element; rounded down with "floor", towards zero with "trunc".
@@ -1018,6 +985,9 @@ def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
     [-3.0]
     """
+
+def divide_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
+    """`div`, into x's memory."""
 
 def dot(x: Tensor, other: Tensor) -> Tensor:
     """The inner product of two vectors."""
@@ -1826,6 +1796,13 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
 
     >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
     [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
+    """
+
+def matrix_exp(x: Any) -> Any:
+    """The exponential of matrices: the sum of their powers over factorials.
+
+    >>> flow.linalg.matrix_exp(flow.zeros(2, 2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
     """
 
 def matrix_power(x: Any, n: _int) -> Any:
@@ -2994,6 +2971,9 @@ def true_divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tens
     >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
     [-3.0]
     """
+
+def true_divide_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
+    """`div`, into x's memory."""
 
 def trunc(x: Tensor) -> Tensor:
     """x without its fraction."""

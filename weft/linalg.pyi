@@ -1,6 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""flow.linalg: cholesky, cross, det, diagonal, eigh, inv, matmul, matrix_norm, norm, qr, slogdet, solve, svd, svdvals, vector_norm, cond, eigvalsh, lstsq, matrix_power, matrix_rank, multi_dot, pinv, solve_triangular, vander, vecdot"""
+"""flow.linalg: cholesky, cross, det, diagonal, eigh, inv, matmul, matrix_norm, norm, qr, slogdet, solve, svd, svdvals, vector_norm, cond, eigvalsh, lstsq, matrix_exp, matrix_power, matrix_rank, multi_dot, pinv, solve_triangular, vander, vecdot"""
 
 from weft.tensor.tensor import Tensor
 
@@ -8,7 +8,6 @@ from weft.functional.linalg import cross as cross
 from weft.functional.linalg import diagonal as diagonal
 from weft.functional.linalg import eigh as eigh
 from weft.functional.linalg import matrix_norm as matrix_norm
-from weft.functional.linalg import norm as norm
 from weft.functional.linalg import qr as qr
 from weft.functional.linalg import slogdet as slogdet
 from weft.functional.linalg import solve as solve
@@ -18,9 +17,11 @@ from weft.functional.linalg import vector_norm as vector_norm
 from weft.functional.matrices import cond as cond
 from weft.functional.matrices import eigvalsh as eigvalsh
 from weft.functional.matrices import lstsq as lstsq
+from weft.functional.matrices import matrix_exp as matrix_exp
 from weft.functional.matrices import matrix_power as matrix_power
 from weft.functional.matrices import matrix_rank as matrix_rank
 from weft.functional.matrices import multi_dot as multi_dot
+from weft.functional.matrices import norm as norm
 from weft.functional.matrices import pinv as pinv
 from weft.functional.matrices import solve_triangular as solve_triangular
 from weft.functional.matrices import vander as vander

@@ -236,6 +236,21 @@ def test_rows_of_a_table_are_held_to_a_norm() -> None:
     torch.testing.assert_close(ours.weight.detach().to_torch(), theirs.weight.detach())
 
 
+@pytest.mark.parametrize("ord", [None, "fro", "nuc", 1, -1, 2, -2, float("inf"), float("-inf")])
+def test_norms_of_matrices(ord: Any) -> None:
+    agree(lambda x: torch.linalg.norm(x, ord), lambda x: flow.linalg.norm(x, ord), (A,))
+    if ord is not None:
+        agree(lambda x: torch.linalg.norm(x, ord, (0, 2), True), lambda x: flow.linalg.norm(x, ord, (0, 2), True), (C,))
+
+
+def test_exponentials_of_matrices() -> None:
+    agree(torch.linalg.matrix_exp, flow.linalg.matrix_exp, (SQUARE / 4,))
+    x = of_torch(A.clone())
+    torch.testing.assert_close(x.div_(0.3, rounding_mode="floor").to_torch(), A.div(0.3, rounding_mode="floor"))
+    counts = flow.arange(3).cumsum(0, dtype=flow.float32)
+    assert counts.dtype is flow.float32 and counts.tolist() == [0.0, 1.0, 3.0]
+
+
 def test_bounds_that_are_tensors_and_decimals() -> None:
     low, high = V[:4] - 0.5, V[:4] + 0.5
     agree(lambda x, a, b: x.clamp(a, b), lambda x, a, b: x.clamp(a, b), (A, low, high))

@@ -295,3 +295,28 @@ def test_a_convolution_that_trains_for_few_bits() -> None:
     assert 0 < (y - plain(x)).abs().max().item() < 0.1 and layer.step.item() == 1
     y.sum().backward()
     assert layer.weight.grad is not None and layer.eval()(x).shape == y.shape and layer.step.item() == 1
+
+
+# ---- convolutions as functions -----------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("dims", [1, 2, 3])
+@pytest.mark.parametrize("padding", ["same", "valid", 1])
+def test_convolutions_with_borders_by_name_and_without_a_batch(dims: int, padding: Any) -> None:
+    x, weight = torch.randn(2, 3, *(5,) * dims), torch.randn(4, 3, *(2, 3, 3)[:dims])
+    name = f"conv{dims}d"
+    for given in (x, x[0]):
+        expected = getattr(torch.nn.functional, name)(given, weight, padding=padding)
+        got = getattr(F, name)(of_torch(given), of_torch(weight), padding=padding)
+        torch.testing.assert_close(got.to_torch(), expected)
+
+
+def test_transposed_convolutions_of_a_size() -> None:
+    theirs = torch.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1)
+    ours = load_torch(flow.nn.ConvTranspose2d(2, 3, 3, stride=2, padding=1), theirs)
+    x = torch.randn(2, 4, 4)
+    for size in ([7, 8], [3, 8, 8]):
+        expected = theirs(x, output_size=size)
+        torch.testing.assert_close(ours(of_torch(x), output_size=size).detach().to_torch(), expected.detach())
+    with pytest.raises(flow.errors.OptionError, match="or up to a stride more"):
+        ours(of_torch(x), output_size=[12, 12])

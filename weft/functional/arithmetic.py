@@ -6,6 +6,7 @@ import builtins
 from collections.abc import Callable
 from typing import Any
 
+from weft.autograd.inplace import in_place
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.overwrite import number_like
 from weft.functional.table import calling, entry, overwriting, public
@@ -14,7 +15,7 @@ from weft.tensor.tensor import Tensor
 
 _add, _sub, _mul, _div, _matmul = map(calling, ["add", "sub", "mul", "div", "matmul"])
 _clamp, _round = map(calling, ["clamp", "round"])
-_add_to, _clamp_ = overwriting(OPS["add"]), overwriting(OPS["clamp"])
+_add_to, _clamp_, _div_to = (overwriting(OPS[name]) for name in ("add", "clamp", "div"))
 KNOWN = (Tensor, int, float, complex)
 
 STRAIGHT = {  # operator: the op, in the order of its operands
@@ -260,3 +261,11 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
         return _round(x)
     by = 10.0 ** builtins.abs(decimals)
     return _div(_round(_mul(x, by)), by) if decimals > 0 else _mul(_round(_div(x, by)), by)
+
+
+@public("flow tensor", "div_ divide_ true_divide_", straight=True)
+def div_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
+    """`div`, into x's memory."""
+    if rounding_mode is None:
+        return _div_to(x, other)
+    return in_place(OPS["copy"], (x, div(x, other, rounding_mode=rounding_mode)))

@@ -550,22 +550,19 @@ class Bound:
 
     @staticmethod
     def conv1d(
-        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
-        padding: _int | tuple[_int, ...] | list[_int] = 0, dilation: _int | tuple[_int, ...] | list[_int] = 1,
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
         groups: _int = 1
     ) -> Tensor: ...
 
     @staticmethod
     def conv2d(
-        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
-        padding: _int | tuple[_int, ...] | list[_int] = 0, dilation: _int | tuple[_int, ...] | list[_int] = 1,
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
         groups: _int = 1
     ) -> Tensor: ...
 
     @staticmethod
     def conv3d(
-        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
-        padding: _int | tuple[_int, ...] | list[_int] = 0, dilation: _int | tuple[_int, ...] | list[_int] = 1,
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
         groups: _int = 1
     ) -> Tensor: ...
 
@@ -578,23 +575,20 @@ class Bound:
 
     @staticmethod
     def conv_transpose1d(
-        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
-        padding: _int | tuple[_int, ...] | list[_int] = 0, output_padding: _int | tuple[_int, ...] | list[_int] = 0,
-        groups: _int = 1, dilation: _int | tuple[_int, ...] | list[_int] = 1
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: _int = 1, dilation: Any = 1
     ) -> Tensor: ...
 
     @staticmethod
     def conv_transpose2d(
-        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
-        padding: _int | tuple[_int, ...] | list[_int] = 0, output_padding: _int | tuple[_int, ...] | list[_int] = 0,
-        groups: _int = 1, dilation: _int | tuple[_int, ...] | list[_int] = 1
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: _int = 1, dilation: Any = 1
     ) -> Tensor: ...
 
     @staticmethod
     def conv_transpose3d(
-        x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: _int | tuple[_int, ...] | list[_int] = 1,
-        padding: _int | tuple[_int, ...] | list[_int] = 0, output_padding: _int | tuple[_int, ...] | list[_int] = 0,
-        groups: _int = 1, dilation: _int | tuple[_int, ...] | list[_int] = 1
+        input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+        output_padding: Any = 0, groups: _int = 1, dilation: Any = 1
     ) -> Tensor: ...
 
     @staticmethod
@@ -695,13 +689,13 @@ class Bound:
     def cummin(x: Tensor, dim: _int) -> Ranked: ...
 
     @staticmethod
-    def cumprod(x: Tensor, dim: _int) -> Tensor: ...
+    def cumprod(x: Tensor, dim: _int, *, dtype: Any = None) -> Tensor: ...
 
     @staticmethod
     def cumprod_grad(dy: Tensor, x: Tensor, y: Tensor, dim: _int) -> Tensor: ...
 
     @staticmethod
-    def cumsum(x: Tensor, dim: _int) -> Tensor: ...
+    def cumsum(x: Tensor, dim: _int, *, dtype: Any = None) -> Tensor: ...
 
     @staticmethod
     def deform_conv2d(
@@ -760,6 +754,12 @@ class Bound:
 
     @staticmethod
     def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor: ...
+
+    @staticmethod
+    def div_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor: ...
+
+    @staticmethod
+    def divide_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor: ...
 
     @staticmethod
     def dot(x: Tensor, other: Tensor) -> Tensor: ...
@@ -1536,6 +1536,12 @@ class Bound:
 
     @staticmethod
     def matmul(input: Tensor, other: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def matrix_exp(x: Any) -> Any: ...
+
+    @staticmethod
+    def matrix_exponential(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def matrix_norm(
@@ -2555,6 +2561,9 @@ class Bound:
 
     @staticmethod
     def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def true_divide_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor: ...
 
     @staticmethod
     def trunc(x: Tensor) -> Tensor: ...

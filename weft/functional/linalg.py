@@ -50,13 +50,23 @@ def matrix_norm(
     *,
     dtype: Any = None,
 ) -> Tensor:
-    """The norm of matrices: "fro", 1, -1, inf or -inf."""
+    """The norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf.
+
+    >>> flow.linalg.matrix_norm(flow.eye(3), 2).item()
+    1.0
+    """
     x = x if dtype is None else cast(x, dtype)
     if ord == "fro":
         return vector_norm(x, 2, dim, keepdim)
-    if ord not in (1, -1, math.inf, -math.inf):
-        raise ArgumentError(f'matrix_norm(): ord is "fro", 1, -1, inf or -inf; got {ord!r}')
+    if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
+        raise ArgumentError(f'matrix_norm(): ord is "fro", "nuc", 1, -1, 2, -2, inf or -inf; got {ord!r}')
     rows, columns = (d % x.ndim for d in dim)
+    if ord in ("nuc", 2, -2):  # of the singular values: their sum, the largest, the smallest
+        rest = tuple(d for d in range(x.ndim) if d not in (rows, columns))
+        values = _svd(calling("permute")(x, (*rest, rows, columns)))[1]
+        y = _sum(values, -1) if ord == "nuc" else (_amax if ord == 2 else _amin)(values, -1)
+        form = tuple(1 if d in (rows, columns) else n for d, n in enumerate(x.shape))
+        return calling("reshape")(y, form) if keepdim else y
     first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
     extreme = _amax if ord > 0 else _amin
     y = extreme(_sum(_abs(x), first, True), second, True)

@@ -251,9 +251,32 @@ def block_diag(*tensors: Any) -> Any:
     return OPS["cat"](rows, 0)
 
 
+def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The norm of vectors or of matrices: of a matrix where `dim` names two dimensions, or x has two and `ord` is told.
+
+    >>> flow.linalg.norm(flow.eye(4)).item(), flow.linalg.norm(flow.eye(4), 2).item()
+    (2.0, 1.0)
+    """
+    pair = tuple(dim) if isinstance(dim, (tuple, list)) and len(dim) == 2 else None
+    pair = (-2, -1) if dim is None and x.ndim == 2 else pair
+    if ord is not None and pair is not None:
+        return linalg.matrix_norm(x, ord, pair, keepdim, dtype=dtype)
+    return linalg.vector_norm(x, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+
+
+@public("flow tensor")
+def matrix_exp(x: Any) -> Any:
+    """The exponential of matrices: the sum of their powers over factorials.
+
+    >>> flow.linalg.matrix_exp(flow.zeros(2, 2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return OPS["matrix_exponential"](x)
+
+
 __all__ = [  # what `flow.linalg` has of these
-    "cond", "eigvalsh", "lstsq", "matrix_power", "matrix_rank", "multi_dot", "pinv", "solve_triangular", "vander",
-    "vecdot",
+    "cond", "eigvalsh", "lstsq", "matrix_exp", "matrix_power", "matrix_rank", "multi_dot", "norm", "pinv",
+    "solve_triangular", "vander", "vecdot",
 ]  # fmt: skip
 
 globals().update({name: guarded(globals()[name]) for name in __all__})

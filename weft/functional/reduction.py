@@ -108,3 +108,18 @@ def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool =
     top = _amax(x, dim, True).detach()
     y = _add(_log(_sum(_exp(_sub(x, top)), dim, True)), top)
     return y if keepdim else y.squeeze(tuple(dims_of(dim, x.ndim)))  # type: ignore[attr-defined]
+
+
+def _running(name: str) -> None:
+    run = calling(name)
+
+    def running(x: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+        return run(x if dtype is None else cast(x, dtype), dim)
+
+    running.__name__ = running.__qualname__ = name
+    running.__doc__ = OPS[name].__doc__
+    public("flow tensor", straight=True)(running)
+
+
+_running("cumsum")
+_running("cumprod")

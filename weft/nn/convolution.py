@@ -155,17 +155,20 @@ class _Transposed(_Conv):
             output_padding, device, dtype,
         )  # fmt: skip
 
-    def forward(self, x: Tensor) -> Tensor:
-        return getattr(F, self.function)(
-            x,
-            self.weight,
-            self.bias,
-            self.stride,
-            tuple(a for a, _ in self._around()),
-            self.output_padding,
-            self.groups,
-            self.dilation,
-        )
+    def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
+        """`output_size` tells the size to give, of those that the stride leaves open."""
+        more = self.output_padding if output_size is None else self._more(x, tuple(output_size)[-self.dims :])
+        padding = tuple(a for a, _ in self._around())
+        run = getattr(F, self.function)
+        return run(x, self.weight, self.bias, self.stride, padding, more, self.groups, self.dilation)
+
+    def _more(self, x: Tensor, wanted: tuple[int, ...]) -> tuple[int, ...]:
+        around = zip(x.shape[-self.dims :], self.stride, self.padding, self.dilation, self.kernel_size, strict=True)
+        least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in around]
+        more = tuple(w - n for w, n in zip(wanted, least, strict=True))
+        if any(not 0 <= m < max(s, d) for m, s, d in zip(more, self.stride, self.dilation, strict=True)):
+            raise OptionError(f"output_size {list(wanted)}: of {list(x.shape)} comes {least}, or up to a stride more")
+        return more
 
 
 class ConvTranspose1d(_Transposed):

@@ -132,70 +132,40 @@ def combined_margin_loss(x: Any, label: Any, m1: float = 1.0, m2: float = 0.0, m
     """
 
 def conv1d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] | list[int] = 1,
-    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1, groups: int = 1
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1
 ) -> Tensor:
-    """Convolution over 1 dimension: weight is (out, in / groups, ...).
-
-    >>> flow.nn.functional.conv1d(flow.ones(1, 1, 3), flow.ones(1, 1, 3)).item()
-    3.0
-    """
+    """Convolution over 1 dimension: weight is (out, in / groups, ...). Padding may be "same"; the batch may be left out."""
 
 def conv2d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] | list[int] = 1,
-    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1, groups: int = 1
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1
 ) -> Tensor:
-    """Convolution over 2 dimensions: weight is (out, in / groups, ...).
-
-    >>> flow.nn.functional.conv2d(flow.ones(1, 1, 3, 3), flow.ones(1, 1, 3, 3)).item()
-    9.0
-    """
+    """Convolution over 2 dimensions: weight is (out, in / groups, ...). Padding may be "same"; the batch may be left out."""
 
 def conv3d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] | list[int] = 1,
-    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1, groups: int = 1
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
+    groups: int = 1
 ) -> Tensor:
-    """Convolution over 3 dimensions: weight is (out, in / groups, ...).
-
-    >>> flow.nn.functional.conv3d(flow.ones(1, 1, 3, 3, 3), flow.ones(1, 1, 3, 3, 3)).item()
-    27.0
-    """
+    """Convolution over 3 dimensions: weight is (out, in / groups, ...). Padding may be "same"; the batch may be left out."""
 
 def conv_transpose1d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] | list[int] = 1,
-    padding: int | tuple[int, ...] | list[int] = 0, output_padding: int | tuple[int, ...] | list[int] = 0,
-    groups: int = 1, dilation: int | tuple[int, ...] | list[int] = 1
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1
 ) -> Tensor:
-    """The gradient of a convolution over 1 dimension, as an op of its own:
-    weight is (in, out / groups, ...).
-
-    >>> flow.nn.functional.conv_transpose1d(flow.ones(1, 1, 2), flow.ones(1, 1, 2)).sum().item()
-    4.0
-    """
+    """The gradient of a convolution over 1 dimension, as an op of its own: The batch may be left out."""
 
 def conv_transpose2d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] | list[int] = 1,
-    padding: int | tuple[int, ...] | list[int] = 0, output_padding: int | tuple[int, ...] | list[int] = 0,
-    groups: int = 1, dilation: int | tuple[int, ...] | list[int] = 1
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1
 ) -> Tensor:
-    """The gradient of a convolution over 2 dimensions, as an op of its own:
-    weight is (in, out / groups, ...).
-
-    >>> flow.nn.functional.conv_transpose2d(flow.ones(1, 1, 2, 2), flow.ones(1, 1, 2, 2)).sum().item()
-    16.0
-    """
+    """The gradient of a convolution over 2 dimensions, as an op of its own: The batch may be left out."""
 
 def conv_transpose3d(
-    x: Tensor, weight: Tensor, bias: Tensor | None = None, stride: int | tuple[int, ...] | list[int] = 1,
-    padding: int | tuple[int, ...] | list[int] = 0, output_padding: int | tuple[int, ...] | list[int] = 0,
-    groups: int = 1, dilation: int | tuple[int, ...] | list[int] = 1
+    input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    output_padding: Any = 0, groups: int = 1, dilation: Any = 1
 ) -> Tensor:
-    """The gradient of a convolution over 3 dimensions, as an op of its own:
-    weight is (in, out / groups, ...).
-
-    >>> flow.nn.functional.conv_transpose3d(flow.ones(1, 1, 2, 2, 2), flow.ones(1, 1, 2, 2, 2)).sum().item()
-    64.0
-    """
+    """The gradient of a convolution over 3 dimensions, as an op of its own: The batch may be left out."""
 
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = 'mean'

@@ -13,6 +13,7 @@ from weft.ops.diagonal import diagonal_zeros
 from weft.ops.elementwise import add, div, mul, neg, reciprocal, square, sub
 from weft.ops.matmul import matmul
 from weft.ops.shape import axes, dim_of, transpose, unsqueeze
+from weft.ops.slicing import cat, narrow
 from weft.ops.triangle import tril, triu
 
 
@@ -261,6 +262,25 @@ def _(dq, dr, q, r):
 @qr.samples
 def _(rand):
     yield (rand(4, 3),)
+
+
+@op("... i! j! -> ... i! j!")
+def matrix_exponential(x: Tensor) -> Tensor:
+    """The exponential of matrices."""
+    return torch.linalg.matrix_exp(x)
+
+
+@matrix_exponential.grad
+def _(dy, x):
+    n, t = tuple(x.shape)[-1], _t(x)  # the upper right of the exponential of [[t, dy], [0, t]]
+    both = cat([cat([t, dy], -1), cat([mul(t, 0.0), t], -1)], -2)
+    return narrow(narrow(matrix_exponential(both), -2, 0, n), -1, n, n)
+
+
+@matrix_exponential.samples
+def _(rand):
+    yield (rand(3, 3),)
+    yield (rand(4, 2, 2),)
 
 
 @op()

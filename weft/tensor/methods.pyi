@@ -494,13 +494,13 @@ class Methods:
     def cummin(self, dim: _int) -> Ranked:
         """The smallest of each element and all before it along a dimension, and where it stands."""
 
-    def cumprod(self, dim: _int) -> Tensor:
+    def cumprod(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """The product of each element and all before it along a dimension."""
 
     def cumprod_(self, dim: _int) -> Tensor:
         """`cumprod`, into the memory of its first operand."""
 
-    def cumsum(self, dim: _int) -> Tensor:
+    def cumsum(self, dim: _int, *, dtype: Any = None) -> Tensor:
         """The sum of each element and all before it along a dimension."""
 
     def cumsum_(self, dim: _int) -> Tensor:
@@ -550,14 +550,14 @@ class Methods:
     def div(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
 
-    def div_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`div`, into the memory of its first operand."""
+    def div_(self, other: Any, rounding_mode: str | None = None) -> Tensor:
+        """`div`, into x's memory."""
 
     def divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
 
-    def divide_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`div`, into the memory of its first operand."""
+    def divide_(self, other: Any, rounding_mode: str | None = None) -> Tensor:
+        """`div`, into x's memory."""
 
     def dot(self, other: Tensor) -> Tensor:
         """The inner product of two vectors."""
@@ -1070,6 +1070,9 @@ class Methods:
 
     def matmul(self, other: Tensor) -> Tensor:
         """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector."""
+
+    def matrix_exp(self) -> Any:
+        """The exponential of matrices: the sum of their powers over factorials."""
 
     def matrix_power(self, n: _int) -> Any:
         """The product of n times the same matrix; of its inverse, if n is below zero."""
@@ -1663,8 +1666,8 @@ class Methods:
     def true_divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
 
-    def true_divide_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`div`, into the memory of its first operand."""
+    def true_divide_(self, other: Any, rounding_mode: str | None = None) -> Tensor:
+        """`div`, into x's memory."""
 
     def trunc(self) -> Tensor:
         """x without its fraction."""
