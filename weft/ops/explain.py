@@ -69,7 +69,8 @@ def refit(
     if rest:
         n = len(op.params) - len(op.keywords)
         raise errors.ArgumentError(
-            f"{op.name}(): takes {n} positional argument{'s' * (n != 1)} but {n + len(rest)} were given\n  declared: {signature(op)}"
+            f"{op.name}(): takes {n} positional argument{'s' * (n != 1)} but {n + len(rest)} were given\n"
+            f"  declared: {signature(op)}"
         )
     bound = list(args)
     for name, value in more.items():
