@@ -95,9 +95,10 @@ def test_wrong_arguments_are_type_errors(call) -> None:
 
 
 NAMED: list[tuple[str, dict[str, object]]] = [
-    ("exp", {"input": x}), ("sum", {"input": x, "axis": 0, "keepdims": True}), ("add", {"input": x, "other": 2, "alpha": 3}),
-    ("max", {"input": x, "axis": 1}), ("std", {"input": x, "dim": 0}), ("where", {"condition": x > 0, "input": x, "other": -x}),
-    ("reshape", {"input": x, "shape": (-1,)}), ("permute", {"input": x, "dims": (1, 0)}), ("matmul", {"input": x, "other": x.t()}),
+    ("exp", {"input": x}), ("sum", {"input": x, "axis": 0, "keepdims": True}), ("max", {"input": x, "axis": 1}),
+    ("add", {"input": x, "other": 2, "alpha": 3}), ("where", {"condition": x > 0, "input": x, "other": -x}),
+    ("std", {"input": x, "dim": 0}), ("reshape", {"input": x, "shape": (-1,)}),
+    ("permute", {"input": x, "dims": (1, 0)}), ("matmul", {"input": x, "other": x.t()}),
     ("cat", {"tensors": [x, x], "axis": 1}), ("softmax", {"input": x, "dim": 0}), ("flatten", {"x": x, "start_dim": 0}),
 ]  # fmt: skip
 
