@@ -11,6 +11,7 @@ import pytest
 import weft as flow
 from weft import nn
 from weft.core.errors import GraphError
+from weft.core.rank import current, enter
 from weft.vm import vm_of
 
 
@@ -125,3 +126,23 @@ def test_one_copy_where_one_thread_takes_turns_and_two_where_somebody_runs_ahead
     several.config.set_gradient_accumulation_steps(2)
     several(flow.ones(2, 4)).numpy()
     assert max(r.copies for r in several.plan.registers) == 2
+
+
+def test_threads_of_a_rank_may_launch_the_same_graph() -> None:
+    graph = ready(Look(nn.Linear(4, 3)), flow.ones(2, 4))
+    rank, failed = current(), []
+
+    def many(start: int) -> None:
+        with enter(rank):
+            for i in range(start, start + 200):
+                x = flow.full((2, 4), float(i))
+                got, expected = graph(x).numpy(), graph.model.to(nn.Module)(x).detach().numpy()
+                if not np.allclose(got, expected, rtol=1e-4):
+                    failed.append((i, got, expected))
+
+    threads = [threading.Thread(target=many, args=(1000 * n,)) for n in range(4)]
+    for t in threads:
+        t.start()
+    for t in threads:
+        t.join(60)
+    assert not failed and not any(t.is_alive() for t in threads)

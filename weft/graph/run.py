@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import collections
+import threading
 import weakref
 from collections.abc import Callable
 from functools import partial
@@ -59,6 +60,7 @@ class Running:
         self.device = _device(lowered)
         self.rank, self.transport, self.vm = current(), transport_of(), vm_of()
         self.line = Line(self.transport, lowered.plan.name)  # eager calls go on while launches are in flight
+        self.order = threading.Lock()  # of launches, as threads take them in
         self.waiting: collections.deque[Launch] = collections.deque()  # launched, not yet taken in by the source
         self.under_way: collections.deque[Launch] = collections.deque()  # taken in, not yet handed out by the sink
         self.seeds: collections.deque[int] = collections.deque()  # of the launches under way, for chains that draw
@@ -270,8 +272,9 @@ class Running:
                 hooks.wait_read(b)  # a result of this graph's own: its launches keep no other order than their source's
 
         def start() -> None:
-            self.waiting.append(launch)
-            launch.ticket = self.executor.launch()
+            with self.order:
+                self.waiting.append(launch)
+                launch.ticket = self.executor.launch()
 
         self._submit(launch, start, reads, writes, lambda seconds: self._drive(launch, seconds))
 
@@ -287,12 +290,15 @@ class Running:
 
     def _at_once(self, launch: Launch) -> bool:
         """Run it here and now, unless others are in flight. Its operands are free, as those of an eager op would be."""
-        self.waiting.append(launch)
+        with self.order:
+            self.waiting.append(launch)
+            until = self.executor.launch_if_idle()
+            if until is None:
+                self.waiting.pop()
+                return False
         try:
-            if self.executor.run_at_once():
-                return True
-            self.waiting.pop()
-            return False
+            self.executor.wait(until)
+            return True
         except BaseException as error:
             self._give_up(error)
             raise

@@ -127,12 +127,11 @@ class Executor:
             self._alarm.set()
         return Ticket(self, until)
 
-    def run_at_once(self) -> bool:
-        """Launch, and drive the launch to its end in this thread. False, and nothing is done, if any is in flight."""
+    def launch_if_idle(self) -> int | None:
+        """Launch, for a caller who then waits for so many launches; None, and nothing is done, if any is in flight."""
         if self.finished != self.launched or self.error is not None or self.closing:
-            return False
-        self.wait(self._take_in(1))
-        return True
+            return None
+        return self._take_in(1)
 
     def _take_in(self, n: int) -> int:
         with self._guard:
