@@ -12,6 +12,7 @@ import weft as flow
 from weft import nn
 from weft.core.errors import GraphError
 from weft.core.rank import current, enter
+from weft.launch import spawn_threads
 from weft.vm import vm_of
 
 
@@ -88,20 +89,23 @@ def test_training_is_the_same_however_launches_run(brief: tuple[bool, ...]) -> N
 
 
 def test_what_is_pending_comes_first() -> None:
-    x, gate = flow.ones(2, 4), threading.Event()
-    model = nn.Linear(4, 3)
-    graph = ready(Look(model), x)
-    before = launches(graph)
+    def rank() -> None:
+        x, gate = flow.ones(2, 4), threading.Event()
+        model = nn.Linear(4, 3)
+        graph = ready(Look(model), x)
+        before = launches(graph)
 
-    def late() -> None:
-        assert gate.wait(30)
-        x.blob.data.fill_(2.0)
+        def late() -> None:
+            assert gate.wait(30)
+            x.blob.data.fill_(2.0)
 
-    vm_of().submit("op", vm_of().stream("late", "worker"), late, (), (x.blob,))
-    y = graph(x)
-    assert launches(graph) == before + 1
-    gate.set()
-    np.testing.assert_allclose(y.numpy(), model(flow.full((2, 4), 2.0)).detach().numpy(), rtol=1e-6)
+        vm_of().submit("op", vm_of().stream("late", "worker"), late, (), (x.blob,))
+        y = graph(x)
+        assert launches(graph) == before + 1
+        gate.set()
+        np.testing.assert_allclose(y.numpy(), model(flow.full((2, 4), 2.0)).detach().numpy(), rtol=1e-6)
+
+    spawn_threads(1, rank)
 
 
 def test_an_error_comes_where_the_result_is_read_and_what_was_to_be_written_is_lost() -> None:
