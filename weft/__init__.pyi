@@ -225,11 +225,11 @@ def adaptive_max_pool1d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_
     0
     """
 
-def add(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-    """x + alpha * other, element by element.
+def add(x: Any, other: Any = None, *, alpha: Any = 1) -> Tensor:
+    """x + alpha * other, element by element; of a list of tensors alone, their sum.
 
-    >>> flow.add(flow.ones(2), 1, alpha=3).tolist()
-    [4.0, 4.0]
+    >>> flow.add(flow.ones(2), 1, alpha=3).tolist(), flow.add([flow.ones(2)] * 3).tolist()
+    ([4.0, 4.0], [3.0, 3.0])
     """
 
 def add_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:

@@ -150,8 +150,8 @@ class Methods:
     def acosh_(self) -> Tensor:
         """`acosh`, into the memory of its first operand."""
 
-    def add(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """x + alpha * other, element by element."""
+    def add(self, other: Any = None, *, alpha: Any = 1) -> Tensor:
+        """x + alpha * other, element by element; of a list of tensors alone, their sum."""
 
     def add_(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """`add`, into x's memory."""
