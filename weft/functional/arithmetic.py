@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import builtins
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -63,13 +64,21 @@ def _numbers(a: Any, b: Any) -> bool:
 
 
 @public("flow tensor", straight=True)
-def add(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
-    """x + alpha * other, element by element.
+def add(x: Any, other: Any = None, *, alpha: Any = 1) -> Tensor:
+    """x + alpha * other, element by element; of a list of tensors alone, their sum.
 
-    >>> flow.add(flow.ones(2), 1, alpha=3).tolist()
-    [4.0, 4.0]
+    >>> flow.add(flow.ones(2), 1, alpha=3).tolist(), flow.add([flow.ones(2)] * 3).tolist()
+    ([4.0, 4.0], [3.0, 3.0])
     """
+    if other is None:
+        return _sum(x)
     return _add(x, other) if alpha == 1 else _add(x, _scaled(other, alpha))
+
+
+def _sum(tensors: Any) -> Tensor:
+    if not isinstance(tensors, (list, tuple)) or not tensors:
+        raise ArgumentError("add(): missing required argument 'other'; a list of tensors needs none: add([a, b])")
+    return functools.reduce(_add, tensors)
 
 
 @public("flow tensor", straight=True)
