@@ -229,8 +229,9 @@ def rrelu(
     else:
         drawn = creation.rand(tuple(input.shape), dtype=input.dtype, **beside(input))
         slope = drawn * (upper - lower) + lower
-    y = where(input >= 0, input, input * slope)
-    return input.copy_(where(input >= 0, input.clone(), input.clone() * slope)) if inplace else y
+    x = input.clone() if inplace else input  # what backward reads is not what is overwritten
+    y = where(x >= 0, x, x * slope)
+    return input.copy_(y) if inplace else y
 
 
 def embedding_bag(
