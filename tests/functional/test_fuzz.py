@@ -49,7 +49,9 @@ def everything() -> Iterator[tuple[str, Function]]:
 FUNCTIONS: dict[str, Function] = {}
 for _name, _function in everything():
     waits = inspect.unwrap(_function).__module__ == comm.__name__  # for another rank's message
-    if not waits and not any(_function is f for f in FUNCTIONS.values()):
+    _last = _name.rpartition(".")[2]
+    sets = _last.startswith(("set_", "use_")) and not _name.startswith("tensor.")  # how the whole program goes on
+    if not waits and not sets and not any(_function is f for f in FUNCTIONS.values()):
         FUNCTIONS[_name] = _function
 
 
