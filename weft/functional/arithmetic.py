@@ -259,7 +259,7 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return _clamp(x, min, max)
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def round(x: Tensor, decimals: int = 0) -> Tensor:
     """The nearest whole number, of two the even one; or the nearest with so many decimals.
 

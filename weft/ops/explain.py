@@ -220,6 +220,8 @@ def named(cause: Exception) -> tuple[type[WeftError], str]:
         asked = re.search(r"allocate (\d+) bytes", message)
         size = f"{int(asked[1]) / 2**30:.4g} GiB of " if asked else ""
         return errors.ShapeError, f"there isn't the {size}memory that this takes"
+    if isinstance(cause, ArithmeticError):
+        return errors.OptionError, message or type(cause).__name__
     if isinstance(cause, IndexError) or "out of range" in message or "out of bounds" in message:
         return errors.IndexingError, message
     if isinstance(cause, (TypeError, AttributeError, NotImplementedError)) or any(w in message for w in DTYPE_WORDS):
