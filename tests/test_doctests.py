@@ -9,6 +9,7 @@ import pkgutil
 import pytest
 
 import weft
+from weft.functional import table
 
 MODULES = ["weft", *(m.name for m in pkgutil.walk_packages(weft.__path__, "weft.") if not m.name.endswith("__main__"))]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
@@ -17,5 +18,9 @@ OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE
 @pytest.mark.parametrize("name", MODULES)
 def test_doctests_of(name: str) -> None:
     module = importlib.import_module(name)
+    before = {place: dict(names) for place, names in table.ADAPTERS.items()}
     failed, _ = doctest.testmod(module, extraglobs={"flow": weft}, optionflags=OPTIONS)
+    for place, names in before.items():  # without what an example has registered
+        table.ADAPTERS[place].clear()
+        table.ADAPTERS[place].update(names)
     assert not failed, "the differences are printed above"
