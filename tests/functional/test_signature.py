@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 import weft as flow
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, AutogradError
 from weft.functional.signature import Signature, overloaded
 
 
@@ -113,3 +113,13 @@ def test_a_parameter_goes_by_the_names_that_others_have_for_it(name: str, given:
     named = function(**given)
     for a, b in zip(*(v if isinstance(v, tuple) else (v,) for v in (named, plain)), strict=True):
         assert a.tolist() == b.tolist()
+
+
+def test_inplace_is_a_keyword_of_what_can_overwrite() -> None:
+    y = flow.tensor([-1.0, 2.0])
+    assert flow.relu(y, inplace=True) is y and y.tolist() == [0.0, 2.0]
+    assert flow.relu(flow.tensor([-1.0]), inplace=False).tolist() == [0.0]
+    with pytest.raises(AutogradError, match="leaf"):
+        flow.relu(flow.ones(2, requires_grad=True), inplace=True)
+    with pytest.raises(ArgumentError, match="unexpected argument 'inplace'"):
+        flow.matmul(flow.ones(2, 2), flow.ones(2, 2), inplace=True)

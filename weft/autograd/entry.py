@@ -14,6 +14,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.autograd.call import call, edge, record
+from weft.autograd.inplace import in_place
 from weft.autograd.node import Node, next_sequence
 from weft.core.dispatch import here
 from weft.ops.declaration import Op
@@ -30,7 +31,7 @@ def make_entry(op: Op) -> Callable[..., Any]:
     source = source_of(op)
     space: dict[str, Any] = {
         "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call,
-        "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing,
+        "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing, "in_place": in_place,
         "kernel": op.kernel, "alias": alias, "explain": explain, "next_sequence": next_sequence,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
@@ -44,7 +45,7 @@ def _general(op: Op) -> Callable[..., Any]:
     def entry(*args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != len(op.params):
             given = (*args[: len(op.params)], *(ABSENT for _ in op.params[len(args) :]))
-            return refit(op, given, args[len(op.params) :], kwargs, call)
+            return refit(op, given, args[len(op.params) :], kwargs, call, in_place)
         return call(op, args)
 
     entry.__name__ = entry.__qualname__ = op.name
@@ -62,7 +63,8 @@ def header_of(op: Op) -> list[str]:
 
 def refits(op: Op, then: str) -> list[str]:
     """Text for arguments that don't fit as they are."""
-    return ["    if _rest or _more:", f"        return refit(op, ({', '.join(op.names)},), _rest, _more, {then})"]
+    given = f"({', '.join(op.names)},)"
+    return ["    if _rest or _more:", f"        return refit(op, {given}, _rest, _more, {then}, in_place)"]
 
 
 def in_general(op: Op, run: str) -> list[str]:

@@ -60,7 +60,7 @@ def _general(op: Op) -> Callable[..., Any]:
     def overwrite(*args: Any, **kwargs: Any) -> Any:
         if kwargs or len(args) != n:
             given = (*args[:n], *(ABSENT for _ in op.params[len(args) :]))
-            return refit(op, given, args[n:], kwargs, in_place)
+            return refit(op, given, args[n:], kwargs, in_place, in_place)
         return in_place(op, args)
 
     return _named(overwrite, op)

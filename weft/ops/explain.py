@@ -59,13 +59,16 @@ def missing(op: Op, args: tuple[Any, ...]) -> Exception:
 
 
 def refit(
-    op: Op,
-    args: tuple[Any, ...],
-    rest: tuple[Any, ...],
-    more: dict[str, Any],
-    run: Callable[[Op, tuple[Any, ...]], Any],
-) -> Any:
-    """The call with its keywords where they belong, under the names that others have for them, too; or why not."""
+    op: Op, args: tuple[Any, ...], rest: tuple[Any, ...], more: dict[str, Any],
+    run: Callable[[Op, tuple[Any, ...]], Any], overwrite: Callable[[Op, tuple[Any, ...]], Any],
+) -> Any:  # fmt: skip
+    """The call with its keywords where they belong, under the names that others have for them, too; or why not.
+
+    `inplace` is a keyword of every op that can overwrite its operand.
+    """
+    if op.inplace_kernel is not None and "inplace" in more and "inplace" not in op.names:
+        more = dict(more)
+        run = overwrite if more.pop("inplace") else run
     if rest:
         n = len(op.params) - len(op.keywords)
         raise errors.ArgumentError(
