@@ -73,6 +73,19 @@ def test_heads_are_neither_concatenated_nor_turned_round_by_copies() -> None:
     assert ".copy_(transpose" not in source and "transpose" in str(graph.job)
 
 
+def test_a_part_of_several_wholes_lies_in_one_and_is_copied_into_the_others() -> None:
+    class Joins(nn.Graph):
+        def build(self, x: Any, y: Any) -> Any:
+            a, b = (nn.functional.layer_norm(t, (4,)) for t in (x, y))
+            return flow.cat([a, b], 0), flow.cat([a, b, a + 1], 1), flow.cat([b, a], 0), flow.cat([a, x], 0)
+
+    rand = np.random.default_rng(0)
+    x, y = (flow.tensor(rand.normal(size=(2, 4)).astype(np.float32)) for _ in range(2))
+    graph = Joins()
+    for got, expected in zip(graph(x, y), graph.build(x, y), strict=True):
+        np.testing.assert_allclose(got.numpy(), expected.numpy(), atol=1e-6)
+
+
 def test_an_order_of_dimensions_in_memory() -> None:
     flat = torch.arange(24)
     y = arranged(lambda shape: flat.view(shape), (2, 3, 4), (1, 2, 0))

@@ -29,13 +29,16 @@ class Part(NamedTuple):
     start: int
 
 
-def joined(nodes: Sequence[Node], free: Callable[[Value], bool], shape: Callable[[Value], Order]) -> dict[Value, Part]:
-    """The parts of concatenations whose parts are all `free` to lie anywhere: in one whole only, and not looked at,
-    since a view may want them in one piece."""
+def joined(
+    nodes: Sequence[Node], free: Callable[[Value], bool], placeable: Callable[[Sequence[Value]], bool],
+    shape: Callable[[Value], Order],
+) -> dict[Value, Part]:  # fmt: skip
+    """The parts of `placeable` concatenations whose parts are all `free` to lie anywhere: in one whole only, and not
+    looked at, since a view may want them in one piece."""
     found: dict[Value, Part] = {}
     looks = _looks(nodes)
     for n in nodes:
-        if n.op != "cat":
+        if n.op != "cat" or not placeable(n.outputs):
             continue
         parts, dim = n.args
         dim %= len(shape(n.outputs[0]))

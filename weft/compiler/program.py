@@ -51,7 +51,9 @@ class Program:
         self.root = self._roots()
         self.buckets = collective.buckets(self)
         copied = {v for n in nodes if self.kept(n) for v in n.outputs if not self.exports.get(v)}
-        self.joined = homes.joined(nodes, copied.__contains__, self.shape)
+        inside = {v for b in self.buckets.values() for v in (*b.members, *b.outputs)}  # these have their places
+        copied -= inside
+        self.joined = homes.joined(nodes, copied.__contains__, inside.isdisjoint, self.shape)
         wholes = {part.whole for part in self.joined.values() if not self.exports.get(part.whole)}
         self.ordered = homes.ordered(nodes, (copied - self.joined.keys() | wholes).__contains__, self.shape)
         self.memory, self.blocks = self._plan()

@@ -144,7 +144,10 @@ class Writer:
             self.lines.append(f"{self.name(v.name, self.static[v].view(x.shape))}.copy_({self.expression(n.args[0])})")
             return
         outs = [self.memory_for(v) for v in n.outputs]
-        if n.op == "cat" and n.args[0][0] in self.program.joined and outs[0] is not None:
+        if (
+            any(n.outputs and part.whole is n.outputs[0] for part in self.program.joined.values())
+            and outs[0] is not None
+        ):
             self.static[n.outputs[0]] = outs[0]  # its parts were made here
             return
         if not outs and op.prepare is not None and self.is_static(args) and self.prepared(n, op, args, outs):
