@@ -184,7 +184,7 @@ def test_updates_that_a_graph_would_issue() -> None:
     """The same ops, by gradients and rates handed in, as `step` issues."""
     theirs, ours = parameters()
     a, b = torch.optim.AdamW(theirs, lr=0.1), flow.optim.AdamW(ours, lr=9.0)
-    b.prepare()
+    b.prepare(set(ours))
     assert set(b.state[ours[0]]) == {"exp_avg", "exp_avg_sq", "step"}
     states = b.state[ours[0]]["exp_avg"]
     for _ in range(3):

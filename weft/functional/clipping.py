@@ -7,7 +7,8 @@ from typing import Any
 
 from weft.autograd import in_place, no_grad
 from weft.core import dtype as dtypes
-from weft.core.errors import OptionError
+from weft.core.dispatch import here
+from weft.core.errors import OptionError, TraceError
 from weft.core.sbp import broadcast
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
@@ -16,6 +17,11 @@ INFINITY = float("inf")
 
 
 def grads_of(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    if here.trace is not None:
+        raise TraceError(
+            "clipping .grad inside of build(): gradients are the graph's own there. Let the optimizer's groups ask for "
+            'it: SGD([{"params": params, "clip_grad_max_norm": 1.0, "clip_grad_norm_type": 2.0}])'
+        )
     given = [parameters] if isinstance(parameters, Tensor) else parameters
     return [p.grad for p in given if p.grad is not None]
 

@@ -17,7 +17,8 @@ from weft.graph.trace import compile_graph
 from weft.job.job import Job
 from weft.job.text import show_node
 from weft.nn.module import Module
-from weft.optim import Optimizer
+from weft.optim import LBFGS, Optimizer
+from weft.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from weft.tensor.tensor import Tensor
 
 
@@ -82,6 +83,14 @@ class Graph:
             raise GraphError(f"add_optimizer takes an optimizer of flow.optim; got {type(optim).__name__}")
         if self._compiled is not None:
             raise GraphError("the graph is compiled already; add the optimizer in __init__")
+        if isinstance(optim, LBFGS):
+            raise GraphError("add_optimizer(LBFGS): it computes the loss several times a step; call its step() eagerly")
+        if lr_sch is not None and (isinstance(lr_sch, ReduceLROnPlateau) or not isinstance(lr_sch, LRScheduler)):
+            raise GraphError(
+                f"add_optimizer(..., lr_sch={type(lr_sch).__name__}): a graph steps a schedule of "
+                "flow.optim.lr_scheduler after each launch, with nothing to measure. Call the step() of any other "
+                "yourself, after the launch: the graph reads the optimizer's lr anew each time"
+            )
         self._optimizers.append((optim, lr_sch))
         self.config.training = True
 

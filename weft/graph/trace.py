@@ -13,20 +13,19 @@ from weft.autograd.call import refresh
 from weft.compiler import passes
 from weft.compiler.lower import Lowered, lower
 from weft.core import dispatch
-from weft.core.dispatch import here
-from weft.core.errors import GraphError, RankError, TraceError
+from weft.core.errors import RankError
 from weft.core.rank import current
 from weft.graph import tree
 from weft.graph.compiled import Compiled, Output
 from weft.graph.run import Running
+from weft.graph.update import update
 from weft.job.builder import Builder
 from weft.job.job import Job
 from weft.job.text import show
 from weft.job.value import Value
 from weft.nn.module import Module
-from weft.ops import OPS
 from weft.plan.verify import verify
-from weft.tensor.tensor import Tensor, of_value
+from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
 
 if TYPE_CHECKING:
@@ -50,10 +49,11 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
                 result = graph.build(*symbols[0], **symbols[1])
             outputs, made = _outputs(result, builder, graph.name)
             builder.settle()
+            if builder.losses or graph._optimizers:
+                update(graph, builder, numbers)
+                builder.settle()
         finally:
             builder.settle(keep=False)
-        if builder.losses or graph._optimizers:
-            _update(graph, builder, numbers)
     passes.apply(job, options)
     rank = current()
     lowered = lower(job, rank.index, rank.world_size, options)
@@ -87,12 +87,6 @@ def _name_parameters(graph: Graph, builder: Builder) -> None:
         module = block.to(Module)
         for path, t in itertools.chain(module.named_parameters(), module.named_buffers()):
             builder.name_of(t, f"{name}.{path}")
-    for optimizer, _ in graph._optimizers:
-        optimizer.prepare()
-        for p, state in optimizer.state.items():
-            for what, t in state.items():
-                if isinstance(t, Tensor):
-                    builder.name_of(t, f"{builder.known_name(p)}-{what}")
 
 
 def _feeder(builder: Builder, name: str, examples: list[tuple[str, Tensor]]) -> Callable[[Any], Any]:
@@ -104,48 +98,6 @@ def _feeder(builder: Builder, name: str, examples: list[tuple[str, Tensor]]) -> 
         return builder.unpack(symbol) if builder.job.micro_batches > 1 else symbol
 
     return feed
-
-
-def _update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float]]) -> None:
-    """The optimizers' part of the job: gradients, summed over micro-batches and in the parameters' layout, applied."""
-    if not graph._optimizers:
-        raise TraceError(
-            f"{graph.name}: build() calls backward(), but nothing uses the gradients; "
-            "call self.add_optimizer(...) in __init__"
-        )
-    if not builder.losses:
-        raise TraceError(f"{graph.name} has an optimizer, but build() calls no backward(); write loss.backward() in it")
-    known = {id(p) for block in graph._blocks.values() for p in block.to(Module).parameters()}
-    before, here.grad = here.grad, False
-    try:
-        for i, (optimizer, _) in enumerate(graph._optimizers):
-            grads: dict[Any, Tensor] = {}
-            for group in optimizer.param_groups:
-                for p in group["params"]:
-                    found = builder.gradients.get(id(p))
-                    if found is None and id(p) not in known:
-                        raise GraphError(
-                            f"{graph.name}: the optimizer updates one of shape {list(p.shape)} that is not in the "
-                            "graph: no module of it holds the parameter, and no loss depends on it. Set the module as "
-                            "an attribute in __init__, and give the optimizer the parameters that it has then"
-                        )
-                    if found is not None:
-                        grads[p] = _in_layout(builder.accumulated(found[1]), p)
-            rates = []
-            for j, group in enumerate(optimizer.param_groups):
-                name = f"lr.{i}.{j}"
-                numbers[name] = lambda group=group: float(group["lr"])
-                v = builder.number(name)
-                rates.append(of_value(v, v.spec))
-            optimizer.apply_update(optimizer.clipped(grads), rates)
-    finally:
-        here.grad = before
-
-
-def _in_layout(g: Tensor, p: Tensor) -> Tensor:
-    if p.spec is None or g.spec is p.spec:
-        return g
-    return OPS["to_global"](g, p.spec.placement, p.spec.nd_sbp)
 
 
 def _outputs(result: Any, builder: Builder, name: str) -> tuple[Any, list[Value]]:

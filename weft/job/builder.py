@@ -42,6 +42,7 @@ class Builder:
     def __init__(self, job: Job, modules: dict[int, Settings]) -> None:
         self.job, self.modules = job, modules
         self.settings = Settings("")
+        self.updating = False  # the optimizers' part has begun, which runs once a launch
         self.losses: list[Value] = []
         self.gradients: dict[int, tuple[Tensor, Tensor]] = {}
         self.numbers: dict[str, dict[Placement | None, Value]] = {}
@@ -61,19 +62,22 @@ class Builder:
             Value(name if len(forms) == 1 else f"{name}:{i}", shape, dtype, spec, device)
             for i, (shape, dtype, spec, device) in enumerate(forms)
         )
-        read = (v for a in args for v in (a if isinstance(a, tuple) else (a,)) if isinstance(v, Value))
-        micro = op != "unpack" and any(map(self.job.is_micro, list(read)))
-        node = Node(name, op, args, outputs, at.path, user_line(), micro and op not in LEAVING, stage=at.stage)
+        node = Node(name, op, args, outputs, at.path, user_line(), stage=at.stage)
+        node.micro = op == "unpack" or (op not in LEAVING and self._each_time(node))
         if chosen is not None:
             node.ranked, node.signature = chosen.ranked, chosen
-        if op == "unpack":
-            node.micro = True
         if self.losses:
             node.extra["backward"] = True
         elif at.checkpoint:
             node.extra["checkpoint"] = True
         self.job.append(node)
         return outputs
+
+    def _each_time(self, node: Node) -> bool:
+        """Whether a node belongs to the micro-batches: by what it reads, or as each of them draws anew."""
+        if any(map(self.job.is_micro, node.operands())):
+            return True
+        return self.job.micro_batches > 1 and node.op in OPS and OPS[node.op].random
 
     def unique(self, name: str) -> str:
         count = self._counts.get(name)
@@ -154,10 +158,18 @@ class Builder:
         return value
 
     def overwrite(self, t: Tensor) -> None:
-        """A captured tensor is about to become a symbol, as the program writes it in place."""
-        if id(t) not in self.overwritten:
-            self.capture(t)
-            self.overwritten[id(t)] = t, dict(t.__dict__)
+        """A captured tensor is about to become a symbol, as the program writes it in place.
+
+        Each micro-batch writes it, and reads what the one before it wrote.
+        """
+        if id(t) in self.overwritten:
+            return
+        v = self.capture(t)
+        self.overwritten[id(t)] = t, dict(t.__dict__)
+        if self.job.micro_batches > 1 and not self.updating:
+            self.job.producer[v].micro = True
+            for node in self.job.nodes:
+                node.micro = node.micro or (node.op not in LEAVING and any(map(self.job.is_micro, node.operands())))
 
     def settle(self, keep: bool = True) -> None:
         """Captured tensors become themselves again; what was written into them, the job writes into their memory."""
@@ -169,6 +181,8 @@ class Builder:
                 if t.spec is not None and written.spec is not t.spec:
                     written = OPS["to_global"](written, t.spec.placement, t.spec.nd_sbp)
                 OPS["store"](t, written)
+            if id(t) in self._values:
+                self.job.producer[self._values[id(t)][1]].micro = False
         self.overwritten.clear()
 
     # ---- what goes out ---------------------------------------------------------------------------------

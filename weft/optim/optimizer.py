@@ -3,22 +3,23 @@
 Parameters that share dtype, device, layout and count of steps are written together, by one op over all of them. The
 grouping is found once and kept until a parameter moves, or gets no gradient.
 
-Eagerly, `step()` takes the gradients of the parameters. In a graph, `prepare()` makes the states before the trace, and
-`apply_update(gradients, rates)` inside it issues the same ops, which then become nodes.
+Eagerly, `step()` takes the gradients of the parameters. For a graph, `prepare(params)` makes the states eagerly, and
+`apply_update(gradients, rates)` issues the same ops in the trace, which then become nodes.
 """
 
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from weft.autograd import enable_grad, no_grad
 from weft.core.device import Device
-from weft.core.errors import ArgumentError, CheckpointError, OptionError
+from weft.core.dispatch import here
+from weft.core.errors import ArgumentError, CheckpointError, OptionError, TraceError
 from weft.core.sbp import broadcast
 from weft.core.spec import Spec
 from weft.functional.clipping import clip_grad_norm, clipped
@@ -174,6 +175,11 @@ class Optimizer(ABC):
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
         """Update every parameter that has a gradient. `closure` computes the loss anew, if given."""
+        if here.trace is not None:
+            raise TraceError(
+                "optimizer.step() inside of build(): a graph updates by itself, after each loss.backward() of build(). "
+                "Give it the optimizer in __init__, self.add_optimizer(optimizer), and leave step() out"
+            )
         loss = None
         if closure is not None:
             with enable_grad():
@@ -204,18 +210,16 @@ class Optimizer(ABC):
                 return False
         return True
 
-    def prepare(self) -> None:
-        """Make the states of every parameter that wants a gradient, before a graph is traced."""
+    def prepare(self, params: Container[Tensor]) -> None:
+        """Make the states of those parameters that a graph updates."""
         for i, group in enumerate(self.param_groups):
-            self._plans[i] = self._plan(group, [p for p in group["params"] if p.requires_grad])
+            self._plans[i] = self._plan(group, [p for p in group["params"] if p in params])
 
     def apply_update(self, gradients: Mapping[Tensor, Tensor], rates: Sequence[Any] | None = None) -> None:
         """Issue the ops that update the parameters by these gradients; `rates`, one per group, may be tensors."""
         for i, group in enumerate(self.param_groups):
             plan = self._plans[i]
-            params = [p for p in group["params"] if p in gradients]
-            if plan is None or {id(p) for b in plan.buckets for p in b.params} != {id(p) for p in params}:
-                plan = self._plan(group, params)
+            assert plan is not None, "prepare() comes first"
             lr = group["lr"] if rates is None else rates[i]
             for bucket in plan.buckets:
                 self.update(group, bucket, [gradients[p] for p in bucket.params], bucket.rate(lr))

@@ -1,0 +1,153 @@
+"""Every optimizer and schedule in a graph, held against the same training done eagerly."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.core.errors import GraphError, TraceError
+
+schedules: Any = flow.optim.lr_scheduler
+KINDS: dict[str, Callable[[Any], Any]] = {
+    "SGD": lambda p: flow.optim.SGD(p, lr=0.1, momentum=0.9, nesterov=True),
+    "AdamW": lambda p: flow.optim.AdamW(p, lr=0.02, amsgrad=True, weight_decay=0.3),
+    "RMSprop": lambda p: flow.optim.RMSprop(p, lr=0.02, centered=True),
+    **{
+        name: lambda p, name=name: getattr(flow.optim, name)(p, lr=0.02)
+        for name in ("Adadelta", "Adagrad", "Adam", "Adamax", "ASGD", "LAMB", "NAdam", "RAdam", "Rprop")
+    },
+}
+
+
+class Net(nn.Module):
+    """Counts what it saw, has a layer that no loss reaches and one that is frozen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.second, self.unused = nn.Linear(4, 6), nn.Linear(6, 3), nn.Linear(2, 2)
+        self.register_buffer("count", flow.zeros(1))
+        self.first.bias.requires_grad_(False)
+        for i, p in enumerate(self.parameters()):
+            p.data = flow.tensor(np.random.default_rng(i).normal(size=tuple(p.shape)).astype(np.float32))
+
+    def forward(self, x: Any) -> Any:
+        scale = self.count * 0.25
+        self.count += 1
+        return self.second(flow.tanh(self.first(x))) * (scale + 1)
+
+
+class Train(nn.Graph):
+    def __init__(self, net: nn.Module, optimizer: Any, micro: int = 1, lr_sch: Any = None) -> None:
+        super().__init__()
+        self.net = net
+        self.add_optimizer(optimizer, lr_sch=lr_sch)
+        self.config.set_gradient_accumulation_steps(micro)
+
+    def build(self, x: Any) -> Any:
+        loss = self.net(x).square().mean()
+        loss.backward()
+        return loss
+
+
+def batch(i: int) -> Any:
+    return flow.tensor(np.random.default_rng(50 + i).normal(size=(4, 4)).astype(np.float32))
+
+
+def alike(make: Callable[[Any], Any], schedule: Callable[[Any], Any] | None = None, micro: int = 1) -> None:
+    ours, theirs = Net(), Net()
+    optimizer, other = make(ours.parameters()), make(theirs.parameters())
+    stepped = schedule(optimizer) if schedule else None
+    graph = Train(theirs, other, micro, schedule(other) if schedule else None)
+    for i in range(4):
+        optimizer.zero_grad()
+        found = []
+        for part in batch(i).chunk(micro):
+            loss = ours(part).square().mean()
+            (loss / micro).backward()
+            found.append(loss.item())
+        optimizer.step()
+        if stepped is not None:
+            stepped.step()
+        np.testing.assert_allclose(graph(batch(i)).numpy().reshape(-1), found, rtol=1e-4)
+    for name, t in ours.state_dict().items():
+        np.testing.assert_allclose(theirs.state_dict()[name].numpy(), t.numpy(), rtol=1e-4, atol=1e-6, err_msg=name)
+    assert {len(s) for s in optimizer.state_dict()["state"].values()} == {
+        len(s) for s in other.state_dict()["state"].values()
+    }
+    graph.close()
+
+
+@pytest.mark.parametrize("kind", KINDS)
+@pytest.mark.parametrize("micro", [1, 2])
+def test_it_trains_as_eagerly(kind: str, micro: int) -> None:
+    alike(KINDS[kind], micro=micro)
+
+
+@pytest.mark.parametrize("schedule", [
+    lambda o: schedules.StepLR(o, 2, 0.5), lambda o: schedules.CosineAnnealingLR(o, 3),
+    lambda o: schedules.WarmupLR(schedules.MultiStepLR(o, [2, 3]), warmup_factor=0.1, warmup_iters=2),
+    lambda o: schedules.SequentialLR(o, [schedules.ConstantLR(o, 0.1, 2), schedules.ExponentialLR(o, 0.9)], [2]),
+    lambda o: schedules.ChainedScheduler([schedules.ConstantLR(o, 0.1, 2), schedules.ExponentialLR(o, 0.9)]),
+    lambda o: schedules.CyclicLR(o, 0.01, 0.1, 2, cycle_momentum=False),
+])  # fmt: skip
+def test_rates_follow_the_schedule(schedule: Callable[[Any], Any]) -> None:
+    alike(KINDS["SGD"], schedule)
+
+
+def test_other_options_than_the_rate_stay_as_they_were_compiled() -> None:
+    net = Net()
+    optimizer = KINDS["SGD"](net.parameters())
+    graph = Train(net, optimizer, lr_sch=schedules.CyclicLR(optimizer, 0.01, 0.1, 2))
+    graph(batch(0))
+    with pytest.raises(GraphError, match=r"compiled with momentum=0.9, .* momentum=0.85.* now.*cycle_momentum=False"):
+        graph(batch(1))
+    graph = Train(net, optimizer)
+    graph(batch(1))
+    optimizer.param_groups[0]["weight_decay"] = 0.1
+    with pytest.raises(GraphError, match="weight_decay"):
+        graph(batch(2))
+
+
+def test_what_can_not_be_added() -> None:
+    net = Net()
+    optimizer = KINDS["SGD"](net.parameters())
+    for wrong in (schedules.ReduceLROnPlateau(optimizer), 0.5):
+        with pytest.raises(GraphError, match=r"lr_sch=\w+\): .*Call the step\(\) of any other yourself"):
+            Train(net, optimizer, lr_sch=wrong)
+    with pytest.raises(GraphError, match="LBFGS"):
+        Train(net, flow.optim.LBFGS(net.parameters()))
+
+
+@pytest.mark.parametrize("wrong, says", [
+    (lambda net, optimizer: optimizer.step(), "a graph updates by itself"),
+    (lambda net, optimizer: nn.utils.clip_grad_norm_(net.parameters(), 1.0), "clip_grad_max_norm"),
+    (lambda net, optimizer: nn.utils.clip_grad_value_(net.parameters(), 1.0), "clip_grad_max_norm"),
+])  # fmt: skip
+def test_what_an_eager_step_would_do_is_refused_inside_of_build(wrong: Callable[..., Any], says: str) -> None:
+    net = Net()
+    optimizer = KINDS["SGD"](net.parameters())
+
+    class Eagerly(Train):
+        def build(self, x: Any) -> Any:
+            loss = super().build(x)
+            wrong(net, optimizer)
+            return loss
+
+    with pytest.raises(TraceError, match=says):
+        Eagerly(net, optimizer)(batch(0))
+
+
+def test_each_micro_batch_draws_anew() -> None:
+    class Draw(nn.Graph):
+        def build(self, x: Any) -> Any:
+            return x + flow.rand(1), flow.rand(1)
+
+    graph = Draw()
+    graph.config.set_gradient_accumulation_steps(4)
+    for drawn in graph(flow.zeros(4)):
+        assert len(set(drawn.tolist())) == 4

@@ -1,0 +1,101 @@
+"""The optimizers' part of a job: gradients, summed over micro-batches and in the parameters' layout, applied."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+from weft.core import dispatch
+from weft.core.dispatch import here
+from weft.core.errors import GraphError, TraceError
+from weft.job.builder import Builder
+from weft.nn.module import Module
+from weft.ops import OPS
+from weft.optim import Optimizer
+from weft.tensor.tensor import Tensor, of_value
+
+if TYPE_CHECKING:
+    from weft.graph.graph import Graph
+
+
+def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float]]) -> None:
+    """Add the nodes that update parameters. `numbers` gets what each launch asks of the host."""
+    if not graph._optimizers:
+        raise TraceError(
+            f"{graph.name}: build() calls backward(), but nothing uses the gradients; "
+            "call self.add_optimizer(...) in __init__"
+        )
+    if not builder.losses:
+        raise TraceError(f"{graph.name} has an optimizer, but build() calls no backward(); write loss.backward() in it")
+    known = {id(p) for block in graph._blocks.values() for p in block.to(Module).parameters()}
+    before, here.grad, builder.updating = here.grad, False, True
+    try:
+        for i, (optimizer, _) in enumerate(graph._optimizers):
+            grads = _gradients(graph, builder, optimizer, known)
+            with dispatch.tracing(None):  # states are there before the job runs
+                optimizer.prepare(grads)
+            for p in grads:
+                for what, t in optimizer.state[p].items():
+                    if isinstance(t, Tensor):
+                        builder.name_of(t, f"{builder.known_name(p)}-{what}")
+            rates = []
+            for j, group in enumerate(optimizer.param_groups):
+                name = f"lr.{i}.{j}"
+                numbers[name] = Rate(graph.name, group)
+                v = builder.number(name)
+                rates.append(of_value(v, v.spec))
+            optimizer.apply_update(optimizer.clipped(grads), rates)
+    finally:
+        here.grad = before
+
+
+def _gradients(graph: Graph, builder: Builder, optimizer: Optimizer, known: set[int]) -> dict[Tensor, Tensor]:
+    """What the losses gave for the optimizer's parameters; those that no loss depends on are left as they are."""
+    grads: dict[Tensor, Tensor] = {}
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            found = builder.gradients.get(id(p))
+            if found is not None:
+                grads[p] = _in_layout(builder.accumulated(found[1]), p)
+            elif id(p) not in known:
+                raise GraphError(
+                    f"{graph.name}: the optimizer updates one of shape {list(p.shape)} that is not in the "
+                    "graph: no module of it holds the parameter, and no loss depends on it. Set the module as "
+                    "an attribute in __init__, and give the optimizer the parameters that it has then"
+                )
+    return grads
+
+
+def _in_layout(g: Tensor, p: Tensor) -> Tensor:
+    if p.spec is None or g.spec is p.spec:
+        return g
+    return OPS["to_global"](g, p.spec.placement, p.spec.nd_sbp)
+
+
+class Rate:
+    """A group's learning rate, asked for at each launch. Its other options are constants of the job."""
+
+    __slots__ = ("graph", "group", "compiled", "seen")
+
+    def __init__(self, graph: str, group: dict[str, Any]) -> None:
+        self.graph, self.group = graph, group
+        self.compiled = {k: v for k, v in group.items() if k not in ("params", "lr", "initial_lr")}
+        self.seen = dict(group)
+
+    def __call__(self) -> float:
+        if self.group != self.seen:
+            self._look()
+        return float(self.group["lr"])
+
+    def _look(self) -> None:
+        for name, was in self.compiled.items():
+            now = self.group.get(name)
+            if now != was:
+                raise GraphError(
+                    f"{self.graph} was compiled with {name}={was!r}, and its optimizer has {name}={now!r} now: of a "
+                    "graph's options only lr may change between launches. Give a cyclic schedule "
+                    "cycle_momentum=False, or make another graph"
+                )
+        if len(self.group["params"]) != len(self.seen["params"]):
+            raise GraphError(f"{self.graph}: its optimizer got other parameters; make another graph for them")
+        self.seen = dict(self.group)
