@@ -17,6 +17,7 @@ from weft.nn.linear import Linear
 from weft.nn.making import made
 from weft.nn.module import Module
 from weft.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from weft.nn.shaping import _Dropout
 from weft.nn.spatial import _Pad
 from weft.ops import OPS
 from weft.tensor.parameter import Parameter
@@ -167,34 +168,16 @@ class CircularPad3d(_Pad):
     dims, mode = 3, "circular"
 
 
-class AlphaDropout(Module):
+class AlphaDropout(_Dropout):
     """Drops elements to where a SELU network's mean and variance stay as they are."""
 
-    whole_channels = False
-
-    def __init__(self, p: float = 0.5, inplace: bool = False) -> None:
-        super().__init__()
-        if not 0 <= p <= 1:
-            raise OptionError(f"p is a probability, from 0 to 1; got {p}")
-        self.p, self.inplace = p, inplace
-
-    def forward(self, x: Any) -> Tensor:
-        if not self.training or self.p == 0:
-            return x
-        low, keep = -1.7580993408473766, 1 - self.p  # what selu tends to far below zero
-        shape = (*x.shape[:2], *(1,) * (x.ndim - 2)) if self.whole_channels else tuple(x.shape)
-        kept = OPS["dropout"](OPS["ones_like"](OPS["expand"](x.detach().flatten()[0], shape)), self.p, True) * keep
-        scale = (keep + low**2 * keep * self.p) ** -0.5 if keep else 0.0
-        return (x * kept + low * (1 - kept)) * scale - scale * self.p * low
-
-    def extra_repr(self) -> str:
-        return f"p={self.p}, inplace={self.inplace}"
+    function = "alpha_dropout"
 
 
-class FeatureAlphaDropout(AlphaDropout):
+class FeatureAlphaDropout(_Dropout):
     """Likewise, whole channels."""
 
-    whole_channels = True
+    function = "feature_alpha_dropout"
 
 
 class CoinFlip(Module):

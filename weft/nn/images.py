@@ -1,4 +1,4 @@
-"""Functions on (batch, channels, ...) that no op declares: borders, other sizes, windows, whole channels; composed."""
+"""Functions on (batch, channels, ...) that no op declares: borders, other sizes, windows; composed."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
 __all__ = [
-    "dropout1d", "dropout2d", "dropout3d", "fold", "instance_norm", "interpolate", "max_unpool1d", "max_unpool2d",
-    "max_unpool3d", "pad", "pixel_shuffle", "pixel_unshuffle", "unfold", "upsample",
+    "fold", "instance_norm", "interpolate", "max_unpool1d", "max_unpool2d", "max_unpool3d", "pad", "pixel_shuffle",
+    "pixel_unshuffle", "unfold", "upsample",
 ]  # fmt: skip
 
 reshape, mul, add, sub, mean = (OPS[n] for n in ("reshape", "mul", "add", "sub", "mean"))
@@ -177,33 +177,7 @@ def max_unpool3d(
     return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
 
-# ---- whole channels --------------------------------------------------------------------------------------
-
-
-def _drop_channels(dims: int, x: Tensor, p: float, training: bool) -> Tensor:
-    if x.ndim not in (dims + 1, dims + 2):
-        raise ShapeError(f"dropout{dims}d takes ([batch,] channels and {dims} more); got {list(x.shape)}")
-    if not training or p == 0:
-        return x
-    channels = x
-    for dim in range(x.ndim - dims, x.ndim):
-        channels = OPS["narrow"](channels, dim, 0, 1)
-    return mul(x, OPS["dropout"](OPS["ones_like"](channels), p, True))
-
-
-def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of ([batch,] channels, length) dropped with probability p, the others scaled by 1 / (1 - p)."""
-    return _drop_channels(1, input, p, training)
-
-
-def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of ([batch,] channels, height, width) dropped."""
-    return _drop_channels(2, input, p, training)
-
-
-def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of ([batch,] channels, depth, height, width) dropped."""
-    return _drop_channels(3, input, p, training)
+# ---- each channel of each sample -------------------------------------------------------------------------
 
 
 def instance_norm(

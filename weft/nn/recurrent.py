@@ -147,10 +147,17 @@ class RNNBase(Module):
                 ends.append(end)
             x = both[0] if len(both) == 1 else cat(both, -1)
             if self.dropout and self.training and layer < self.num_layers - 1:
-                x = F.dropout(x, self.dropout, True)
+                x = self._dropped(x, lengths)
         last = [stack(list(s), 0) for s in zip(*ends, strict=True)]
         y = transpose(x, 0, 1) if batched and self.batch_first else x
         return y, tuple(last) if len(last) > 1 else last[0]
+
+    def _dropped(self, x: Tensor, lengths: list[int] | None) -> Tensor:
+        """Of sequences of several lengths, what isn't there isn't drawn for: the same seed drops what torch drops."""
+        if lengths is None:
+            return F.dropout(x, self.dropout, True)
+        packed = pack_padded_sequence(x, lengths, enforce_sorted=False)
+        return pad_packed_sequence(packed._replace(data=F.dropout(packed.data, self.dropout, True)))[0]
 
     def _begin(self, x: Tensor, hx: Any) -> tuple[tuple[Tensor, ...], ...] | None:
         """The given states, a tensor per layer and direction."""

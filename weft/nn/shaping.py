@@ -53,7 +53,7 @@ class _Dropout(Module):
     def forward(self, x: Tensor) -> Tensor:
         if not self.training or self.p == 0:
             return x
-        return getattr(F, self.function)(x, self.p, True)
+        return getattr(F, self.function)(x, self.p, True, self.inplace)
 
     def extra_repr(self) -> str:
         return f"p={self.p}, inplace={self.inplace}"

@@ -1,0 +1,89 @@
+"""Dropout beyond single elements: of whole channels, and such that keeps the mean and variance of SELU networks."""
+
+from __future__ import annotations
+
+from weft.autograd import in_place
+from weft.core.errors import OptionError, ShapeError
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+__all__ = ["alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "feature_dropout"]
+
+mul, where = OPS["mul"], OPS["where"]
+LOWEST = -1.7580993408473766  # what selu tends to far below zero
+
+
+def _checked(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise OptionError(f"p is the probability of being dropped, from 0 to 1; got {p}")
+
+
+def _drawn(x: Tensor, p: float, dims: int | None) -> Tensor:
+    """0 where something is dropped, else 1 / (1 - p): for each element, or for all of the last `dims` dimensions."""
+    if p == 1:
+        return OPS["zeros_like"](x, None)
+    like = x
+    for dim in range(x.ndim - (dims or 0), x.ndim):
+        like = OPS["narrow"](like, dim, 0, 1)
+    return OPS["dropout"](OPS["ones_like"](like), p, True)
+
+
+def _drop(input: Tensor, p: float, training: bool, inplace: bool, dims: int) -> Tensor:
+    _checked(p)
+    if not training or p == 0:
+        return input
+    kept = _drawn(input, p, dims)
+    return in_place(mul, (input, kept)) if inplace else mul(input, kept)
+
+
+def _inside(name: str, x: Tensor) -> int:
+    """How many dimensions each channel has."""
+    if x.ndim < 2:
+        raise ShapeError(f"{name} takes (batch, channels, ...); got {list(x.shape)}")
+    return x.ndim - 2
+
+
+def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (batch, channels, ...) dropped with probability p, the others scaled by 1 / (1 - p)."""
+    return _drop(input, p, training, inplace, _inside("feature_dropout", input))
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of ([batch,] channels, length) dropped with probability p, the others scaled by 1 / (1 - p)."""
+    if input.ndim not in (2, 3):
+        raise ShapeError(f"dropout1d takes ([batch,] channels, length); got {list(input.shape)}")
+    return _drop(input, p, training, inplace, 1)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (batch, channels, ...) dropped, as in PyTorch also where there aren't two dimensions more."""
+    return _drop(input, p, training, inplace, _inside("dropout2d", input))
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (batch, channels, depth, height, width) dropped; any other shape is one without a batch."""
+    return _drop(input, p, training, inplace, _inside("dropout3d", input) + (input.ndim != 5))
+
+
+def _alpha(input: Tensor, p: float, training: bool, inplace: bool, dims: int) -> Tensor:
+    _checked(p)
+    if not training or p == 0:
+        return input
+    scale = 0.0 if p == 1 else ((LOWEST**2 * p + 1) * (1 - p)) ** -0.5
+    kept = OPS["ne"](_drawn(input.detach(), p, dims), 0)
+    made = OPS["sub"](where(kept, mul(input, scale), LOWEST * scale), LOWEST * scale * p)
+    return in_place(OPS["copy"], (input, made)) if inplace else made
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Elements dropped to where a SELU network's mean and variance stay as they are.
+
+    >>> flow.nn.functional.alpha_dropout(flow.ones(2), 1.0, training=True).tolist()
+    [0.0, 0.0]
+    """
+    return _alpha(input, p, training, inplace, 0)
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Likewise, whole channels of (batch, channels, ...)."""
+    return _alpha(input, p, training, inplace, _inside("feature_alpha_dropout", input))
