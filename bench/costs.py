@@ -24,6 +24,24 @@ from weft.tensor.tensor import Tensor, of_shard
 
 S, B = flow.sbp.split, flow.sbp.broadcast
 
+IMPORT = """
+import time, torch
+start = time.perf_counter()
+import weft
+print(time.perf_counter() - start)
+"""
+FIRST_CALL = """
+import time
+import weft as flow
+from bench.steps import Training, mlp_pair
+_, model, x = mlp_pair("batch 8, width 16")
+x = flow.from_torch(x)
+graph = Training(model, lambda m, x: m(x).pow(2).mean(), flow.optim.SGD(model.parameters(), lr=0.01, momentum=0.9))
+start = time.perf_counter()
+graph(x).item()
+print(time.perf_counter() - start)
+"""
+
 
 def actors(quick: bool) -> list[Row]:
     return [Row("message and act of an actor", "-", None, act_cost(), most=2e-6), launch()]
@@ -74,13 +92,20 @@ def compile_in(world: int, size: str) -> None:
 
 
 def imports(quick: bool) -> list[Row]:
-    """In fresh processes, with what Python caches of its modules."""
+    """In new processes, with what Python caches of its modules."""
+    return [
+        Row("import weft, beyond import torch", "-", None, _in_new_processes(IMPORT), most=0.25),
+        Row("first call of a graph that trains an MLP, in a new process", "-", None, _in_new_processes(FIRST_CALL)),
+    ]
+
+
+def _in_new_processes(code: str) -> float:
+    """The least that a program printed of some runs, after one that filled the caches."""
     environment = {k: v for k, v in os.environ.items() if k != "PYTHONDONTWRITEBYTECODE"}
-    code = "import time, torch; s = time.perf_counter(); import weft; print(time.perf_counter() - s)"
 
     def once() -> float:
         done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
         return float(done.stdout)
 
     once()
-    return [Row("import weft, beyond import torch", "-", None, min(once() for _ in range(5)), most=0.25)]
+    return min(once() for _ in range(5))

@@ -9,13 +9,14 @@ import weft as flow
 from weft.core.errors import ShapeError
 from weft.ops import OPS
 from weft.ops.declaration import op
-from weft.ops.infer import Form, _infer, freeze, infer, thaw
+from weft.ops.form import Form
+from weft.ops.infer import _infer, freeze, infer, thaw
 
 
 def test_the_body_runs_once_and_on_no_data() -> None:
     ran: list[str] = []
 
-    @op("... -> ...")
+    @op("i! -> j!")
     def told(x: torch.Tensor, times: int) -> torch.Tensor:
         ran.append(x.device.type)
         return x.repeat(times).half()

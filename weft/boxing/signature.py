@@ -20,7 +20,8 @@ from weft.core.placement import Placement
 from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
 from weft.ops.declaration import OPS, Op
-from weft.ops.infer import Form, freeze, infer, thaw
+from weft.ops.form import Form
+from weft.ops.infer import freeze, infer, thaw
 from weft.ops.notation import Rule, whole
 
 _UNKNOWN: set[str] = set()  # ops whose missing rule was told already

@@ -12,7 +12,8 @@ from weft.autograd.call import record
 from weft.core.dispatch import here, intercept
 from weft.interpreter import eager_local, stack
 from weft.ops.declaration import Op
-from weft.ops.infer import Form, infer
+from weft.ops.form import Form
+from weft.ops.infer import infer
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor, of_torch
 from weft.vm.machine import vm_of

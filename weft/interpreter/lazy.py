@@ -16,7 +16,8 @@ from weft.job.builder import Builder
 from weft.job.value import Value
 from weft.ops.declaration import OPS, Op
 from weft.ops.explain import call_text, check_arguments
-from weft.ops.infer import Form, infer
+from weft.ops.form import Form
+from weft.ops.infer import infer
 from weft.tensor.tensor import Tensor, of_value
 
 STRIDELESS = {"view": "reshape"}  # a symbol has no strides: contiguous() gives itself, so what follows must reshape

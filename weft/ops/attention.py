@@ -15,6 +15,7 @@ from weft.ops.broadcast import fit
 from weft.ops.copies import where
 from weft.ops.declaration import op
 from weft.ops.elementwise import add, mul
+from weft.ops.form import Form, alike
 from weft.ops.matmul import matmul
 from weft.ops.shape import transpose
 from weft.ops.softmax import softmax, softmax_grad
@@ -38,8 +39,12 @@ def _flash(q: Tensor, k: Tensor, v: Tensor) -> bool:
 
 
 def _added(mask: Tensor | None, like: Tensor) -> Tensor | None:
-    """A mask as numbers to add to the scores."""
-    if mask is None or mask.dtype != torch.bool:
+    """A mask as numbers to add to the scores, of two or four dimensions, as the fused kernel wants them."""
+    if mask is None:
+        return None
+    if mask.dim() in (0, 1, 3):
+        mask = mask[(None,) * ((4 if mask.dim() == 3 else 2) - mask.dim())]
+    if mask.dtype != torch.bool:
         return mask
     return torch.zeros(mask.shape, dtype=like.dtype, device=like.device).masked_fill_(~mask, -torch.inf)
 
@@ -80,7 +85,7 @@ def scaled_dot_product_attention(
 
 @scaled_dot_product_attention.prepared
 def _(q, k, v, attn_mask, is_causal, scale):
-    if not _flash(q, k, v) or (attn_mask is not None and attn_mask.dtype == torch.bool):
+    if not _flash(q, k, v) or _added(attn_mask, q) is not attn_mask:
         return None
     flash = aten._scaled_dot_product_flash_attention_for_cpu.default
     return flash, (q, k, v, 0.0, is_causal), {"attn_mask": attn_mask, "scale": scale}
@@ -99,6 +104,21 @@ def _(q, k, v, attn_mask, is_causal, scale):
     t = queries.split()[2]
     with_mask = f", {mask}" if attn_mask is not None else ""
     return f"{queries}, {keys}, {values}{with_mask} -> b h {t} e!, b h {t}"
+
+
+@scaled_dot_product_attention.form
+def _(q, k, v, attn_mask, is_causal, scale):
+    fits = len(q.shape) == len(k.shape) == len(v.shape) == 4 and q.shape[:2] == k.shape[:2] == v.shape[:2]
+    if not fits or q.shape[3] != k.shape[3] or k.shape[2] != v.shape[2] or not alike(q, k, v):
+        return None
+    if attn_mask is not None:
+        table = (*q.shape[:3], k.shape[2])[4 - len(attn_mask.shape) :]
+        fits = len(table) == len(attn_mask.shape) and all(
+            m in (1, n) for m, n in zip(attn_mask.shape, table, strict=False)
+        )
+        if not fits or attn_mask.dtype not in (q.dtype, bool_):
+            return None
+    return Form((*q.shape[:3], v.shape[3]), q.dtype), Form(q.shape[:3], q.dtype)
 
 
 @scaled_dot_product_attention.grad
@@ -137,6 +157,7 @@ def _(rand):
     yield rand(2, 3, 4, 5), rand(2, 3, 6, 5), rand(2, 3, 6, 5), None, False, 0.3
     yield rand(2, 3, 4, 5), rand(2, 3, 6, 5), rand(2, 3, 6, 5), rand(4, 6)
     yield rand(2, 3, 4, 5), rand(2, 3, 6, 5), rand(2, 3, 6, 7), rand(2, 1, 1, 6)
+    yield rand(2, 3, 4, 5), rand(2, 3, 6, 5), rand(2, 3, 6, 5), rand(3, 1, 6)
     yield rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5), torch.ones(4, 4, dtype=torch.bool).tril()
 
 
@@ -157,9 +178,12 @@ def attention_grad(
     return dscores @ k, dscores.transpose(-2, -1) @ q, p.transpose(-2, -1) @ dy
 
 
+attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else None)
+
+
 @attention_grad.prepared
 def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
-    if not _flash(q, k, v) or (attn_mask is not None and attn_mask.dtype == torch.bool):
+    if not _flash(q, k, v) or _added(attn_mask, q) is not attn_mask:
         return None
     backward = aten._scaled_dot_product_flash_attention_for_cpu_backward.default
     given = (dy, q, k, v, out, logsumexp, 0.0, is_causal)

@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import Size, op
+from weft.ops.form import Form, alike
 
 
 @op(linear="x", shape_of="shape")
@@ -30,6 +31,13 @@ def _undo(x: tuple[int, ...], shape: Size) -> str:
     kept = names[len(x) - len(shape) :]
     out = ["1" if n == 1 and m != 1 else a for a, n, m in zip(kept, shape, x[len(x) - len(shape) :], strict=True)]
     return f"{' '.join(names)} -> {' '.join(out)}"
+
+
+@sum_to.form
+def _(x, shape):
+    tail = zip(x.shape[len(x.shape) - len(shape) :], shape, strict=False)
+    fits = len(shape) <= len(x.shape) and all(n in (m, 1) for m, n in tail)
+    return Form(tuple(shape), x.dtype) if fits and alike(x) else None
 
 
 @sum_to.out

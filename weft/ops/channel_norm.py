@@ -10,6 +10,7 @@ from torch import Tensor
 from weft.core.errors import ShapeError
 from weft.ops.declaration import op
 from weft.ops.elementwise import add, mul, rsqrt, square, sub
+from weft.ops.form import Form, alike
 from weft.ops.norm import absent, second_gradient
 from weft.ops.reduce import mean, sum
 from weft.ops.shape import axes, reshape
@@ -62,6 +63,16 @@ def _(x, running_mean, running_var, weight, bias, training, momentum, eps):
     saved = "c" if training else "z!"
     ins = ", ".join([term, *("c" for t in (running_mean, running_var, weight, bias) if t is not None)])
     return f"{ins} -> {term}, {saved}, {saved}"
+
+
+@batch_norm.form
+def _(x, running_mean, running_var, weight, bias, training, momentum, eps):
+    channel = Form(x.shape[1:2], x.dtype)
+    others = (running_mean, running_var, weight, bias)
+    if len(x.shape) < 2 or 0 in x.shape or not alike(x) or any(t not in (None, channel) for t in others):
+        return None
+    saved = channel if training else Form((0,), x.dtype)
+    return x, saved, saved
 
 
 @batch_norm.instead
@@ -134,7 +145,7 @@ def _(rand):
     yield rand(4, 6), rand(4, 6)
 
 
-@op(returns="dx dw db")
+@op(returns="dx dw db", uniform=True)
 def batch_norm_grad(
     dy: Tensor, x: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     save_mean: Tensor, save_rstd: Tensor, training: bool, eps: float, wanted: tuple[bool, ...],
@@ -239,6 +250,16 @@ def _(x, num_groups, weight, bias, eps):
     return f"{', '.join(ins)} -> {term}, a0 g!, a0 g!"
 
 
+@group_norm.form
+def _(x, num_groups, weight, bias, eps):
+    channel = Form(x.shape[1:2], x.dtype)
+    fits = len(x.shape) > 1 and alike(x) and num_groups > 0 and x.shape[1] % num_groups == 0
+    if not fits or any(t not in (None, channel) for t in (weight, bias)):
+        return None
+    statistics = Form((x.shape[0], num_groups), x.dtype)
+    return x, statistics, statistics
+
+
 @group_norm.grad
 def _(dy, x, weight, bias_shape, mean, rstd, num_groups, needs):
     dx, dw, db = group_norm_grad(dy, x, mean, rstd, weight, num_groups, needs)
@@ -251,7 +272,7 @@ def _(rand):
     yield rand(4, 6, 2, 3), 3
 
 
-@op(linear="dy", returns="dx dw db")
+@op(linear="dy", returns="dx dw db", uniform=True)
 def group_norm_grad(
     dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, num_groups: int, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:

@@ -11,6 +11,7 @@ from torch import Tensor
 from weft.core.errors import ShapeError
 from weft.core.sbp import Sbp, broadcast, partial_sum, split
 from weft.ops.declaration import Op, Size, op
+from weft.ops.form import Form, alike
 from weft.ops.notation import Rule
 from weft.ops.reduce import sum
 
@@ -52,13 +53,39 @@ def _of_nothing(
     output_padding: Size, groups: int,
 ) -> Tensor:  # fmt: skip
     """A batch, channels or a sum of no elements: the form of the result, and the bias alone in it."""
+    shape = _shape(x, weight, stride, padding, dilation, transposed, output_padding, groups)
+    y = x.new_zeros(shape)
+    return y if bias is None else y + bias.reshape((1, -1, *(1 for _ in stride)))
+
+
+def _shape(
+    x: Any,
+    weight: Any,
+    stride: Size,
+    padding: Size,
+    dilation: Size,
+    transposed: bool,
+    output_padding: Size,
+    groups: int,
+) -> tuple[int, ...]:
     out = []
     for n, k, s, p, d, o in zip(x.shape[2:], weight.shape[2:], stride, padding, dilation, output_padding, strict=True):
         reach = d * (k - 1)
         out.append((n - 1) * s - 2 * p + reach + 1 + o if transposed else (n + 2 * p - reach - 1) // s + 1)
     channels = weight.shape[1] * groups if transposed else weight.shape[0]
-    y = x.new_zeros((x.shape[0], channels, *out))
-    return y if bias is None else y + bias.reshape((1, -1, *(1 for _ in out)))
+    return x.shape[0], channels, *out
+
+
+def _form(
+    x: Form, weight: Form, bias: Form | None, stride: Size, padding: Size, dilation: Size, transposed: bool,
+    output_padding: Size, groups: int,
+) -> Form | None:  # fmt: skip
+    sizes = stride, padding, dilation, output_padding
+    if not alike(x, weight, bias) or any(len(s) != len(stride) for s in sizes) or min(*stride, *dilation, groups) < 1:
+        return None
+    shape = _shape(x, weight, stride, padding, dilation, transposed, output_padding, groups)
+    fits = min(shape) > 0 and min(padding) >= 0 and weight.shape[0] % groups == 0
+    return Form(shape, x.dtype) if fits and bias in (None, Form(shape[1:2], x.dtype)) else None
 
 
 def _check(name: str, dims: int, x: Tensor, weight: Tensor, channels: int) -> None:
@@ -92,6 +119,12 @@ def _convolution(dims: int) -> Op:
     @declared.layout
     def _(x, weight, bias, stride, padding, dilation, groups):
         return _rules(x, weight, bias is not None, groups, False)
+
+    @declared.form
+    def _(x, weight, bias, stride, padding, dilation, groups):
+        s, p, d = (spread(v, dims) for v in (stride, padding, dilation))
+        fits = len(x.shape) == dims + 2 == len(weight.shape) and x.shape[1] == weight.shape[1] * groups
+        return _form(x, weight, bias, s, p, d, False, (0,) * dims, groups) if fits else None
 
     @declared.grad
     def _(dy, x, weight, bias_shape, stride, padding, dilation, groups, needs):
@@ -132,6 +165,12 @@ def _transposed(dims: int) -> Op:
     @declared.layout
     def _(x, weight, bias, stride, padding, output_padding, groups, dilation):
         return _rules(x, weight, bias is not None, groups, True)
+
+    @declared.form
+    def _(x, weight, bias, stride, padding, output_padding, groups, dilation):
+        s, p, o, d = (spread(v, dims) for v in (stride, padding, output_padding, dilation))
+        fits = len(x.shape) == dims + 2 == len(weight.shape) and x.shape[1] == weight.shape[0]
+        return _form(x, weight, bias, s, p, d, True, o, groups) if fits else None
 
     @declared.grad
     def _(dy, x, weight, bias_shape, stride, padding, output_padding, groups, dilation, needs):
@@ -200,6 +239,9 @@ def _(dy, weight, shape, stride, padding, dilation, transposed, output_padding, 
         yield Rule((split(1), split(outs)), (partial_sum,))
 
 
+conv_input_grad.form(lambda a, b, shape, *_: Form(tuple(shape), a.dtype) if alike(a, b) else None)
+
+
 @conv_input_grad.grad
 def _(ddx, dy, weight, stride, padding, dilation, transposed, output_padding, groups, needs):
     attributes = stride, padding, dilation, transposed, output_padding, groups
@@ -236,6 +278,9 @@ def _(dy, x, shape, stride, padding, dilation, transposed, output_padding, group
     if groups == 1:
         yield Rule((broadcast, split(1)), (split(ins),))
         yield Rule((split(1), broadcast), (split(outs),))
+
+
+conv_weight_grad.form(lambda a, b, shape, *_: Form(tuple(shape), a.dtype) if alike(a, b) else None)
 
 
 @conv_weight_grad.grad

@@ -68,6 +68,7 @@ def copy(x: Tensor, value: Tensor) -> Tensor:
 
 
 copy.inplace(lambda x, value: x.copy_(value))
+copy.form(lambda x, value: x if value.shape == x.shape else None)
 
 
 @copy.grad

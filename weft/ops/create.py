@@ -17,6 +17,7 @@ from weft.core.placement import Placement
 from weft.core.random import generator
 from weft.core.sbp import NdSbp, broadcast, partials
 from weft.ops.declaration import Scalar, Size, op
+from weft.ops.form import Form
 from weft.ops.notation import Rule, rules
 from weft.ops.shape import axes
 
@@ -138,6 +139,11 @@ for _declared in (full, empty, randn, rand, randint, keep_mask):
     _declared.layout_function = lambda *args, _at=_declared.names.index("size"): _made(args[_at])
 
 
+@keep_mask.form
+def _(size, p, dtype, device, placement, sbp):
+    return Form(tuple(size), dtype) if min(size, default=0) >= 0 else None
+
+
 full.samples(lambda r: [((4, 6), 2.5, float64)])
 arange.samples(lambda r: [(0, 10, 3, int64)])
 randn.samples(lambda r: [((4, 6), float64)])
@@ -160,6 +166,7 @@ def _like(name: str, kernel, doc: str):
     body.__name__, body.__doc__ = name, doc
     declared = op()(body)
     declared.layout(lambda x, dtype: _in_the_form_of(x))
+    declared.form(lambda x, dtype: Form(x.shape, dtype or x.dtype))
     declared.samples(lambda r: [(r(4, 6),)] if name != "empty_like" else [])
     return declared
 
@@ -186,6 +193,7 @@ def full_like(x: Tensor, value: Scalar, dtype: DType | None = None) -> Tensor:
 
 
 full_like.layout(lambda x, value, dtype: _in_the_form_of(x))
+full_like.form(lambda x, value, dtype: Form(x.shape, dtype or x.dtype))
 full_like.out(lambda y, x, value, dtype: y.fill_(value))
 
 

@@ -10,12 +10,14 @@ import torch
 from torch import Tensor
 
 from weft.core.dispatch import here
+from weft.core.dtype import int64
 from weft.core.errors import ArgumentError, ShapeError
 from weft.ops.copies import cast, where
 from weft.ops.create import ones_like
 from weft.ops.declaration import op
 from weft.ops.elementwise import add, div, exp, log, mul, ne, neg, sub
 from weft.ops.embedding import embedding
+from weft.ops.form import Form, alike
 from weft.ops.pick import class_dim, pick, terms, unpick, wrong_label
 from weft.ops.reduce import amax, mean, sum
 from weft.ops.shape import reshape, squeeze, unsqueeze
@@ -86,6 +88,22 @@ def cross_entropy(
     logp = torch.log_softmax(x, d)
     y, count = _scored(logp, target, weight, ignore_index, reduction, label_smoothing)
     return y, logp, count  # type: ignore[return-value]
+
+
+def _forms(x: Form, target: Form, weight: Form | None, reduction: str) -> tuple[Form, Form] | None:
+    """Those of the loss and of what a mean divides by."""
+    if reduction not in REDUCTIONS or not alike(x, weight) or target.dtype is not int64 or not x.shape:
+        return None
+    d = class_dim(len(x.shape))
+    if (*x.shape[:d], *x.shape[d + 1 :]) != target.shape or (weight is not None and weight.shape != x.shape[d : d + 1]):
+        return None
+    return Form(target.shape if reduction == "none" else (), x.dtype), Form((), x.dtype)
+
+
+@cross_entropy.form
+def _(x, target, weight, ignore_index, reduction, label_smoothing):
+    told = _forms(x, target, weight, reduction)
+    return (told[0], x, told[1]) if told else None
 
 
 @cross_entropy.out
@@ -205,6 +223,9 @@ def cross_entropy_grad(
     return dx.scatter_add(d, label.unsqueeze(d), -at_label.unsqueeze(d))
 
 
+cross_entropy_grad.form(lambda dy, logp, target, weight, *_: logp if _forms(logp, target, weight, "sum") else None)
+
+
 @cross_entropy_grad.out
 def _(dx, *args):
     dx.copy_(cross_entropy_grad.kernel(*args))
@@ -275,6 +296,9 @@ def nll_loss(
 @nll_loss.layout
 def _(x, target, weight, ignore_index, reduction):
     return _layout(x, reduction, False, weight is not None)
+
+
+nll_loss.form(lambda x, target, weight, ignore_index, reduction: _forms(x, target, weight, reduction))
 
 
 @nll_loss.instead

@@ -70,12 +70,14 @@ class Op:
 
     def __init__(
         self, kernel: Callable[..., Any], layout: str | None, linear: str, returns: str, reduce: str,
-        view: bool, random: bool, dynamic: bool, writes: str, shape_of: str, conversion: bool,
+        view: bool, random: bool, dynamic: bool, writes: str, shape_of: str, conversion: bool, uniform: bool,
     ) -> None:  # fmt: skip
         self.name = self.__name__ = kernel.__name__.rstrip("_") if kernel.__name__.endswith("__") else kernel.__name__
         self.__doc__, self.__module__, self.__wrapped__ = kernel.__doc__, kernel.__module__, kernel
         self.kernel, self.notation, self.reduce = kernel, layout, reduce
         self.view, self.random, self.dynamic, self.conversion = view, random, dynamic, conversion
+        self.uniform = uniform
+        self.elementwise = layout is not None and set(re.split(" *(?:,|->) *", layout)) == {"..."}
         self.params = tuple(_params(kernel))
         self.names = tuple(p.name for p in self.params)
         self.operands = tuple(i for i, p in enumerate(self.params) if p.kind != "attribute")
@@ -93,6 +95,7 @@ class Op:
         self.vjp: Callable[..., Any] | None = None
         self.saves: tuple[tuple[str, int], ...] = ()
         self.layout_function: Callable[..., str | Iterable[Rule]] | None = None
+        self.form_function: Callable[..., Any] | None = None
         self.sample_function: Callable[..., Iterable[Any]] | None = None
         self.out_kernel: Callable[..., Any] | None = None
         self.prepare: Callable[..., Any] | None = None
@@ -164,6 +167,12 @@ class Op:
         self.layout_function = f
         return f
 
+    def form(self, f: Callable[..., Any]) -> Callable[..., Any]:
+        """From the forms of the operands (shape, dtype) and the attributes to those of the outputs; None to ask the
+        kernel, which also knows how to say what is wrong."""
+        self.form_function = f
+        return f
+
     def out(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """The kernel that writes into given memory: `f(out, *args)`, or `f((out, ...), *args)` for several outputs."""
         self.out_kernel = f
@@ -228,16 +237,13 @@ class Op:
         self, args: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], outputs: tuple[tuple[int, ...], ...]
     ) -> tuple[Rule, ...]:
         """Every legal layout on one axis. `args` has shapes in the places of tensors; `shapes` are these, flattened."""
-        described: str | Iterable[Rule] | None
-        described = self.layout_function(*args) if self.layout_function else self.notation
+        described = self.described(args)
         found = [notation.whole(len(shapes), len(outputs))]
-        places = self._places(args)
         if isinstance(described, str):
-            counts = tuple(len(places[self.names[i]]) for i in self.operands)
-            found.extend(notation.rules(notation.present(described, counts), shapes, outputs, self.reduce)[1:])
+            found.extend(notation.rules(described, shapes, outputs, self.reduce)[1:])
         elif described is not None:
             found.extend(described)
-        groups = []
+        groups, places = [], self._places(args)
         for group in self.linear:
             members = tuple(place for name in group for place in places.get(name, ()))
             if members and all(places.get(name) for name in group):
@@ -246,6 +252,14 @@ class Op:
         for partial in notation.partials.values() if self.view else (partial_sum,):
             found.extend(notation.linear(tuple(groups), len(shapes), len(outputs), partial))
         return tuple(dict.fromkeys(found))
+
+    def described(self, args: tuple[Any, ...]) -> str | Iterable[Rule] | None:
+        """What the declaration says of layouts: a notation for the tensors that this call has, rules, or nothing."""
+        described = self.layout_function(*args) if self.layout_function else self.notation
+        if not isinstance(described, str):
+            return described
+        places = self._places(args)
+        return notation.present(described, tuple(len(places[self.names[i]]) for i in self.operands))
 
     def _places(self, args: tuple[Any, ...]) -> dict[str, tuple[int, ...]]:
         """Which flattened operands each parameter stands for."""
@@ -261,7 +275,7 @@ class Op:
 def op(
     layout: str | None = None, *, linear: str = "", returns: str = "y", reduce: str = "sum", view: bool = False,
     random: bool = False, dynamic: bool = False, writes: str = "", shape_of: str = "",
-    conversion: bool = False,
+    conversion: bool = False, uniform: bool = False,
 ) -> Callable[[Callable[..., Any]], Op]:  # fmt: skip
     """Declare an op.
 
@@ -274,10 +288,13 @@ def op(
     writes     operands that the kernel overwrites
     shape_of   the attribute that holds the output's logical shape
     conversion between local and global, or between layouts: done by boxing, not by a kernel
+    uniform    operands of one floating dtype give outputs of that dtype, and the notation tells all their axes
     """
 
     def declare(kernel: Callable[..., Any]) -> Op:
-        declared = Op(kernel, layout, linear, returns, reduce, view, random, dynamic, writes, shape_of, conversion)
+        declared = Op(
+            kernel, layout, linear, returns, reduce, view, random, dynamic, writes, shape_of, conversion, uniform
+        )
         assert declared.name not in OPS, f"{declared.name} is declared twice"
         OPS[declared.name] = declared
         return declared

@@ -15,6 +15,7 @@ from weft.core.sbp import broadcast
 from weft.ops.create import keep_mask
 from weft.ops.declaration import op
 from weft.ops.elementwise import mul
+from weft.ops.form import Form, alike
 
 
 def _check(p: float) -> None:
@@ -50,6 +51,11 @@ def _(outs, x, p, train):
     if p < 1:
         mask.div_(1.0 - p)
     torch.mul(x, mask, out=y)
+
+
+@dropout.form
+def _(x, p, train):
+    return (x, x if train and p else Form((), x.dtype)) if 0 <= p <= 1 and alike(x) else None
 
 
 @dropout.grad

@@ -13,6 +13,7 @@ from weft.ops import notation
 from weft.ops.copies import masked_fill
 from weft.ops.declaration import op
 from weft.ops.elementwise import eq
+from weft.ops.form import Form, alike, counts
 from weft.ops.notation import Rule
 from weft.ops.shape import axes, unsqueeze
 
@@ -50,6 +51,12 @@ def embedding(weight: Tensor, ids: Tensor, padding_idx: int | None = None) -> Te
 def _(weight, ids, padding_idx):
     at = " ".join(axes(len(ids)))
     return f"v@ d, {at} -> {at} d"
+
+
+@embedding.form
+def _(weight, ids, padding_idx):
+    fits = len(weight.shape) == 2 and weight.shape[0] and alike(weight) and counts(ids)
+    return Form((*ids.shape, weight.shape[1]), weight.dtype) if fits else None
 
 
 @embedding.out
@@ -110,6 +117,12 @@ def _(dy, ids, rows, padding_idx):
         Rule((partial_sum, broadcast), (partial_sum,)),
         Rule((broadcast, broadcast), (split(0),), ranked=True),
     )
+
+
+@embedding_weight_grad.form
+def _(dy, ids, rows, padding_idx):
+    fits = dy.shape[:-1] == ids.shape and dy.shape and alike(dy) and counts(ids)
+    return Form((rows, dy.shape[-1]), dy.dtype) if fits else None
 
 
 @embedding_weight_grad.out

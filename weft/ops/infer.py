@@ -1,4 +1,4 @@
-"""Shapes and dtypes without running: the op's own body on meta tensors, cached."""
+"""Shapes and dtypes without running: told by the declaration, else the op's own body on meta tensors; cached."""
 
 from __future__ import annotations
 
@@ -9,19 +9,12 @@ import torch
 
 from weft.core import dtype as dtypes
 from weft.core.device import Device
-from weft.core.dtype import DType
 from weft.ops.declaration import OPS, Op
 from weft.ops.explain import explain
+from weft.ops.form import Form, told
 from weft.tensor.tensor import of_torch
 
 META = Device("meta")
-
-
-class Form(NamedTuple):
-    """What is known of a tensor of which only the outside matters."""
-
-    shape: tuple[int, ...]
-    dtype: DType
 
 
 class Number(NamedTuple):
@@ -58,6 +51,9 @@ def _infer(name: str, frozen: tuple[Any, ...]) -> tuple[Form, ...]:
     op, args = OPS[name], thaw(frozen)
     if op.conversion:
         return (args[0],)
+    forms = told(op, args)
+    if forms is not None:
+        return forms
     meta = [_meta(a) for a in args]
     if "device" in op.names:
         meta[op.names.index("device")] = META

@@ -10,11 +10,12 @@ from weft.ops import notation
 from weft.ops.broadcast import fit
 from weft.ops.declaration import op
 from weft.ops.elementwise import turned
+from weft.ops.form import Form, alike
 from weft.ops.notation import Rule, rules
 from weft.ops.shape import reshape, transpose, unsqueeze
 
 
-@op(linear="input other")
+@op(linear="input other", uniform=True)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
     """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
 
@@ -121,6 +122,14 @@ def _linear_with_bias() -> tuple[Rule, ...]:
     )
 
 
+@linear.form
+def _(x, weight, bias):
+    fits = (
+        len(weight.shape) == 2 and x.shape[-1:] == weight.shape[1:] and bias in (None, Form(weight.shape[:1], x.dtype))
+    )
+    return Form((*x.shape[:-1], weight.shape[0]), x.dtype) if fits and alike(x, weight) else None
+
+
 @linear.out
 def _(y, x, weight, bias):
     if x.dim() == 2:
@@ -160,7 +169,7 @@ def _(rand):
     yield rand(2, 4, 6), rand(3, 6), rand(3)
 
 
-@op("... n, ... k -> n k", linear="dy x", returns="dw")
+@op("... n, ... k -> n k", linear="dy x", returns="dw", uniform=True)
 def linear_weight_grad(dy: Tensor, x: Tensor) -> Tensor:
     """The gradient of a linear map's weight: dy.T @ x over every leading dimension."""
     if dy.dim() == 2:

@@ -11,6 +11,7 @@ from weft.ops.broadcast import fit
 from weft.ops.create import zeros_like
 from weft.ops.declaration import Size, op
 from weft.ops.elementwise import add, mul, neg, rsqrt, square, sub
+from weft.ops.form import Form, alike
 from weft.ops.reduce import mean as mean_of
 from weft.ops.shape import axes
 
@@ -28,6 +29,16 @@ def _terms(shape: tuple[int, ...], normalized: Size) -> tuple[str, str, str]:
 
 def _dims(normalized: Size) -> tuple[int, ...]:
     return tuple(range(-len(normalized), 0))
+
+
+def _fits(x: Form, normalized: Size, *parts: Form | None) -> bool:
+    """Whether x ends with the normalised dimensions, and what comes per element has them."""
+    part = tuple(normalized)
+    return (
+        x.shape[len(x.shape) - len(part) :] == part != ()
+        and alike(x, *parts)
+        and all(p is None or p.shape == part for p in parts)
+    )
 
 
 def absent(like: Tensor, g: Tensor | None) -> Tensor:
@@ -61,6 +72,15 @@ def _(x, normalized_shape, weight, bias, eps):
     return f"{whole}, {part}, {part} -> {whole}, {statistics}, {statistics}"
 
 
+@layer_norm.form
+def _(x, normalized_shape, weight, bias, eps):
+    if not _fits(x, normalized_shape, weight, bias):
+        return None
+    lead = len(x.shape) - len(normalized_shape)
+    statistics = Form((*x.shape[:lead], *(1 for _ in normalized_shape)), x.dtype)
+    return x, statistics, statistics
+
+
 @layer_norm.grad
 def _(dy, x, mean, rstd, weight, bias_shape, normalized_shape, needs):
     dx, dw, db = layer_norm_grad(dy, x, mean, rstd, weight, normalized_shape, needs)
@@ -75,7 +95,7 @@ def _(rand):
     yield rand(4, 2, 3), (2, 3), rand(2, 3), rand(2, 3)
 
 
-@op(returns="dx dw db")
+@op(returns="dx dw db", uniform=True)
 def layer_norm_grad(
     dy: Tensor,
     x: Tensor,
@@ -191,6 +211,9 @@ def _(x, normalized_shape, weight, eps):
     return f"{whole}, {part} -> {whole}"
 
 
+rms_norm.form(lambda x, normalized, weight, eps: x if _fits(x, normalized, weight) else None)
+
+
 @rms_norm.grad
 def _(dy, x, weight, normalized_shape, eps, needs):
     dx, dw = rms_norm_grad(dy, x, weight, normalized_shape, eps, needs)
@@ -203,7 +226,7 @@ def _(rand):
     yield rand(4, 6), (6,)
 
 
-@op(returns="dx dw")
+@op(returns="dx dw", uniform=True)
 def rms_norm_grad(
     dy: Tensor, x: Tensor, weight: Tensor | None, normalized_shape: Size, eps: float, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor]:

@@ -105,6 +105,33 @@ def rules(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...], redu
     return tuple(found)
 
 
+def shapes(text: str, operands: tuple[Shape, ...]) -> tuple[Shape, ...] | None:
+    """The results' shapes: None where they have an axis that the op makes up, or operands don't agree."""
+    left, _, right = text.partition("->")
+    ins = _terms(left) or [[] for s in operands if not s]
+    if len(ins) == 1 and len(operands) > 1:
+        ins = ins * len(operands)
+    if len(ins) != len(operands):
+        return None
+    leading = max((len(s) - len(t) + 1 for t, s in zip(ins, operands, strict=True) if "..." in t), default=0)
+    size: dict[str, int] = {"1": 1}
+    for term, shape in zip(ins, operands, strict=True):
+        names = _expand(term, leading, len(shape))
+        if len(names) != len(shape):
+            return None
+        for axis, n in zip(names, shape, strict=True):
+            known = size.setdefault(axis, n)
+            if known == n or axis == "_":
+                continue
+            if not axis.startswith(".") or 1 not in (known, n):  # only what `...` stands for is broadcast
+                return None
+            size[axis] = max(known, n) if 0 not in (known, n) else 0
+    results = [_expand(t, leading, len(t) - 1 + leading) for t in (side.split() for side in right.split(","))]
+    if any(axis not in size or axis == "_" for term in results for axis in term):
+        return None
+    return tuple(tuple(size[axis] for axis in term) for term in results)
+
+
 def _place(axis: str, term: list[str], shape: Shape, size: int) -> int | None:
     """Where an operand carries the axis; None where it doesn't, or broadcasts along it."""
     if axis not in term:

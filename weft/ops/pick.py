@@ -7,10 +7,12 @@ from __future__ import annotations
 import torch
 from torch import Tensor
 
+from weft.core.dtype import int64
 from weft.core.errors import IndexingError
 from weft.core.sbp import broadcast, partial_sum, split
 from weft.ops import notation
 from weft.ops.declaration import op
+from weft.ops.form import Form
 from weft.ops.notation import Rule
 from weft.ops.shape import axes
 
@@ -64,6 +66,13 @@ def _(x, target):
     return f"{scores}, {labels} -> {labels}"
 
 
+@pick.form
+def _(x, target):
+    d = class_dim(len(x.shape))
+    fits = x.shape and (*x.shape[:d], *x.shape[d + 1 :]) == target.shape and target.dtype is int64
+    return Form(target.shape, x.dtype) if fits else None
+
+
 @pick.ranked
 def _(where, x, target):
     d = class_dim(x.dim())
@@ -108,6 +117,13 @@ def _(dy, target, classes):
         Rule((broadcast, broadcast), (split(d),), ranked=True),
         Rule((partial_sum, broadcast), (partial_sum,)),
     )
+
+
+@unpick.form
+def _(dy, target, classes):
+    d = class_dim(len(target.shape) + 1)
+    fits = dy.shape == target.shape and target.dtype is int64 and classes >= 0
+    return Form((*target.shape[:d], classes, *target.shape[d:]), dy.dtype) if fits else None
 
 
 unpick.linear = ()

@@ -8,9 +8,11 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core.dtype import int64
 from weft.core.errors import ShapeError
 from weft.ops.convolution import spread
 from weft.ops.declaration import Op, Size, op
+from weft.ops.form import Form, alike
 from weft.ops.shape import axes
 
 aten = torch.ops.aten
@@ -55,6 +57,20 @@ def _example(name: str, dims: int, size: int, part: str = "", gives: str = "1.0"
     return f"\n\n>>> flow._C.{name}(flow.ones(1, 1, {', '.join('2' * dims)}), {size}){part}.item()\n{gives}"
 
 
+def _pooled(x: Form, dims: int, size: Size, stride: Size, padding: Size, dilation: Size) -> Form | None:
+    """What windows of these sizes leave of x."""
+    if not alike(x) or len(x.shape) < dims or 0 in x.shape:
+        return None
+    if any(len(s) != dims for s in (size, stride, padding, dilation)) or min(*size, *stride, *dilation) < 1:
+        return None
+    if any(p < 0 or 2 * p > k for p, k in zip(padding, size, strict=True)):
+        return None
+    lead, tail = x.shape[: len(x.shape) - dims], x.shape[len(x.shape) - dims :]
+    windows = zip(tail, size, stride, padding, dilation, strict=True)
+    left = [(n + 2 * p - d * (k - 1) - 1) // s + 1 for n, k, s, p, d in windows]
+    return Form((*lead, *left), x.dtype) if min(left) > 0 else None
+
+
 # ---- the largest -------------------------------------------------------------------------------------
 
 _LARGEST = (aten.max_pool2d_with_indices, aten.max_pool2d_with_indices, aten.max_pool3d_with_indices)
@@ -81,6 +97,12 @@ def _max_pool(dims: int, shown: bool) -> Op:
     def _(x, kernel_size, stride, padding, dilation, ceil_mode):
         before, after = _terms(len(x), dims)
         return f"{before} -> {after}, {after}"
+
+    @declared.form
+    def _(x, kernel_size, stride, padding, dilation, ceil_mode):
+        sizes = (kernel_size, kernel_size if stride is None else stride, padding, dilation)
+        made = _pooled(x, dims, *(spread(v, dims) for v in sizes)) if not ceil_mode else None
+        return (made, Form(made.shape, int64)) if made else None
 
     declared.grad(_to_places(dims))
 
@@ -120,6 +142,9 @@ def _product(sizes: Size) -> int:
 def _(dy, indices, shape, dims):
     before, after = _terms(len(shape), dims)
     return f"{after}, {after} -> {before}"
+
+
+scatter_places.form(lambda dy, indices, shape, dims: Form(tuple(shape), dy.dtype) if alike(dy) else None)
 
 
 @scatter_places.grad
@@ -182,6 +207,11 @@ def _avg_pool(dims: int) -> Op:
         before, after = _terms(len(x), dims)
         return f"{before} -> {after}"
 
+    @declared.form
+    def _(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
+        sizes = [spread(v, dims) for v in (kernel_size, kernel_size if stride is None else stride, padding, 1)]
+        return _pooled(x, dims, *sizes) if not ceil_mode and divisor_override is None else None
+
     @declared.grad
     def _(dy, x_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
         sizes = [spread(v, dims) for v in (kernel_size, kernel_size if stride is None else stride, padding)]
@@ -219,6 +249,9 @@ def _(dy, shape, kernel_size, stride, padding, ceil_mode, count_include_pad, div
     return f"{after} -> {before}"
 
 
+avg_pool_grad.form(lambda dy, shape, *_: Form(tuple(shape), dy.dtype) if alike(dy) else None)
+
+
 @avg_pool_grad.grad
 def _(ddx, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
     attributes = ceil_mode, count_include_pad, divisor_override
@@ -239,9 +272,9 @@ _ADAPTED_BACK = (
 _ADAPTED_LARGEST = (aten.adaptive_max_pool2d, aten.adaptive_max_pool2d, aten.adaptive_max_pool3d)
 
 
-def _target(x: Tensor, size: int | Size, dims: int) -> tuple[int, ...]:
+def _target(x: Any, size: int | Size, dims: int) -> tuple[int, ...]:
     wanted = spread(size, dims)
-    return tuple(m if n is None else n for n, m in zip(wanted, x.shape[x.dim() - dims :], strict=True))
+    return tuple(m if n is None else n for n, m in zip(wanted, x.shape[len(x.shape) - dims :], strict=True))
 
 
 def _adaptive_avg(dims: int) -> Op:
@@ -259,6 +292,11 @@ def _adaptive_avg(dims: int) -> Op:
     def _(x, output_size):
         before, after = _terms(len(x), dims)
         return f"{before} -> {after}"
+
+    @declared.form
+    def _(x, output_size):
+        fits = len(x.shape) >= dims and alike(x) and 0 not in x.shape
+        return Form((*x.shape[: len(x.shape) - dims], *_target(x, output_size, dims)), x.dtype) if fits else None
 
     @declared.grad
     def _(dy, x_shape):
@@ -288,6 +326,9 @@ def adaptive_avg_pool_grad(dy: Tensor, shape: Size, dims: int) -> Tensor:
 def _(dy, shape, dims):
     before, after = _terms(len(shape), dims)
     return f"{after} -> {before}"
+
+
+adaptive_avg_pool_grad.form(lambda dy, shape, *_: Form(tuple(shape), dy.dtype) if alike(dy) else None)
 
 
 @adaptive_avg_pool_grad.grad

@@ -33,7 +33,7 @@ def kept(shape: Size, dim: Dims) -> tuple[int, ...]:
     return tuple(1 if i in gone else n for i, n in enumerate(shape))
 
 
-@op(linear="x")
+@op(linear="x", uniform=True)
 def sum(x: Tensor, dim: int | Size | None = None, keepdim: bool = False) -> Tensor:
     """The sum of the elements, over some dimensions or all.
 
@@ -71,7 +71,7 @@ def _(rand):
     yield rand(2, 4, 6), (0, 2), True
 
 
-@op(linear="x")
+@op(linear="x", uniform=True)
 def mean(x: Tensor, dim: int | Size | None = None, keepdim: bool = False) -> Tensor:
     """The mean of the elements, over some dimensions or all.
 
@@ -140,7 +140,7 @@ def _extreme(name: str, kernel, which: str):
 
     body.__name__ = name
     body.__doc__ = f"The {which} of the elements, over some dimensions or all; ties share the gradient."
-    declared = op(reduce="max" if name == "amax" else "min")(body)
+    declared = op(reduce="max" if name == "amax" else "min", uniform=True)(body)
     declared.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim, "@"))
 
     @declared.ranked

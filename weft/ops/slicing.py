@@ -10,6 +10,7 @@ from torch import Tensor
 
 from weft.ops.declaration import Size, op
 from weft.ops.elementwise import sub
+from weft.ops.form import Form
 from weft.ops.shape import axes, dim_of, reshape, unsqueeze
 
 # ---- parts -------------------------------------------------------------------------------------------
@@ -175,6 +176,17 @@ def _(tensors, dim):
     term = [f"{a}!" if i == d else a for i, a in enumerate(axes(n))]
     left = ", ".join(" ".join(a if i != d else f"b{k}!" for i, a in enumerate(term)) for k in range(len(tensors)))
     return f"{left} -> {' '.join(term)}"
+
+
+@cat.form
+def _(tensors, dim):
+    first, n = tensors[0], len(tensors[0].shape)
+    if not -n <= dim < n or any(len(t.shape) != n or t.dtype is not first.dtype for t in tensors):
+        return None
+    d = dim % n
+    around = {(t.shape[:d], t.shape[d + 1 :]) for t in tensors}
+    shape = (*first.shape[:d], sum(t.shape[d] for t in tensors), *first.shape[d + 1 :])
+    return Form(shape, first.dtype) if len(around) == 1 else None
 
 
 cat.linear = (("tensors",),)

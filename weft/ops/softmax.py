@@ -23,7 +23,7 @@ def along(shape: tuple[int, ...], dim: int, operands: int = 1) -> str:
     return f"{', '.join([term] * operands)} -> {term}"
 
 
-@op()
+@op(uniform=True)
 def softmax(x: Tensor, dim: int) -> Tensor:
     """exp(x) divided by its sum along a dimension.
 
@@ -48,7 +48,7 @@ def _(rand):
     yield rand(2, 5, 6), 1
 
 
-@op(linear="dy", returns="dx")
+@op(linear="dy", returns="dx", uniform=True)
 def softmax_grad(dy: Tensor, y: Tensor, dim: int) -> Tensor:
     """The gradient of softmax: y * (dy - sum(dy * y))."""
     return aten._softmax_backward_data(dy, y, dim, y.dtype)
@@ -75,7 +75,7 @@ def _(rand):
     yield rand(4, 6), rand(4, 6), -1
 
 
-@op()
+@op(uniform=True)
 def log_softmax(x: Tensor, dim: int) -> Tensor:
     """The logarithm of softmax, computed without overflow.
 
@@ -100,7 +100,7 @@ def _(rand):
     yield rand(2, 5, 6), 1
 
 
-@op(linear="dy", returns="dx")
+@op(linear="dy", returns="dx", uniform=True)
 def log_softmax_grad(dy: Tensor, y: Tensor, dim: int) -> Tensor:
     """The gradient of log_softmax: dy - exp(y) * sum(dy)."""
     if dy.shape != y.shape:  # the kernel would divide by a size of zero

@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import Op, op
+from weft.ops.form import alike
 from weft.ops.shape import axes
 
 
@@ -30,6 +31,7 @@ def _triangle(name: str, kernel: Callable[..., Any], into: Callable[..., Any], w
     """
     declared = op(linear="x")(body)
     declared.layout(lambda x, diagonal: _matrices(x))
+    declared.form(lambda x, diagonal: x if len(x.shape) > 1 else None)
     declared.out(lambda y, x, diagonal: kernel(x, diagonal, out=y))
     declared.inplace(lambda x, diagonal: into(x, diagonal))
     declared.samples(lambda rand: [(rand(4, 6),), (rand(3, 4, 4), 1), (rand(4, 6), -1)])
@@ -57,6 +59,7 @@ def hide_future(scores: Tensor) -> Tensor:
 
 
 hide_future.layout(_matrices)
+hide_future.form(lambda scores: scores if len(scores.shape) > 1 and alike(scores) else None)
 
 
 @hide_future.grad

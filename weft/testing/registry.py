@@ -21,7 +21,8 @@ from weft.core import random
 from weft.core.placement import Placement
 from weft.ops import OPS
 from weft.ops.declaration import Op
-from weft.ops.infer import Form, infer
+from weft.ops.form import Form
+from weft.ops.infer import infer
 from weft.tensor.tensor import of_torch
 from weft.testing.cases import Skipped, cases, copied, rand, shown
 from weft.testing.gradients import check_gradient, differentiable
