@@ -10,12 +10,15 @@ from typing import Any
 from weft.core.errors import GraphError
 from weft.core.placement import Placement
 from weft.job.builder import Settings
+from weft.nn.containers import ModuleDict
 from weft.nn.module import Module
 from weft.tensor.tensor import Tensor
 
 
 class GraphModule:
     """The static side of a block: `self.m.to(nn.graph.GraphModule).set_stage(0, placement)`."""
+
+    __slots__ = ("name", "stage_id", "stage_placement", "activation_checkpointing")
 
     def __init__(self, name: str) -> None:
         self.name = name
@@ -41,12 +44,16 @@ class GraphModule:
 
 
 class ProxyModule:
-    """A module inside a graph."""
+    """A module inside a graph. Whatever leads to a module inside of it gives that one's proxy."""
 
-    def __init__(self, origin: Module, name: str) -> None:
-        self._origin, self._name = origin, name
-        self._static = GraphModule(name)
-        self._children: dict[str, ProxyModule] = {n: ProxyModule(m, f"{name}.{n}") for n, m in origin.named_children()}
+    def __init__(self, origin: Module, name: str, known: dict[int, ProxyModule] | None = None) -> None:
+        known = {} if known is None else known  # one proxy for a module that is there under several names
+        known[id(origin)] = self
+        children: dict[str, ProxyModule] = {}
+        for n, m in origin._modules.items():
+            if m is not None:
+                children[n] = known.get(id(m)) or ProxyModule(m, f"{name}.{n}", known)
+        self.__dict__.update(_origin=origin, _name=name, _static=GraphModule(name), _children=children)
 
     def to(self, kind: type) -> Any:
         """`to(nn.graph.GraphModule)`: the static side; `to(nn.Module)`: the module itself."""
@@ -63,26 +70,70 @@ class ProxyModule:
         children = self.__dict__.get("_children", {})
         if name in children:
             return children[name]
-        return getattr(self.__dict__["_origin"], name)
+        found = getattr(self.__dict__["_origin"], name)
+        if name in ("items", "values") and isinstance(self._origin, ModuleDict):
+            return lambda: [self._proxied(item) for item in found()]
+        return found
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        setattr(self._origin, name, value)
+        if isinstance(value, Module):
+            self._children[name] = ProxyModule(value, f"{self._name}.{name}")
+
+    # ---- what containers do ------------------------------------------------------------------------------
 
     def __getitem__(self, index: Any) -> Any:
-        if isinstance(index, slice):
-            return list(self)[index]
-        names = list(self._children)
-        return self._children[index if isinstance(index, str) else names[index]]
+        return list(self)[index] if isinstance(index, slice) else self._proxied(self._origin[index])  # type: ignore[index]
 
     def __len__(self) -> int:
-        return len(self._children)
+        return len(self._origin)  # type: ignore[arg-type]
 
-    def __iter__(self) -> Iterator[ProxyModule]:
+    def __iter__(self) -> Iterator[Any]:
+        return map(self._proxied, iter(self._origin))  # type: ignore[call-overload]
+
+    def __contains__(self, item: Any) -> bool:
+        return item in self._origin  # type: ignore[operator]
+
+    def __bool__(self) -> bool:
+        return True
+
+    def _proxied(self, found: Any) -> Any:
+        if isinstance(found, tuple):
+            return tuple(map(self._proxied, found))
+        if not isinstance(found, Module):
+            return found
+        return next((p for p in self._children.values() if p._origin is found), found)
+
+    def named_modules(self) -> Iterator[tuple[str, ProxyModule]]:
+        """This block and those inside of it, each once, with their paths from here."""
+        seen: set[int] = set()
+
+        def walk(block: ProxyModule, path: str) -> Iterator[tuple[str, ProxyModule]]:
+            if id(block) in seen:
+                return
+            seen.add(id(block))
+            yield path, block
+            for name, child in block._children.items():
+                yield from walk(child, f"{path}.{name}" if path else name)
+
+        return walk(self, "")
+
+    def modules(self) -> Iterator[ProxyModule]:
+        return (block for _, block in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, ProxyModule]]:
+        return iter(self._children.items())
+
+    def children(self) -> Iterator[ProxyModule]:
         return iter(self._children.values())
+
+    # ---- what is said of it ------------------------------------------------------------------------------
 
     def settings(self) -> Iterator[tuple[Module, Settings]]:
         """What is said of this module and those inside it."""
-        s = self._static
-        yield self._origin, Settings(self._name, s.stage_id, s.stage_placement, s.activation_checkpointing)
-        for child in self._children.values():
-            yield from child.settings()
+        for block in self.modules():
+            s = block._static
+            yield block._origin, Settings(block._name, s.stage_id, s.stage_placement, s.activation_checkpointing)
 
     def lines(self, ops: dict[str, list[str]], indent: str = "") -> Iterator[str]:
         """The block as text: parameters, buffers, children, and the ops that were traced inside."""

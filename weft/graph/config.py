@@ -12,9 +12,11 @@ from weft.core.errors import GraphError
 
 # What OneFlow's compiler has to be asked for, and Weft's does of itself or has no need of.
 HINTS: Final = (
-    "allow_fuse_add_to_output", "allow_fuse_cast_scale", "allow_fuse_model_update_ops", "enable_compress_memory",
-    "enable_cudnn_conv_heuristic_search_algo", "enable_fused_model_update_cast", "enable_multi_tensor_update",
-    "enable_straighten_algorithm", "set_outputs_buffer_size",
+    "allow_fuse_add_to_output", "allow_fuse_cast_scale", "allow_fuse_model_update_ops", "enable_auto_parallel",
+    "enable_auto_parallel_ignore_user_sbp_config", "enable_auto_parallel_sbp_collector",
+    "enable_auto_parallel_trunk_algo", "enable_compress_memory", "enable_cudnn_conv_heuristic_search_algo",
+    "enable_fused_model_update_cast", "enable_multi_tensor_update", "enable_straighten_algorithm",
+    "set_auto_parallel_computation_cost_ratio", "set_auto_parallel_wait_time", "set_outputs_buffer_size",
 )  # fmt: skip
 
 

@@ -13,13 +13,13 @@ from weft.autograd.call import refresh
 from weft.compiler import passes
 from weft.compiler.lower import Lowered, lower
 from weft.core import dispatch
-from weft.core.errors import RankError
+from weft.core.errors import GraphError, RankError
 from weft.core.rank import current
 from weft.graph import tree
 from weft.graph.compiled import Compiled, Output
 from weft.graph.run import Running
 from weft.graph.update import update
-from weft.job.builder import Builder
+from weft.job.builder import Builder, Settings
 from weft.job.job import Job
 from weft.job.text import show
 from weft.job.value import Value
@@ -34,11 +34,16 @@ if TYPE_CHECKING:
 
 def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Compiled:
     """Trace, rewrite, lower, agree with the other ranks, start the runtime."""
+    if dispatch.here.trace is not None:
+        raise GraphError(
+            f"{graph.name}.compile() inside of another graph's build(): call the graph there, and it becomes a part of "
+            "the other"
+        )
+    form = tree.form((args, kwargs))
     options = graph.config.options()
     job = Job(graph.name)
     job.micro_batches = options.micro_batches
-    settings = {id(m): s for block in graph._blocks.values() for m, s in block.settings()}
-    builder = Builder(job, settings)
+    builder = Builder(job, _settings(graph))
     _name_parameters(graph, builder)
     examples: list[tuple[str, Tensor]] = []
     numbers: dict[str, Callable[[], float]] = {}
@@ -65,7 +70,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     weakref.finalize(graph, _end, running)
     rank.resources.setdefault(f"graph {graph.name}", running)
     return Compiled(
-        lowered, running, tree.form((args, kwargs)), outputs, examples, graph._optimizers,
+        lowered, running, form, outputs, examples, graph._optimizers,
         [numbers[n.args[0]] for n in hosts], made,
     )  # fmt: skip
 
@@ -80,6 +85,18 @@ def _end(running: Running) -> None:
                 raise
         if running.executor.closing:
             running.rank.resources.pop(f"graph {running.lowered.plan.name}", None)
+
+
+def _settings(graph: Graph) -> dict[int, Settings]:
+    """What is said of each module; one that several blocks hold is what any of them says, called as the first does."""
+    found: dict[int, Settings] = {}
+    for block in graph._blocks.values():
+        for module, s in block.settings():
+            first = found.setdefault(id(module), s)
+            if first.stage is None and first.placement is None:
+                first = first._replace(stage=s.stage, placement=s.placement)
+            found[id(module)] = first._replace(checkpoint=first.checkpoint or s.checkpoint)
+    return found
 
 
 def _name_parameters(graph: Graph, builder: Builder) -> None:
@@ -105,6 +122,7 @@ def _outputs(result: Any, builder: Builder, name: str) -> tuple[Any, list[Value]
 
     def out(leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):
+            tree.check(leaf, "a result")
             return leaf
         if leaf._view_of is not None:
             refresh(leaf)

@@ -2,9 +2,15 @@
 
 from __future__ import annotations
 
+import copy
+import dataclasses
 from collections.abc import Callable, Iterator
 from typing import Any
 
+import numpy as np
+import torch
+
+from weft.core.errors import GraphError
 from weft.tensor.tensor import Tensor
 
 
@@ -27,7 +33,12 @@ def rebuild(tree: Any, make: Callable[[Any], Any]) -> Any:
     if isinstance(tree, (tuple, list)):
         return type(tree)(rebuild(t, make) for t in tree)
     if isinstance(tree, dict):
-        return {k: rebuild(t, make) for k, t in tree.items()}
+        parts = {k: rebuild(t, make) for k, t in tree.items()}
+        if type(tree) is dict:
+            return parts
+        made = copy.copy(tree)  # of a kind of its own, which may know more than its items
+        made.update(parts)
+        return made
     return make(tree)
 
 
@@ -39,10 +50,29 @@ def form(tree: Any) -> Any:
         return ("dict", *((k, form(t)) for k, t in tree.items()))
     if isinstance(tree, Tensor):
         return tree.spec if tree.spec is not None else (tuple(tree.shape), tree.dtype, tree.device)
+    check(tree, "an argument")
+    if isinstance(tree, (np.ndarray, torch.Tensor)):
+        raise GraphError(
+            f"an argument of a graph is a {type(tree).__name__} of {type(tree).__module__}, whose values would "
+            "be frozen into the graph when it is traced; make it a tensor: flow.tensor(array)"
+        )
+    if isinstance(tree, (int, float)):
+        return type(tree).__name__, repr(tree)  # 2 is no 2.0, though they are equal; and nan is nan
     return tree
+
+
+def check(leaf: Any, what: str) -> None:
+    """Refuse a leaf that may hold tensors where nobody looks for them."""
+    if isinstance(leaf, (set, frozenset)) or (dataclasses.is_dataclass(leaf) and not isinstance(leaf, type)):
+        raise GraphError(
+            f"{what} of a graph is a {type(leaf).__name__}: tensors are found in tuples, lists and dicts only, nested "
+            "as one likes"
+        )
 
 
 def describe(f: Any) -> str:
     if isinstance(f, tuple) and len(f) == 3 and isinstance(f[0], tuple):
         return f"shape={tuple(f[0])}, dtype={f[1]}, device={f[2]}"
+    if isinstance(f, tuple) and len(f) == 2 and f[0] in ("int", "float", "bool"):
+        return f"{f[1]} ({f[0]})"
     return f"{f[0]}={describe(f[1])}" if isinstance(f, tuple) and len(f) == 2 else str(f)
