@@ -35,8 +35,9 @@ from weft.amp import (
     set_autocast_enabled,
     set_autocast_gpu_dtype,
 )  # fmt: skip
-from weft.autograd import recompute
+from weft.autograd import recompute, transforms
 from weft.autograd.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
+from weft.autograd.vmap import vmap
 from weft.checkpoint import load, save
 from weft.core import dtype as _dtypes
 from weft.core import errors, sbp
@@ -65,6 +66,7 @@ from weft.functional.bound import _C, register
 from weft.functional.creation import get_default_dtype, set_default_dtype
 from weft.functional.random import Generator, default_generator
 from weft.interop import mock_torch
+from weft.nn.utils import stateless
 from weft.tensor.parameter import Parameter
 from weft.tensor.printing import set_printoptions
 from weft.tensor.tensor import Size, Tensor
@@ -95,6 +97,7 @@ def _module(path: str, **members: Any) -> ModuleType:
 _distributed = _module("utils.data.distributed", Dataset=data.Dataset, DistributedSampler=data.DistributedSampler,
                        Sampler=data.Sampler)  # fmt: skip
 linalg = _module("linalg", **{n: getattr(m, n) for m in (_linalg, matrices) for n in m.__all__})
+func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stateless) for n in m.__all__})
 utils = _module("utils", data=data, checkpoint=recompute)
 cuda.amp = _module("cuda.amp", **amp.of_cuda())  # type: ignore[attr-defined]
 random = _module("random", **{n: globals()[n] for n in _random.__all__})
@@ -104,9 +107,10 @@ nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[a
 nn.modules, nn.parameter = _module("nn.modules", **vars(nn)), _module("nn.parameter", Parameter=Parameter)  # type: ignore[attr-defined]
 PATHS = {
     "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp, "distributions": distributions, "env": env,  # type: ignore[attr-defined]
-    "fft": fft, "jit": jit, "linalg": linalg, "mock_torch": mock_torch, "nn.graph": graph, "nn.modules": nn.modules,  # type: ignore[attr-defined]
-    "nn.parallel": parallel, "nn.parameter": nn.parameter, "random": random, "sbp": sbp, "special": special,  # type: ignore[attr-defined]
-    "utils": utils, "utils.checkpoint": recompute, "utils.data": data, "utils.data.distributed": _distributed,
+    "fft": fft, "func": func, "jit": jit, "linalg": linalg, "mock_torch": mock_torch, "nn.graph": graph,
+    "nn.modules": nn.modules, "nn.parallel": parallel, "nn.parameter": nn.parameter, "random": random, "sbp": sbp,  # type: ignore[attr-defined]
+    "special": special, "utils": utils, "utils.checkpoint": recompute, "utils.data": data,
+    "utils.data.distributed": _distributed,
 }  # fmt: skip
 sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
 
@@ -125,11 +129,12 @@ __all__ = [
     "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "asyncs", "autocast", "autocast_decorator", "autograd",
     "backends", "bfloat16", "boxing", "channels_last", "checkpoint", "clear_autocast_cache", "comm", "complex128",
     "complex64", "contiguous_format", "cuda", "data", "default_generator", "device", "distributions", "dtype", "e",
-    "enable_grad", "env", "errors", "fft", "float16", "float32", "float64", "functional", "get_autocast_cpu_dtype",
-    "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf", "inference_mode", "int16",
-    "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch",
-    "linalg", "load", "mock_torch", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement",
-    "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
-    "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
-    "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided", "uint8", "utils", "vm",
+    "enable_grad", "env", "errors", "fft", "float16", "float32", "float64", "func", "functional",
+    "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf",
+    "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled",
+    "is_grad_enabled", "jit", "launch", "linalg", "load", "mock_torch", "nan", "newaxis", "nn", "no_grad", "optim",
+    "parallel", "pi", "placement", "preserve_format", "profiler", "random", "register", "save", "sbp",
+    "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled",
+    "set_autocast_gpu_dtype", "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided",
+    "uint8", "utils", "vm", "vmap",
 ]  # fmt: skip

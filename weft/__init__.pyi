@@ -21,13 +21,14 @@ __all__ = [
     "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "asyncs", "autocast", "autocast_decorator", "autograd",
     "backends", "bfloat16", "boxing", "channels_last", "checkpoint", "clear_autocast_cache", "comm", "complex128",
     "complex64", "contiguous_format", "cuda", "data", "default_generator", "device", "distributions", "dtype", "e",
-    "enable_grad", "env", "errors", "fft", "float16", "float32", "float64", "functional", "get_autocast_cpu_dtype",
-    "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf", "inference_mode", "int16",
-    "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch",
-    "linalg", "load", "mock_torch", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement",
-    "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
-    "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
-    "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided", "uint8", "utils", "vm"
+    "enable_grad", "env", "errors", "fft", "float16", "float32", "float64", "func", "functional",
+    "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf",
+    "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled",
+    "is_grad_enabled", "jit", "launch", "linalg", "load", "mock_torch", "nan", "newaxis", "nn", "no_grad", "optim",
+    "parallel", "pi", "placement", "preserve_format", "profiler", "random", "register", "save", "sbp",
+    "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled",
+    "set_autocast_gpu_dtype", "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided",
+    "uint8", "utils", "vm", "vmap"
 ]
 
 from torch import backends as backends
@@ -36,6 +37,7 @@ from weft import autograd as autograd
 from weft import boxing as boxing
 from weft import checkpoint as checkpoint
 from weft import data as data
+from weft import func as func
 from weft import functional as functional
 from weft import graph as graph
 from weft import launch as launch
@@ -65,6 +67,7 @@ from weft.autograd.modes import inference_mode as inference_mode
 from weft.autograd.modes import is_grad_enabled as is_grad_enabled
 from weft.autograd.modes import no_grad as no_grad
 from weft.autograd.modes import set_grad_enabled as set_grad_enabled
+from weft.autograd.vmap import vmap as vmap
 from weft.checkpoint.checkpoint import load as load
 from weft.checkpoint.checkpoint import save as save
 from weft.core import errors as errors
@@ -273,6 +276,13 @@ def allclose(
     x: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
 ) -> _bool:
     """Whether |x - other| <= atol + rtol * |other| for every element."""
+
+def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+    """Elements dropped to where a SELU network's mean and variance stay as they are.
+
+    >>> flow.nn.functional.alpha_dropout(flow.ones(2), 1.0, training=True).tolist()
+    [0.0, 0.0]
+    """
 
 def amax(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
     """The largest of the elements, over some dimensions or all; ties share the gradient."""
@@ -1131,6 +1141,14 @@ def eye(
     >>> flow.eye(2).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
+
+def feature_alpha_dropout(
+    input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False
+) -> Tensor:
+    """Likewise, whole channels of (batch, channels, ...)."""
+
+def feature_dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+    """Whole channels of (batch, channels, ...) dropped with probability p, the others scaled by 1 / (1 - p)."""
 
 def fill(x: Tensor, value: Tensor | _float | _int | _bool | _complex) -> Tensor:
     """The value, a number or a tensor of no dimension, in x's form: what `x.fill_(value)` leaves in x.

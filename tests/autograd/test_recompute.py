@@ -5,9 +5,9 @@ from __future__ import annotations
 import pytest
 
 import weft as flow
-from weft.core.errors import AutogradError
+from weft.core.errors import ArgumentError, AutogradError
 from weft.nn import functional as F
-from weft.utils.checkpoint import checkpoint
+from weft.utils.checkpoint import checkpoint, checkpoint_sequential
 
 
 def test_gradients_are_those_of_the_plain_call() -> None:
@@ -77,3 +77,26 @@ def test_a_function_that_changes_is_noticed() -> None:
     y = checkpoint(lambda x: (x,) * next(counts), x)
     with pytest.raises(AutogradError, match="2 outputs the first time, 1 the second"):
         (y[0] + y[1]).backward()
+
+
+def test_tensors_anywhere_among_the_arguments_get_their_gradients() -> None:
+    results = []
+    for way in (lambda f, *args, **kwargs: f(*args, **kwargs), checkpoint):
+        leaves = [flow.tensor([float(i), 2.0], requires_grad=True) for i in range(3)]
+        x, y, z = (t * 2 for t in leaves)
+        way(lambda x, pair, z: (x * pair[0] * z).sum(), x, (y, 1), z=z).backward()
+        results.append([t.grad.tolist() for t in leaves if t.grad is not None])
+    assert results[0] == results[1] and len(results[0]) == 3
+
+
+def test_a_chain_in_segments() -> None:
+    layers = [flow.nn.Linear(3, 3) for _ in range(5)]
+    results = []
+    for way in (lambda x: flow.nn.Sequential(*layers)(x), lambda x: checkpoint_sequential(layers, 2, x)):
+        x = flow.ones(2, 3, requires_grad=True)
+        way(x).square().sum().backward()
+        assert x.grad is not None
+        results.append(x.grad.tolist())
+    assert results[0] == results[1]
+    with pytest.raises(ArgumentError, match="1 to 5 segments, not 6"):
+        checkpoint_sequential(layers, 6, flow.ones(2, 3))

@@ -13,18 +13,23 @@ import torch
 
 from weft.autograd.engine import backward
 from weft.autograd.function import Function
+from weft.autograd.trees import leaves, mapped
 from weft.core import random
 from weft.core.dispatch import here
-from weft.core.errors import AutogradError
+from weft.core.errors import ArgumentError, AutogradError
 from weft.tensor.tensor import Tensor, of_torch
+
+__all__ = ["checkpoint", "checkpoint_sequential"]
 
 
 def checkpoint(
-    function: Callable[..., Any], *args: Any, use_reentrant: bool = True, preserve_rng_state: bool = True, **kwargs: Any
-) -> Any:
+    function: Callable[..., Any], *args: Any, use_reentrant: bool | None = True, preserve_rng_state: bool = True,
+    determinism_check: str = "default", debug: bool = False, early_stop: bool = True, **kwargs: Any,
+) -> Any:  # fmt: skip
     """`function(*args, **kwargs)`, computed again in backward instead of kept.
 
     The second time it sees the same random numbers and interceptors (autocast, say) as the first, and must do the same.
+    `use_reentrant`, `determinism_check`, `debug` and `early_stop` are torch's, and change nothing here.
 
     >>> x = flow.ones(2, requires_grad=True)
     >>> flow.utils.checkpoint.checkpoint(lambda x: (x * x).exp(), x).sum().backward()
@@ -39,35 +44,59 @@ def checkpoint(
     return _Recomputed.apply(handle, call, *call.tensors)
 
 
+def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = True, **kwargs: Any):
+    """What functions, or an `nn.Sequential`, make of the input one after another, in so many segments, of which all but
+    the last are computed again in backward.
+
+    >>> model = flow.nn.Sequential(flow.nn.Linear(2, 2), flow.nn.Tanh(), flow.nn.Linear(2, 2))
+    >>> flow.utils.checkpoint.checkpoint_sequential(model, 2, flow.ones(1, 2)).shape
+    weft.Size([1, 2])
+    """
+    chain = list(functions.children()) if hasattr(functions, "children") else list(functions)
+    if not 1 <= segments <= max(len(chain), 1):
+        raise ArgumentError(
+            f"checkpoint_sequential(): {len(chain)} functions make 1 to {len(chain)} segments, not {segments}"
+        )
+    size = max(len(chain) // segments, 1)
+    for i in range(segments):
+        part = chain[i * size : (i + 1) * size if i < segments - 1 else None]
+        input = checkpoint(_after_another, part, input, **kwargs) if i < segments - 1 else _after_another(part, input)
+    return input
+
+
+def _after_another(functions: list[Callable[[Any], Any]], x: Any) -> Any:
+    for f in functions:
+        x = f(x)
+    return x
+
+
 class _Call:
     """A function with its arguments, to be called twice alike."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rng: bool) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
-        self.places = [i for i, a in enumerate(args) if isinstance(a, Tensor)]
-        self.tensors = [args[i] for i in self.places]
+        self.tensors = [t for t in leaves((args, kwargs)) if isinstance(t, Tensor)]
         self.stack, self.plain = here.stack, here.plain
-        self.randomness = _randomness() if rng else None
+        self.randomness = randomness() if rng else None
 
     def __call__(self, tensors: list[Tensor]) -> Any:
-        args = list(self.args)
-        for i, t in zip(self.places, tensors, strict=True):
-            args[i] = t
-        return self.function(*args, **self.kwargs)
+        given = iter(tensors)
+        args, kwargs = mapped((self.args, self.kwargs), lambda a: next(given) if isinstance(a, Tensor) else a)
+        return self.function(*args, **kwargs)
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
         """The modes and the random numbers of the first call."""
-        before, now = (here.stack, here.plain, here.grad), _randomness()
+        before, now = (here.stack, here.plain, here.grad), randomness()
         here.stack, here.plain, here.grad = self.stack, self.plain, True
         if self.randomness is not None:
-            _set_randomness(self.randomness)
+            set_randomness(self.randomness)
         try:
             yield
         finally:
             here.stack, here.plain, here.grad = before
             if self.randomness is not None:
-                _set_randomness(now)
+                set_randomness(now)
 
 
 class _Recomputed(Function):
@@ -102,13 +131,15 @@ class _Recomputed(Function):
 Randomness = tuple[dict[torch.device, torch.Tensor], int]
 
 
-def _randomness() -> Randomness:
+def randomness() -> Randomness:
+    """Where this rank's random numbers are."""
     source = random.of()
     source.generator(torch.device("cpu"))
     return {device: g.get_state() for device, g in source.generators.items()}, source.draws
 
 
-def _set_randomness(state: Randomness) -> None:
+def set_randomness(state: Randomness) -> None:
+    """Go on with random numbers from there."""
     source = random.of()
     for device, value in state[0].items():
         source.generator(device).set_state(value)

@@ -183,6 +183,9 @@ class Bound:
     ) -> _bool: ...
 
     @staticmethod
+    def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor: ...
+
+    @staticmethod
     def amax(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor: ...
 
     @staticmethod
@@ -881,6 +884,14 @@ class Bound:
 
     @staticmethod
     def fast_gelu(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def feature_alpha_dropout(
+        input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def feature_dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor: ...
 
     @staticmethod
     def fill(x: Tensor, value: Tensor | _float | _int | _bool | _complex) -> Tensor: ...

@@ -55,6 +55,13 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
     [[[[1.0, 1.0]]]]
     """
 
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Elements dropped to where a SELU network's mean and variance stay as they are.
+
+    >>> flow.nn.functional.alpha_dropout(flow.ones(2), 1.0, training=True).tolist()
+    [0.0, 0.0]
+    """
+
 def avg_pool1d(
     x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
     padding: int | tuple[int, ...] | list[int] = 0, ceil_mode: bool = False, count_include_pad: bool = True,
@@ -225,10 +232,10 @@ def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     """Whole channels of ([batch,] channels, length) dropped with probability p, the others scaled by 1 / (1 - p)."""
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of ([batch,] channels, height, width) dropped."""
+    """Whole channels of (batch, channels, ...) dropped, as in PyTorch also where there aren't two dimensions more."""
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of ([batch,] channels, depth, height, width) dropped."""
+    """Whole channels of (batch, channels, depth, height, width) dropped; any other shape is one without a batch."""
 
 def elu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is above zero, alpha * (exp(x) - 1) below.
@@ -261,6 +268,12 @@ def embedding_bag(
     >>> flow.nn.functional.embedding_bag(flow.tensor([0, 1, 2]), rows, flow.tensor([0, 2]), mode="sum").tolist()
     [[3.0], [4.0]]
     """
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Likewise, whole channels of (batch, channels, ...)."""
+
+def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (batch, channels, ...) dropped with probability p, the others scaled by 1 / (1 - p)."""
 
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1

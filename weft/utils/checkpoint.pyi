@@ -6,5 +6,10 @@ What `flow.utils.checkpoint` names. It costs a second forward, and saves the mem
 """
 
 
+__all__ = [
+    "checkpoint", "checkpoint_sequential"
+]
+
 from weft.autograd.recompute import checkpoint as checkpoint
+from weft.autograd.recompute import checkpoint_sequential as checkpoint_sequential
 

@@ -1,0 +1,285 @@
+"""Functions made of functions: `flow.func.grad`, `vjp`, `jvp`, `jacrev`, ...
+
+Arguments and results are trees of tensors. Each goes through the tape, as `autograd.grad` does. What comes out has a
+gradient itself where something outside of the function wants one: an argument, or a tensor that the function closes
+over. That is how they nest.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from weft.autograd.engine import grad as gradients
+from weft.autograd.modes import enable_grad
+from weft.autograd.node import Slot
+from weft.autograd.trees import filled, leaves, mapped
+from weft.core.errors import ArgumentError
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+Function = Callable[..., Any]
+Places = int | tuple[int, ...]
+
+
+class _Called:
+    """A function called on arguments, some of which the tape follows: what it gave, and what leads back to them."""
+
+    def __init__(self, name: str, func: Function, args: Sequence[Any], kwargs: dict[str, Any], at: Places, aux: bool):
+        self.name, self.at = name, at
+        several = at if isinstance(at, tuple) else (at,)
+        for i in several:
+            if not -len(args) <= i < len(args):
+                raise ArgumentError(f"{name}(): argnums names argument {i}, but {len(args)} were given")
+        given = list(args)
+        with enable_grad():
+            for i in several:
+                given[i] = mapped(given[i], self._followed)
+            self.args = tuple(given[i] for i in several)
+            result = func(*given, **kwargs)
+        if aux and not (isinstance(result, tuple) and len(result) == 2):
+            raise ArgumentError(f"{name}(has_aux=True): the function gives (result, aux); it gave {_kind(result)}")
+        self.result, self.aux = result if aux else (result, None)
+        self.ins = [t for t in leaves(self.args) if isinstance(t, Tensor)]
+        self.outs = list(leaves(self.result))
+        if not all(isinstance(y, Tensor) for y in self.outs):
+            raise ArgumentError(f"{name}(): the function gives tensors; it gave {_kind(self.result)}")
+        self.deep = _beyond(self.outs, self.ins)
+
+    def _followed(self, x: Any) -> Any:
+        if not isinstance(x, Tensor):
+            return x
+        if not x.dtype.differentiable:
+            raise ArgumentError(f"{self.name}(): only floating and complex arguments have derivatives; got {x.dtype}")
+        return OPS["mul"](x, 1) if x.requires_grad else x.detach().requires_grad_()
+
+    def number(self) -> Tensor:
+        """The result, of a function to one number."""
+        if len(self.outs) != 1 or self.outs[0].numel() != 1 or self.outs[0].ndim:
+            raise ArgumentError(f"{self.name}(): the function should give a number, a 0-d tensor; it gave "
+                                f"{_kind(self.result)}; reduce it, loss.mean(), or take jacrev or vjp")  # fmt: skip
+        return self.outs[0]
+
+    def back(self, vectors: Iterable[Any], keep: bool = False, deep: bool | None = None) -> list[Tensor]:
+        """The gradients of the arguments' tensors, for these gradients of the results."""
+        pairs = [(y, v) for y, v in zip(self.outs, vectors, strict=True) if y.requires_grad]
+        deep = self.deep if deep is None else deep
+        found: Sequence[Any] = [None] * len(self.ins)
+        if pairs:
+            found = gradients([y for y, _ in pairs], self.ins, [v for _, v in pairs], keep or deep, deep,
+                              allow_unused=True)  # fmt: skip
+        zeros = OPS["zeros_like"]
+        return [zeros(x, None) if g is None else g for g, x in zip(found, self.ins, strict=True)]
+
+    def as_args(self, values: Iterable[Any]) -> Any:
+        """Values for the arguments' tensors, in the form of the arguments."""
+        made = filled(self.args, iter(values))
+        return made if isinstance(self.at, tuple) else made[0]
+
+    def out(self, tree: Any) -> Any:
+        """What the function gave, without the way back to tensors that nobody else knows."""
+        return tree if self.deep else mapped(tree, _loose)
+
+
+def _loose(x: Any) -> Any:
+    return x.detach() if isinstance(x, Tensor) else x
+
+
+def _kind(result: Any) -> str:
+    return f"a tensor of shape {list(result.shape)}" if isinstance(result, Tensor) else f"a {type(result).__name__}"
+
+
+def _beyond(outs: Iterable[Tensor], ins: Iterable[Tensor]) -> bool:
+    """Whether something other than these inputs wants a gradient from the results."""
+    known = {id(t) for t in ins if t.node is None}
+    if any(t.node is not None for t in ins):
+        return True
+    todo: list[Any] = [t.node or t for t in outs if t.requires_grad]
+    seen: set[int] = set()
+    while todo:
+        edge = todo.pop()
+        if isinstance(edge, Tensor):
+            if id(edge) not in known:
+                return True
+            continue
+        node = edge.node if type(edge) is Slot else edge
+        if id(node) not in seen:
+            seen.add(id(node))
+            todo.extend(e for e in node.edges if e is not None)
+    return False
+
+
+# ---- of one number -----------------------------------------------------------------------------------
+
+
+def grad_and_value(func: Function, argnums: Places = 0, has_aux: bool = False) -> Function:
+    """The function that gives the gradient of `func`, a number, by its arguments, and the number.
+
+    >>> g, y = flow.func.grad_and_value(lambda x: (x * x).sum())(flow.tensor([1.0, 2.0])); g.tolist(), y.item()
+    ([2.0, 4.0], 5.0)
+    """
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        called = _Called("grad", func, args, kwargs, argnums, has_aux)
+        called.number()
+        found = called.as_args(called.back([None]))
+        value = called.out(called.result)
+        return (found, (value, called.out(called.aux))) if has_aux else (found, value)
+
+    return call
+
+
+def grad(func: Function, argnums: Places = 0, has_aux: bool = False) -> Function:
+    """The function that gives the gradient of `func`, a number, by its arguments.
+
+    >>> flow.func.grad(flow.func.grad(lambda x: x * x * x))(flow.tensor(2.0)).item()
+    12.0
+    """
+    both = grad_and_value(func, argnums, has_aux)
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        found, value = both(*args, **kwargs)
+        return (found, value[1]) if has_aux else found
+
+    return call
+
+
+# ---- products ----------------------------------------------------------------------------------------
+
+
+def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
+    """What `func` gives, and the function from vectors in the form of that to their products with the Jacobian, one
+    for each argument.
+
+    >>> y, back = flow.func.vjp(lambda x: x * x, flow.tensor([1.0, 2.0])); back(flow.tensor([1.0, 10.0]))[0].tolist()
+    [2.0, 40.0]
+    """
+    called = _Called("vjp", func, primals, {}, tuple(range(len(primals))), has_aux)
+
+    def back(*cotangents: Any, retain_graph: bool = True) -> tuple[Any, ...]:
+        given = cotangents[0] if len(cotangents) == 1 else cotangents
+        vectors = list(leaves(given))
+        shapes = [list(t.shape) for t in called.outs]
+        if [list(getattr(v, "shape", ())) for v in vectors] != shapes:
+            raise ArgumentError(f"vjp: vectors have the form of what the function gave, {shapes}; got {_kind(given)}")
+        return called.as_args(called.back(vectors, keep=retain_graph))
+
+    out = called.out(called.result)
+    return (out, back, called.out(called.aux)) if has_aux else (out, back)
+
+
+def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> tuple[Any, ...]:
+    """What `func` gives, and the product of its Jacobian with vectors, one for each argument: by going back over the
+    way back.
+
+    >>> flow.func.jvp(lambda x: x * x, (flow.tensor([1.0, 2.0]),), (flow.tensor([1.0, 10.0]),))[1].tolist()
+    [2.0, 40.0]
+    """
+    called = _Called("jvp", func, primals, {}, tuple(range(len(primals))), has_aux)
+    vectors = list(leaves(tangents))
+    if [list(v.shape) for v in vectors] != [list(t.shape) for t in called.ins]:
+        raise ArgumentError(f"jvp: tangents have the form of the arguments, {[list(t.shape) for t in called.ins]}")
+    found = _forward(called, [vectors])[0]
+    out = called.out(called.result), filled(called.result, iter(found))
+    return (*out, called.out(called.aux)) if has_aux else out
+
+
+def _forward(called: _Called, several: Iterable[Sequence[Tensor]]) -> list[list[Tensor]]:
+    """Products of the Jacobian with vectors: of the way back, which is linear in what it starts from, the gradient."""
+    with enable_grad():
+        hold = [OPS["zeros_like"](y, None).requires_grad_() for y in called.outs]
+        back = [g for g in called.back(hold, keep=True, deep=True)]
+        made = []
+        for vectors in several:
+            pairs = [(g, v) for g, v in zip(back, vectors, strict=True) if g.requires_grad]
+            found: Sequence[Any] = [None] * len(hold)
+            if pairs:
+                found = gradients([g for g, _ in pairs], hold, [v for _, v in pairs], True, called.deep,
+                                  allow_unused=True)  # fmt: skip
+            made.append([OPS["zeros_like"](y, None) if t is None else t
+                         for t, y in zip(found, called.outs, strict=True)])  # fmt: skip
+    return made if called.deep else [[t.detach() for t in row] for row in made]
+
+
+# ---- whole Jacobians ---------------------------------------------------------------------------------
+
+
+def _units(x: Tensor) -> list[Tensor]:
+    """Each of the vectors that are one in one element of x's form."""
+    flat = OPS["reshape"](OPS["zeros_like"](x, None), (-1,)).detach()
+    one = OPS["ones_like"](OPS["narrow"](flat, 0, 0, min(1, flat.shape[0])), None)
+    return [OPS["reshape"](OPS["narrow_scatter"](flat, one, 0, i, 1, 1), tuple(x.shape)) for i in range(flat.shape[0])]
+
+
+def _stacked(parts: list[Tensor], shape: tuple[int, ...], like: Tensor, last: bool) -> Tensor:
+    if not parts:
+        return OPS["reshape"](OPS["zeros_like"](like, None), shape)
+    rows = OPS["cat"]([OPS["reshape"](p, (1, -1)) for p in parts], 0)
+    return OPS["reshape"](OPS["transpose"](rows, 0, 1) if last else rows, shape)
+
+
+def jacrev(func: Function, argnums: Places = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
+    """The function that gives the derivatives of every element of `func`'s results by every one of its arguments', of
+    shape [*result, *argument]: row by row, from the results back.
+
+    >>> flow.func.jacrev(lambda x: x * x)(flow.tensor([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        called = _Called("jacrev", func, args, kwargs, argnums, has_aux)
+
+        def rows(i: int, y: Tensor) -> Any:
+            zeros: list[Any] = [None if j == i else OPS["zeros_like"](t, None) for j, t in enumerate(called.outs)]
+            each = [called.back([*zeros[:i], unit, *zeros[i + 1 :]], keep=True) for unit in _units(y)]
+            return called.as_args(
+                _stacked([row[j] for row in each], (*y.shape, *x.shape), x, False) for j, x in enumerate(called.ins)
+            )
+
+        found = filled(called.result, (rows(i, y) for i, y in enumerate(called.outs)))
+        return (found, called.out(called.aux)) if has_aux else found
+
+    return call
+
+
+def jacfwd(func: Function, argnums: Places = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
+    """Likewise, column by column, from the arguments on.
+
+    >>> flow.func.jacfwd(lambda x: x * x)(flow.tensor([1.0, 2.0])).tolist()
+    [[2.0, 0.0], [0.0, 4.0]]
+    """
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        called = _Called("jacfwd", func, args, kwargs, argnums, has_aux)
+        columns: list[list[list[Tensor]]] = []
+        for i, x in enumerate(called.ins):
+            zeros = [OPS["zeros_like"](t, None) for t in called.ins]
+            columns.append(_forward(called, [[*zeros[:i], unit, *zeros[i + 1 :]] for unit in _units(x)]))
+
+        def of(i: int, y: Tensor) -> Any:
+            return called.as_args(
+                _stacked([column[i] for column in columns[j]], (*y.shape, *x.shape), x, True)
+                for j, x in enumerate(called.ins)
+            )
+
+        found = filled(called.result, (of(i, y) for i, y in enumerate(called.outs)))
+        return (found, called.out(called.aux)) if has_aux else found
+
+    return call
+
+
+def hessian(func: Function, argnums: Places = 0) -> Function:
+    """The function that gives the second derivatives of `func` by its arguments.
+
+    >>> flow.func.hessian(lambda x: (x * x * x).sum())(flow.tensor([1.0, 2.0])).tolist()
+    [[6.0, 0.0], [0.0, 12.0]]
+    """
+    return jacfwd(jacrev(func, argnums), argnums)
+
+
+__all__ = ["grad", "grad_and_value", "hessian", "jacfwd", "jacrev", "jvp", "vjp"]

@@ -1,0 +1,115 @@
+"""`vmap`: a function of one sample, as a function of a batch: one slice after another, and the results side by side.
+
+So it serves every function, branches on values and gradients inside included, and costs as many calls as there are
+slices. What is called often is better written for the batch.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from weft.autograd.recompute import Randomness, set_randomness
+from weft.autograd.recompute import randomness as where_random
+from weft.autograd.trees import filled, leaves
+from weft.core.errors import ArgumentError
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+RANDOMNESS = ("error", "different", "same")
+
+
+def vmap(
+    func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
+    chunk_size: int | None = None,
+) -> Callable[..., Any]:  # fmt: skip
+    """`func` for each slice of its arguments along `in_dims` (None: the whole, every time); results lie beside each
+    other along `out_dims`. Both are one number for all, or trees of them in the form of the arguments and results.
+
+    `randomness`: slices may not draw ("error"), draw one after another ("different"), or all draw the same ("same").
+
+    >>> flow.vmap(flow.dot)(flow.ones(3, 2), flow.ones(3, 2)).tolist()
+    [2.0, 2.0, 2.0]
+    """
+    if randomness not in RANDOMNESS:
+        raise ArgumentError(f"vmap(): randomness is one of {', '.join(map(repr, RANDOMNESS))}; got {randomness!r}")
+
+    @functools.wraps(func)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        dims = list(_spread(in_dims if isinstance(in_dims, (int, tuple, list)) else (in_dims,), args, "in_dims"))
+        given = list(leaves(args))
+        named = [isinstance(t, Tensor) for t in leaves(kwargs)]  # sliced along their first dimension, as torch does
+        given, dims = [*given, *leaves(kwargs)], [*dims, *(0 if n else None for n in named)]
+        size = _size(given, dims)
+        found = []
+        place = where_random()
+        for i in range(size):
+            if randomness == "same" and i:
+                set_randomness(place)
+            parts = iter([t if d is None else OPS["select"](t, d, i) for t, d in zip(given, dims, strict=True)])
+            found.append(func(*filled(args, parts), **filled(kwargs, parts)))
+            if randomness == "error" and not _same_place(place, where_random()):
+                raise ArgumentError(
+                    "vmap(): the function draws random numbers; say whether slices draw different ones, "
+                    'vmap(f, randomness="different"), or all the same, randomness="same"'
+                )
+        return _beside(found, out_dims)
+
+    return call
+
+
+def _spread(dims: Any, tree: Any, what: str) -> Iterator[Any]:
+    """A dimension for each leaf of a tree, from dimensions for all of it or for its parts."""
+    if dims is None or isinstance(dims, int):
+        for t in leaves(tree):
+            yield dims if isinstance(t, Tensor) else None
+        return
+    parts: Any = list(tree.values()) if isinstance(tree, dict) else tree
+    if isinstance(dims, dict):
+        dims = [dims[k] for k in tree] if isinstance(tree, dict) and dims.keys() == tree.keys() else dims
+    if not isinstance(parts, (tuple, list)) or isinstance(dims, dict) or len(dims) != len(parts):
+        raise ArgumentError(f"vmap(): {what} is a number, None, or a tree in the form of what it is for; got {dims!r}")
+    for d, part in zip(dims, parts, strict=True):
+        yield from _spread(d, part, what)
+
+
+def _size(given: list[Any], dims: list[Any]) -> int:
+    sizes = []
+    for t, d in zip(given, dims, strict=True):
+        if d is not None:
+            if not -t.ndim <= d < t.ndim:
+                raise ArgumentError(f"vmap(): in_dims says {d} for a tensor of shape {list(t.shape)}")
+            sizes.append(t.shape[d])
+    if not sizes or len(set(sizes)) > 1 or not sizes[0]:
+        raise ArgumentError(
+            f"vmap(): the arguments are sliced into equally many, at least one, slices; they have {sizes or 'none'}"
+        )
+    return sizes[0]
+
+
+def _beside(found: list[Any], out_dims: Any) -> Any:
+    columns = list(zip(*map(leaves, found), strict=True))
+    if not all(isinstance(t, Tensor) for column in columns for t in column):
+        raise ArgumentError("vmap(): the function gives tensors, alone or in tuples, lists and dicts")
+    dims = list(_spread(out_dims, found[0], "out_dims"))
+    return filled(found[0], (_stack(column, d) for column, d in zip(columns, dims, strict=True)))
+
+
+def _stack(column: Any, dim: int | None) -> Tensor:
+    first = column[0]
+    if any(t.shape != first.shape for t in column):
+        raise ArgumentError(
+            f"vmap(): the function gave {sorted({str(list(t.shape)) for t in column})}; results that lie beside each "
+            "other have one shape"
+        )
+    if dim is None:
+        return first
+    at = dim % (first.ndim + 1)
+    return OPS["cat"]([OPS["unsqueeze"](t, at) for t in column], at)
+
+
+def _same_place(a: Randomness, b: Randomness) -> bool:
+    return a[1] == b[1] and all(device in a[0] and torch.equal(a[0][device], state) for device, state in b[0].items())
