@@ -2,16 +2,30 @@
 
 from __future__ import annotations
 
+import itertools
 import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
 from weft.core.errors import IndexingError
+from weft.nn.members import MODULE, PARAMETER
 from weft.nn.module import Module
 from weft.tensor.parameter import Parameter
 
 
-class _List(Module):
+class _Held(Module):
+    """Members of one role; a subclass may have attributes of other roles beside them."""
+
+    _role = MODULE
+
+    def _names(self) -> list[str]:
+        return [name for name, role in self._roles.items() if role == self._role]
+
+    def __len__(self) -> int:
+        return len(self._names())
+
+
+class _List(_Held):
     """Numbered members. `index` looks one up as a list would."""
 
     def _name(self, index: Any) -> str:
@@ -22,17 +36,13 @@ class _List(Module):
         return str(at % n)
 
     def _replace_all(self, values: list[Any]) -> None:
-        members = self._parameters if isinstance(self, ParameterList) else self._modules
-        for name in list(members):
-            del members[name]
+        for name in self._names():
+            delattr(self, name)
         for i, value in enumerate(values):
             setattr(self, str(i), value)
 
-    def __len__(self) -> int:
-        return len(self._roles)
-
     def __iter__(self) -> Iterator[Any]:
-        return iter([self.__dict__[name] for name in self._roles])
+        return iter([self.__dict__[name] for name in self._names()])
 
     def __contains__(self, value: object) -> bool:
         return any(value is v for v in self)
@@ -68,6 +78,20 @@ class _List(Module):
     def __iadd__(self, values: Iterable[Any]) -> Any:
         return self.extend(values)
 
+    def __add__(self, values: Iterable[Any]) -> Any:
+        return self._of([*self, *values])
+
+    def pop(self, index: Any = -1) -> Any:
+        """Take a member out."""
+        value = self[index]
+        del self[index]
+        return value
+
+    @staticmethod
+    def _of(values: list[Any]) -> Any:
+        """Such a list of these; of the plain kind, as a subclass may be made in another way."""
+        return ModuleList(values)
+
 
 class ModuleList(_List):
     """A list of modules."""
@@ -76,9 +100,21 @@ class ModuleList(_List):
         super().__init__()
         self.extend(modules or ())
 
+    def __repr__(self) -> str:
+        """Members that look alike are shown once, with how many there are."""
+        lines, first = [], 0
+        for shown, alike in itertools.groupby(map(repr, self)):
+            count = len(list(alike))
+            where = f"{first}-{first + count - 1}): {count} x " if count > 1 else f"{first}): "
+            lines.append("  (" + where + shown.replace("\n", "\n  "))
+            first += count
+        return "\n".join([f"{self._get_name()}(", *lines, ")"]) if lines else f"{self._get_name()}()"
+
 
 class ParameterList(_List):
     """A list of parameters; tensors become parameters."""
+
+    _role = PARAMETER
 
     def __init__(self, values: Iterable[Any] | None = None) -> None:
         super().__init__()
@@ -86,6 +122,10 @@ class ParameterList(_List):
 
     def __setattr__(self, name: str, value: Any) -> None:
         super().__setattr__(name, as_parameter(value) if name.isdigit() else value)
+
+    @staticmethod
+    def _of(values: list[Any]) -> Any:
+        return ParameterList(values)
 
     def extra_repr(self) -> str:
         return "\n".join(f"({n}): {described(p)}" for n, p in self._parameters.items())
@@ -113,13 +153,26 @@ class Sequential(_List):
             x = module(x)
         return x
 
+    @staticmethod
+    def _of(values: list[Any]) -> Any:
+        return Sequential(*values)
+
+    def __mul__(self, times: int) -> Any:
+        """The members, the same ones, several times over."""
+        return self._of(list(self) * times)
+
+    __rmul__ = __mul__
+
+    def __imul__(self, times: int) -> Any:
+        return self.extend(list(self) * (times - 1))
+
     def _chain(self) -> list[Any]:
         members = self.__dict__
-        return [members[name] for name in self._roles]
+        return [members[name] for name, role in self._roles.items() if role == MODULE]
 
     def _name(self, index: Any) -> str:
         at = int(super()._name(index))
-        return list(self._roles)[at]
+        return self._names()[at]
 
     def __getitem__(self, index: Any) -> Any:
         if isinstance(index, slice):
@@ -131,7 +184,7 @@ class Sequential(_List):
             super().__delitem__(index)
         else:
             values = list(self)
-            numbered = list(self._roles) == [str(i) for i in range(len(values))]
+            numbered = self._names() == [str(i) for i in range(len(values))]
             name = self._name(index)
             if numbered:
                 values.remove(self.__dict__[name])
@@ -140,20 +193,17 @@ class Sequential(_List):
                 delattr(self, name)
 
 
-class _Dict(Module):
+class _Dict(_Held):
     """Named members."""
 
-    def __len__(self) -> int:
-        return len(self._roles)
-
     def __iter__(self) -> Iterator[str]:
-        return iter(list(self._roles))
+        return iter(self._names())
 
     def __contains__(self, name: object) -> bool:
-        return name in self._roles
+        return self._roles.get(name) == self._role  # type: ignore[arg-type]
 
     def __getitem__(self, name: str) -> Any:
-        if name not in self._roles:
+        if name not in self:
             raise KeyError(name)
         return self.__dict__[name]
 
@@ -164,31 +214,46 @@ class _Dict(Module):
             self.register_parameter(name, as_parameter(value))
 
     def __delitem__(self, name: str) -> None:
-        if name not in self._roles:
+        if name not in self:
             raise KeyError(name)
         delattr(self, name)
 
     def keys(self) -> Iterable[str]:
-        return list(self._roles)
+        return self._names()
 
     def values(self) -> Iterable[Any]:
-        return [self.__dict__[n] for n in self._roles]
+        return [self.__dict__[n] for n in self._names()]
 
     def items(self) -> Iterable[tuple[str, Any]]:
-        return [(n, self.__dict__[n]) for n in self._roles]
+        return [(n, self.__dict__[n]) for n in self._names()]
 
     def update(self, values: Mapping[str, Any] | Iterable[tuple[str, Any]]) -> None:
         pairs: Any = values.items() if isinstance(values, (Mapping, _Dict)) else values
         for name, value in pairs:
             self[name] = value
 
+    def get(self, name: str, default: Any = None) -> Any:
+        return self.__dict__[name] if name in self else default
+
+    def setdefault(self, name: str, default: Any = None) -> Any:
+        if name not in self:
+            self[name] = default
+        return self[name]
+
     def pop(self, name: str) -> Any:
         value = self[name]
         del self[name]
         return value
 
+    def popitem(self) -> tuple[str, Any]:
+        name = self._names()[-1]
+        return name, self.pop(name)
+
+    def __reversed__(self) -> Iterator[str]:
+        return reversed(self._names())
+
     def clear(self) -> None:
-        for name in list(self._roles):
+        for name in self._names():
             del self[name]
 
 
@@ -203,9 +268,27 @@ class ModuleDict(_Dict):
 class ParameterDict(_Dict):
     """A dict of parameters; tensors become parameters."""
 
+    _role = PARAMETER
+
     def __init__(self, parameters: Mapping[str, Any] | Iterable[tuple[str, Any]] | None = None) -> None:
         super().__init__()
         self.update(parameters or {})
+
+    def copy(self) -> ParameterDict:
+        """Another dict of the same parameters."""
+        return ParameterDict(self.items())
+
+    def fromkeys(self, names: Iterable[str], value: Any = None) -> ParameterDict:
+        return ParameterDict((name, value) for name in names)
+
+    def __or__(self, other: Mapping[str, Any]) -> ParameterDict:
+        made = self.copy()
+        made.update(other)
+        return made
+
+    def __ior__(self, other: Mapping[str, Any]) -> ParameterDict:
+        self.update(other)
+        return self
 
     def extra_repr(self) -> str:
         return "\n".join(f"({n}): {described(p)}" for n, p in self._parameters.items())
