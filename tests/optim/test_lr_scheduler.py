@@ -152,3 +152,34 @@ def test_a_schedule_without_rates_cannot_be_made() -> None:
 
     with pytest.raises(TypeError, match="get_lr"):
         Unfinished(flow.optim.SGD([flow.nn.Parameter(flow.ones(1))], lr=0.1))  # type: ignore[abstract]
+
+
+def test_a_schedule_begins_under_either_name_and_tells_of_itself_if_asked(capsys: pytest.CaptureFixture[str]) -> None:
+    optimizer = optimizers()[1]
+    ours.StepLR(optimizer, 3)
+    assert not capsys.readouterr().out
+
+    schedule = ours.StepLR(optimizer, 3, last_step=1, verbose=True)
+    assert schedule.last_step == schedule.last_epoch == 2
+    assert "StepLR" in capsys.readouterr().out
+
+    class Halved(ours.LRScheduler):
+        def __init__(self, optimizer: flow.optim.Optimizer, last_epoch: int = -1, verbose: bool = False) -> None:
+            super().__init__(optimizer, last_epoch, verbose)
+
+        def get_lr(self) -> list[float]:
+            return [rate / 2 for rate in self.base_lrs]
+
+    assert Halved(optimizers()[1], verbose=True).get_last_lr() == [0.15, 0.05]
+    assert "0.15" in capsys.readouterr().out
+
+
+def test_restarts_from_lower_and_lower_until_there_are_no_more() -> None:
+    options: dict[str, Any] = {"eta_min": 0.25, "decay_rate": 0.5, "restart_limit": 2}
+    optimizer = flow.optim.SGD([flow.nn.Parameter(flow.ones(1))], lr=1.0)
+    schedule = ours.CosineAnnealingWarmRestarts(optimizer, 2, **options)
+    seen = []
+    for _ in range(6):
+        seen += schedule.get_last_lr()
+        schedule.step()
+    assert seen == pytest.approx([1.0, 0.625, 0.5, 0.375, 0.25, 0.25])  # OneFlow 0.9's figures

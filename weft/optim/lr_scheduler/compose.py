@@ -196,5 +196,6 @@ class ReduceLROnPlateau(LRScheduler):
                 lower = max(group["lr"] * self.factor, least)
                 if group["lr"] - lower > self.eps:
                     group["lr"] = lower
+            self._tell()
             self.cooldown_counter, self.num_bad_epochs = self.cooldown, 0
         self._last_lr = self._now()

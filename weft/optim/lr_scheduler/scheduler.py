@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
+import inspect
+from abc import ABCMeta, abstractmethod
 from collections.abc import Mapping, Sequence
 from typing import Any
 
@@ -10,10 +11,31 @@ from weft.core.errors import CheckpointError, OptionError
 from weft.optim.optimizer import Optimizer
 
 
-class LRScheduler(ABC):
-    """Subclasses give the rates of step `last_epoch` from `get_lr`; reading `group["lr"]` in it makes a recursion."""
+class _Made(ABCMeta):
+    """What making any schedule takes: `verbose`, and where it begins under OneFlow's name, too."""
 
-    def __init__(self, optimizer: Optimizer, last_epoch: int = -1) -> None:
+    def __call__(cls, *args: Any, **options: Any) -> Any:
+        own = inspect.signature(cls.__init__).parameters
+        made: Any = object.__new__(cls)
+        if "verbose" not in own and options.pop("verbose", False):
+            made.verbose = True
+        if "last_step" not in own and "last_step" in options:
+            options["last_epoch"] = options.pop("last_step")
+        made.__init__(*args, **options)
+        return made
+
+
+class LRScheduler(metaclass=_Made):
+    """Subclasses give the rates of step `last_epoch` from `get_lr`; reading `group["lr"]` in it makes a recursion.
+
+    Every schedule takes `verbose=True`, to print the rates that it sets.
+    """
+
+    verbose: bool = False
+
+    def __init__(self, optimizer: Optimizer, last_epoch: int = -1, verbose: bool = False) -> None:
+        if verbose:
+            self.verbose = True
         if not isinstance(optimizer, Optimizer):
             raise OptionError(f"a schedule belongs to an optimizer; got {type(optimizer).__name__}")
         for i, group in enumerate(optimizer.param_groups):
@@ -47,7 +69,17 @@ class LRScheduler(ABC):
     def _set(self, rates: Sequence[float]) -> None:
         for group, lr in zip(self.optimizer.param_groups, rates, strict=True):
             group["lr"] = lr
+        self._tell()
         self._last_lr = [g["lr"] for g in self.optimizer.param_groups]
+
+    def _tell(self) -> None:
+        for i, lr in enumerate(self._now() if self.verbose else ()):
+            print(f"step {self.last_epoch} of {type(self).__name__}: the rate of param_groups[{i}] is {lr:.5g}")
+
+    @property
+    def last_step(self) -> int:
+        """OneFlow's name for `last_epoch`."""
+        return self.last_epoch
 
     def _now(self) -> list[float]:
         return [g["lr"] for g in self.optimizer.param_groups]
@@ -57,7 +89,7 @@ class LRScheduler(ABC):
         return {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        unknown = [k for k in state_dict if k not in self.__dict__]
+        unknown = [k for k in state_dict if k not in self.__dict__ and k != "verbose"]
         if unknown:
             raise CheckpointError(f"{type(self).__name__} has no {unknown[0]!r}; is the state another schedule's?")
         vars(self).update(state_dict)
