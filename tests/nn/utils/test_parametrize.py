@@ -36,7 +36,7 @@ def kinds(lib: Any) -> Any:
 
 
 def trained(lib: Any, layer: Any, x: Any) -> list[Any]:
-    optimizer = lib.optim.Adam(layer.parameters(), lr=0.05)
+    optimizer = lib.optim.SGD(layer.parameters(), lr=0.1)
     told = []
     for _ in range(3):
         loss = layer(x).square().mean()
