@@ -431,3 +431,52 @@ def test_text_of_a_graph() -> None:
     graph(rand(2, 4)).numpy()
     assert ("OPERATOR" in repr(graph) and "matmul" in graph.source()) or "linear" in graph.source()
     assert "launches have finished" in graph.report()
+
+
+def test_parameters_of_another_form_than_it_was_compiled_with() -> None:
+    model = nn.Linear(3, 2)
+    graph = Made(lambda x: model(x), m=model)
+    x = rand(4, 3)
+    graph(x)
+    kept = model.weight.data, model.bias.data
+    model.double()
+    with pytest.raises(GraphError, match=r"compiled with m.weight as float32\[2,3\] .* it is float64\[2,3\]"):
+        graph(x)
+    model.weight.data, model.bias.data = flow.ones(5, 3), flow.ones(5)
+    with pytest.raises(GraphError, match=r"it is float32\[5,3\]"):
+        graph(x)
+    model.weight.data, model.bias.data = kept
+    close(graph(x), model(x))
+
+
+def test_a_symbol_is_of_one_graph() -> None:
+    kept: list[Any] = []
+    Made(lambda x: kept.append(x * 2))(rand(2))
+    with pytest.raises(TraceError, match="symbol of another graph"):
+        Made(lambda x: x + kept[0])(rand(2))
+
+
+def test_running_statistics_move_once_where_values_are_computed_again() -> None:
+    def make() -> nn.Module:
+        flow.manual_seed(0)
+        return nn.Sequential(nn.Linear(4, 6), nn.BatchNorm1d(6), nn.Linear(6, 2))
+
+    eager, ours = twin(make)
+    step = flow.optim.SGD(eager.parameters(), lr=0.1)
+
+    def train(x: Any) -> Any:
+        loss = ours(x).square().mean()
+        loss.backward()
+        return loss
+
+    graph = Made(train, flow.optim.SGD(ours.parameters(), lr=0.1), m=ours)
+    graph.m.to(nn.graph.GraphModule).activation_checkpointing = True
+    for seed in range(3):
+        x = rand(8, 4, seed=seed)
+        step.zero_grad()
+        loss = eager(x).square().mean()
+        loss.backward()
+        step.step()
+        close(graph(x), loss)
+    for a, b in zip(eager.state_dict().values(), ours.state_dict().values(), strict=True):
+        close(a, b)

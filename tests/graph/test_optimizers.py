@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Callable
 from typing import Any
 
@@ -151,3 +152,44 @@ def test_each_micro_batch_draws_anew() -> None:
     graph.config.set_gradient_accumulation_steps(4)
     for drawn in graph(flow.zeros(4)):
         assert len(set(drawn.tolist())) == 4
+
+
+def trained(graph: Train, start: int) -> list[float]:
+    return [graph(batch(start + i)).item() for i in range(3)]
+
+
+def test_states_loaded_between_launches_are_those_of_the_graph() -> None:
+    net = Net()
+    optimizer = flow.optim.Adam(net.parameters(), lr=0.05)
+    graph = Train(net, optimizer)
+    trained(graph, 0)
+    weights = {k: v.clone() for k, v in net.state_dict().items()}
+    states = copy.deepcopy(optimizer.state_dict())
+    first = trained(graph, 3)
+    net.load_state_dict(weights)
+    optimizer.load_state_dict(states)
+    assert trained(graph, 3) == first
+    assert optimizer.state[net.first.weight]["step"].item() == 6.0
+
+
+def test_an_optimizer_that_is_another_by_now() -> None:
+    net = Net()
+    optimizer = flow.optim.Adam(net.parameters(), lr=0.05)
+    graph = Train(net, optimizer)
+    graph(batch(0))
+    net(batch(1)).sum().backward()
+    optimizer.step()
+    graph(batch(2))  # every parameter had its step
+    net(batch(3)).sum().backward()
+    net.second.bias.grad = None
+    optimizer.step()
+    with pytest.raises(GraphError, match="counts steps apart"):
+        graph(batch(4))
+
+    net = Net()
+    optimizer = flow.optim.SGD(net.first.parameters(), lr=0.05)
+    graph = Train(net, optimizer)
+    graph(batch(0))
+    optimizer.add_param_group({"params": list(net.second.parameters())})
+    with pytest.raises(GraphError, match="given a group"):
+        graph(batch(1))

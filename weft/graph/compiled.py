@@ -11,6 +11,7 @@ import torch
 
 from weft.compiler import passes
 from weft.compiler.lower import Lowered
+from weft.core.device import Device
 from weft.core.errors import GraphError
 from weft.graph import tree
 from weft.graph.run import Running
@@ -48,8 +49,10 @@ class Compiled:
             if given != self.form:
                 raise GraphError(self._mismatch(given))
             inputs = [_blob(t) for _, t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
-        if self.running.exchanges != exchanged[0] and self.running.renewed():
-            self._gather()
+        if self.running.exchanges != exchanged[0]:
+            self._compare_variables()
+            if self.running.renewed():
+                self._gather()
         blobs, tensors = [], []
         for v, make in self.forms:
             t = of_torch(make()) if v.spec is None else of_shard(make(), v.spec)
@@ -84,6 +87,17 @@ class Compiled:
             blobs.append(t.blob)
         return blobs
 
+    def _compare_variables(self) -> None:
+        """Some tensor was given the memory of another: what the job reads must have kept its form."""
+        for v, t in self.lowered.job.variables.items():
+            if t.spec is not v.spec or t.shape != v.shape or t.dtype is not v.dtype or _device(t) is not v.device:
+                now = t.spec or f"{t.dtype.name}[{','.join(map(str, t.shape))}] {t.device}"
+                raise GraphError(
+                    f"{self.lowered.job.name} was compiled with {v.name} as {v.form}, and it is {now!s} by now: a "
+                    "graph's parameters and buffers keep shape, dtype and layout. Make another graph after "
+                    "model.to(...), .half(), to_global(...) and the like"
+                )
+
     def _mismatch(self, given: Any) -> str:
         pairs = itertools.zip_longest(_flat(self.form), _flat(given), fillvalue="nothing")
         expected, got = next(((a, b) for a, b in pairs if a != b), (self.form, given))
@@ -98,6 +112,9 @@ class Compiled:
 
     def close(self) -> None:
         self.running.close()
+
+
+CPU = Device("cpu")
 
 
 class Output:
@@ -120,6 +137,10 @@ def _quick(t: Tensor) -> Any:
     if t.spec is not None:
         return t.spec
     return torch.Size(t.shape), t.dtype.torch, t.device.torch
+
+
+def _device(t: Tensor) -> Device:
+    return t.device if t.spec is None else CPU
 
 
 def _blob(t: Tensor) -> Blob:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from weft.core.dispatch import here
@@ -99,8 +99,10 @@ class Graph:
         self._settle()
         return {name: block.to(Module).state_dict() for name, block in self._blocks.items()}
 
-    def load_state_dict(self, state: dict[str, Any], strict: bool = True) -> None:
+    def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         self._settle()
+        if not isinstance(state, Mapping):
+            raise GraphError(f"load_state_dict takes what state_dict() gave; got {type(state).__name__}")
         unknown, missing = set(state) - set(self._blocks), set(self._blocks) - set(state)
         if strict and (unknown or missing):
             raise GraphError(

@@ -41,7 +41,7 @@ def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float
             rates = []
             for j, group in enumerate(optimizer.param_groups):
                 name = f"lr.{i}.{j}"
-                numbers[name] = Rate(graph.name, group)
+                numbers[name] = Rate(graph.name, optimizer, group)
                 v = builder.number(name)
                 rates.append(of_value(v, v.spec))
             optimizer.apply_update(optimizer.clipped(grads), rates)
@@ -75,15 +75,16 @@ def _in_layout(g: Tensor, p: Tensor) -> Tensor:
 class Rate:
     """A group's learning rate, asked for at each launch. Its other options are constants of the job."""
 
-    __slots__ = ("graph", "group", "compiled", "seen")
+    __slots__ = ("graph", "optimizer", "exchanges", "group", "compiled", "seen")
 
-    def __init__(self, graph: str, group: dict[str, Any]) -> None:
+    def __init__(self, graph: str, optimizer: Optimizer, group: dict[str, Any]) -> None:
         self.graph, self.group = graph, group
+        self.optimizer, self.exchanges = optimizer, optimizer.exchanges
         self.compiled = {k: v for k, v in group.items() if k not in ("params", "lr", "initial_lr")}
         self.seen = dict(group)
 
     def __call__(self) -> float:
-        if self.group != self.seen:
+        if self.group != self.seen or self.optimizer.exchanges != self.exchanges:
             self._look()
         return float(self.group["lr"])
 
@@ -96,6 +97,10 @@ class Rate:
                     "graph's options only lr may change between launches. Give a cyclic schedule "
                     "cycle_momentum=False, or make another graph"
                 )
-        if len(self.group["params"]) != len(self.seen["params"]):
-            raise GraphError(f"{self.graph}: its optimizer got other parameters; make another graph for them")
+        if self.optimizer.exchanges != self.exchanges:
+            raise GraphError(
+                f"{self.graph}: its optimizer is another since the graph was compiled. It was given a group of "
+                "parameters, or counts steps apart, as a step updated some parameters only, or a state was loaded in "
+                "which their steps differ; make another graph"
+            )
         self.seen = dict(self.group)

@@ -103,7 +103,14 @@ def _convert(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ..
 
 def _symbol(a: Any, builder: Builder) -> Any:
     if isinstance(a, Tensor):
-        return a.value if a.value is not None else builder.capture(a)
+        if a.value is None:
+            return builder.capture(a)
+        if a.value not in builder.job.producer:
+            raise TraceError(
+                f"{a!r} is a symbol of another graph, or of an earlier trace that failed: it has no value here. Make "
+                "it inside of this build(), or return it from the other graph and read it there"
+            )
+        return a.value
     if isinstance(a, (list, tuple)):
         return tuple(_symbol(v, builder) for v in a)
     return a

@@ -62,6 +62,10 @@ def form(p: Tensor) -> Any:
     return p.blob if p.spec is None else p.spec
 
 
+def form_of(t: Tensor) -> Any:
+    return t.spec or (tuple(t.shape), t.dtype, t.device)
+
+
 def whole(value: torch.Tensor, spec: Spec) -> Tensor:
     """A 0-d tensor that every rank of a layout holds."""
     flat = (broadcast,) * spec.placement.ndim
@@ -82,6 +86,7 @@ class Optimizer(ABC):
         self.check_options(defaults)
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
+        self.exchanges = 0  # how often a group was added, or a state became another tensor: graphs look
         self._plans: list[Plan | None] = []
         self._before: dict[int, Callable[..., Any]] = {}
         self._after: dict[int, Callable[..., Any]] = {}
@@ -143,6 +148,7 @@ class Optimizer(ABC):
         self.check_options(group)
         self.param_groups.append(group)
         self._plans.append(None)
+        self.exchanges += 1
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         for group in self.param_groups:
@@ -264,6 +270,7 @@ class Optimizer(ABC):
             if any(s.get(STEP) is step for p, s in self.state.items() if id(p) not in inside):
                 step = OPS["clone"](step)
             for p in members:
+                self.exchanges += self.state[p][STEP] is not step
                 self.state[p][STEP] = step
         return Bucket(members, {n: [self.state[p][n] for p in members] for n in names}, step, fresh)
 
@@ -308,11 +315,28 @@ class Optimizer(ABC):
             p = by_number.get(number)
             if p is not None:
                 loaded[p] = {k: _placed(f"state {number}.{k}", v, p, placed) for k, v in values.items()}
+        self._keep_tensors(loaded)
         self.state.clear()
         self.state.update(loaded)
         for saved, own in zip(groups, self.param_groups, strict=True):
             own.update({k: v for k, v in saved.items() if k != "params"})
         self._plans = [None] * len(self.param_groups)
+
+    def _keep_tensors(self, loaded: dict[Tensor, dict[str, Any]]) -> None:
+        """Give the memory of loaded states to the tensors that are the states now, as graphs know those."""
+        heir: dict[int, Tensor] = {}
+        given: set[int] = set()
+        for p, values in loaded.items():
+            for name, value in values.items():
+                own = self.state[p].get(name) if p in self.state else None
+                if not isinstance(value, Tensor) or own is None:
+                    continue
+                if id(value) not in heir and id(own) not in given and form_of(own) == form_of(value):
+                    own.data = value
+                    heir[id(value)] = own
+                    given.add(id(own))
+                values[name] = heir.get(id(value), value)
+                self.exchanges += values[name] is not own
 
     def __repr__(self) -> str:
         lines = []

@@ -15,7 +15,7 @@ def run(job: Job, options: Options) -> None:
     first_backward = next((i for i, n in enumerate(job.nodes) if n.extra.get("backward")), len(job.nodes))
     again: dict[Value, Value] = {}
     nodes: list[Node] = list(job.nodes[:first_backward])
-    known = {v: n for n in marked for v in n.outputs}
+    known = {v: n for n in marked for v in n.outputs if not _once(n)}
     for node in job.nodes[first_backward:]:
         for v in dict.fromkeys(node.operands()):
             _copy(v, known, again, nodes, job)
@@ -30,10 +30,10 @@ def _copy(v: Value, known: dict[Value, Node], again: dict[Value, Value], nodes: 
     while todo:
         at = todo[-1]
         node = known.get(at)
-        if node is None or at in again or OPS[node.op].random:
+        if node is None or at in again:
             todo.pop()
             continue
-        missing = [o for o in node.operands() if o in known and o not in again and not OPS[known[o].op].random]
+        missing = [o for o in node.operands() if o in known and o not in again]
         if missing:
             todo.extend(missing)
             continue
@@ -48,3 +48,9 @@ def _copy(v: Value, known: dict[Value, Node], again: dict[Value, Value], nodes: 
         nodes.append(copied)
         for o in outputs:
             job.producer[o] = copied
+
+
+def _once(node: Node) -> bool:
+    """What would not come out the same, or has an effect: a draw, and running statistics that move on."""
+    op = OPS.get(node.op)
+    return op is None or op.random or bool(op.writes)
