@@ -167,7 +167,7 @@ def reciprocal_no_nan(x: Tensor) -> Tensor:
 @public("bound")
 def sqrt_square_sum(x: Tensor) -> Tensor:
     """The root of the sum of squares of all elements."""
-    return OPS["sqrt"](_sum(_mul(x, x)))
+    return OPS["root"](_sum(_mul(x, x)))
 
 
 @public("bound")

@@ -14,8 +14,8 @@ from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
 Dims = int | tuple[int, ...] | list[int] | None
-_abs, _sum, _pow, _sqrt, _mul, _amax, _amin, _ne = map(
-    calling, ("abs", "sum", "pow", "sqrt", "mul", "amax", "amin", "ne")
+_abs, _sum, _pow, _root, _mul, _amax, _amin, _ne = map(
+    calling, ("abs", "sum", "pow", "root", "mul", "amax", "amin", "ne")
 )
 
 
@@ -28,7 +28,7 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
     """
     x = x if dtype is None else cast(x, dtype)
     if ord == 2:
-        return _sqrt(_sum(_mul(x, x), dim, keepdim))
+        return _root(_sum(_mul(x, x), dim, keepdim))
     size = _abs(x)
     if ord == math.inf:
         return _amax(size, dim, keepdim)
@@ -38,7 +38,7 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
         return _sum(cast(_ne(x, 0), x.dtype), dim, keepdim)
     if ord == 1:
         return _sum(size, dim, keepdim)
-    return _pow(_sum(_pow(size, float(ord)), dim, keepdim), 1.0 / ord)
+    return _root(_sum(_pow(size, float(ord)), dim, keepdim), float(ord))
 
 
 @guarded

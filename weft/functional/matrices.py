@@ -100,10 +100,6 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     if x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist(): rows of {x1.shape[-1]} and of {x2.shape[-1]} numbers have no distance")
     apart = OPS["unsqueeze"](x1, -2) - OPS["unsqueeze"](x2, -3)
-    if p == 2.0:
-        squares = _sum(apart * apart, -1)
-        none = OPS["eq"](squares, 0)  # where the distance is zero it has no slope: take zero, as torch does
-        return OPS["where"](none, 0.0, OPS["sqrt"](OPS["where"](none, 1.0, squares)))
     return linalg.vector_norm(apart, p, -1)
 
 

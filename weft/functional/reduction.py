@@ -16,7 +16,7 @@ from weft.tensor.tensor import Tensor
 Dims = int | tuple[int, ...] | list[int] | None
 _sum, _mean, _amax, _amin = map(calling, ("sum", "mean", "amax", "amin"))
 _maximum, _minimum, _add, _sub = map(calling, ("maximum", "minimum", "add", "sub"))
-_mul, _div, _sqrt, _log, _exp = map(calling, ("mul", "div", "sqrt", "log", "exp"))
+_mul, _div, _root, _log, _exp = map(calling, ("mul", "div", "root", "log", "exp"))
 
 
 @public("flow tensor", straight=True)
@@ -99,7 +99,7 @@ def std(
     x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None
 ) -> Tensor:
     """The standard deviation of the elements, over some dimensions or all."""
-    return _sqrt(var(x, dim, unbiased, keepdim, correction=correction))
+    return _root(var(x, dim, unbiased, keepdim, correction=correction))
 
 
 @public("flow tensor")

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.core.errors import DtypeError, OptionError, ShapeError
+from weft.functional.linalg import vector_norm
 from weft.ops import OPS
 from weft.ops.square_error import square_error
 from weft.tensor.tensor import Tensor
@@ -16,7 +17,7 @@ __all__ = [
 ]  # fmt: skip
 
 add, sub, mul, div, where, absolute = (OPS[n] for n in ("add", "sub", "mul", "div", "where", "abs"))
-log, exp, power, total, mean = (OPS[n] for n in ("log", "exp", "pow", "sum", "mean"))
+log, exp, total, mean = (OPS[n] for n in ("log", "exp", "sum", "mean"))
 
 
 def reduced(loss: Tensor, reduction: str) -> Tensor:
@@ -106,8 +107,7 @@ def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: b
     if log_target:
         loss = mul(exp(target), sub(target, input))
     else:
-        positive = OPS["gt"](target, 0)
-        safe = where(positive, target, 1.0)
+        safe = where(OPS["eq"](target, 0), 1.0, target)
         loss = sub(mul(target, log(safe)), mul(target, input))
     if reduction == "batchmean":
         return div(total(loss), float(input.shape[0]) if input.ndim else 1.0)
@@ -129,10 +129,7 @@ def margin_ranking_loss(
 
 def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-6, keepdim: bool = False) -> Tensor:
     """The p-norm of the difference, along the last dimension."""
-    d = absolute(add(sub(x1, x2), eps))
-    if p == float("inf"):
-        return OPS["amax"](d, -1, keepdim)
-    return power(total(power(d, float(p)), -1, keepdim), 1.0 / p)
+    return vector_norm(add(sub(x1, x2), eps), p, -1, keepdim)
 
 
 def triplet_margin_loss(
@@ -147,25 +144,19 @@ def triplet_margin_loss(
     return reduced(OPS["relu"](add(sub(near, far), float(margin))), reduction)
 
 
-def _norm(x: Tensor, p: float, dim: int, keepdim: bool) -> Tensor:
-    if p == 2.0:
-        return OPS["sqrt"](total(mul(x, x), dim, keepdim))
-    return power(total(power(absolute(x), float(p)), dim, keepdim), 1.0 / p)
-
-
 def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -> Tensor:
     """x over its p-norm along `dim`.
 
     >>> flow.nn.functional.normalize(flow.tensor([[3.0, 4.0]])).tolist()
     [[0.6..., 0.8...]]
     """
-    return div(input, OPS["clamp"](_norm(input, p, dim, True), eps))
+    return div(input, OPS["clamp"](vector_norm(input, p, dim, True), eps))
 
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""
     dot = total(mul(x1, x2), dim)
-    return div(dot, mul(*(OPS["clamp"](_norm(x, 2.0, dim, False), eps) for x in (x1, x2))))
+    return div(dot, mul(*(OPS["clamp"](vector_norm(x, 2.0, dim), eps) for x in (x1, x2))))
 
 
 def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: Any = 0) -> Tensor:

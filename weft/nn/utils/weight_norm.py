@@ -23,9 +23,9 @@ class _WeightNorm:
         """The norm of each slice along `dim`; of the whole, if None."""
         square = OPS["mul"](v, v)
         if self.dim is None:
-            return OPS["sqrt"](OPS["sum"](square))
+            return OPS["root"](OPS["sum"](square))
         others = tuple(d for d in range(v.ndim) if d != self.dim % v.ndim)
-        return OPS["sqrt"](OPS["sum"](square, others, True) if others else square)
+        return OPS["root"](OPS["sum"](square, others, True) if others else square)
 
     def weight(self, module: Module) -> Tensor:
         g, v = (getattr(module, f"{self.name}_{part}") for part in "gv")

@@ -1,0 +1,59 @@
+"""Values and gradients at the edges of what functions take, beside torch's: zeros, infinite orders, single numbers."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+
+SOME = [[3.0, 0.0, -4.0], [0.0, 0.0, 0.0]]  # one row has no direction
+
+NORMS: list[tuple[str, Callable[[Any, Any], Any]]] = [
+    ("norm", lambda m, x: m.norm(x, dim=1)),
+    ("norm of order 3", lambda m, x: m.linalg.vector_norm(x, 3.0, dim=1)),
+    ("norm of order 1.5", lambda m, x: m.linalg.vector_norm(x, 1.5)),
+    ("matrix norm", lambda m, x: m.linalg.norm(x * 0)),
+    ("std", lambda m, x: x.std(1)),
+    ("normalize", lambda m, x: m.nn.functional.normalize(x, dim=1, eps=0.5)),
+    ("normalize by the largest", lambda m, x: m.nn.functional.normalize(x, float("inf"), 1, eps=0.5)),
+    ("cosine", lambda m, x: m.nn.functional.cosine_similarity(x, x + 1)),
+    ("distance", lambda m, x: m.nn.functional.pairwise_distance(x, x + 1, p=float("inf"))),
+    ("distance to itself", lambda m, x: m.nn.functional.pairwise_distance(x, x * 2, eps=0.0)),
+    ("distances", lambda m, x: m.cdist(x, x * 2)),
+]
+
+
+@pytest.mark.parametrize("run", [run for _, run in NORMS], ids=[name for name, _ in NORMS])
+def test_a_norm_of_zero_has_a_gradient_of_zero(run: Callable[[Any, Any], Any]) -> None:
+    grads, values = [], []
+    for m in (flow, torch):
+        x = m.tensor(SOME, dtype=m.float64, requires_grad=True)
+        y = run(m, x)
+        y.sum().backward()
+        values.append(y.detach().flatten().tolist())
+        grads.append(x.grad.flatten().tolist())
+    assert values[0] == pytest.approx(values[1])
+    assert grads[0] == pytest.approx(grads[1])
+
+
+def test_the_second_derivative_of_a_norm_is_finite_too() -> None:
+    x = flow.tensor([0.0, 2.0], dtype=flow.float64, requires_grad=True)
+    y = flow.linalg.vector_norm(x.unsqueeze(1), dim=1).pow(2).sum()
+    (first,) = flow.autograd.grad(y, x, create_graph=True)
+    assert first is not None
+    (second,) = flow.autograd.grad(first.sum(), x)
+    assert second is not None
+    assert first.tolist() == [0.0, 4.0] and second.tolist() == [0.0, 2.0]
+
+
+def test_a_divergence_from_what_is_no_distribution_is_no_number() -> None:
+    for target in ([0.5, 0.0, -0.5], [0.2, 0.3, 0.5]):
+        ours, theirs = (
+            m.nn.functional.kl_div(m.tensor([-1.0, -2.0, -3.0]), m.tensor(target), reduction="none").tolist()
+            for m in (flow, torch)
+        )
+        assert ours == pytest.approx(theirs, nan_ok=True)
