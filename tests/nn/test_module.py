@@ -117,7 +117,7 @@ def test_a_state_goes_from_one_module_to_another() -> None:
     a, b = Net(), Net()
     state = a.state_dict()
     assert not state["scale"].requires_grad and a.state_dict(keep_vars=True)["scale"] is a.scale
-    assert repr(b.load_state_dict(state)) == "<All keys matched successfully>"
+    assert repr(b.load_state_dict(state_dict=state)) == "<All keys matched successfully>"
     x = flow.ones(1, 2)
     assert b(x).tolist() == a(x).tolist()
     b.load_state_dict({k: v.double() for k, v in state.items()})

@@ -11,7 +11,8 @@ from weft.core.device import Device
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.core.placement import Placement
-from weft.nn import conversion, hooks, state_dict
+from weft.nn import conversion, hooks
+from weft.nn import state_dict as states
 from weft.nn.hooks import Hooks
 from weft.nn.members import BUFFER, MODULE, PARAMETER, Members
 from weft.ops import OPS
@@ -305,23 +306,23 @@ class Module:
 
     def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
         """Every parameter and persistent buffer by path; the tensors share the module's memory."""
-        return state_dict.state_dict(self, destination, prefix, keep_vars)
+        return states.state_dict(self, destination, prefix, keep_vars)
 
     def load_state_dict(
-        self, state: Mapping[str, Any], strict: bool = True, assign: bool = False
-    ) -> state_dict.IncompatibleKeys:
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> states.IncompatibleKeys:
         """Copy a state into this module. What doesn't fit is reported all at once, and then nothing is changed."""
-        return state_dict.load(self, state, strict, assign)
+        return states.load(self, state_dict, strict, assign)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
-        state_dict.save(self, destination, prefix, keep_vars)
+        states.save(self, destination, prefix, keep_vars)
 
     def _load_from_state_dict(
-        self, state: Mapping[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
+        self, state_dict: Mapping[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
         missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
         """Check this module's own part, and note what to write; override to rename or convert what older files say."""
-        state_dict.check(self, state, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        states.check(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
 
     # ---- hooks ---------------------------------------------------------------------------------------
 
