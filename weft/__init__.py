@@ -66,7 +66,9 @@ from weft.functional.bound import _C, register
 from weft.functional.creation import get_default_dtype, set_default_dtype
 from weft.functional.random import Generator, default_generator
 from weft.interop import mock_torch
+from weft.nn import averaging
 from weft.nn.utils import stateless
+from weft.optim.lr_scheduler.averaged import SWALR
 from weft.tensor.parameter import Parameter
 from weft.tensor.printing import set_printoptions
 from weft.tensor.tensor import Size, Tensor
@@ -98,6 +100,7 @@ _distributed = _module("utils.data.distributed", Dataset=data.Dataset, Distribut
                        Sampler=data.Sampler)  # fmt: skip
 linalg = _module("linalg", **{n: getattr(m, n) for m in (_linalg, matrices) for n in m.__all__})
 func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stateless) for n in m.__all__})
+optim.swa_utils = _module("optim.swa_utils", SWALR=SWALR, **{n: getattr(averaging, n) for n in averaging.__all__})  # type: ignore[attr-defined]
 utils = _module("utils", data=data, checkpoint=recompute)
 cuda.amp = _module("cuda.amp", **amp.of_cuda())  # type: ignore[attr-defined]
 random = _module("random", **{n: globals()[n] for n in _random.__all__})
@@ -108,9 +111,9 @@ nn.modules, nn.parameter = _module("nn.modules", **vars(nn)), _module("nn.parame
 PATHS = {
     "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp, "distributions": distributions, "env": env,  # type: ignore[attr-defined]
     "fft": fft, "func": func, "jit": jit, "linalg": linalg, "mock_torch": mock_torch, "nn.graph": graph,
-    "nn.modules": nn.modules, "nn.parallel": parallel, "nn.parameter": nn.parameter, "random": random, "sbp": sbp,  # type: ignore[attr-defined]
-    "special": special, "utils": utils, "utils.checkpoint": recompute, "utils.data": data,
-    "utils.data.distributed": _distributed,
+    "nn.modules": nn.modules, "nn.parallel": parallel, "nn.parameter": nn.parameter, "optim.swa_utils": optim.swa_utils,  # type: ignore[attr-defined]
+    "random": random, "sbp": sbp, "special": special, "utils": utils, "utils.checkpoint": recompute,
+    "utils.data": data, "utils.data.distributed": _distributed,
 }  # fmt: skip
 sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
 

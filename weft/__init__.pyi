@@ -590,9 +590,6 @@ def block_diag(*tensors: Any) -> Any:
     [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
 
-def bmm(x: Tensor, other: Tensor) -> Tensor:
-    """The products of two batches of matrices."""
-
 def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[_int] | None = None) -> Tensor:
     """x seen in the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has one of.
 
@@ -1785,15 +1782,15 @@ def margin_ranking_loss(
 ) -> Tensor:
     """How far `input1` is from being above `input2` by the margin, where the target is 1; below, where it is -1."""
 
-def masked_fill(x: Tensor, mask: Tensor, value: _float | _int | _bool | _complex) -> Tensor:
+def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     """x with `value` where the mask holds.
 
     >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
     [0.0, 1.0]
     """
 
-def masked_fill_(x: Tensor, mask: Tensor, value: _float | _int | _bool | _complex) -> Tensor:
-    """`masked_fill`, into the memory of its first operand."""
+def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`masked_fill`, into x's memory."""
 
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     """x with the first elements of the source, one after another, where the mask is True.
@@ -1809,11 +1806,13 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     [1, 3]
     """
 
-def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
+def matmul(
+    input: Tensor, other: Tensor, transpose_a: _bool = False, transpose_b: _bool = False, alpha: _float = 1.0
+) -> Tensor:
+    """The product of matrices, or of batches of them. OneFlow's further arguments: either turned, and a factor.
 
-    >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
-    [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
+    >>> flow.matmul(flow.tensor([[1., 2.]]), flow.tensor([[3.], [4.]])).tolist()
+    [[11.0]]
     """
 
 def matrix_exp(x: Any) -> Any:
@@ -2718,7 +2717,7 @@ def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = F
     [1, 2, 0]
     """
 
-def split(x: Tensor, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+def split(x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
     """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
 
     >>> [p.tolist() for p in flow.arange(5).split(2)]
@@ -2818,15 +2817,19 @@ def sum_to_size(x: Tensor, *size: _int | Sequence[_int]) -> Tensor:
 def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> SVDWithV:
     """The thin singular value decomposition: x = u @ diag(s) @ v.T. Gives u, s and v."""
 
-def swapaxes(x: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """x with two dimensions exchanged.
+def swapaxes(
+    x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None
+) -> Tensor:
+    """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
     weft.Size([3, 2])
     """
 
-def swapdims(x: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """x with two dimensions exchanged.
+def swapdims(
+    x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None
+) -> Tensor:
+    """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
     weft.Size([3, 2])
@@ -2932,8 +2935,10 @@ def topk(x: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _boo
 def trace(x: Tensor) -> Tensor:
     """The sum of a matrix's diagonal."""
 
-def transpose(x: Tensor, dim0: _int, dim1: _int) -> Tensor:
-    """x with two dimensions exchanged.
+def transpose(
+    x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None
+) -> Tensor:
+    """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
     weft.Size([3, 2])

@@ -112,3 +112,11 @@ def test_what_cannot_be_is_said() -> None:
         y = x * x
     with pytest.raises(AutogradError, match="unpack must give a tensor; got int"):
         y.backward()
+
+
+def test_a_variable_is_a_tensor() -> None:
+    for lib in (torch, flow):
+        x = lib.ones(2, requires_grad=True)
+        v = lib.autograd.Variable(x * 2, requires_grad=True)
+        (v * 3).sum().backward()
+        assert isinstance(x, lib.autograd.Variable) and v.grad.tolist() == [3.0, 3.0] and x.grad is None

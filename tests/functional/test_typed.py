@@ -21,6 +21,7 @@ def test_typed_tensors_come_from_data_or_a_size(name: str, kind: str) -> None:
     assert tuple(empty.shape) == (2, 3) and empty.to_torch().dtype == dtype
     assert make().numel() == 0
     assert flow.tensor([1]).type(f"flow.{name}").to_torch().dtype == dtype
+    assert flow.tensor([1]).type(make).to_torch().dtype == dtype
 
 
 def test_the_default_type_is_set_by_name() -> None:

@@ -22,8 +22,12 @@ with flow.mock_torch.enable():
     from torch.utils.data import DataLoader, TensorDataset
     from torch.optim.lr_scheduler import StepLR
     from torch import Tensor, float32
+    from torch.distributions.normal import Normal          # a file of torch's, of which Weft has something
+    from torch.nn.modules.batchnorm import BatchNorm1d
+    from torch.optim.optimizer import Optimizer
     import mocked                              # first imported here
 
+    assert Normal is flow.distributions.Normal and BatchNorm1d is nn.BatchNorm1d and Optimizer is flow.optim.Optimizer
     assert Tensor is flow.Tensor and float32 is flow.float32 and mocked.torch.ones is flow.ones
     model = nn.Linear(3, 2)
     loader = DataLoader(TensorDataset(torch.randn(8, 3)), batch_size=4)
@@ -42,6 +46,10 @@ with flow.mock_torch.enable():
         import torch.no_such_module
     except ModuleNotFoundError as error:
         assert "torch.no_such_module" in str(error)
+    try:
+        import torch.utils.tensorboard
+    except ModuleNotFoundError as error:
+        assert "torch.utils.tensorboard" in str(error)
     with flow.mock_torch.disable():
         import torch
         assert torch is real["torch"]

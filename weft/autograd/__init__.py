@@ -16,6 +16,7 @@ from weft.autograd.modes import (
     set_grad_enabled,
 )  # fmt: skip
 from weft.autograd.recompute import checkpoint
+from weft.autograd.variable import Variable
 from weft.core.dispatch import hooks
 
 hooks.road = make_entry
@@ -24,7 +25,7 @@ hooks.whole = whole
 hooks.backward = backward
 
 __all__ = [
-    "Function", "assign", "backward", "call", "checkpoint", "detect_anomaly", "enable_grad", "functional",
-    "grad", "graph",
-    "in_place", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly", "set_grad_enabled",
+    "Function", "Variable", "assign", "backward", "call", "checkpoint", "detect_anomaly", "enable_grad", "functional",
+    "grad", "graph", "in_place", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly",
+    "set_grad_enabled",
 ]  # fmt: skip

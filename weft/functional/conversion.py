@@ -112,11 +112,10 @@ def type_as(x: Tensor, other: Tensor) -> Tensor:
 
 @public("tensor", "type")
 def type_(x: Tensor, dtype: Any = None) -> Any:
-    """x in another dtype; without one, the name of x's type, such as weft.FloatTensor."""
+    """x in another dtype, or as flow.FloatTensor, say; without one, the name of x's type, such as weft.FloatTensor."""
     if dtype is not None:
-        return cast(
-            x, TYPES[dtype.rpartition(".")[2]] if isinstance(dtype, str) and dtype.endswith("Tensor") else dtype
-        )
+        name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", "")
+        return cast(x, TYPES.get(name.rpartition(".")[2], dtype))
     names = {kind: name for name, kind in TYPES.items()}
     return f"weft.{'cuda.' if x.is_cuda else ''}{names[x.dtype]}"
 

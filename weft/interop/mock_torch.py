@@ -6,6 +6,7 @@ Packages that are installed, Weft and torch among them, go on importing torch it
 from __future__ import annotations
 
 import builtins
+import importlib
 import site
 import sys
 import sysconfig
@@ -46,7 +47,9 @@ class ModuleWrapper(ModuleType):
         try:
             found = getattr(self._target, name)
         except AttributeError:
-            raise AttributeError(error_msg(path)) from None
+            if not _is_spread(path, self._target):
+                raise AttributeError(error_msg(path)) from None
+            found = self._target
         return self.__dict__.setdefault(name, ModuleWrapper(path, found) if isinstance(found, ModuleType) else found)
 
     def __setattr__(self, name: str, value: Any) -> None:
@@ -57,6 +60,18 @@ class ModuleWrapper(ModuleType):
 
     def __repr__(self) -> str:
         return f"<module '{self.__name__}', which is {self._target!r}>"
+
+
+def _is_spread(path: str, folder: Any) -> bool:
+    """Whether this is a file of torch's of which Weft has something where torch has the file: of
+    `torch.distributions.normal`, say, `distributions.Normal`."""
+    if path.count(".") < 2 or not isinstance(folder, ModuleType):
+        return False
+    try:
+        file = importlib.import_module(path)
+    except ImportError:
+        return False
+    return any(getattr(value, "__module__", "") == path and hasattr(folder, name) for name, value in vars(file).items())
 
 
 class _Mock:

@@ -1053,11 +1053,11 @@ class Methods:
     def mT(self) -> Tensor:
         """x with its last two dimensions exchanged."""
 
-    def masked_fill(self, mask: Tensor, value: _float | _int | _bool | complex) -> Tensor:
+    def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
         """x with `value` where the mask holds."""
 
-    def masked_fill_(self, mask: Tensor, value: _float | _int | _bool | complex) -> Tensor:
-        """`masked_fill`, into the memory of its first operand."""
+    def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
+        """`masked_fill`, into x's memory."""
 
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
         """x with the first elements of the source, one after another, where the mask is True."""
@@ -1516,7 +1516,7 @@ class Methods:
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Ranked:
         """The elements in rising order along a dimension, and where each of them stood."""
 
-    def split(self, split_size: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+    def split(self, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes."""
 
     def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
@@ -1679,7 +1679,7 @@ class Methods:
         """Draw from a normal law of which only [a, b] remains."""
 
     def type(self, dtype: Any = None) -> Any:
-        """x in another dtype; without one, the name of x's type, such as weft.FloatTensor."""
+        """x in another dtype, or as flow.FloatTensor, say; without one, the name of x's type, such as weft.FloatTensor."""
 
     def type_as(self, other: Tensor) -> Tensor:
         """x in the other's dtype, on its device."""
@@ -1731,10 +1731,10 @@ class Methods:
     def vsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
         """Parts one below the other, along the first dimension."""
 
-    def where(
-        self, a: Tensor | _float | _int | _bool | complex, b: Tensor | _float | _int | _bool | complex
-    ) -> Tensor:
-        """a where the condition holds, b elsewhere."""
+    def where(self, condition: Any, other: Any) -> Tensor:
+        """x where the condition holds, the other elsewhere. OneFlow's order is another, and known by the mask's place:
+        `condition.where(x, other)`.
+        """
 
     def where_(
         self, a: Tensor | _float | _int | _bool | complex, b: Tensor | _float | _int | _bool | complex

@@ -1,0 +1,27 @@
+"""`autograd.Variable`: what tensors with gradients were called before every tensor could have one."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.core.errors import ArgumentError
+from weft.tensor.tensor import Tensor
+
+
+class _Kind(type):
+    def __instancecheck__(cls, instance: Any) -> bool:
+        return isinstance(instance, Tensor)
+
+
+class Variable(metaclass=_Kind):
+    """`Variable(x)` is `x.detach()`, which wants a gradient if that is said; every tensor is one.
+
+    >>> v = flow.autograd.Variable(flow.ones(2), requires_grad=True)
+    >>> v.requires_grad, isinstance(v, flow.autograd.Variable)
+    (True, True)
+    """
+
+    def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
+        if not isinstance(data, Tensor):
+            raise ArgumentError(f"Variable() takes a tensor; got {type(data).__name__}; make it one: flow.tensor(data)")
+        return data.detach().requires_grad_(requires_grad)
