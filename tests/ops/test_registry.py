@@ -83,6 +83,11 @@ def test_layouts_on_a_grid(name: str) -> None:
     apply(registry.check_grids, name)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_strides(name: str) -> None:
+    apply(registry.check_strides, name)
+
+
 @pytest.mark.parametrize("name", [n for n in NAMES if OPS[n].out_kernel])
 def test_kernel_into_memory(name: str) -> None:
     apply(registry.check_out, name)

@@ -38,6 +38,15 @@ def _flash(q: Tensor, k: Tensor, v: Tensor) -> bool:
     return q.device.type in ("cpu", "meta") and q.shape[-1] == v.shape[-1] and q.numel() > 0 < k.numel()
 
 
+def _in_rows(*tensors: Tensor) -> bool:
+    """Whether each row lies in one piece: the fused kernel takes that for granted."""
+    return all(t.stride(-1) == 1 for t in tensors)
+
+
+def _rows(*tensors: Tensor) -> list[Tensor]:
+    return [t if _in_rows(t) else t.contiguous() for t in tensors]
+
+
 def _added(mask: Tensor | None, like: Tensor) -> Tensor | None:
     """A mask as numbers to add to the scores, of two or four dimensions, as the fused kernel wants them."""
     if mask is None:
@@ -78,6 +87,7 @@ def scaled_dot_product_attention(
     _check(q, k, v)
     mask = _added(attn_mask, q)
     if _flash(q, k, v):
+        q, k, v = _rows(q, k, v)
         return aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, is_causal, attn_mask=mask, scale=scale)
     scores = _scores(q, k, mask, is_causal, scale)
     return torch.softmax(scores, -1) @ v, scores.logsumexp(-1)  # type: ignore[return-value]
@@ -85,7 +95,7 @@ def scaled_dot_product_attention(
 
 @scaled_dot_product_attention.prepared
 def _(q, k, v, attn_mask, is_causal, scale):
-    if not _flash(q, k, v) or _added(attn_mask, q) is not attn_mask:
+    if not _flash(q, k, v) or _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v):
         return None
     flash = aten._scaled_dot_product_flash_attention_for_cpu.default
     return flash, (q, k, v, 0.0, is_causal), {"attn_mask": attn_mask, "scale": scale}
@@ -169,6 +179,7 @@ def attention_grad(
     """The gradients of attention's queries, keys and values; probabilities are computed again from logsumexp."""
     mask = _added(attn_mask, q)
     if _flash(q, k, v):
+        q, k, v, out = _rows(q, k, v, out)
         return aten._scaled_dot_product_flash_attention_for_cpu_backward(
             dy, q, k, v, out, logsumexp, 0.0, is_causal, attn_mask=mask, scale=scale
         )
@@ -183,7 +194,7 @@ attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else
 
 @attention_grad.prepared
 def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
-    if not _flash(q, k, v) or _added(attn_mask, q) is not attn_mask:
+    if not _flash(q, k, v) or _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v, out):
         return None
     backward = aten._scaled_dot_product_flash_attention_for_cpu_backward.default
     given = (dy, q, k, v, out, logsumexp, 0.0, is_causal)

@@ -229,7 +229,12 @@ def group_norm(
         raise ShapeError(
             f"group_norm takes (batch, channels, ...), channels that {num_groups} groups divide; got {list(x.shape)}"
         )
-    return aten.native_group_norm(x.contiguous(), weight, bias, *_sizes(x), num_groups, eps)
+    return aten.native_group_norm(x.contiguous(), _dense(weight), _dense(bias), *_sizes(x), num_groups, eps)
+
+
+def _dense(t: Tensor | None) -> Any:
+    """As the kernel reads it: it doesn't look at strides."""
+    return None if t is None else t.contiguous()
 
 
 def _sizes(x: Tensor) -> tuple[int, int, int]:
@@ -278,8 +283,9 @@ def group_norm_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of group_norm's x, weight and bias; those that are not wanted are zero."""
     grads = aten.native_group_norm_backward(
-        dy.contiguous(), x.contiguous(), mean, rstd, weight, *_sizes(x), num_groups, [bool(n) for n in wanted]
-    )
+        dy.contiguous(), x.contiguous(), _dense(mean), _dense(rstd), _dense(weight), *_sizes(x), num_groups,
+        [bool(n) for n in wanted],
+    )  # fmt: skip
     return tuple(absent(x, g if n else None) for g, n in zip(grads, wanted, strict=True))  # type: ignore[return-value]
 
 

@@ -108,14 +108,14 @@ def layer_norm_grad(
     """The gradients of layer_norm's x, weight and bias; those that are not wanted are zero."""
     # the kernel takes a bias only to know whether there is one
     grads = aten.native_layer_norm_backward(
-        dy, x, tuple(normalized_shape), mean, rstd, weight, weight, [bool(n) for n in wanted]
+        dy, x, tuple(normalized_shape), mean.contiguous(), rstd.contiguous(), weight, weight, [bool(n) for n in wanted]
     )
     return tuple(absent(x, g) for g in grads)  # type: ignore[return-value]
 
 
 @layer_norm_grad.prepared
 def _(dy, x, mean, rstd, weight, normalized_shape, wanted):
-    if not all(wanted):
+    if not all(wanted) or not (mean.is_contiguous() and rstd.is_contiguous()):
         return None
     backward = aten.native_layer_norm_backward.default
     return backward, (dy, x, tuple(normalized_shape), mean, rstd, weight, weight, tuple(wanted)), {}

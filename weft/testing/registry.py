@@ -60,19 +60,55 @@ def check_inference(op: Op, args: Args) -> None:
     assert got == expected, f"inferred {got}, got {expected}"
 
 
+def check_strides(op: Op, args: Args) -> None:
+    """How operands lie in memory changes nothing: neither the order of their dimensions, nor gaps between elements."""
+    operands = tensors(op, args)
+    if op.view or op.random:
+        raise Skipped("its result shows how x lies" if op.view else "it draws in the order of memory, as torch")
+    if not any(t.dim() for t in operands):
+        raise Skipped("no operand has strides")
+    expected = run_kernel(op, copied(op, args))
+    for lie in (_turned, _gapped):
+        for kernel in filter(None, (op.kernel, op.out_kernel)):
+            given = replaced(op, args, [lie(t.detach()) for t in operands])
+            got = run_kernel(op, given) if kernel is op.kernel else _into_new(op, given, expected)
+            for name, y, e in zip(op.returns, got, expected, strict=True):
+                assert close(y, e), (
+                    f"{name}: {y} instead of {e}, with operands of strides that {lie.__name__[1:]} gives"
+                )
+
+
+def _turned(t: torch.Tensor) -> torch.Tensor:
+    """The last dimension lies outermost."""
+    return t.movedim(-1, 0).contiguous().movedim(0, -1) if t.dim() > 1 else _gapped(t)
+
+
+def _gapped(t: torch.Tensor) -> torch.Tensor:
+    """Every element has another one beside it that isn't its neighbour."""
+    return torch.stack([t, t], -1)[..., 0]
+
+
+def _into_new(op: Op, args: Args, like: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
+    """What the kernel that writes into given memory leaves there."""
+    assert op.out_kernel is not None
+    given = tuple(torch.empty_like(y, memory_format=torch.contiguous_format) for y in like)
+    for y in given:
+        y.fill_(float("nan") if y.is_floating_point() else 0)
+    places = [y.data_ptr() for y in given]
+    with random.seeded(11):
+        op.out_kernel(given[0] if len(given) == 1 else given, *args)
+    for name, y, place in zip(op.returns, given, places, strict=True):
+        assert y.data_ptr() == place and y.is_contiguous(), f"{name}: the memory was exchanged"
+    return given
+
+
 def check_out(op: Op, args: Args) -> None:
     """The kernel that writes into given memory gives what the kernel gives."""
     if op.out_kernel is None:
         raise Skipped("no kernel of that kind")
     expected = run_kernel(op, copied(op, args))
-    given = tuple(torch.empty_like(y, memory_format=torch.contiguous_format) for y in expected)
-    for y in given:
-        y.fill_(float("nan") if y.is_floating_point() else 0)
-    places = [y.data_ptr() for y in given]
-    with random.seeded(11):
-        op.out_kernel(given[0] if len(given) == 1 else given, *copied(op, args))
-    for name, y, e, place in zip(op.returns, given, expected, places, strict=True):
-        assert y.data_ptr() == place and y.is_contiguous(), f"{name}: the memory was exchanged"
+    given = _into_new(op, copied(op, args), expected)
+    for name, y, e in zip(op.returns, given, expected, strict=True):
         assert close(y, e), f"{name}: {y} instead of {e}"
 
 
