@@ -29,7 +29,7 @@ def test_values_and_gradients_are_those_of_the_programs_own_thread() -> None:
 def test_the_program_goes_on_while_an_op_runs() -> None:
     begun, go = threading.Event(), threading.Event()
 
-    @op("... -> ...")
+    @op("... -> ...", uniform=True)
     def held_back(x: Tensor) -> Tensor:
         if x.device.type != "meta":
             begun.set()
@@ -53,7 +53,7 @@ def test_the_program_goes_on_while_an_op_runs() -> None:
 
 
 def test_an_error_comes_to_who_reads() -> None:
-    @op("... -> ...")
+    @op("... -> ...", uniform=True)
     def broken(x: Tensor) -> Tensor:
         if x.device.type != "meta":
             raise ValueError("no luck")

@@ -1,0 +1,109 @@
+"""Where a chain's values lie: random programs of kernels that choose it themselves, of views, joins and new orders."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import weft as flow
+from weft import nn
+
+F = nn.functional
+Step = tuple[int, int, int, int]  # what, of which values, a choice
+
+
+def _norm(x: Any) -> Any:
+    return F.layer_norm(x, x.shape[-1:])
+
+
+def _joined(x: Any, y: Any, dim: int) -> Any:
+    fits = all(i == dim or m == n for i, (m, n) in enumerate(zip(x.shape, y.shape, strict=True)))
+    return flow.cat([x, y], dim) if fits else x + 1
+
+
+def _attention(x: Any) -> Any:
+    q = x.unsqueeze(1)
+    y = F.scaled_dot_product_attention(q, q, q, is_causal=True)
+    return y.transpose(1, 2).reshape(x.shape)
+
+
+STEPS: list[Callable[[Any, Any, int], Any]] = [
+    lambda x, y, k: _norm(x),
+    lambda x, y, k: F.softmax(x, -1),
+    lambda x, y, k: _joined(x, y, k % 3),
+    lambda x, y, k: x.transpose(1, 2),
+    lambda x, y, k: x.transpose(0, 1).reshape(x.shape[1], -1, x.shape[2]),
+    lambda x, y, k: x.chunk(2, -1)[k % 2] if x.shape[-1] % 2 == 0 else x * 2,
+    lambda x, y, k: x.tanh(),
+    lambda x, y, k: _norm(x).permute(1, 0, 2).contiguous().view(x.shape[1], -1, x.shape[2]),
+    lambda x, y, k: flow.cumsum(x, -1),
+    lambda x, y, k: _attention(x),
+    lambda x, y, k: _norm(x)[:, k % x.shape[1] :],
+    lambda x, y, k: F.rms_norm(x, x.shape[-1:]).unsqueeze(0).expand(2, -1, -1, -1).mean(0),
+]
+PROGRAM = st.lists(st.tuples(st.sampled_from(range(len(STEPS))), *[st.integers(0, 20)] * 3), min_size=3, max_size=9)
+
+
+def run(steps: list[Step], x: Any, w: Any) -> list[Any]:
+    values = [x, x * w]
+    for what, i, j, choice in steps:
+        values.append(STEPS[what](values[i % len(values)], values[j % len(values)], choice))
+    return values[1:]
+
+
+class Trained(nn.Graph):
+    def __init__(self, steps: list[Step], w: np.ndarray) -> None:
+        super().__init__()
+        self.holder = nn.ParameterList([nn.Parameter(flow.tensor(w))])
+        self.steps = steps
+        self.add_optimizer(flow.optim.SGD(list(self.holder.parameters()), lr=1.0))
+
+    def build(self, x: flow.Tensor) -> Any:
+        values = run(self.steps, x, self.holder[0])
+        sum(((v * v).mean() for v in values), flow.zeros(())).backward()
+        return values
+
+
+@settings(max_examples=60)
+@given(PROGRAM)
+def test_values_and_gradients_are_those_of_eager(steps: list[Step]) -> None:
+    rng = np.random.default_rng(len(steps))
+    x, w = (rng.normal(size=shape).astype(np.float32) for shape in ((2, 3, 4), (4,)))
+    graph = Trained(steps, w)
+    weight = nn.Parameter(flow.tensor(w))
+    for _ in range(2):  # a second time, over what the first left behind
+        found = graph(flow.tensor(x))
+        wanted = run(steps, flow.tensor(x), weight)
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.detach().numpy(), rtol=1e-4, atol=1e-5)
+        sum(((v * v).mean() for v in wanted), flow.zeros(())).backward()
+        assert weight.grad is not None
+        with flow.no_grad():
+            weight.sub_(weight.grad)
+        weight.grad = None
+        np.testing.assert_allclose(graph.holder[0].detach().numpy(), weight.detach().numpy(), rtol=1e-3, atol=1e-4)
+    graph.close()
+
+
+def test_what_is_made_anew_is_let_go_when_it_was_read() -> None:
+    class Normed(nn.Graph):
+        def build(self, x: flow.Tensor) -> flow.Tensor:
+            for _ in range(4):
+                x = F.layer_norm(x, (4,)).tanh().view(4, 2).t().reshape(2, 4)
+            return x
+
+    graph = Normed()
+    graph(flow.randn(2, 4)).numpy()
+    lines = graph.source().splitlines()
+    made = {
+        name for line in lines if "= native_layer_norm(" in line for name in re.findall(r"\w+", line.split(" =")[0])
+    }
+    gone = {name for line in lines if line.strip().startswith("del ") for name in re.findall(r"\w+", line)[1:]}
+    assert len(made) == 12 and made <= gone
+    assert not any("copy" in line and "layer_norm" in line for line in lines)  # they are read where they are
+    graph.close()
