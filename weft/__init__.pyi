@@ -528,8 +528,8 @@ def batch_norm(
     [[-1.0], [1.0]]
     """
 
-def bernoulli(x: Tensor) -> Tensor:
-    """1 with probability x, else 0, element by element.
+def bernoulli(x: Tensor, p: _float | None = None, *, generator: Any = None, dtype: Any = None) -> Tensor:
+    """1 with probability x, else 0, element by element; or with probability p wherever x has an element.
 
     >>> flow.bernoulli(flow.tensor([0., 1.])).tolist()
     [0.0, 1.0]
@@ -589,6 +589,11 @@ def block_diag(*tensors: Any) -> Any:
     >>> flow.block_diag(flow.ones(1, 2), flow.ones(1, 1)).tolist()
     [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
     """
+
+def bmm(
+    x: Tensor, mat2: Tensor, transpose_a: _bool = False, transpose_b: _bool = False, alpha: _float = 1.0
+) -> Tensor:
+    """The products of two batches of matrices. OneFlow's further arguments are those of `matmul`."""
 
 def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[_int] | None = None) -> Tensor:
     """x seen in the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has one of.
@@ -1262,8 +1267,8 @@ def full_like(
 ) -> Tensor:
     """One value in x's form."""
 
-def gather(x: Tensor, dim: _int, index: Tensor) -> Tensor:
-    """The elements of x whose positions along a dimension the index tells: y[i][j] = x[index[i][j]][j] for dim 0.
+def gather(x: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
+    """The elements of x at the positions along a dimension that the index tells.
 
     >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]])).tolist()
     [[2], [3]]
@@ -1806,13 +1811,11 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     [1, 3]
     """
 
-def matmul(
-    input: Tensor, other: Tensor, transpose_a: _bool = False, transpose_b: _bool = False, alpha: _float = 1.0
-) -> Tensor:
-    """The product of matrices, or of batches of them. OneFlow's further arguments: either turned, and a factor.
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
 
-    >>> flow.matmul(flow.tensor([[1., 2.]]), flow.tensor([[3.], [4.]])).tolist()
-    [[11.0]]
+    >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
+    [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
     """
 
 def matrix_exp(x: Any) -> Any:
@@ -1969,7 +1972,7 @@ def mul(
     [6.0]
     """
 
-def multinomial(x: Tensor, num_samples: _int, replacement: _bool = False) -> Tensor:
+def multinomial(x: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Any = None) -> Tensor:
     """Draws of indices, with probabilities in proportion to x's last dimension.
 
     >>> flow.multinomial(flow.tensor([0., 3., 0.]), 1).tolist()
@@ -2245,8 +2248,10 @@ def pow(
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
     """x, or weight times x below zero; one weight for everything or one per channel."""
 
-def prod(x: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
-    """The product of the elements, along a dimension or of all.
+def prod(
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
+) -> Tensor:
+    """The product of the elements, over some dimensions or all.
 
     >>> flow.prod(flow.tensor([2., 3.])).item()
     6.0
@@ -2492,11 +2497,11 @@ def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 def scalar_tensor(value: Any, **options: Any) -> Tensor:
     """A tensor of no dimension."""
 
-def scatter(x: Tensor, dim: _int, index: Tensor, src: Tensor | _float | _int | _bool | _complex) -> Tensor:
-    """x with src at the positions along a dimension that the index tells.
+def scatter(x: Tensor, dim: _int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
+    """x with src at the positions along a dimension that the index tells; or added to what is there, or multiplied.
 
-    >>> flow.scatter(flow.zeros(3), 0, flow.tensor([2]), 7.).tolist()
-    [0.0, 0.0, 7.0]
+    >>> flow.scatter(flow.ones(3), 0, flow.tensor([2]), 7., reduce="add").tolist()
+    [1.0, 1.0, 8.0]
     """
 
 def scatter_add(x: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
@@ -2533,11 +2538,14 @@ def scatternd(index: Tensor, update: Tensor, shape: Sequence[_int]) -> Tensor:
 def script(obj: Any, *_: Any, **__: Any) -> Any:
     """The function or module itself, as in OneFlow: programs that call it run unchanged."""
 
-def searchsorted(sorted_sequence: Tensor, values: Tensor, right: _bool = False) -> Tensor:
+def searchsorted(
+    sorted_sequence: Tensor, values: Any, out_int32: _bool = False, right: _bool = False, *, side: str | None = None,
+    sorter: Tensor | None = None
+) -> Tensor:
     """Where values would go in a sequence in rising order: before its equals, or with `right` behind them.
 
-    >>> flow.searchsorted(flow.tensor([1., 3., 5.]), flow.tensor([3., 4.])).tolist()
-    [1, 2]
+    >>> flow.searchsorted(flow.tensor([1., 3., 5.]), flow.tensor([3., 4.]), side="right").tolist()
+    [2, 2]
     """
 
 def seed() -> _int:

@@ -22,6 +22,7 @@ from weft.functional import (
     overwrite,
     pieces,
     places,
+    pools,
     random,
     ranked,
     reduction,
@@ -57,6 +58,6 @@ functions = dict(table.listed("flow"))
 
 __all__ = [
     "bind", "comm", "conversion", "counts", "creation", "einstein", "env", "fft", "functions", "fused", "info",
-    "likeness", "linalg", "matrices", "methods", "names", "neural", "older", "overwrite", "pieces", "places", "random",
-    "ranked", "reduction", "sampling", "shaping", "special", "statistics", "table", "typed",
+    "likeness", "linalg", "matrices", "methods", "names", "neural", "older", "overwrite", "pieces", "places", "pools",
+    "random", "ranked", "reduction", "sampling", "shaping", "special", "statistics", "table", "typed",
 ]  # fmt: skip

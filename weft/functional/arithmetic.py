@@ -10,12 +10,14 @@ from typing import Any
 from weft.autograd.inplace import in_place
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.overwrite import number_like
+from weft.functional.signature import guarded
 from weft.functional.table import calling, entry, overwriting, public
 from weft.ops import OPS
+from weft.ops.explain import LONGER
 from weft.tensor.tensor import Tensor
 
 _add, _sub, _mul, _div, _matmul = map(calling, ["add", "sub", "mul", "div", "matmul"])
-_clamp, _round = map(calling, ["clamp", "round"])
+_clamp, _round, _transpose = map(calling, ["clamp", "round", "transpose"])
 _add_to, _clamp_, _div_to = (overwriting(OPS[name]) for name in ("add", "clamp", "div"))
 KNOWN = (Tensor, int, float, complex)
 
@@ -170,19 +172,42 @@ def allclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08,
     return x._whole("allclose").allclose(other._whole("allclose"), rtol, atol, equal_nan)
 
 
+def matmul(
+    input: Tensor, other: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0
+) -> Tensor:
+    """The product of matrices with OneFlow's further arguments: either turned, and a factor."""
+    a = _transpose(input, -2, -1) if transpose_a else input
+    y = _matmul(a, _transpose(other, -2, -1) if transpose_b else other)
+    return y if alpha == 1 else _mul(y, alpha)
+
+
+LONGER["matmul"] = guarded(matmul)
+
+
+def _check_dims(name: str, dims: tuple[int, int], x: Any, other: Any) -> None:
+    try:
+        fits = (x.ndim, other.ndim) == dims
+    except AttributeError:
+        fits = True  # matmul says what is wrong
+    if not fits:
+        raise ShapeError(
+            f"{name}(): takes tensors of {dims[0]} and {dims[1]} dimensions; got shapes {list(x.shape)} and "
+            f"{list(other.shape)}. matmul() takes any"
+        )
+
+
+@public("flow tensor", straight=True)
+def bmm(x: Tensor, mat2: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0) -> Tensor:
+    """The products of two batches of matrices. OneFlow's further arguments are those of `matmul`."""
+    _check_dims("bmm", (3, 3), x, mat2)
+    return matmul(x, mat2, transpose_a, transpose_b, alpha)
+
+
 def _product(name: str, dims: tuple[int, int], doc: str) -> None:
     """matmul, for tensors of these numbers of dimensions alone."""
 
     def multiply(x: Tensor, other: Tensor) -> Tensor:
-        try:
-            fits = (x.ndim, other.ndim) == dims
-        except AttributeError:
-            fits = True  # matmul says what is wrong
-        if not fits:
-            raise ShapeError(
-                f"{name}(): takes tensors of {dims[0]} and {dims[1]} dimensions; got shapes {list(x.shape)} and "
-                f"{list(other.shape)}. matmul() takes any"
-            )
+        _check_dims(name, dims, x, other)
         return _matmul(x, other)
 
     multiply.__name__ = multiply.__qualname__ = name
@@ -191,7 +216,6 @@ def _product(name: str, dims: tuple[int, int], doc: str) -> None:
 
 
 _product("mm", (2, 2), "The product of two matrices.")
-_product("bmm", (3, 3), "The products of two batches of matrices.")
 _product("mv", (2, 1), "The product of a matrix and a vector.")
 _product("dot", (1, 1), "The inner product of two vectors.")
 

@@ -77,6 +77,25 @@ def bucketize(x: Any, boundaries: Tensor, *, out_int32: bool = False, right: boo
     return cast(found, dtypes.int32) if out_int32 else found
 
 
+@public("flow")
+def searchsorted(
+    sorted_sequence: Tensor, values: Any, out_int32: bool = False, right: bool = False, *, side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Where values would go in a sequence in rising order: before its equals, or with `right` behind them.
+
+    >>> flow.searchsorted(flow.tensor([1., 3., 5.]), flow.tensor([3., 4.]), side="right").tolist()
+    [2, 2]
+    """
+    if side not in (None, "left", "right") or (side == "left" and right):
+        raise ArgumentError(f'searchsorted(): side is "left" or "right"; got {side!r} with right={right}')
+    if sorter is not None:
+        sorted_sequence = OPS["gather"](sorted_sequence, -1, sorter)
+    given = values if isinstance(values, Tensor) else creation.tensor(values, **beside(sorted_sequence))
+    found = OPS["searchsorted"](sorted_sequence, given, right or side == "right")
+    return cast(found, dtypes.int32) if out_int32 else found
+
+
 @public("flow tensor")
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
     """Whether each element is among others.

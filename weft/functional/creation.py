@@ -287,7 +287,12 @@ def to_dlpack(x: Tensor) -> Any:
 
 def drawing(generator: Any) -> Any:
     """Draws inside come from the generator, or, if there is None, from the rank's own."""
-    return contextlib.nullcontext() if generator is None else random.drawing_from(generator.torch)
+    if generator is None:
+        return contextlib.nullcontext()
+    source = getattr(generator, "torch", None)
+    if not isinstance(source, torch.Generator):
+        raise ArgumentError(f"a generator is a flow.Generator or None; got {type(generator).__name__}")
+    return random.drawing_from(source)
 
 
 def _random(name: str, op: Any, doc: str) -> Callable[..., Tensor]:

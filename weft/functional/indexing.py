@@ -9,12 +9,14 @@ import numpy as np
 
 from weft.autograd.inplace import assign, check_writable, in_place
 from weft.core.dispatch import here
-from weft.core.errors import IndexingError, ShapeError
+from weft.core.dtype import bool_
+from weft.core.errors import DtypeError, IndexingError, ShapeError
 from weft.core.sbp import broadcast
 from weft.functional import creation
+from weft.functional.conversion import cast
 from weft.functional.overwrite import number_like
 from weft.functional.shaping import broadcast_shapes, unbind
-from weft.functional.table import calling, public
+from weft.functional.table import calling, overwriting, public
 from weft.ops import OPS
 from weft.ops.declaration import Op
 from weft.ops.shape import dim_of
@@ -23,6 +25,7 @@ from weft.tensor.tensor import Tensor
 Step = tuple[Op, tuple[Any, ...]]
 _select, _narrow, _unsqueeze, _fill = (OPS[n] for n in ("select", "narrow", "unsqueeze", "fill"))
 _select_now, _narrow_now, _expand, _where = map(calling, ("select", "narrow", "expand", "where"))
+_masked_fill, _mask_over = calling("masked_fill"), overwriting(OPS["masked_fill"])
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
@@ -256,6 +259,13 @@ def _replace(x: Tensor, steps: list[Step], gathered: list[Tensor | None], value:
 # ---- as functions ------------------------------------------------------------------------------------
 
 
+def _mask(x: Any) -> Any:
+    """A mask of bools; integers hold where they aren't zero, as in OneFlow."""
+    if not isinstance(x, Tensor) or x.dtype is bool_ or x.dtype.differentiable:
+        return x  # of what is neither, the op says what is wrong
+    return cast(x, bool_)
+
+
 @public("flow tensor")
 def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     """The elements of x where the mask holds, in a row.
@@ -264,7 +274,25 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     [1, 3]
     """
     shape = tuple(broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
-    return getitem(_expand(x, shape), _expand(mask, shape))
+    if mask.dtype.differentiable:
+        raise DtypeError(f"masked_select(): a mask is of bools or integers, not of {mask.dtype}; compare: mask > 0")
+    return getitem(_expand(x, shape), _expand(_mask(mask), shape))
+
+
+@public("flow tensor", straight=True)
+def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """x with `value` where the mask holds.
+
+    >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
+    [0.0, 1.0]
+    """
+    return _masked_fill(x, _mask(mask), value)
+
+
+@public("flow tensor", straight=True)
+def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`masked_fill`, into x's memory."""
+    return _mask_over(x, _mask(mask), value)
 
 
 @public("flow tensor")
@@ -274,8 +302,10 @@ def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
     >>> flow.nonzero(flow.tensor([[0, 3], [1, 0]])).tolist()
     [[0, 1], [1, 0]]
     """
-    positions = OPS["nonzero"](x)
-    return tuple(_select_now(positions, 1, i) for i in range(x.ndim)) if as_tuple else positions
+    if not as_tuple:
+        return OPS["nonzero"](x)
+    positions = OPS["nonzero"](_unsqueeze(x, 0) if isinstance(x, Tensor) and not x.ndim else x)
+    return tuple(_select_now(positions, 1, i) for i in range(positions.shape[1]))
 
 
 @public("flow tensor")
@@ -304,4 +334,17 @@ def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
     >>> flow.where(flow.tensor([True, False]), flow.ones(2), 0.).tolist()
     [1.0, 0.0]
     """
-    return nonzero(condition, True) if x is None and y is None else _where(condition, x, y)
+    return nonzero(condition, True) if x is None and y is None else _where(_mask(condition), x, y)
+
+
+@public("tensor", "where", straight=True)
+def _first_where(x: Tensor, condition: Any, other: Any) -> Tensor:
+    """x where the condition holds, the other elsewhere. OneFlow's order is another, and known by the mask's place:
+    `condition.where(x, other)`.
+
+    >>> flow.ones(2).where(flow.tensor([True, False]), 0.).tolist()
+    [1.0, 0.0]
+    """
+    if isinstance(condition, Tensor) and condition.dtype is bool_:
+        return _where(condition, x, other)
+    return _where(_mask(x), condition, other)

@@ -8,10 +8,11 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.autograd.inplace import in_place
-from weft.core.dtype import bool_
+from weft.core.dtype import bool_, int64
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import table
 from weft.functional.conversion import cast
+from weft.functional.creation import drawing
 from weft.functional.older import embedding_renorm_
 from weft.functional.table import calling, public
 from weft.ops import OPS
@@ -56,7 +57,7 @@ def cross_entropy(
     0.6931
     """
     if not (isinstance(target, Tensor) and target.dtype.is_floating_point):
-        return _cross_entropy(input, target, weight, ignore_index, reduction, label_smoothing)
+        return _cross_entropy(input, _labels(target), weight, ignore_index, reduction, label_smoothing)
     if tuple(target.shape) != tuple(input.shape):
         raise ShapeError(
             f"scores of shape {list(input.shape)} take probabilities of the same shape, or labels as integers; got "
@@ -78,12 +79,44 @@ def cross_entropy(
     return total if reduction == "sum" else _mul(total, count / max(input.numel(), 1))
 
 
+def _labels(target: Any) -> Any:
+    """Labels as the kernels take them, of whatever kind of integer they are."""
+    if not isinstance(target, Tensor) or target.dtype is int64 or target.dtype.differentiable:
+        return target
+    return cast(target, int64)
+
+
 @public("neural", straight=True)
-def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """x with each element dropped with probability p and the others scaled by 1 / (1 - p), while training."""
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
+    """-input at the label, the input being logarithms of probabilities. Dimension 1 holds the classes.
+
+    >>> flow.nn.functional.nll_loss(flow.tensor([[-1., -2.]]), flow.tensor([1])).item()
+    2.0
+    """
+    return OPS["nll_loss"](input, _labels(target), weight, ignore_index, reduction)
+
+
+@public("neural", straight=True)
+def dropout(
+    x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None,
+    addend: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """x with each element dropped with probability p and the others scaled by 1 / (1 - p), while training.
+
+    OneFlow's: draws from a generator, and something to add to what is left.
+    """
     if not training:
-        return x
-    return in_place(OPS["copy"], (x, _dropout(x, p, True))) if inplace else _dropout(x, p, True)
+        return x if addend is None else _add(x, addend)
+    if generator is None:
+        y = _dropout(x, p, True)
+    else:
+        with drawing(generator):
+            y = _dropout(x, p, True)
+    if inplace:
+        y = in_place(OPS["copy"], (x, y))
+    return y if addend is None else _add(y, addend)
 
 
 @public("neural", straight=True)

@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import indexing
+from weft.functional.overwrite import number_like
 from weft.functional.shaping import tensor_split
 from weft.functional.table import calling, public
 from weft.ops import OPS
@@ -52,6 +53,35 @@ def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -
     [0.0, 5.0, 0.0]
     """
     return _index_put(tensor, _by_last(indices), updates)
+
+
+@public("flow tensor", straight=True)
+def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """The elements of x at the positions along a dimension that the index tells.
+
+    >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]])).tolist()
+    [[2], [3]]
+    """
+    if sparse_grad:
+        raise ArgumentError("gather(): sparse_grad has no counterpart here; leave it out")
+    return _gather(x, dim, index)
+
+
+@public("flow tensor", straight=True)
+def scatter(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
+    """x with src at the positions along a dimension that the index tells; or added to what is there, or multiplied.
+
+    >>> flow.scatter(flow.ones(3), 0, flow.tensor([2]), 7., reduce="add").tolist()
+    [1.0, 1.0, 8.0]
+    """
+    if reduce is None:
+        return OPS["scatter"](x, dim, index, src)
+    if reduce not in ("add", "multiply"):
+        raise ArgumentError(f'scatter(): reduce is "add" or "multiply"; got {reduce!r}')
+    given = _expand(number_like(x, src), tuple(index.shape)) if not isinstance(src, Tensor) else src
+    if reduce == "add":
+        return OPS["scatter_add"](x, dim, index, given)
+    return OPS["scatter_reduced"](x, dim, index, given, "prod")
 
 
 @public("flow")

@@ -14,7 +14,7 @@ from weft.ops.reduce import dims_of
 from weft.tensor.tensor import Tensor
 
 Dims = int | tuple[int, ...] | list[int] | None
-_sum, _mean, _amax, _amin = map(calling, ("sum", "mean", "amax", "amin"))
+_sum, _mean, _prod, _amax, _amin = map(calling, ("sum", "mean", "prod", "amax", "amin"))
 _maximum, _minimum, _add, _sub = map(calling, ("maximum", "minimum", "add", "sub"))
 _mul, _div, _root, _log, _exp = map(calling, ("mul", "div", "root", "log", "exp"))
 
@@ -37,6 +37,21 @@ def mean(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = Non
     2.0
     """
     return _mean(x if dtype is None else cast(x, dtype), dim, keepdim)
+
+
+@public("flow tensor", straight=True)
+def prod(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product of the elements, over some dimensions or all.
+
+    >>> flow.prod(flow.tensor([2., 3.])).item()
+    6.0
+    """
+    y = x if dtype is None else cast(x, dtype)
+    if not isinstance(dim, (tuple, list)):
+        return _prod(y, dim, keepdim)
+    for d in sorted(dims_of(tuple(dim), x.ndim), reverse=True):
+        y = _prod(y, d, keepdim)
+    return y
 
 
 def _max_of_all(x: Tensor) -> Tensor:

@@ -8,8 +8,9 @@ from typing import Any
 from weft.core.errors import ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
+from weft.functional.creation import drawing
 from weft.functional.likeness import beside, form
-from weft.functional.overwrite import exponential_
+from weft.functional.overwrite import bernoulli_, exponential_
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.shape import dim_of
@@ -20,14 +21,43 @@ _add, _sub, _mul, _div, _log, _softmax, _reshape, _matmul, _cat = map(
 )
 
 
+@public("flow tensor", straight=True)
+def bernoulli(x: Tensor, p: float | None = None, *, generator: Any = None, dtype: Any = None) -> Tensor:
+    """1 with probability x, else 0, element by element; or with probability p wherever x has an element.
+
+    >>> flow.bernoulli(flow.tensor([0., 1.])).tolist()
+    [0.0, 1.0]
+    """
+    with drawing(generator):
+        if p is None:
+            y = OPS["bernoulli"](x)
+        else:
+            y = bernoulli_(creation.empty(tuple(x.shape), **form(x, None, None, None, None)), p)
+    return y if dtype is None else cast(y, dtype)
+
+
+@public("flow tensor", straight=True)
+def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+    """Draws of indices, with probabilities in proportion to x's last dimension.
+
+    >>> flow.multinomial(flow.tensor([0., 3., 0.]), 1).tolist()
+    [1]
+    """
+    with drawing(generator):
+        return OPS["multinomial"](x, num_samples, replacement)
+
+
 @public("neural")
-def gumbel_softmax(logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1) -> Tensor:
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, generator: Any = None
+) -> Tensor:
     """A draw from the distribution that logits tell, soft; or hard, one at the drawn place, with the soft gradient.
 
     >>> flow.nn.functional.gumbel_softmax(flow.zeros(4), hard=True).sum().item()
     1.0
     """
-    waits = exponential_(creation.empty(tuple(logits.shape), **form(logits, None, None, None, None)))
+    empty = creation.empty(tuple(logits.shape), **form(logits, None, None, None, None))
+    waits = exponential_(empty, generator=generator)
     noise = OPS["neg"](_log(waits))
     soft = _softmax(_div(_add(logits, noise), float(tau)), dim)
     if not hard:

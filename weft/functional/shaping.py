@@ -181,6 +181,17 @@ def matrix_transposed(x: Tensor) -> Tensor:
     return _transpose(x, -2, -1)
 
 
+@public("flow", straight=True)
+def transpose(x: Tensor, dim0: Any = None, dim1: int | None = None, *, perm: Sequence[int] | None = None) -> Tensor:
+    """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
+
+    >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
+    weft.Size([3, 2])
+    """
+    order = dim0 if perm is None and dim1 is None and isinstance(dim0, (tuple, list)) else perm
+    return _transpose(x, dim0, dim1) if order is None else _permute(x, tuple(order))
+
+
 @public("flow tensor")
 def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
     """x with some dimensions moved elsewhere, the others in their order."""
@@ -194,7 +205,7 @@ def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[
 
 
 @public("flow tensor")
-def split(x: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
 
     >>> [p.tolist() for p in flow.arange(5).split(2)]
@@ -202,12 +213,13 @@ def split(x: Tensor, split_size: int | Sequence[int], dim: int = 0) -> tuple[Ten
     """
     d = dim_of(dim, x.ndim)
     whole = x.shape[d]
-    if isinstance(split_size, int):
-        if split_size <= 0:
-            raise ArgumentError(f"split(): parts of size {split_size}; a size is at least 1")
-        sizes = [min(split_size, whole - at) for at in range(0, whole, split_size)] or [0]
+    size = split_size_or_sections
+    if isinstance(size, int):
+        if size <= 0:
+            raise ArgumentError(f"split(): parts of size {size}; a size is at least 1")
+        sizes = [min(size, whole - at) for at in range(0, whole, size)] or [0]
     else:
-        sizes = list(split_size)
+        sizes = list(size)
         if sum(sizes) != whole:
             raise ShapeError(
                 f"split(): the sizes {sizes} make {sum(sizes)}, but dimension {d} of {list(x.shape)} has {whole}"

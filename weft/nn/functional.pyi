@@ -27,26 +27,14 @@ def adaptive_avg_pool3d(x: Tensor, output_size: int | tuple[int, ...] | list[int
     1.0
     """
 
-def adaptive_max_pool1d(x: Tensor, output_size: int | tuple[int, ...] | list[int]) -> tuple[Tensor, Tensor]:
-    """The largest of as many windows as the wanted size has elements, over 1 dimension.
+def adaptive_max_pool1d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest of windows that make the given size; with `return_indices`, where it was, too."""
 
-    >>> flow._C.adaptive_max_pool1d(flow.ones(1, 1, 2), 1)[1].item()
-    0
-    """
+def adaptive_max_pool2d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest of windows that make the given size; with `return_indices`, where it was, too."""
 
-def adaptive_max_pool2d(x: Tensor, output_size: int | tuple[int, ...] | list[int]) -> tuple[Tensor, Tensor]:
-    """The largest of as many windows as the wanted size has elements, over 2 dimensions.
-
-    >>> flow._C.adaptive_max_pool2d(flow.ones(1, 1, 2, 2), 1)[1].item()
-    0
-    """
-
-def adaptive_max_pool3d(x: Tensor, output_size: int | tuple[int, ...] | list[int]) -> tuple[Tensor, Tensor]:
-    """The largest of as many windows as the wanted size has elements, over 3 dimensions.
-
-    >>> flow._C.adaptive_max_pool3d(flow.ones(1, 1, 2, 2, 2), 1)[1].item()
-    0
-    """
+def adaptive_max_pool3d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+    """The largest of windows that make the given size; with `return_indices`, where it was, too."""
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The grid of places that affine matrices send an image of this size to, for `grid_sample`.
@@ -225,8 +213,14 @@ def deform_conv2d(
     each place counts.
     """
 
-def dropout(x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """x with each element dropped with probability p and the others scaled by 1 / (1 - p), while training."""
+def dropout(
+    x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None,
+    addend: Tensor | None = None
+) -> Tensor:
+    """x with each element dropped with probability p and the others scaled by 1 / (1 - p), while training.
+
+    OneFlow's: draws from a generator, and something to add to what is left.
+    """
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
     """Whole channels of ([batch,] channels, length) dropped with probability p, the others scaled by 1 / (1 - p)."""
@@ -314,7 +308,7 @@ def group_norm(
     """
 
 def gumbel_softmax(
-    logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1
+    logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, generator: Any = None
 ) -> Tensor:
     """A draw from the distribution that logits tell, soft; or hard, one at the drawn place, with the soft gradient.
 
@@ -422,37 +416,22 @@ def margin_ranking_loss(
     """How far `input1` is from being above `input2` by the margin, where the target is 1; below, where it is -1."""
 
 def max_pool1d(
-    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
-    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
-    ceil_mode: bool = False
-) -> Tensor:
-    """The largest of each window of 1 dimension.
-
-    >>> flow._C.max_pool1d(flow.ones(1, 1, 2), 2).item()
-    1.0
-    """
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False
+) -> Any:
+    """The largest of each window; with `return_indices`, where it was, too."""
 
 def max_pool2d(
-    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
-    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
-    ceil_mode: bool = False
-) -> Tensor:
-    """The largest of each window of 2 dimensions.
-
-    >>> flow._C.max_pool2d(flow.ones(1, 1, 2, 2), 2).item()
-    1.0
-    """
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False
+) -> Any:
+    """The largest of each window; with `return_indices`, where it was, too."""
 
 def max_pool3d(
-    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
-    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
-    ceil_mode: bool = False
-) -> Tensor:
-    """The largest of each window of 3 dimensions.
-
-    >>> flow._C.max_pool3d(flow.ones(1, 1, 2, 2, 2), 2).item()
-    1.0
-    """
+    x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+    return_indices: bool = False
+) -> Any:
+    """The largest of each window; with `return_indices`, where it was, too."""
 
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
@@ -495,11 +474,11 @@ def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, red
     """Each class for itself: minus the log of the probability that its target, 0 or 1, gets; the mean over classes."""
 
 def nll_loss(
-    x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean'
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean'
 ) -> Tensor:
-    """-x at the label, x being logarithms of probabilities. Dimension 1 holds the classes.
+    """-input at the label, the input being logarithms of probabilities. Dimension 1 holds the classes.
 
-    >>> flow._C.nll_loss(flow.tensor([[-1., -2.]]), flow.tensor([1])).item()
+    >>> flow.nn.functional.nll_loss(flow.tensor([[-1., -2.]]), flow.tensor([1])).item()
     2.0
     """
 

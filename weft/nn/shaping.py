@@ -60,7 +60,17 @@ class _Dropout(Module):
 
 
 class Dropout(_Dropout):
-    """Drops elements."""
+    """Drops elements. OneFlow's: draws from a generator, and an addend that isn't dropped: `dropout(x, addend)`."""
+
+    def __init__(self, p: float = 0.5, inplace: bool = False, generator: Any = None) -> None:
+        super().__init__(p, inplace)
+        self.generator = generator
+
+    def forward(self, x: Tensor, addend: Tensor | None = None) -> Tensor:
+        if addend is None and self.generator is None:
+            return super().forward(x)
+        dropping = self.training and self.p > 0
+        return F.dropout(x, self.p, dropping, self.inplace, generator=self.generator, addend=addend)
 
 
 class Dropout1d(_Dropout):
@@ -177,8 +187,8 @@ class _Adaptive(Module):
         self.output_size, self.return_indices = output_size, return_indices
 
     def forward(self, x: Tensor) -> Any:
-        found = getattr(F, self.function)(x, self.output_size)
-        return found if self.return_indices or not isinstance(found, tuple) else found[0]
+        options = {"return_indices": True} if self.return_indices else {}
+        return getattr(F, self.function)(x, self.output_size, **options)
 
     def extra_repr(self) -> str:
         return f"output_size={self.output_size}"

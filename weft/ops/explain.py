@@ -35,10 +35,16 @@ HINTS = (  # what would work, for complaints that don't say it
 
 # What PyTorch, OneFlow and NumPy call the same parameter.
 SAME: Final = (
-    frozenset({"input", "x", "self", "a", "tensor"}), frozenset({"other", "b", "y", "mat2"}),
-    frozenset({"dim", "axis", "dims"}), frozenset({"keepdim", "keepdims"}),
-    frozenset({"shape", "size"}),
+    frozenset({"input", "x", "self", "a", "tensor", "x1", "logits", "values"}),
+    frozenset({"other", "b", "y", "mat2", "x2", "vec"}), frozenset({"tensors", "inputs"}),
+    frozenset({"dim", "axis", "dims"}), frozenset({"keepdim", "keepdims"}), frozenset({"shape", "size"}),
+    frozenset({"index", "indices"}), frozenset({"split_size_or_sections", "split_size"}),
+    frozenset({"alpha", "lambd", "negative_slope"}),
 )  # fmt: skip
+
+
+# What takes arguments that an op of this name doesn't, so that the op's own costs no more for it.
+LONGER: Final[dict[str, Callable[..., Any]]] = {}
 
 
 class _Absent:
@@ -66,6 +72,10 @@ def refit(
 
     `inplace` is a keyword of every op that can overwrite its operand.
     """
+    if op.name in LONGER:
+        if rest:
+            return LONGER[op.name](*args, *rest, **more)
+        return LONGER[op.name](**{n: a for n, a in zip(op.names, args, strict=True) if a is not ABSENT}, **more)
     if op.inplace_kernel is not None and "inplace" in more and "inplace" not in op.names:
         more = dict(more)
         run = overwrite if more.pop("inplace") else run

@@ -313,8 +313,8 @@ class Methods:
     def baddbmm_(self, *args: Any, **options: Any) -> Tensor:
         """`baddbmm`, into x's memory."""
 
-    def bernoulli(self) -> Tensor:
-        """1 with probability x, else 0, element by element."""
+    def bernoulli(self, p: _float | None = None, *, generator: Any = None, dtype: Any = None) -> Tensor:
+        """1 with probability x, else 0, element by element; or with probability p wherever x has an element."""
 
     def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         """Overwrite x with ones, each with probability p, and zeros; p may be a tensor."""
@@ -361,8 +361,10 @@ class Methods:
     def bitwise_xor_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`bitwise_xor`, into the memory of its first operand."""
 
-    def bmm(self, other: Tensor) -> Tensor:
-        """The products of two batches of matrices."""
+    def bmm(
+        self, mat2: Tensor, transpose_a: _bool = False, transpose_b: _bool = False, alpha: _float = 1.0
+    ) -> Tensor:
+        """The products of two batches of matrices. OneFlow's further arguments are those of `matmul`."""
 
     def bool(self) -> Tensor:
         """x as bool."""
@@ -685,8 +687,8 @@ class Methods:
     def frac_(self) -> Tensor:
         """`frac`, into the memory of its first operand."""
 
-    def gather(self, dim: _int, index: Tensor) -> Tensor:
-        """The elements of x whose positions along a dimension the index tells: y[i][j] = x[index[i][j]][j] for dim 0."""
+    def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
+        """The elements of x at the positions along a dimension that the index tells."""
 
     def gcd(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The largest number that divides both."""
@@ -1142,7 +1144,7 @@ class Methods:
     def mul_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`mul`, into the memory of its first operand."""
 
-    def multinomial(self, num_samples: _int, replacement: _bool = False) -> Tensor:
+    def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Any = None) -> Tensor:
         """Draws of indices, with probabilities in proportion to x's last dimension."""
 
     def multiply(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
@@ -1296,8 +1298,10 @@ class Methods:
     def pow_(self, exponent: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`pow`, into the memory of its first operand."""
 
-    def prod(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
-        """The product of the elements, along a dimension or of all."""
+    def prod(
+        self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
+    ) -> Tensor:
+        """The product of the elements, over some dimensions or all."""
 
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
         """x with other elements at these positions, as if it were one row; or with them added."""
@@ -1405,8 +1409,8 @@ class Methods:
     def rsub(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """other - alpha * x."""
 
-    def scatter(self, dim: _int, index: Tensor, src: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """x with src at the positions along a dimension that the index tells."""
+    def scatter(self, dim: _int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
+        """x with src at the positions along a dimension that the index tells; or added to what is there, or multiplied."""
 
     def scatter_(self, dim: _int, index: Tensor, src: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`scatter`, into the memory of its first operand."""
