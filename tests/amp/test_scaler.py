@@ -5,6 +5,7 @@ from __future__ import annotations
 import pytest
 
 import weft as flow
+from weft.amp import GradScaler
 from weft.core.errors import CheckpointError, OptionError
 
 
@@ -64,3 +65,11 @@ def test_its_state_travels() -> None:
         second.update()
     with pytest.raises(OptionError, match="growth_factor is above 1"):
         flow.amp.GradScaler(growth_factor=1.0)
+
+
+def test_a_device_may_stand_in_front() -> None:
+    scalers = [GradScaler("cpu", init_scale=8.0), GradScaler(8.0), GradScaler(device="cuda", init_scale=8.0)]
+    assert [s.get_scale() for s in (*scalers, GradScaler("cuda", 8.0))] == [8.0] * 4
+    assert not GradScaler("cuda", enabled=False).is_enabled()
+    with pytest.raises(OptionError, match="a device and 5 options"):
+        GradScaler(1.0, 2.0, 0.5, 3, True, 4)

@@ -7,6 +7,7 @@ from collections.abc import Mapping
 from typing import Any
 
 from weft.autograd import no_grad
+from weft.core.device import Device
 from weft.core.errors import CheckpointError, OptionError
 from weft.functional.clipping import INFINITY, groups_of, total_norm
 from weft.ops import OPS
@@ -66,7 +67,7 @@ class _Scaler(ABC):
 
 
 class GradScaler(_Scaler):
-    """Grows the scale while gradients are finite, and shrinks it when they aren't.
+    """Grows the scale while gradients are finite, and shrinks it when they aren't. The device is where they are.
 
     >>> scaler = flow.amp.GradScaler(init_scale=8.0)
     >>> scaler.scale(flow.ones(1)).item()
@@ -74,9 +75,15 @@ class GradScaler(_Scaler):
     """
 
     def __init__(
-        self, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
-        growth_interval: int = 2000, enabled: bool = True,
+        self, *given: Any, init_scale: float = 2.0**16, growth_factor: float = 2.0, backoff_factor: float = 0.5,
+        growth_interval: int = 2000, enabled: bool = True, device: Any = None,
     ) -> None:  # fmt: skip
+        options = [init_scale, growth_factor, backoff_factor, growth_interval, enabled]
+        numbers = given[1:] if given and isinstance(given[0], (str, Device)) else given  # a device may stand in front
+        if len(numbers) > len(options):
+            raise OptionError(f"GradScaler takes a device and {len(options)} options; got {given}")
+        options[: len(numbers)] = numbers
+        init_scale, growth_factor, backoff_factor, growth_interval, enabled = options  # type: ignore[assignment]
         super().__init__(init_scale, enabled)
         if enabled and not (growth_factor > 1.0 and 0.0 < backoff_factor < 1.0 and growth_interval >= 1):
             raise OptionError(

@@ -63,14 +63,17 @@ def _at(t: Tensor, writer: int) -> torch.Tensor:
 
 def load(
     path: Any, map_location: Any = None, *, placement: Placement | None = None, sbp: Any = None,
-    global_src_rank: int | None = None,
+    global_src_rank: int | None = None, weights_only: bool | None = None, mmap: bool | None = None,
 ) -> Any:  # fmt: skip
     """What `save` wrote; from a safetensors file of others, a dict of tensors.
 
     Tensors come back local, on the CPU or where `map_location` says; or global, with `placement` (or a placement as
     map_location) and `sbp`, by default broadcast. Then every rank reads the file, unless `global_src_rank` reads for
-    all.
+    all. `weights_only` and `mmap` are torch's: a file holds data and no code either way. So is a map_location that maps
+    devices or storages: what is read lies on the CPU.
     """
+    if callable(map_location) or isinstance(map_location, dict):
+        map_location = None
     if isinstance(map_location, Placement):
         placement, map_location = map_location, None
     if placement is None:

@@ -22,6 +22,13 @@ def ignore(drop: Any = False, **_: Any) -> Any:
 
 
 @public("flow")
+def _assert(condition: Any, message: str = "") -> None:
+    """`assert`, under the name that programs give it which are also traced."""
+    if not condition:
+        raise AssertionError(message)
+
+
+@public("flow")
 def compile(model: Any = None, **_: Any) -> Any:
     """The function or module itself, or a decorator that changes nothing: what compiles here is `nn.Graph`."""
     return ignore(False) if model is None else model

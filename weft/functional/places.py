@@ -172,7 +172,7 @@ def repeat_interleave(
     d, shape = dim_of(dim, x.ndim), tuple(x.shape)
     if isinstance(repeats, int):
         wide = _expand(_unsqueeze(x, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
-        return _reshape(wide, (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))
+        return _reshape(OPS["clone"](wide), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))  # a view won't do
     if repeats.numel() != shape[d]:
         repeats = _expand(repeats, (shape[d],))
     return _index_select(x, d, OPS["repeat_places"](repeats))

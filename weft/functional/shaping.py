@@ -15,7 +15,7 @@ from weft.functional.table import calling, public
 from weft.ops.shape import dim_of, resolve
 from weft.tensor.tensor import Size, Tensor
 
-_reinterpret = calling("reinterpret")
+_reinterpret, _clone = calling("reinterpret"), calling("clone")
 _reshape, _view, _permute, _transpose, _expand, _narrow, _select, _unsqueeze, _cat, _flip = map(
     calling, ["reshape", "view", "permute", "transpose", "expand", "narrow", "select", "unsqueeze", "cat", "flip"]
 )
@@ -334,7 +334,7 @@ def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
         raise ShapeError(f"repeat{counts}: a count for each dimension of {list(x.shape)}, and maybe more in front")
     y = _reshape(x, tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair))
     y = _expand(y, tuple(n for pair in zip(counts, shape, strict=True) for n in pair))
-    return _reshape(y, tuple(c * n for c, n in zip(counts, shape, strict=True)))
+    return _reshape(_clone(y), tuple(c * n for c, n in zip(counts, shape, strict=True)))  # no view
 
 
 @public("flow tensor")
