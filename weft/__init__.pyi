@@ -163,6 +163,9 @@ def LongTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any =
 def ShortTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
     """A int16 tensor of data, or of a size, its memory as it was: ShortTensor([1, 2]) or ShortTensor(2, 3)."""
 
+def _assert(condition: Any, message: str = '') -> None:
+    """`assert`, under the name that programs give it which are also traced."""
+
 def abs(x: Tensor) -> Tensor:
     """The absolute value.
 
@@ -2201,8 +2204,8 @@ def pinverse(x: Any, atol: Any = None, rtol: Any = None, hermitian: _bool = Fals
     [[0.5, 0.0], [0.0, 0.0]]
     """
 
-def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor:
-    """Channels become pixels: (..., c * r * r, h, w) to (..., c, h * r, w * r)."""
+def pixel_shuffle(input: Tensor, upscale_factor: _int | tuple[_int, _int]) -> Tensor:
+    """Channels become pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
     """Pixels become channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""

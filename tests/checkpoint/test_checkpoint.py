@@ -137,6 +137,9 @@ def test_global_tensors_are_saved_whole_and_loaded_in_any_layout(tmp_path: Path)
         assert back["x"].to_local().shape == ((5, 2) if flow.env.get_rank() == 0 else (5, 1))
         model = flow.nn.Linear(3, 5, bias=False).to_global(both, flow.sbp.split(1))
         model.load_state_dict({"weight": checkpoint.load(tmp_path / "g")["x"]})
+        lone = checkpoint.load(tmp_path / "g", global_src_rank=1)["x"]  # on the rank that read it
+        assert lone.placement == flow.placement("cpu", [1])
+        model.load_state_dict({"weight": lone})
         return back["x"].numpy(), one["x"].numpy(), back["y"].numpy(), model.weight.detach().numpy(), one["n"]
 
     for a, b, y, w, n in spawn_threads(2, run):
@@ -154,3 +157,12 @@ def test_every_rank_learns_of_a_failed_write(tmp_path: Path) -> None:
         return "saved"
 
     assert spawn_threads(2, run) == ["FileNotFoundError", "CheckpointError"]
+
+
+def test_in_a_folder_that_is_there(tmp_path: Path) -> None:
+    checkpoint.save({"x": flow.ones(2), "step": 3}, tmp_path)
+    checkpoint.save({"x": flow.zeros(2), "step": 4}, tmp_path)
+    (tmp_path / "notes").write_text("of somebody's own")
+    back = checkpoint.load(tmp_path)
+    assert back["x"].tolist() == [0.0, 0.0] and back["step"] == 4
+    assert len(list(tmp_path.iterdir())) == 2

@@ -79,3 +79,12 @@ def test_a_factor_goes_every_road() -> None:
             return F.interpolate(x, scale_factor=1.5, mode="bilinear")
 
     assert Grow()(x).equal(expected)
+
+
+def test_pixels_of_other_proportions() -> None:
+    x = torch.arange(24.0).reshape(1, 6, 2, 2)
+    wide = flow.nn.PixelShuffle(h_upscale_factor=1, w_upscale_factor=3)(of_torch(x))
+    assert wide.tolist() == x.reshape(1, 2, 3, 2, 2).permute(0, 1, 3, 4, 2).reshape(1, 2, 2, 6).tolist()
+    for options in ({}, {"h_upscale_factor": 2}, {"upscale_factor": 2, "w_upscale_factor": 2}):
+        with pytest.raises(OptionError, match="one for the height"):
+            flow.nn.PixelShuffle(**options)

@@ -10,3 +10,19 @@ def test_the_class_takes_sizes_or_numbers() -> None:
         assert tuple(flow.Tensor(*given).shape) == shape
     assert flow.Tensor([1, 2]).tolist() == flow.Tensor((1, 2)).tolist() == [1.0, 2.0]
     assert flow.Tensor(flow.ones(2)).dtype is flow.float32
+
+
+def test_the_class_takes_a_device() -> None:
+    assert flow.Tensor([[1.0]], device="cpu").tolist() == [[1.0]]
+    assert tuple(flow.Tensor(2, 3, device=flow.device("cpu")).shape) == (2, 3)
+    assert flow.Tensor(2, device="meta").device.type == "meta"
+
+
+def test_a_hook_on_the_accumulated_gradient_may_give_another() -> None:
+    x = flow.zeros(2, requires_grad=True)
+    seen = []
+    x._register_post_grad_accumulation_hook(lambda grad: grad * 2 + 1)
+    x._register_post_grad_accumulation_hook(lambda grad: seen.append(grad.tolist()))
+    (x.sum() + (x * 2).sum()).backward()
+    assert x.grad is not None and x.grad.tolist() == [7.0, 7.0]
+    assert seen == [[7.0, 7.0]]

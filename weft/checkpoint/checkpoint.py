@@ -23,7 +23,8 @@ from weft.transport import transport_of
 
 
 def save(obj: Any, path: Any, global_dst_rank: int | None = None) -> None:
-    """Write tensors, numbers and strings, in nested dicts, lists and tuples. The file appears at once, whole.
+    """Write tensors, numbers and strings, in nested dicts, lists and tuples. The file appears at once, whole; in a
+    folder, if the path is one.
 
     Local tensors: the calling rank writes. With a global tensor inside, every rank of the world calls, and one writes:
     `global_dst_rank`, or the first rank of the first tensor's placement.
@@ -69,16 +70,18 @@ def load(
 
     Tensors come back local, on the CPU or where `map_location` says; or global, with `placement` (or a placement as
     map_location) and `sbp`, by default broadcast. Then every rank reads the file, unless `global_src_rank` reads for
-    all. `weights_only` and `mmap` are torch's: a file holds data and no code either way. So is a map_location that maps
-    devices or storages: what is read lies on the CPU.
+    all; without a placement, for its own. `weights_only` and `mmap` are torch's: a file holds data and no code either
+    way. So is a map_location that maps devices or storages: what is read lies on the CPU.
     """
     if callable(map_location) or isinstance(map_location, dict):
         map_location = None
     if isinstance(map_location, Placement):
         placement, map_location = map_location, None
+    if placement is None and global_src_rank is not None:
+        placement = Placement("cpu", [global_src_rank])
     if placement is None:
-        if sbp is not None or global_src_rank is not None:
-            raise ArgumentError("load(): sbp and global_src_rank go with a placement; give placement=... too")
+        if sbp is not None:
+            raise ArgumentError("load(): sbp goes with a placement; give placement=... too")
         form, tensors = file.read(path)
         device = None if map_location is None else Device(map_location).check().torch
         return _built(form, {n: of_torch(t if device is None else t.to(device)) for n, t in tensors.items()})

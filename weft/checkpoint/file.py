@@ -17,6 +17,7 @@ import torch
 from weft.core.errors import CheckpointError
 
 STRUCTURE, VERSION = "weft.structure", "weft.version"
+INSIDE = "checkpoint.safetensors"  # the file's name in a folder, where one is given
 
 
 def write(path: Any, form: Any, tensors: Mapping[str, torch.Tensor]) -> None:
@@ -26,6 +27,8 @@ def write(path: Any, form: Any, tensors: Mapping[str, torch.Tensor]) -> None:
         path.write(data)
         return
     target = Path(path)
+    if target.is_dir():
+        target = target / INSIDE
     handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
     try:
         with os.fdopen(handle, "wb") as out:
@@ -71,10 +74,12 @@ def read(path: Any) -> tuple[Any, dict[str, torch.Tensor]]:
             data = path.read()
             header = _header(data)
             return _form(header), safetensors.torch.load(data)
+        if os.path.isdir(path) and os.path.isfile(os.path.join(path, INSIDE)):
+            path = os.path.join(path, INSIDE)
         if os.path.isdir(path):
             raise CheckpointError(
-                f"{path} is a folder; a checkpoint of Weft is one file. OneFlow saves folders: load it there, and save "
-                "the values with safetensors"
+                f"{path} is a folder without {INSIDE}; a checkpoint of Weft is one file. OneFlow saves folders of "
+                "many: load it there, and save the values with safetensors"
             )
         with safetensors.safe_open(path, framework="pt", device="cpu") as file:
             return _form(file.metadata() or {}), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118

@@ -15,6 +15,7 @@ from weft.functional.random import DefaultGenerator
 from weft.functional.ranked import Ranked
 from weft.nn.utils.rnn import PackedSequence
 from weft.ops.declaration import Op
+from weft.tensor.hook import RemovableHook
 from weft.tensor.size import Size
 from weft.tensor.tensor import Tensor
 
@@ -61,10 +62,16 @@ class Bound:
     def T(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def _assert(condition: Any, message: str = '') -> None: ...
+
+    @staticmethod
     def _copy_from_numpy(x: Tensor, array: Any) -> None: ...
 
     @staticmethod
     def _copy_to_numpy(x: Tensor, array: Any) -> None: ...
+
+    @staticmethod
+    def _register_post_grad_accumulation_hook(x: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHook: ...
 
     @staticmethod
     def _zero_grad_(x: Tensor) -> None: ...
@@ -1904,7 +1911,7 @@ class Bound:
     def pinverse(x: Any, atol: Any = None, rtol: Any = None, hermitian: _bool = False) -> Any: ...
 
     @staticmethod
-    def pixel_shuffle(input: Tensor, upscale_factor: _int) -> Tensor: ...
+    def pixel_shuffle(input: Tensor, upscale_factor: _int | tuple[_int, _int]) -> Tensor: ...
 
     @staticmethod
     def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor: ...

@@ -17,7 +17,7 @@ from weft.functional.creation import Sizes, size_of
 from weft.functional.table import public
 from weft.ops import OPS
 from weft.tensor.parameter import Parameter
-from weft.tensor.tensor import Tensor, of_shard, of_torch
+from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch
 
 # ---- questions ---------------------------------------------------------------------------------------
 
@@ -49,6 +49,19 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "layout": lambda x: torch.strided,
     "names": lambda x: (None,) * x.ndim,
 }
+
+
+@public("tensor")
+def _register_post_grad_accumulation_hook(x: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHook:
+    """OneFlow's: call the hook with x's gradient, once it is accumulated; what the hook gives is the gradient then."""
+
+    def accumulated(leaf: Tensor) -> None:
+        assert leaf.grad is not None
+        given = hook(leaf.grad)
+        if given is not None:
+            leaf.grad = given
+
+    return x.register_post_accumulate_grad_hook(accumulated)
 
 
 @public("flow tensor")

@@ -509,8 +509,8 @@ def pairwise_distance(x1: Tensor, x2: Tensor, p: float = 2.0, eps: float = 1e-06
 def pdist(input: Any, p: float = 2.0) -> Any:
     """The distances between all pairs of rows."""
 
-def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels become pixels: (..., c * r * r, h, w) to (..., c, h * r, w * r)."""
+def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tensor:
+    """Channels become pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
     """Pixels become channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""

@@ -85,16 +85,16 @@ def upsample(
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
-def pixel_shuffle(input: Tensor, upscale_factor: int) -> Tensor:
-    """Channels become pixels: (..., c * r * r, h, w) to (..., c, h * r, w * r)."""
-    r = upscale_factor
+def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tensor:
+    """Channels become pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
+    r, s = (upscale_factor, upscale_factor) if isinstance(upscale_factor, int) else upscale_factor
     *lead, channels, high, wide = input.shape
-    if r < 1 or channels % (r * r):
-        raise ShapeError(f"pixel_shuffle makes {r}x{r} pixels of {r * r} channels; {channels} don't divide by that")
-    split = reshape(input, (*lead, channels // (r * r), r, r, high, wide))
+    if r < 1 or s < 1 or channels % (r * s):
+        raise ShapeError(f"pixel_shuffle makes {r}x{s} pixels of {r * s} channels; {channels} don't divide by that")
+    split = reshape(input, (*lead, channels // (r * s), r, s, high, wide))
     n = len(lead)
     mixed = OPS["permute"](split, (*range(n + 1), n + 3, n + 1, n + 4, n + 2))
-    return reshape(mixed, (*lead, channels // (r * r), high * r, wide * r))
+    return reshape(mixed, (*lead, channels // (r * s), high * r, wide * s))
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.core.errors import OptionError
 from weft.nn import images
 from weft.nn.making import several
 from weft.nn.module import Module
@@ -155,11 +156,17 @@ class UpsamplingBilinear2d(Upsample):
 
 
 class PixelShuffle(Module):
-    """Channels become pixels."""
+    """Channels become pixels. OneFlow's: as many rows as columns, or how many of each."""
 
-    def __init__(self, upscale_factor: int) -> None:
+    def __init__(
+        self, upscale_factor: int | None = None, h_upscale_factor: int | None = None,
+        w_upscale_factor: int | None = None,
+    ) -> None:  # fmt: skip
         super().__init__()
-        self.upscale_factor = upscale_factor
+        each = h_upscale_factor, w_upscale_factor
+        if (None in each) if upscale_factor is None else each != (None, None):
+            raise OptionError("PixelShuffle takes an upscale_factor, or one for the height and one for the width")
+        self.upscale_factor: Any = each if upscale_factor is None else upscale_factor
 
     def forward(self, x: Tensor) -> Tensor:
         return images.pixel_shuffle(x, self.upscale_factor)

@@ -8,12 +8,15 @@ from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any, NamedTuple
 
+import numpy as np
+import torch
+
 from weft.autograd import assign, no_grad
 from weft.core.errors import ArgumentError, CheckpointError
 from weft.nn.conversion import laid_out, moved
 from weft.ops import OPS
 from weft.tensor.parameter import Parameter
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, of_torch
 
 EXTRA = "_extra_state"
 WRITES = "writes"  # where a module's `_load_from_state_dict` puts what is to be done once everything fits
@@ -116,6 +119,8 @@ def check(
             missing.append(key)
             continue
         value = state[key]
+        if isinstance(value, np.ndarray):
+            value = of_torch(torch.from_numpy(value.copy()))
         if not isinstance(value, Tensor):
             errors.append(
                 f'While copying the parameter named "{key}", expected a Tensor from checkpoint but received '

@@ -8,6 +8,7 @@ from typing import Any, overload
 from weft.core.placement import Placement
 from weft.functional.linalg import QR, SVDWithV, SignAndSize
 from weft.functional.ranked import Ranked
+from weft.tensor.hook import RemovableHook
 from weft.tensor.tensor import Tensor
 
 class Methods:
@@ -122,6 +123,9 @@ class Methods:
 
     def _copy_to_numpy(self, array: Any) -> None:
         """Overwrite an array with x's elements."""
+
+    def _register_post_grad_accumulation_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHook:
+        """OneFlow's: call the hook with x's gradient, once it is accumulated; what the hook gives is the gradient then."""
 
     def _zero_grad_(self) -> None:
         """Overwrite the gradient with zeros."""

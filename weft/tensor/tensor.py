@@ -51,13 +51,14 @@ class Tensor(Methods):
     _view_of: Any = None  # (base, op, attributes, the base's node and symbol back then) where this is a view
     _written: Any = 0  # of a global tensor: when it was last overwritten
 
-    def __init__(self, *data: Any) -> None:
+    def __init__(self, *data: Any, device: Any = None) -> None:
         given: Any = data[0] if len(data) == 1 else data  # sizes, or one thing that holds numbers
         if not isinstance(given, (Tensor, torch.Tensor)):
             sizes = (given,) if isinstance(given, int) else given if given is data or isinstance(given, Size) else None
             made = torch.tensor if sizes is None else torch.empty
             given = made(given if sizes is None else sizes or (0,), dtype=torch.get_default_dtype())
-        self.blob = Blob(given._local("Tensor(tensor)") if isinstance(given, Tensor) else given)
+        given = given._local("Tensor(tensor)") if isinstance(given, Tensor) else given
+        self.blob = Blob(given if device is None else given.to(Device(device).check().torch))
 
     # ---- what it is ---------------------------------------------------------------------------------
 
@@ -244,8 +245,6 @@ class Tensor(Methods):
         if self._accumulated is None:
             self._accumulated, waiting_for_gradients[0] = {}, waiting_for_gradients[0] + 1
         return RemovableHook(self._accumulated, hook)
-
-    _register_post_grad_accumulation_hook = register_post_accumulate_grad_hook
 
     def detach(self) -> Tensor:
         """The same memory, outside the graph of gradients."""

@@ -73,3 +73,10 @@ def test_what_cannot_be_packed_is_said() -> None:
         ours.pack_padded_sequence(padded, LENGTHS)
     with pytest.raises(ShapeError, match="3 numbers from 1 to 5"):
         ours.pack_padded_sequence(padded, [6, 1, 1])
+
+
+def test_unpacking() -> None:
+    given = sequences()
+    packed = ours.pack_sequence([of_torch(s) for s in given], enforce_sorted=False)
+    for a, b in zip(ours.unpack_sequence(packed), given, strict=True):
+        torch.testing.assert_close(a.to_torch(), b)

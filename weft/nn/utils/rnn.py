@@ -15,7 +15,8 @@ from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
 __all__ = [
-    "PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence", "unpad_sequence",
+    "PackedSequence", "pack_padded_sequence", "pack_sequence", "pad_packed_sequence", "pad_sequence",
+    "unpack_sequence", "unpad_sequence",
 ]  # fmt: skip
 
 
@@ -128,6 +129,16 @@ def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = F
     """The sequences of a padded batch, each without its padding."""
     x = padded_sequences if batch_first else movedim(padded_sequences, 0, 1)
     return [OPS["narrow"](OPS["select"](x, 0, i), 0, 0, n) for i, n in enumerate(_numbers(lengths))]
+
+
+def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:
+    """The sequences that were packed.
+
+    >>> rnn = flow.nn.utils.rnn
+    >>> [s.tolist() for s in rnn.unpack_sequence(rnn.pack_sequence([flow.tensor([1, 2]), flow.tensor([3])]))]
+    [[1, 2], [3]]
+    """
+    return unpad_sequence(*pad_packed_sequence(packed_sequences))
 
 
 def pack_sequence(sequences: Sequence[Tensor], enforce_sorted: bool = True) -> PackedSequence:
