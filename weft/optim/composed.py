@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from abc import abstractmethod
+from abc import ABC, abstractmethod
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -15,7 +15,7 @@ from weft.tensor.tensor import Tensor
 sqrt, absolute, where, maximum = OPS["sqrt"], OPS["abs"], OPS["where"], OPS["maximum"]
 
 
-class Composed(Optimizer):
+class Composed(Optimizer, ABC):
     """Subclasses write one parameter: `move` gives what it becomes, and its states."""
 
     @abstractmethod

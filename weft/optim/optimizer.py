@@ -9,7 +9,6 @@ Eagerly, `step()` takes the gradients of the parameters. For a graph, `prepare(p
 
 from __future__ import annotations
 
-from abc import ABC, abstractmethod
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from typing import Any
@@ -17,13 +16,13 @@ from typing import Any
 import torch
 
 from weft.autograd import enable_grad, no_grad
-from weft.core.device import Device
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, CheckpointError, OptionError, TraceError
 from weft.core.sbp import broadcast
 from weft.core.spec import Spec
 from weft.functional.clipping import clip_grad_norm, clipped
 from weft.ops import OPS
+from weft.optim.loading import placed_state
 from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch
 
 STEP = "step"
@@ -72,8 +71,9 @@ def whole(value: torch.Tensor, spec: Spec) -> Tensor:
     return of_shard(value, Spec((), of_torch(value).dtype, spec.placement, flat))
 
 
-class Optimizer(ABC):
-    """Subclasses say which states a parameter has (`states_of`) and which op writes a bucket (`update`)."""
+class Optimizer:
+    """Subclasses say which states a parameter has (`states_of`) and which op writes a bucket (`update`); or, where no
+    graph needs that, they have a `step` of their own, as in PyTorch, and keep in `state` what they like."""
 
     counts_steps = True  # whether the update needs to know how many there were
 
@@ -101,13 +101,13 @@ class Optimizer(ABC):
 
     # ---- what a kind of optimizer says ---------------------------------------------------------------
 
-    @abstractmethod
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         """The names of the states that each parameter of a group has, in its own form."""
+        return ()
 
-    @abstractmethod
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         """Issue the op that writes a bucket."""
+        raise OptionError(f"{type(self).__name__} should have its own step(); in a graph, states_of() and update()")
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse options out of range."""
@@ -301,6 +301,7 @@ class Optimizer(ABC):
                 f"loaded state dict has {len(groups)} parameter groups, this optimizer has {len(self.param_groups)}"
             )
         by_number: dict[int, Tensor] = {}
+        names: dict[int, tuple[str, ...]] = {}
         for i, (saved, own) in enumerate(zip(groups, self.param_groups, strict=True)):
             if len(saved["params"]) != len(own["params"]):
                 raise CheckpointError(
@@ -308,13 +309,17 @@ class Optimizer(ABC):
                     f"group {i} has {len(saved['params'])} parameters there and {len(own['params'])} here"
                 )
             by_number |= dict(zip(saved["params"], own["params"], strict=True))
+            names |= dict.fromkeys(map(id, own["params"]), self.states_of(own))
         by_number |= {str(n): p for n, p in by_number.items()}  # type: ignore[misc]  # JSON knows no numbers as keys
         placed: dict[Any, Tensor] = {}
         loaded: dict[Tensor, dict[str, Any]] = {}
         for number, values in state.items():
             p = by_number.get(number)
             if p is not None:
-                loaded[p] = {k: _placed(f"state {number}.{k}", v, p, placed) for k, v in values.items()}
+                known = names[id(p)]
+                loaded[p] = {
+                    k: placed_state(f"state {number}.{k}", v, p, placed, k in known) for k, v in values.items()
+                }
         self._keep_tensors(loaded)
         self.state.clear()
         self.state.update(loaded)
@@ -338,6 +343,9 @@ class Optimizer(ABC):
                 values[name] = heir.get(id(value), value)
                 self.exchanges += values[name] is not own
 
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        self.__dict__.update(state)
+
     def __repr__(self) -> str:
         lines = []
         for i, group in enumerate(self.param_groups):
@@ -351,33 +359,6 @@ def _count(step: Any) -> Any:
         return None
     there = step._local("step")
     return there.item() if there.numel() else None  # a rank outside of the placement holds nothing, and counts nothing
-
-
-def _placed(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor]) -> Any:
-    """A copy of a saved state, where its parameter lies. Parameters of one place that shared a step share its copy."""
-    if not isinstance(value, Tensor):
-        return value
-    key = id(value), p.spec and p.placement
-    known = placed.get(key)
-    if known is not None:
-        return known
-    if value.ndim and tuple(value.shape) != tuple(p.shape):
-        raise CheckpointError(
-            f"{what} has shape {list(value.shape)}, but its parameter has {list(p.shape)}; the order or the shapes of "
-            "the parameters changed since it was saved"
-        )
-    copy = OPS["clone"](value.detach())
-    if p.spec is not None:
-        flat = (broadcast,) * p.placement.ndim
-        if copy.spec is None:
-            copy = OPS["from_local"](copy, p.placement, flat, None)
-        copy = OPS["to_global"](copy, p.placement, p.sbp if copy.ndim else flat)
-    elif copy.spec is None and copy.device is not p.device:
-        copy = of_torch(copy._local(what).to(Device(p.device).torch))
-    if copy.ndim and copy.dtype.differentiable and copy.dtype is not p.dtype:
-        copy = OPS["cast"](copy, p.dtype)
-    placed[key] = copy
-    return copy
 
 
 def at_least_zero(options: Mapping[str, Any], *names: str) -> None:

@@ -18,6 +18,8 @@ from weft.optim.lr_scheduler.decay import (
 )
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 
+_LRScheduler = LRScheduler  # its older name, which subclasses in many programs name
+
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CosineDecayLR", "CyclicLR",
     "ExponentialLR", "LRScheduler", "LambdaLR", "LinearLR", "MultiStepLR", "MultiplicativeLR", "OneCycleLR",

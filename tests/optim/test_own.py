@@ -1,0 +1,88 @@
+"""Optimizers and schedules of a user's own, written as for torch."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft.core.errors import OptionError
+
+
+def own(lib: Any) -> Any:
+    class Lion(lib.optim.Optimizer):
+        def __init__(self, params: Any, lr: float = 1e-2, betas: Any = (0.9, 0.99)) -> None:
+            super().__init__(params, {"lr": lr, "betas": betas})
+
+        @lib.no_grad()
+        def step(self, closure: Any = None) -> Any:
+            loss = None
+            if closure is not None:
+                with lib.enable_grad():
+                    loss = closure()
+            for group in self.param_groups:
+                for p in group["params"]:
+                    if p.grad is None:
+                        continue
+                    state = self.state[p]
+                    if not state:
+                        state["count"], state["mean"], state["rows"] = 0, lib.zeros_like(p), lib.zeros(p.shape[0])
+                    state["count"] += 1
+                    state["rows"] += p.grad.reshape(p.shape[0], -1).square().sum(1)
+                    first, second = group["betas"]
+                    p.add_((state["mean"] * first + p.grad * (1 - first)).sign_(), alpha=-group["lr"])
+                    state["mean"].mul_(second).add_(p.grad, alpha=1 - second)
+            return loss
+
+    class Rise(lib.optim.lr_scheduler._LRScheduler):
+        def get_lr(self) -> list[float]:
+            return [base * (self.last_epoch + 1) * self._step_count**-0.5 for base in self.base_lrs]
+
+    return Lion, Rise
+
+
+def program(lib: Any) -> list[Any]:
+    lib.manual_seed(2)
+    lion, rise = own(lib)
+    model, x = lib.nn.Linear(3, 2), lib.randn(8, 3)
+    optimizer = lion([{"params": [model.weight]}, {"params": [model.bias], "lr": 0.1}])
+    schedule = rise(optimizer)
+    told: list[Any] = []
+
+    def loss() -> Any:
+        optimizer.zero_grad()
+        value = (model(x) - 1).square().mean()
+        value.backward()
+        return value
+
+    for _ in range(3):
+        told.append(optimizer.step(loss).item())
+        schedule.step()
+        told.append(schedule.get_last_lr())
+    again = lion([{"params": [model.weight]}, {"params": [model.bias], "lr": 0.1}])
+    again.load_state_dict(optimizer.state_dict())
+    again.step()
+    state = again.state[model.weight]
+    return [*told, model.weight.tolist(), state["count"], state["rows"].tolist(), state["mean"].tolist()]
+
+
+def flat(tree: Any) -> list[Any]:
+    return [x for part in tree for x in flat(part)] if isinstance(tree, (tuple, list)) else [tree]
+
+
+def test_the_same_as_torchs() -> None:
+    assert flat(program(flow)) == pytest.approx(flat(program(torch)), rel=1e-5)
+    assert all(map(math.isfinite, flat(program(flow))))
+
+
+def test_an_optimizer_without_a_step_is_told() -> None:
+    class Idle(flow.optim.Optimizer):
+        pass
+
+    p = flow.nn.Parameter(flow.ones(1))
+    p.grad = flow.ones(1)
+    with pytest.raises(OptionError, match=r"Idle should have its own step\(\)"):
+        Idle([p], {"lr": 0.1}).step()
