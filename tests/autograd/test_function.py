@@ -4,7 +4,8 @@ import pytest
 
 import weft as flow
 from weft.autograd import Function
-from weft.core.errors import AutogradError
+from weft.autograd.function import once_differentiable
+from weft.core.errors import ArgumentError, AutogradError
 
 
 class Cube(Function):
@@ -167,3 +168,66 @@ def test_missing_method(missing: str) -> None:
     x = flow.ones(2, requires_grad=True)
     with pytest.raises(AutogradError, match=missing):
         kind.apply(x).sum().backward()
+
+
+def test_a_forward_without_ctx() -> None:
+    class Scaled(Function):
+        @staticmethod
+        def forward(x, by):
+            return x * by, by
+
+        @staticmethod
+        def setup_context(ctx, inputs, output):
+            ctx.save_for_backward(inputs[0])
+            ctx.by = output[1]
+
+        @staticmethod
+        def backward(ctx, dy, _):
+            assert ctx.needs_input_grad == (True, False)
+            return dy * ctx.by, None
+
+    x = flow.ones(2, requires_grad=True)
+    Scaled.apply(x, 3.0)[0].sum().backward()
+    assert x.grad.tolist() == [3.0, 3.0]
+
+
+def test_a_gradient_that_has_none() -> None:
+    class Once(Function):
+        @staticmethod
+        def forward(ctx, x, y):
+            ctx.save_for_backward(x)
+            return x * x
+
+        @staticmethod
+        @once_differentiable
+        def backward(ctx, dy):
+            return dy * ctx.saved_tensors[0] * 2, None
+
+    x = flow.ones(2, requires_grad=True)
+    Once.apply(x, 1).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0] and not x.grad.requires_grad
+    (g,) = flow.autograd.grad(Once.apply(x * 2, 1).sum(), x, create_graph=True)
+    assert g.tolist() == [8.0, 8.0]
+    v = flow.ones(2, requires_grad=True)
+    (g,) = flow.autograd.grad(Once.apply(x, 1), x, v, create_graph=True)
+    with pytest.raises(AutogradError, match="once_differentiable"):
+        g.sum().backward()
+
+
+def test_gradients_beside_differences() -> None:
+    x = flow.tensor([0.5, 1.5], dtype=flow.float64, requires_grad=True)
+    y = flow.tensor([1.0, -2.0], dtype=flow.float64, requires_grad=True)
+    check, twice = flow.autograd.gradcheck, flow.autograd.gradgradcheck
+    assert check(lambda x, y: (x.sin() * y, x.sum()), (x, y)) and twice(lambda x, y: x**3 * y, (x, y))
+    assert check(Cube.apply, x) and twice(Cube.apply, x)
+
+    class Wrong(Cube):
+        @staticmethod
+        def backward(ctx, dy):
+            return dy * ctx.saved_tensors[0]
+
+    assert not check(Wrong.apply, x, raise_exception=False)
+    with pytest.raises(AutogradError, match="of result 0 by input 0"):
+        check(Wrong.apply, x)
+    with pytest.raises(ArgumentError, match="at least one wants a gradient"):
+        check(flow.sin, flow.ones(2))

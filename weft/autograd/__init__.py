@@ -2,6 +2,7 @@
 
 from weft.autograd import functional, graph
 from weft.autograd.call import call, whole
+from weft.autograd.check import gradcheck, gradgradcheck
 from weft.autograd.engine import backward, grad
 from weft.autograd.entry import make_entry
 from weft.autograd.function import Function
@@ -25,7 +26,7 @@ hooks.whole = whole
 hooks.backward = backward
 
 __all__ = [
-    "Function", "Variable", "assign", "backward", "call", "checkpoint", "detect_anomaly", "enable_grad", "functional",
-    "grad", "graph", "in_place", "inference_mode", "is_grad_enabled", "no_grad", "set_detect_anomaly",
-    "set_grad_enabled",
+    "Function", "Variable", "assign", "backward", "call", "checkpoint", "detect_anomaly", "enable_grad",
+    "functional", "grad", "gradcheck", "gradgradcheck", "graph", "in_place", "inference_mode", "is_grad_enabled",
+    "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable
 from typing import Any
 
@@ -123,13 +124,21 @@ class Function:
     def backward(ctx: Any, *gradients: Any, **kwargs: Any) -> Any:
         raise AutogradError("a Function needs a static method backward(ctx, *gradients)")
 
+    @staticmethod
+    def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
+        """Where this is written, `forward` takes no ctx, and what backward needs is saved here."""
+
     @classmethod
     def apply(cls, *args: Any) -> Any:
         context = Context()
         context.needs_input_grad = tuple(isinstance(a, Tensor) and a._requires_grad for a in args)
         before, here.grad = here.grad, False
         try:
-            result = cls.forward(context, *args)
+            if cls.setup_context is Function.setup_context:
+                result = cls.forward(context, *args)
+            else:
+                result = cls.forward(*args)
+                cls.setup_context(context, args, result)
         finally:
             here.grad = before
         outputs: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
@@ -144,3 +153,42 @@ class Function:
                 y.node = Slot(node, i) if several else node  # type: ignore[arg-type]
                 y._requires_grad = True
         return wrapped if isinstance(result, tuple) else wrapped[0]
+
+
+FunctionCtx = Context
+
+
+class _Once(Function):
+    """Gradients that have none themselves."""
+
+    @staticmethod
+    def forward(ctx: Any, name: str, *args: Any) -> Any:
+        ctx.name = name
+        return args
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        raise AutogradError(
+            f"{ctx.name} is marked @once_differentiable, and its gradient is asked for a gradient; write it with ops, "
+            "without the mark"
+        )
+
+
+def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
+    """Marks a `backward` that isn't made of ops, say: it is not recorded, and a second derivative is refused."""
+
+    @functools.wraps(backward)
+    def call(ctx: Any, *gradients: Any) -> Any:
+        recording, here.grad = here.grad, False
+        try:
+            result = backward(ctx, *gradients)
+        finally:
+            here.grad = recording
+        if not (recording and any(isinstance(g, Tensor) and g._requires_grad for g in gradients)):
+            return result
+        several = result if isinstance(result, tuple) else (result,)
+        handle = OPS["zeros_like"](next(g for g in several if g is not None), None).requires_grad_()
+        made = iter(_Once.apply(backward.__qualname__, handle, *(g for g in several if g is not None))[1:])
+        return tuple(None if g is None else next(made) for g in several)
+
+    return call
