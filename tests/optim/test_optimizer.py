@@ -159,7 +159,7 @@ def test_closure_hooks_and_zero_grad() -> None:
 
 
 def test_clipping_is_torchs() -> None:
-    for kind in (1.0, 2.0, 3.0, float("inf")):
+    for kind in (1.0, 2.0, 3.0, float("inf"), 0.0, -1.0, float("-inf")):
         theirs, ours = (every[:4] for every in parameters())  # torch knows no largest element of nothing
         give(theirs, ours, skip=2)
         expected = torch.nn.utils.clip_grad_norm_(theirs, 0.5, kind)
@@ -222,6 +222,7 @@ def test_global_parameters_of_every_layout(name: str) -> None:
             b.step()
         state = next(iter(b.state.values()))
         kept = {k: v.sbp for k, v in state.items()}
+        assert flow.nn.utils.get_total_norm([q.grad for q in made], 0.0).item() == len(made) - 1  # one has no elements
         got = flow.nn.utils.clip_grad_norm_(made, 1.0).item()
         return [q.detach().numpy() for q in made], kept, got
 

@@ -10,6 +10,7 @@ from weft.core import dtype as dtypes
 from weft.core.dispatch import here
 from weft.core.errors import OptionError, TraceError
 from weft.core.sbp import broadcast
+from weft.functional import linalg
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
@@ -37,29 +38,39 @@ def groups_of(tensors: list[Tensor]) -> list[list[Tensor]]:
 
 def total_norm(tensors: list[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
     """The norm of all elements together: 0-d, and whole on every rank of a global tensor's placement."""
-    if not norm_type > 0:
-        raise OptionError(f"norm_type must be above 0, or inf for the largest element; got {norm_type}")
     if not tensors:
         return OPS["full"]((), 0.0, dtypes.float32)
-    largest = norm_type == INFINITY
-    total: Any = None
-    first = tensors[0]
-    for group in groups_of(tensors):
-        part = OPS["greatest"](group) if largest else OPS["power_sum"](group, float(norm_type))
-        if part.is_global:
-            part = OPS["to_global"](part, first.placement, (broadcast,) * first.placement.ndim)
-        elif part.device is not first.device:
-            part = part.to(first.device)  # type: ignore[attr-defined]  # bound from the registry
-        if part.dtype is not first.dtype:
-            part = OPS["cast"](part, first.dtype)
-        total = part if total is None else OPS["maximum" if largest else "add"](total, part)
-    norm = total if largest else OPS["pow"](total, 1.0 / norm_type)
+    norm = _norm_of_norms(tensors, norm_type) if norm_type <= 0 else _norm_of_all(tensors, norm_type)
     if error_if_nonfinite and not norm._whole("norm").isfinite():
         raise OptionError(
             f"the total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
             "clipped; look for the first layer whose gradient is nan or inf, or pass error_if_nonfinite=False"
         )
     return norm
+
+
+def _norm_of_all(tensors: list[Tensor], order: float) -> Tensor:
+    largest = order == INFINITY
+    total: Any = None
+    for group in groups_of(tensors):
+        part = _like(OPS["greatest"](group) if largest else OPS["power_sum"](group, float(order)), tensors[0])
+        total = part if total is None else OPS["maximum" if largest else "add"](total, part)
+    return total if largest else OPS["pow"](total, 1.0 / order)
+
+
+def _norm_of_norms(tensors: list[Tensor], order: float) -> Tensor:
+    """For orders that aren't above zero: how many tensors aren't zero, the smallest element, and the like."""
+    norms = [_like(linalg.vector_norm(t, order), tensors[0]) for t in tensors]
+    return linalg.vector_norm(OPS["cat"]([OPS["reshape"](n, (1,)) for n in norms], 0), order)
+
+
+def _like(part: Any, first: Tensor) -> Tensor:
+    """A 0-d tensor where another lies, whole there, and of its dtype."""
+    if part.is_global:
+        part = OPS["to_global"](part, first.placement, (broadcast,) * first.placement.ndim)
+    elif part.device is not first.device:
+        part = part.to(first.device)
+    return part if part.dtype is first.dtype else OPS["cast"](part, first.dtype)
 
 
 def clip_grad_norm(
