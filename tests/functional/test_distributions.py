@@ -43,12 +43,22 @@ LAWS: list[tuple[str, dict[str, Any], Any]] = [
     ("MultivariateNormal", {"loc": A, "covariance_matrix": COVARIANCE}, torch.tensor([[0.5, 3.0], [1.0, 0.0]])),
     ("MultivariateNormal", {"loc": A, "precision_matrix": COVARIANCE}, torch.tensor([0.5, 3.0])),
     ("MultivariateNormal", {"loc": A, "scale_tril": COVARIANCE.tril()}, torch.tensor([0.5, 3.0])),
+    ("RelaxedBernoulli", {"temperature": torch.tensor(0.5), "logits": A}, torch.tensor([0.2, 0.9])),
+    ("RelaxedBernoulli", {"temperature": torch.tensor(0.5), "probs": B / 4}, torch.tensor([0.2, 0.9])),
+    ("RelaxedOneHotCategorical", {"temperature": torch.tensor(0.5), "logits": SCORES}, SHARES),
+    ("Multinomial", {"total_count": 5, "probs": SHARES}, torch.tensor([[1.0, 2.0, 2.0], [0.0, 5.0, 0.0]])),
+    ("NegativeBinomial", {"total_count": POSITIVE, "probs": torch.tensor([0.2, 0.7])}, torch.tensor([3.0, 0.0])),
+    ("Weibull", {"scale": B, "concentration": POSITIVE}, torch.tensor([0.5, 3.0])),
+    ("Pareto", {"scale": B, "alpha": POSITIVE + 2}, torch.tensor([0.75, 3.0])),
+    ("HalfCauchy", {"scale": B}, torch.tensor([0.5, 3.0])),
+    ("InverseGamma", {"concentration": B + 2, "rate": POSITIVE}, torch.tensor([0.5, 3.0])),
 ]
+RELAXED = ("RelaxedBernoulli", "RelaxedOneHotCategorical")
 WITHOUT = {  # what torch has no formula for
-    "entropy": ("Poisson", "StudentT", "Binomial"),
-    "mean": ("Categorical", "Cauchy"),
-    "variance": ("Categorical", "Cauchy", "StudentT"),
-    "mean of draws": ("Categorical", "Cauchy", "StudentT"),
+    "entropy": ("Poisson", "StudentT", "Binomial", "Multinomial", "NegativeBinomial", "InverseGamma", *RELAXED),
+    "mean": ("Categorical", "Cauchy", "HalfCauchy", *RELAXED),
+    "variance": ("Categorical", "Cauchy", "HalfCauchy", "InverseGamma", *RELAXED),
+    "mean of draws": ("Categorical", "Cauchy", "StudentT", "HalfCauchy", *RELAXED),
 }
 
 
@@ -93,16 +103,12 @@ def test_draws_follow_the_law(name: str, given: dict[str, Any], value: torch.Ten
         assert ours.rsample((3,)).requires_grad
 
 
-def test_a_seed_draws_what_it_draws_in_torch() -> None:
-    for name, given in (
-        ("Normal", {"loc": A, "scale": B}),
-        ("Bernoulli", {"probs": B / 2}),
-        ("Uniform", {"low": A, "high": A + B}),
-    ):
-        theirs, ours, _ = made(name, given)
-        torch.manual_seed(3)
-        flow.manual_seed(3)
-        close(ours.sample((5,)), theirs.sample((5,)))
+@pytest.mark.parametrize(("name", "given", "value"), LAWS, ids=lambda v: v if isinstance(v, str) else "")
+def test_a_seed_draws_what_it_draws_in_torch(name: str, given: dict[str, Any], value: torch.Tensor) -> None:
+    theirs, ours, _ = made(name, given)
+    torch.manual_seed(3)
+    flow.manual_seed(3)
+    close(ours.sample((5,)), theirs.sample((5,)))
 
 
 def test_draws_of_the_gamma_law_have_torchs_gradient() -> None:
@@ -153,6 +159,56 @@ def test_laws_of_laws() -> None:
     close(mine.log_prob(of_torch(x)), mixture.log_prob(x))
     close(mine.mean, mixture.mean)
     assert mine.sample((4, 5)).shape == (4, 5)
+
+
+class Doubled(W.Transform):
+    """As a program has one: its own three methods."""
+
+    domain, codomain = W.constraints.real, W.constraints.real
+
+    def _call(self, x: Any) -> Any:
+        return x * 2
+
+    def _inverse(self, y: Any) -> Any:
+        return y / 2
+
+    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
+        return flow.full_like(x, 2.0).log()
+
+
+TRANSFORMS = [
+    (lambda D: D.PowerTransform(2.0), B),
+    (lambda D: D.SoftplusTransform(), A),
+    (lambda D: D.ComposeTransform([D.ExpTransform(), D.AffineTransform(1.0, -2.0)]), A),
+    (lambda D: D.SigmoidTransform().inv, torch.tensor([0.2, 0.7])),
+    (lambda D: D.AffineTransform(A, B, event_dim=1), torch.ones(3, 2)),
+    (lambda D: D.AffineTransform(0.0, 2.0) if D is T else Doubled(), A),
+]
+
+
+@pytest.mark.parametrize(("make", "x"), TRANSFORMS)
+def test_transforms(make: Any, x: torch.Tensor) -> None:
+    theirs, y = make(T), make(T)(x)
+
+    def own(t: torch.Tensor) -> Any:
+        return of_torch(t.clone())
+
+    class Ours:  # where parameters are tensors, Weft's
+        def __getattr__(self, name: str) -> Any:
+            kind = getattr(W, name)
+            return lambda *a, **k: kind(*(own(t) if isinstance(t, torch.Tensor) else t for t in a), **k)
+
+    ours = make(Ours())
+    close(ours(own(x)), y)
+    close(ours.inv(own(y)), x)
+    close(ours.log_abs_det_jacobian(own(x), own(y)), theirs.log_abs_det_jacobian(x, y))
+    close(ours.inv.log_abs_det_jacobian(own(y), own(x)), theirs.inv.log_abs_det_jacobian(y, x))
+    assert ours.inv.inv(own(x)).shape == y.shape
+
+
+def test_what_was_just_drawn_is_known_by_what_it_was_made_of() -> None:
+    law = W.TransformedDistribution(W.Normal(flow.zeros(2), flow.full((2,), 9.0)), W.TanhTransform(cache_size=1))
+    assert law.log_prob(law.rsample((50,))).isfinite().all()
 
 
 def test_a_law_is_laid_out_as_its_parameters() -> None:

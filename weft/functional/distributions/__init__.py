@@ -1,5 +1,8 @@
 """`flow.distributions`: numbers drawn from a law, and how likely they are under it."""
 
+from torch.distributions import constraints  # what values a law is for: declarations, which subclasses name
+
+from weft.functional.distributions import transforms
 from weft.functional.distributions.base import Distribution
 from weft.functional.distributions.continuous import (
     Cauchy,
@@ -21,23 +24,40 @@ from weft.functional.distributions.discrete import (
     Poisson,
 )
 from weft.functional.distributions.divergence import kl_divergence, register_kl
+from weft.functional.distributions.further import (
+    HalfCauchy,
+    InverseGamma,
+    Multinomial,
+    NegativeBinomial,
+    Pareto,
+    RelaxedBernoulli,
+    RelaxedOneHotCategorical,
+    Weibull,
+)
 from weft.functional.distributions.joint import (
-    AffineTransform,
-    ExpTransform,
     Independent,
     MixtureSameFamily,
     MultivariateNormal,
-    SigmoidTransform,
-    TanhTransform,
-    Transform,
     TransformedDistribution,
 )
 from weft.functional.distributions.shares import Beta, Chi2, Dirichlet, Gamma, StudentT
+from weft.functional.distributions.transforms import (
+    AffineTransform,
+    ComposeTransform,
+    ExpTransform,
+    PowerTransform,
+    SigmoidTransform,
+    SoftplusTransform,
+    TanhTransform,
+    Transform,
+)
 
 __all__ = [
-    "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "Dirichlet", "Distribution",
-    "ExpTransform", "Exponential", "Gamma", "Geometric", "Gumbel", "HalfNormal", "Independent", "Laplace", "LogNormal",
-    "MixtureSameFamily", "MultivariateNormal", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough",
-    "Poisson", "SigmoidTransform", "StudentT", "TanhTransform", "Transform", "TransformedDistribution", "Uniform",
-    "kl_divergence", "register_kl",
+    "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ComposeTransform",
+    "Dirichlet", "Distribution", "ExpTransform", "Exponential", "Gamma", "Geometric", "Gumbel", "HalfCauchy",
+    "HalfNormal", "Independent", "InverseGamma", "Laplace", "LogNormal", "MixtureSameFamily", "Multinomial",
+    "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough",
+    "Pareto", "Poisson", "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical", "SigmoidTransform",
+    "SoftplusTransform", "StudentT", "TanhTransform", "Transform", "TransformedDistribution", "Uniform", "Weibull",
+    "constraints", "kl_divergence", "register_kl", "transforms",
 ]  # fmt: skip

@@ -11,6 +11,7 @@ from weft.core.errors import OptionError
 from weft.functional import creation, info
 from weft.functional.likeness import form
 from weft.functional.shaping import broadcast_tensors
+from weft.ops import OPS
 from weft.tensor.tensor import Size, Tensor
 
 
@@ -103,6 +104,13 @@ def together(*values: Any) -> list[Any]:
 def noise(like: Tensor, shape: Sequence[int], make: Any = creation.randn) -> Any:
     """Draws of this shape, of the dtype of a parameter and where it lies."""
     return make(tuple(shape), **form(like, None, None, None, None))
+
+
+def drawn(like: Tensor, shape: Sequence[int], law: str, *parameters: float) -> Any:
+    """Draws of this shape from a law that a kernel knows."""
+    where = form(like, None, None, None, None)
+    at = (where.get(name) for name in ("dtype", "device", "placement", "sbp"))
+    return OPS["draw"](tuple(shape), law, parameters, *at)
 
 
 def uniform(like: Tensor, shape: Sequence[int]) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.core.errors import OptionError
 from weft.functional import creation
-from weft.functional.distributions.base import Reparametrised, noise, together, uniform
+from weft.functional.distributions.base import Reparametrised, drawn, noise, together, uniform
 from weft.ops import OPS
 
 EULER = 0.57721566490153286060
@@ -114,8 +114,7 @@ class Cauchy(_Placed):
     """The ratio of two normal draws: so wide that it has no mean."""
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        turn = uniform(self.loc, self._shape(sample_shape)) - 0.5
-        return self.loc + self.scale * OPS["tan"](turn * math.pi)
+        return self.loc + self.scale * drawn(self.loc, self._shape(sample_shape), "cauchy", 0.0, 1.0)
 
     def log_prob(self, value: Any) -> Any:
         away = self._away(value)
@@ -225,7 +224,7 @@ class Exponential(Reparametrised):
         super().__init__(self.rate.shape)
 
     def rsample(self, sample_shape: Sequence[int] = ()) -> Any:
-        return -uniform(self.rate, self._shape(sample_shape)).log() / self.rate
+        return drawn(self.rate, self._shape(sample_shape), "exponential", 1.0) / self.rate
 
     def log_prob(self, value: Any) -> Any:
         return self.rate.log() - self.rate * value

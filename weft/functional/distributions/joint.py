@@ -3,17 +3,13 @@
 from __future__ import annotations
 
 import math
-from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from typing import Any
 
 from weft.core.errors import OptionError
 from weft.functional.distributions.base import Distribution, Reparametrised, noise, summed, together
 from weft.functional.distributions.discrete import Categorical
-from weft.functional.table import calling
 from weft.ops import OPS
-
-softplus = calling("softplus")
 
 
 class Independent(Distribution):
@@ -152,7 +148,12 @@ class TransformedDistribution(Distribution):
         self.base_dist = base_distribution
         self.transforms = list(transforms) if isinstance(transforms, (list, tuple)) else [transforms]
         self.has_rsample = base_distribution.has_rsample
-        super().__init__(base_distribution.batch_shape, base_distribution.event_shape)
+        batch, events = tuple(base_distribution.batch_shape), tuple(base_distribution.event_shape)
+        more = max([0, *(f.event_dim for f in self.transforms)]) - len(events)
+        if more > 0:  # what a transform takes together is one event
+            base_distribution = self.base_dist = Independent(base_distribution, more)
+            batch, events = tuple(base_distribution.batch_shape), tuple(base_distribution.event_shape)
+        super().__init__(batch, events)
 
     def _through(self, x: Any) -> Any:
         for f in self.transforms:
@@ -170,85 +171,9 @@ class TransformedDistribution(Distribution):
         events = len(self.event_shape)
         for f in reversed(self.transforms):
             x = f.inv(value)
-            stretched = stretched + summed(f.log_abs_det_jacobian(x, value), events)
+            stretched = stretched + summed(f.log_abs_det_jacobian(x, value), events - f.event_dim)
             value = x
         return self.base_dist.log_prob(value) - stretched
 
 
-class Transform(ABC):
-    """A function of each number with an inverse and a slope."""
-
-    @abstractmethod
-    def __call__(self, x: Any) -> Any: ...
-
-    @abstractmethod
-    def inv(self, y: Any) -> Any:
-        """The x that it makes y of."""
-
-    @abstractmethod
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        """The logarithm of its slope's size at x."""
-
-
-class AffineTransform(Transform):
-    """loc + scale * x."""
-
-    def __init__(self, loc: Any, scale: Any, event_dim: int = 0) -> None:
-        self.loc, self.scale = loc, scale
-
-    def __call__(self, x: Any) -> Any:
-        return self.loc + self.scale * x
-
-    def inv(self, y: Any) -> Any:
-        return (y - self.loc) / self.scale
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return (x * 0 + self.scale).abs().log()
-
-
-class ExpTransform(Transform):
-    """exp(x)."""
-
-    def __call__(self, x: Any) -> Any:
-        return x.exp()
-
-    def inv(self, y: Any) -> Any:
-        return y.log()
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return x
-
-
-class SigmoidTransform(Transform):
-    """1 / (1 + exp(-x))."""
-
-    def __call__(self, x: Any) -> Any:
-        return x.sigmoid()
-
-    def inv(self, y: Any) -> Any:
-        return y.log() - (-y).log1p()
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return -softplus(-x) - softplus(x)
-
-
-class TanhTransform(Transform):
-    """tanh(x): what keeps an action in bounds."""
-
-    def __init__(self, cache_size: int = 0) -> None:
-        self.cache_size = cache_size
-
-    def __call__(self, x: Any) -> Any:
-        return x.tanh()
-
-    def inv(self, y: Any) -> Any:
-        return OPS["atanh"](y)
-
-    def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        return 2.0 * (math.log(2.0) - x - softplus(-2.0 * x))
-
-
-__all__ = [
-    "AffineTransform", "ExpTransform", "Independent", "MixtureSameFamily", "MultivariateNormal", "SigmoidTransform",
-    "TanhTransform", "Transform", "TransformedDistribution",
-]  # fmt: skip
+__all__ = ["Independent", "MixtureSameFamily", "MultivariateNormal", "TransformedDistribution"]

@@ -79,6 +79,11 @@ class StudentT(Reparametrised):
     def mean(self) -> Any:
         return OPS["where"](self.df <= 1, math.nan, self.loc)
 
+    @property
+    def variance(self) -> Any:
+        wide = self.scale.square() * self.df / OPS["clamp"](self.df - 2, 1e-12)
+        return OPS["where"](self.df > 2, wide, OPS["where"](self.df > 1, math.inf, math.nan))
+
 
 class Dirichlet(Reparametrised):
     """Shares that sum to one; the larger a class's concentration, the larger its share."""
