@@ -103,7 +103,8 @@ func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stat
 optim.swa_utils = _module("optim.swa_utils", SWALR=SWALR, **{n: getattr(averaging, n) for n in averaging.__all__})  # type: ignore[attr-defined]
 utils = _module("utils", data=data, checkpoint=recompute)
 cuda.amp = _module("cuda.amp", **amp.of_cuda())  # type: ignore[attr-defined]
-random = _module("random", **{n: globals()[n] for n in _random.__all__})
+random = _module("random", **{n: globals().get(n, getattr(_random, n)) for n in _random.__all__})
+autograd.profiler = profiler  # type: ignore[attr-defined]
 data.distributed = _distributed  # type: ignore[attr-defined]
 # layers that nn doesn't know of, under the names that people know them by
 nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[attr-defined]

@@ -33,11 +33,26 @@ def loads(lib: Any) -> Any:
         yield lib.load(file, **options)["x"]
 
 
+def heads_share(lib: Any) -> Any:
+    q, k, v = (lib.randn(1, heads, 6, 8) for heads in (4, 2, 2))
+    attend = lib.nn.functional.scaled_dot_product_attention
+    yield attend(q, k, v, is_causal=True, enable_gqa=True)
+    with pytest.raises((RuntimeError, ValueError)):
+        attend(q, lib.randn(1, 3, 6, 8), lib.randn(1, 3, 6, 8), enable_gqa=True)
+
+
+def draws_aside(lib: Any) -> Any:
+    with lib.random.fork_rng():
+        lib.manual_seed(7)
+        yield lib.rand(2)
+    yield lib.rand(2)
+
+
 def flat(tree: Any) -> list[Any]:
     return [x for part in tree for x in flat(part)] if isinstance(tree, (tuple, list)) else [tree]
 
 
-@pytest.mark.parametrize("program", [overwrites_copies, asserts, loads])
+@pytest.mark.parametrize("program", [overwrites_copies, asserts, loads, heads_share, draws_aside])
 def test_the_same_as_torchs(program: Any) -> None:
     results = []
     for lib in (flow, torch):

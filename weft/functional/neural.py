@@ -14,6 +14,7 @@ from weft.functional import table
 from weft.functional.conversion import cast
 from weft.functional.creation import drawing
 from weft.functional.older import embedding_renorm_
+from weft.functional.places import repeat_interleave
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
@@ -139,9 +140,17 @@ def embedding(
 @public("neural")
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
-    is_causal: bool = False, scale: float | None = None,
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
-    """softmax(query @ key.T * scale + mask) @ value, in one kernel; step by step where weights are dropped."""
+    """softmax(query @ key.T * scale + mask) @ value, in one kernel; step by step where weights are dropped.
+
+    `enable_gqa`: several heads of the query share one of the key and the value.
+    """
+    if enable_gqa:
+        heads = [x.shape[-3] for x in (query, key, value)]
+        if any(heads[0] % n for n in heads[1:]):
+            raise ShapeError(f"{heads[0]} heads of the query can't share {heads[1]} of the key, {heads[2]} of the value")
+        key, value = (repeat_interleave(x, heads[0] // x.shape[-3], -3) for x in (key, value))
     if not dropout_p:
         return _attention(query, key, value, attn_mask, is_causal, scale)
     by = query.shape[-1] ** -0.5 if scale is None else scale

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import contextlib
 import secrets
+from collections.abc import Iterator
 from typing import Any
 
 import torch
@@ -104,6 +106,32 @@ def set_rng_state(state: Tensor) -> None:
     source.generator(torch.device("cpu")).set_state(data[16:].clone())
 
 
+@contextlib.contextmanager
+def fork_rng(devices: Any = None, enabled: bool = True, **options: Any) -> Iterator[None]:
+    """What is drawn or seeded inside leaves this rank's random numbers as they were, on every device.
+
+    >>> _ = flow.manual_seed(1); first = flow.rand(1); _ = flow.manual_seed(1)
+    >>> with flow.random.fork_rng():
+    ...     _ = flow.rand(5)
+    >>> bool(flow.rand(1) == first)
+    True
+    """
+    source = random.of()
+    kept = {device: g.get_state() for device, g in source.generators.items()}
+    where = source.seed, source.draws
+    try:
+        yield
+    finally:
+        if enabled:
+            source.seed, source.draws = where
+            for device in list(source.generators):
+                if device in kept:
+                    source.generators[device].set_state(kept[device])
+                else:  # begun inside
+                    del source.generators[device]
+
+
 __all__ = [
-    "Generator", "default_generator", "get_rng_state", "initial_seed", "manual_seed", "seed", "set_rng_state",
+    "Generator", "default_generator", "fork_rng", "get_rng_state", "initial_seed", "manual_seed", "seed",
+    "set_rng_state",
 ]  # fmt: skip
