@@ -19,7 +19,22 @@ import torch as _torch
 _collecting = gc.isenabled()
 gc.disable()  # imports free nothing, yet a full collection amid them walks all of torch: a third of the time
 
-from weft import amp, autograd, boxing, checkpoint, data, functional, graph, launch, nn, optim, parallel, profiler, vm
+from weft import (
+    amp,
+    autograd,
+    boxing,
+    checkpoint,
+    data,
+    distributed,
+    functional,
+    graph,
+    launch,
+    nn,
+    optim,
+    parallel,
+    profiler,
+    vm,
+)
 from weft.amp import (
     autocast,
     autocast_decorator,
@@ -87,6 +102,7 @@ pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 strided, preserve_format = _torch.strided, _torch.preserve_format
 contiguous_format, channels_last = _torch.contiguous_format, _torch.channels_last
 backends = _torch.backends  # the kernels' settings: they are torch's
+multiprocessing = _torch.multiprocessing  # torch's, too; what it starts joins by distributed.init_process_group
 
 
 def _module(path: str, **members: Any) -> ModuleType:
@@ -117,6 +133,7 @@ PATHS = {
     "utils.data": data, "utils.data.distributed": _distributed,
 }  # fmt: skip
 sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
+sys.modules[f"{__name__}.multiprocessing"] = multiprocessing
 
 if _collecting:
     gc.enable()
@@ -132,13 +149,13 @@ def __getattr__(name: str) -> Callable[..., Any]:
 __all__ = [
     "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "asyncs", "autocast", "autocast_decorator", "autograd",
     "backends", "bfloat16", "boxing", "channels_last", "checkpoint", "clear_autocast_cache", "comm", "complex128",
-    "complex64", "contiguous_format", "cuda", "data", "default_generator", "device", "distributions", "dtype", "e",
-    "enable_grad", "env", "errors", "fft", "float16", "float32", "float64", "func", "functional",
+    "complex64", "contiguous_format", "cuda", "data", "default_generator", "device", "distributed", "distributions",
+    "dtype", "e", "enable_grad", "env", "errors", "fft", "float16", "float32", "float64", "func", "functional",
     "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf",
     "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled",
-    "is_grad_enabled", "jit", "launch", "linalg", "load", "mock_torch", "nan", "newaxis", "nn", "no_grad", "optim",
-    "parallel", "pi", "placement", "preserve_format", "profiler", "random", "register", "save", "sbp",
-    "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled",
+    "is_grad_enabled", "jit", "launch", "linalg", "load", "mock_torch", "multiprocessing", "nan", "newaxis", "nn",
+    "no_grad", "optim", "parallel", "pi", "placement", "preserve_format", "profiler", "random", "register", "save",
+    "sbp", "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled",
     "set_autocast_gpu_dtype", "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided",
     "uint8", "utils", "vm", "vmap",
 ]  # fmt: skip

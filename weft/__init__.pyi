@@ -20,23 +20,25 @@ from weft.functional.ranked import Ranked
 __all__ = [
     "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "asyncs", "autocast", "autocast_decorator", "autograd",
     "backends", "bfloat16", "boxing", "channels_last", "checkpoint", "clear_autocast_cache", "comm", "complex128",
-    "complex64", "contiguous_format", "cuda", "data", "default_generator", "device", "distributions", "dtype", "e",
-    "enable_grad", "env", "errors", "fft", "float16", "float32", "float64", "func", "functional",
+    "complex64", "contiguous_format", "cuda", "data", "default_generator", "device", "distributed", "distributions",
+    "dtype", "e", "enable_grad", "env", "errors", "fft", "float16", "float32", "float64", "func", "functional",
     "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf",
     "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled",
-    "is_grad_enabled", "jit", "launch", "linalg", "load", "mock_torch", "nan", "newaxis", "nn", "no_grad", "optim",
-    "parallel", "pi", "placement", "preserve_format", "profiler", "random", "register", "save", "sbp",
-    "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled",
+    "is_grad_enabled", "jit", "launch", "linalg", "load", "mock_torch", "multiprocessing", "nan", "newaxis", "nn",
+    "no_grad", "optim", "parallel", "pi", "placement", "preserve_format", "profiler", "random", "register", "save",
+    "sbp", "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled",
     "set_autocast_gpu_dtype", "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided",
     "uint8", "utils", "vm", "vmap"
 ]
 
 from torch import backends as backends
+from torch import multiprocessing as multiprocessing
 from weft import amp as amp
 from weft import autograd as autograd
 from weft import boxing as boxing
 from weft import checkpoint as checkpoint
 from weft import data as data
+from weft import distributed as distributed
 from weft import func as func
 from weft import functional as functional
 from weft import graph as graph

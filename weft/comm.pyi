@@ -2,7 +2,8 @@
 
 """`flow.comm`: collectives and messages on local tensors, spelled as in torch.distributed.
 
-Every rank of the world takes part, in the same order of calls. Messages go from one rank to another.
+Every rank of the world takes part, or every one of a `group` of ranks, in the same order of calls. Messages go from one
+rank to another. Ranks are always counted in the world.
 """
 
 
@@ -12,6 +13,7 @@ from weft.functional.comm import all_reduce as all_reduce
 from weft.functional.comm import all_to_all as all_to_all
 from weft.functional.comm import barrier as barrier
 from weft.functional.comm import broadcast as broadcast
+from weft.functional.comm import exchange as exchange
 from weft.functional.comm import gather as gather
 from weft.functional.comm import recv as recv
 from weft.functional.comm import reduce as reduce

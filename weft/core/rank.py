@@ -15,6 +15,8 @@ from typing import Any, Protocol
 
 from weft.core.errors import RankError
 
+VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
+
 
 class Resource(Protocol):
     """Something a rank owns and closes when it ends: its transport, its virtual machine, its sessions."""
@@ -32,12 +34,17 @@ class Rank:
     def __init__(
         self, index: int = 0, world_size: int = 1, *, local_index: int = 0, local_size: int = 1, host: str = "localhost"
     ) -> None:
+        self.become(index, world_size, local_index, local_size)
+        self.host = host
+        self.resources: dict[str, Any] = {}
+        self._lock = threading.RLock()
+
+    def become(self, index: int, world_size: int, local_index: int, local_size: int) -> None:
+        """Take a place in a world, before anything was said to anybody in it."""
         if not 0 <= index < world_size:
             raise RankError(f"rank {index} is outside a world of {world_size}: ranks go from 0 to {world_size - 1}")
         self.index, self.world_size = index, world_size
-        self.local_index, self.local_size, self.host = local_index, local_size, host
-        self.resources: dict[str, Any] = {}
-        self._lock = threading.RLock()
+        self.local_index, self.local_size = local_index, local_size
 
     def resource(self, name: str, make: Any) -> Any:
         """What this rank owns under `name`; `make(self)` makes it at first use."""
@@ -93,11 +100,14 @@ def enter(rank: Rank) -> Iterator[Rank]:
 @functools.cache
 def of_process() -> Rank:
     """The rank that torchrun's variables describe; without them, the only one of its world."""
-    variables = os.environ
+    index, size = told("RANK", 0), told("WORLD_SIZE", 1)
+    return Rank(index, size, local_index=told("LOCAL_RANK", index), local_size=told("LOCAL_WORLD_SIZE", size))
+
+
+def told(variable: str, default: int) -> int:
+    """What the launcher's variable says."""
     try:
-        index, size = int(variables.get("RANK", 0)), int(variables.get("WORLD_SIZE", 1))
-        local, local_size = int(variables.get("LOCAL_RANK", index)), int(variables.get("LOCAL_WORLD_SIZE", size))
+        return int(os.environ.get(variable, default))
     except ValueError:
-        given = {k: variables[k] for k in ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE") if k in variables}
+        given = {k: os.environ[k] for k in VARIABLES if k in os.environ}
         raise RankError(f"the launcher's variables must be numbers, like RANK=0 WORLD_SIZE=2; got {given}") from None
-    return Rank(index, size, local_index=local, local_size=local_size)

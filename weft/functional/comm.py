@@ -1,6 +1,7 @@
 """`flow.comm`: collectives and messages on local tensors, spelled as in torch.distributed.
 
-Every rank of the world takes part, in the same order of calls. Messages go from one rank to another.
+Every rank of the world takes part, or every one of a `group` of ranks, in the same order of calls. Messages go from one
+rank to another. Ranks are always counted in the world.
 """
 
 from __future__ import annotations
@@ -19,12 +20,30 @@ from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import Group, transport_of
 
 MOST_DIMS = 16
+Ranks = Sequence[int] | None  # those of a group; None: everyone
 
 
-def _everyone(what: str) -> Group:
+def _ranks(what: str, group: Ranks) -> tuple[int, ...]:
+    if group is None:
+        return tuple(range(current().world_size))
+    ranks = tuple(_rank(what, r) for r in group)
+    if current().index not in ranks:
+        raise RankError(f"comm.{what}(): rank {current().index} is not one of the group's ranks, {list(ranks)}")
+    return ranks
+
+
+def _members(what: str, group: Ranks = None) -> Group:
     transport = transport_of()
     transport.note(f"comm.{what}")
-    return transport.group(tuple(range(transport.world_size)))
+    return transport.group(_ranks(what, group))
+
+
+def _place(what: str, rank: int, group: Ranks) -> int:
+    """Where a rank of the world stands in the group."""
+    ranks = _ranks(what, group)
+    if _rank(what, rank) not in ranks:
+        raise RankError(f"comm.{what}(): rank {rank} is not one of the group's ranks, {list(ranks)}")
+    return ranks.index(rank)
 
 
 def _data(what: str, t: Any, write: bool = False) -> torch.Tensor:
@@ -46,8 +65,8 @@ def _rank(what: str, rank: int) -> int:
     return rank
 
 
-def _list(what: str, tensors: Any, write: bool = False) -> list[torch.Tensor]:
-    size = current().world_size
+def _list(what: str, tensors: Any, group: Ranks, write: bool = False) -> list[torch.Tensor]:
+    size = len(_ranks(what, group))
     if not isinstance(tensors, Sequence) or len(tensors) != size:
         count = len(tensors) if isinstance(tensors, Sequence) else type(tensors).__name__
         raise ArgumentError(f"comm.{what}(): takes one tensor per rank, {size} of them; got {count}")
@@ -65,98 +84,103 @@ def _same(what: str, left: torch.Tensor, right: torch.Tensor) -> None:
         )
 
 
-def all_reduce(tensor: Tensor, op: str = "sum") -> Tensor:
+def all_reduce(tensor: Tensor, op: str = "sum", group: Ranks = None) -> Tensor:
     """Replace the tensor on every rank with the sum (or max, min) of all ranks' ones."""
     data = _data("all_reduce", tensor, True)
     whole = _dense(data)
-    _everyone("all_reduce").all_reduce(whole, op)
+    _members("all_reduce", group).all_reduce(whole, op)
     if whole is not data:
         data.copy_(whole)
     return tensor
 
 
-def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor) -> None:
+def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Ranks = None) -> None:
     """Fill the list with every rank's tensor, in the order of the ranks."""
-    outs = _list("all_gather", tensor_list, True)
-    _everyone("all_gather").all_gather(outs, _dense(_data("all_gather", tensor)))
+    outs = _list("all_gather", tensor_list, group, True)
+    _members("all_gather", group).all_gather(outs, _dense(_data("all_gather", tensor)))
 
 
-def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor) -> None:
+def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Ranks = None) -> None:
     """Fill the output with every rank's tensor, one after another along the first dimension."""
     out, data = _data("all_gather_into_tensor", output_tensor, True), _data("all_gather_into_tensor", input_tensor)
-    size = current().world_size
+    size = len(_ranks("all_gather_into_tensor", group))
     if out.numel() != data.numel() * size:
         raise ShapeError(
             f"comm.all_gather_into_tensor(): {size} ranks' {list(data.shape)} make {data.numel() * size} elements, "
             f"but the output has shape {list(out.shape)}"
         )
     parts = out.view(size, *data.shape)
-    _everyone("all_gather_into_tensor").all_gather(list(parts.unbind(0)), _dense(data))
+    _members("all_gather_into_tensor", group).all_gather(list(parts.unbind(0)), _dense(data))
 
 
-def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = "sum") -> None:
+def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = "sum", group: Ranks = None) -> None:
     """The output becomes the sum over all ranks of their tensor in this rank's place of the list."""
-    parts = [_dense(p) for p in _list("reduce_scatter", input_list)]
+    parts = [_dense(p) for p in _list("reduce_scatter", input_list, group)]
     out = _data("reduce_scatter", output, True)
-    _same("reduce_scatter", parts[current().index], out)
-    _everyone("reduce_scatter").reduce_scatter(out, parts, op)
+    _same("reduce_scatter", parts[_place("reduce_scatter", current().index, group)], out)
+    _members("reduce_scatter", group).reduce_scatter(out, parts, op)
 
 
-def reduce_scatter_tensor(output_tensor: Tensor, input_tensor: Tensor, op: str = "sum") -> None:
+def reduce_scatter_tensor(output_tensor: Tensor, input_tensor: Tensor, op: str = "sum", group: Ranks = None) -> None:
     """The output becomes this rank's part, along the first dimension, of the sum of all ranks' tensors."""
     out, data = _data("reduce_scatter_tensor", output_tensor, True), _data("reduce_scatter_tensor", input_tensor)
-    size = current().world_size
+    size = len(_ranks("reduce_scatter_tensor", group))
     if data.numel() != out.numel() * size:
         raise ShapeError(
             f"comm.reduce_scatter_tensor(): a {size}th of {list(data.shape)} goes to each rank, but the output has "
             f"shape {list(out.shape)}"
         )
-    _everyone("reduce_scatter_tensor").reduce_scatter(out, list(_dense(data).view(size, *out.shape).unbind(0)), op)
+    parts = list(_dense(data).view(size, *out.shape).unbind(0))
+    _members("reduce_scatter_tensor", group).reduce_scatter(out, parts, op)
 
 
-def broadcast(tensor: Tensor, src: int = 0) -> None:
+def broadcast(tensor: Tensor, src: int = 0, group: Ranks = None) -> None:
     """Replace the tensor on every rank with that of one."""
     data = _data("broadcast", tensor, True)
     whole = _dense(data)
-    _everyone("broadcast").broadcast(whole, _rank("broadcast", src))
+    _members("broadcast", group).broadcast(whole, _place("broadcast", src, group))
     if whole is not data:
         data.copy_(whole)
 
 
-def reduce(tensor: Tensor, dst: int = 0, op: str = "sum") -> None:
+def reduce(tensor: Tensor, dst: int = 0, op: str = "sum", group: Ranks = None) -> None:
     """Replace the tensor on one rank with the sum (or max, min) of all ranks' ones."""
     data = _data("reduce", tensor, True)
     whole = data.clone(memory_format=torch.contiguous_format)
-    _everyone("reduce").all_reduce(whole, op)
-    if current().index == _rank("reduce", dst):
+    place = _place("reduce", dst, group)
+    members = _members("reduce", group)
+    members.all_reduce(whole, op)
+    if members.index == place:
         data.copy_(whole)
 
 
-def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0) -> None:
+def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0, group: Ranks = None) -> None:
     """Fill the list of one rank with every rank's tensor."""
     data, here = _dense(_data("gather", tensor)), current().index
     receives = []
-    if here == _rank("gather", dst):
-        receives = list(enumerate(_list("gather", gather_list, True)))
+    ranks, place = _ranks("gather", group), _place("gather", dst, group)
+    if here == ranks[place]:
+        receives = list(zip(ranks, _list("gather", gather_list, group, True), strict=True))
     transport_of().note("comm.gather")
     transport_of().exchange([(dst, data)], receives)
 
 
-def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int = 0) -> None:
+def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int = 0, group: Ranks = None) -> None:
     """Replace the tensor on every rank with the one in its place of one rank's list."""
     data, here = _data("scatter", tensor, True), current().index
     sends = []
-    if here == _rank("scatter", src):
-        sends = [(r, _dense(t)) for r, t in enumerate(_list("scatter", scatter_list))]
+    ranks, place = _ranks("scatter", group), _place("scatter", src, group)
+    if here == ranks[place]:
+        sends = [(r, _dense(t)) for r, t in zip(ranks, _list("scatter", scatter_list, group), strict=True)]
     transport_of().note("comm.scatter")
     transport_of().exchange(sends, [(src, data)])
 
 
-def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor]) -> None:
+def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Ranks = None) -> None:
     """Send the i-th tensor of the input to rank i; the i-th of the output comes from rank i."""
-    outs = _list("all_to_all", output_tensor_list, True)
-    parts = [_dense(p) for p in _list("all_to_all", input_tensor_list)]
-    _everyone("all_to_all").all_to_all(outs, parts)
+    outs = _list("all_to_all", output_tensor_list, group, True)
+    parts = [_dense(p) for p in _list("all_to_all", input_tensor_list, group)]
+    _members("all_to_all", group).all_to_all(outs, parts)
 
 
 def send(input: Tensor, dst: int, send_meta: bool = True) -> None:
@@ -195,6 +219,17 @@ def recv(src: int, shape: Any = None, dtype: Any = None, device: Any = None, *, 
     return of_torch(data)
 
 
-def barrier() -> None:
+def barrier(group: Ranks = None) -> None:
     """Wait until every rank is here."""
-    _everyone("barrier").barrier()
+    _members("barrier", group).barrier()
+
+
+def exchange(sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
+    """Several messages at once: ranks with the tensors that they get, and ranks with tensors that take in theirs."""
+    out = [(_rank("exchange", r), _dense(_data("exchange", t))) for r, t in sends]
+    into = [(_rank("exchange", r), _data("exchange", t, True)) for r, t in receives]
+    dense = [(r, torch.empty_like(t, memory_format=torch.contiguous_format)) for r, t in into]
+    transport_of().note("comm.exchange")
+    transport_of().exchange(out, dense)
+    for (_, t), (_, got) in zip(into, dense, strict=True):
+        t.copy_(got)

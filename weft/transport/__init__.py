@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import atexit
+import functools
 import os
 import sys
 from collections.abc import Callable
@@ -28,6 +29,7 @@ __all__ = [
     "LocalWorld",
     "PeerFailed",
     "Transport",
+    "join",
     "open_transport",
     "transport_of",
 ]
@@ -76,8 +78,13 @@ def transport_of(rank: Rank | None = None) -> Transport:
     return found if found is not None else rank.resource("transport", _make)
 
 
-def _make(rank: Rank) -> Transport:
-    transport = open_transport(rank)
+def join(rank: Rank, deadline: float | None = None) -> Transport:
+    """Meet the other ranks now; waits end after the deadline."""
+    return rank.resource("transport", functools.partial(_make, deadline=deadline))
+
+
+def _make(rank: Rank, deadline: float | None = None) -> Transport:
+    transport = open_transport(rank, deadline=deadline)
     atexit.register(_leave, rank, transport)
     return transport
 

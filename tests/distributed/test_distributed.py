@@ -1,0 +1,135 @@
+"""flow.distributed on ranks that are threads: torch.distributed's arguments and meanings."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import weft as flow
+import weft.distributed as dist
+from weft.core.errors import ArgumentError, RankError
+from weft.launch import spawn_threads
+
+
+def on(n: int):
+    """Run a test on n ranks."""
+
+    def wrap(each):
+        def test() -> None:
+            spawn_threads(n, each, deadline=20)
+
+        test.__name__ = each.__name__
+        return test
+
+    return wrap
+
+
+@on(3)
+def test_collectives_in_the_world_and_in_groups() -> None:
+    rank = dist.get_rank()
+    x = flow.tensor([rank + 1.0])
+    assert dist.all_reduce(x) is None and x.item() == 6
+    work = dist.all_reduce(x, op=dist.ReduceOp.AVG, async_op=True)
+    assert work is not None and work.wait() and work.is_completed() and x.item() == 6
+    x = flow.tensor([rank + 1.0])
+    dist.all_reduce(x, dist.ReduceOp.PRODUCT, group=dist.group.WORLD)
+    assert x.item() == 6
+    some = dist.new_group([2, 0])
+    assert (some is dist.GroupMember.NON_GROUP_MEMBER) == (rank == 1)
+    if rank == 1:
+        with pytest.raises(RankError, match="not a member"):
+            dist.barrier(some)
+    else:
+        assert dist.get_rank(some) == rank // 2 and dist.get_world_size(some) == 2
+        assert dist.get_process_group_ranks(some) == [0, 2] and dist.get_global_rank(some, 1) == 2
+        x = flow.tensor([float(rank)])
+        dist.broadcast(x, src=2, group=some)
+        assert x.item() == 2
+        dist.broadcast(x, group_src=0, group=some)
+        found = [flow.zeros(1) for _ in range(2)]
+        dist.all_gather(found, flow.tensor([rank + 10.0]), group=some)
+        assert [t.item() for t in found] == [10, 12]
+        with pytest.raises(RankError, match="not one of the group's ranks"):
+            dist.broadcast(x, src=1, group=some)
+    out = flow.zeros(3)
+    dist.all_to_all_single(out, flow.arange(3.0) + 10 * rank)
+    assert out.tolist() == [rank, 10 + rank, 20 + rank]
+    mine = flow.zeros(rank + 1)
+    dist.all_to_all_single(mine.repeat(3).view(-1), flow.zeros(6), [rank + 1] * 3, [1, 2, 3])
+    with pytest.raises(ArgumentError, match="evenly"):
+        dist.all_to_all_single(flow.zeros(4), flow.zeros(4))
+
+
+@on(2)
+def test_messages_to_each_other_dont_wait_for_each_other() -> None:
+    rank, other = dist.get_rank(), 1 - dist.get_rank()
+    got = flow.zeros(2)
+    sent = dist.isend(flow.full((2,), float(rank)), other)
+    received = dist.irecv(got, other)
+    assert not received.is_completed()
+    assert received.wait() and sent.is_completed() and got.tolist() == [float(other)] * 2
+    works = dist.batch_isend_irecv(
+        [dist.P2POp(dist.isend, flow.ones(1) * rank, other), dist.P2POp(dist.irecv, got[:1], other)]
+    )
+    assert all(w.wait() for w in works) and got.tolist() == [float(other)] * 2
+    if rank == 0:
+        dist.isend(flow.ones(2), 1)  # nobody waits for it; it is gone before the barrier
+        dist.barrier()
+        dist.send(flow.zeros(2), 1)
+    else:
+        assert dist.recv(got, 0) == 0 and got.tolist() == [1.0, 1.0]
+        dist.barrier()
+        dist.recv(got, src=0)
+        assert got.tolist() == [0.0, 0.0]
+
+
+@on(3)
+def test_objects_travel_as_plain_data() -> None:
+    rank = dist.get_rank()
+    found: list[Any] = [None] * 3
+    dist.all_gather_object(found, {"rank": rank, "losses": [0.5] * rank, "name": "é", "raw": b"\0", "none": None})
+    assert [f["rank"] for f in found] == [0, 1, 2] and found[2]["losses"] == [0.5, 0.5]
+    said = [{"lr": 0.1}, "go"] if rank == 1 else [None, None]
+    dist.broadcast_object_list(said, src=1)
+    assert said == [{"lr": 0.1}, "go"]
+    gathered = [None] * 3 if rank == 2 else None
+    dist.gather_object((rank, "x"), gathered, dst=2)
+    assert gathered == ([[0, "x"], [1, "x"], [2, "x"]] if rank == 2 else None)
+    mine = [None]
+    dist.scatter_object_list(mine, [10, 20, 30] if rank == 0 else None, src=0)
+    assert mine == [10 * (rank + 1)]
+    with pytest.raises(ArgumentError, match="plain data"):
+        dist.all_gather_object(found, object())
+
+
+@on(2)
+def test_a_world_that_a_launcher_made_is_joined_as_it_is() -> None:
+    assert dist.is_available() and dist.is_initialized()
+    dist.init_process_group("nccl", init_method="env://")
+    assert dist.get_backend() == "nccl"
+    with pytest.raises(RankError, match="called before"):
+        dist.init_process_group("gloo")
+    dist.destroy_process_group()
+    with pytest.raises(RankError, match="already"):
+        dist.init_process_group("gloo", rank=0, world_size=5)
+    with pytest.raises(ArgumentError, match="backends are"):
+        dist.init_process_group("smoke")
+    with pytest.raises(ArgumentError, match="tcp://host:port"):
+        dist.init_process_group("gloo", init_method="file:///tmp/x")
+    with pytest.raises(RankError, match="each once"):
+        dist.new_group([0, 0])
+
+
+def test_one_rank_is_a_world() -> None:
+    def alone() -> None:
+        assert not dist.is_initialized() and dist.get_world_size() == 1
+        dist.init_process_group("gloo", rank=0, world_size=1)
+        assert dist.is_initialized()
+        x = flow.ones(2)
+        dist.all_reduce(x)
+        assert x.tolist() == [1.0, 1.0]
+        dist.destroy_process_group()
+        assert not dist.is_initialized()
+
+    spawn_threads(1, alone)

@@ -1,0 +1,26 @@
+"""Processes that nobody launched: each is told its place by init_process_group."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from pathlib import Path
+
+from weft.distributed import launch
+
+HERE = Path(__file__).parent
+
+
+def test_spawned_processes_join_and_train_as_one() -> None:
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        port = str(free.getsockname()[1])
+    ran = subprocess.run([sys.executable, str(HERE / "spawned.py"), port], capture_output=True, text=True, timeout=100)
+    assert ran.returncode == 0, ran.stderr
+    assert ran.stdout.split() == ["alike", "2"]
+
+
+def test_the_launcher_answers_to_the_name_that_others_know() -> None:
+    ran = subprocess.run([sys.executable, "-m", launch.__name__, "--help"], capture_output=True, text=True, timeout=60)
+    assert ran.returncode == 0 and "--nproc_per_node" in ran.stdout

@@ -1,0 +1,136 @@
+"""Collectives with `torch.distributed`'s arguments: `flow.comm` does them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any
+
+from weft.core.errors import ArgumentError
+from weft.distributed.groups import get_world_size, members, root
+from weft.distributed.messages import Work, settle
+from weft.functional import comm
+from weft.tensor.tensor import Tensor
+
+
+class ReduceOp:
+    """What reductions may do."""
+
+    SUM, AVG, MAX, MIN, PRODUCT = "sum", "avg", "max", "min", "prod"
+
+
+def _ready(group: Any) -> tuple[int, ...] | None:
+    """The group's ranks, once nothing that this rank sent is held back."""
+    settle()
+    return members(group)
+
+
+def _done(async_op: bool) -> Work | None:
+    return Work() if async_op else None
+
+
+def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
+    """Replace the tensor on every rank with the reduction of all ranks' ones."""
+    comm.all_reduce(tensor, op, _ready(group))
+    return _done(async_op)
+
+
+def broadcast(
+    tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
+) -> Work | None:
+    """Replace the tensor on every rank with that of one."""
+    comm.broadcast(tensor, root("broadcast", src, group_src, group), _ready(group))
+    return _done(async_op)
+
+
+def reduce(
+    tensor: Tensor, dst: int | None = None, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False,
+    group_dst: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Replace the tensor on one rank with the reduction of all ranks' ones."""
+    comm.reduce(tensor, root("reduce", dst, group_dst, group), op, _ready(group))
+    return _done(async_op)
+
+
+def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
+    """Fill the list with every rank's tensor, in the order of the ranks."""
+    comm.all_gather(tensor_list, tensor, _ready(group))
+    return _done(async_op)
+
+
+def all_gather_into_tensor(
+    output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Fill the output with every rank's tensor, one after another along the first dimension."""
+    comm.all_gather_into_tensor(output_tensor, input_tensor, _ready(group))
+    return _done(async_op)
+
+
+def reduce_scatter(
+    output: Tensor, input_list: Sequence[Tensor], op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """The output becomes the reduction over all ranks of their tensor in this rank's place of the list."""
+    comm.reduce_scatter(output, input_list, op, _ready(group))
+    return _done(async_op)
+
+
+def reduce_scatter_tensor(
+    output: Tensor, input: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False
+) -> Work | None:
+    """The output becomes this rank's part, along the first dimension, of the reduction of all ranks' tensors."""
+    comm.reduce_scatter_tensor(output, input, op, _ready(group))
+    return _done(async_op)
+
+
+def gather(
+    tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Any = None,
+    async_op: bool = False, group_dst: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Fill the list of one rank with every rank's tensor."""
+    comm.gather(tensor, gather_list, root("gather", dst, group_dst, group, 0), _ready(group))
+    return _done(async_op)
+
+
+def scatter(
+    tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None, group: Any = None,
+    async_op: bool = False, group_src: int | None = None,
+) -> Work | None:  # fmt: skip
+    """Replace the tensor on every rank with the one in its place of one rank's list."""
+    comm.scatter(tensor, scatter_list, root("scatter", src, group_src, group, 0), _ready(group))
+    return _done(async_op)
+
+
+def all_to_all(
+    output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None, async_op: bool = False
+) -> Work | None:
+    """Send the i-th tensor of the input to rank i; the i-th of the output comes from rank i."""
+    comm.all_to_all(output_tensor_list, input_tensor_list, _ready(group))
+    return _done(async_op)
+
+
+def all_to_all_single(
+    output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
+    input_split_sizes: Sequence[int] | None = None, group: Any = None, async_op: bool = False,
+) -> Work | None:  # fmt: skip
+    """As `all_to_all`, of parts that follow each other along the first dimension: of one size, or of those given."""
+    outs, parts = _parts(output, output_split_sizes, group), _parts(input, input_split_sizes, group)
+    comm.all_to_all(outs, parts, _ready(group))
+    return _done(async_op)
+
+
+def _parts(t: Tensor, sizes: Sequence[int] | None, group: Any) -> Sequence[Tensor]:
+    n = get_world_size(group)
+    if sizes is None and t.shape[0] % n:
+        raise ArgumentError(f"all_to_all_single(): {n} ranks can't share {t.shape[0]} rows evenly; give split sizes")
+    return t.detach().split(list(sizes) if sizes is not None else t.shape[0] // n)
+
+
+def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
+    """Wait until every rank is here."""
+    comm.barrier(_ready(group))
+    return _done(async_op)
+
+
+def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
+    """As `barrier`: every wait watches the other ranks."""
+    comm.barrier(_ready(group))

@@ -1,0 +1,211 @@
+"""Ranks and groups of them, as `torch.distributed` names them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Sequence
+from datetime import timedelta
+from typing import Any, Final
+from urllib.parse import urlparse
+
+import torch
+
+from weft.core.errors import ArgumentError, RankError
+from weft.core.rank import current, told
+from weft.transport import join
+
+JOINED: Final = "distributed"  # what a rank owns once it was told to join
+KNOWN: Final = ("gloo", "nccl", "mpi", "ucc")
+
+
+class Backend:
+    """Names of backends, which programs compare."""
+
+    UNDEFINED, GLOO, NCCL, MPI, UCC = "undefined", "gloo", "nccl", "mpi", "ucc"
+
+
+class ProcessGroup:
+    """Some ranks of the world, in an order; a sequence of their numbers."""
+
+    NON_MEMBER: Final = object()
+
+    def __init__(self, ranks: Sequence[int]) -> None:
+        self.ranks = tuple(ranks)
+
+    def __iter__(self) -> Any:
+        return iter(self.ranks)
+
+    def __len__(self) -> int:
+        return len(self.ranks)
+
+    def __getitem__(self, i: int) -> int:
+        return self.ranks[i]
+
+    def rank(self) -> int:
+        """The caller's place in it, or -1."""
+        here = current().index
+        return self.ranks.index(here) if here in self.ranks else -1
+
+    def size(self) -> int:
+        return len(self.ranks)
+
+    def name(self) -> str:
+        return get_backend()
+
+    def __repr__(self) -> str:
+        return f"<group of ranks {list(self.ranks)}>"
+
+
+class group:
+    """`group.WORLD`: everyone."""
+
+    WORLD: Final = None
+
+
+class GroupMember(group):
+    NON_GROUP_MEMBER: Final = ProcessGroup.NON_MEMBER
+
+
+def init_process_group(
+    backend: str | None = None, init_method: str | None = None, timeout: timedelta | None = None,
+    world_size: int = -1, rank: int = -1, store: Any = None, group_name: str = "", pg_options: Any = None,
+    device_id: Any = None,
+) -> None:  # fmt: skip
+    """Meet the other ranks now, and not when they are first needed. Ranks that a launcher started need no argument.
+
+    A process that nobody told its place is told by `rank` and `world_size`, and where to meet by `MASTER_ADDR` and
+    `MASTER_PORT` or `init_method="tcp://host:port"`. The transport suits where the ranks are, whatever `backend` says.
+    """
+    names = [part.rpartition(":")[2] for part in (backend or "gloo").lower().split(",")]
+    if any(name not in KNOWN for name in names):
+        raise ArgumentError(f"init_process_group(backend={backend!r}): backends are {', '.join(KNOWN)}")
+    if store is not None:
+        raise ArgumentError('init_process_group(): ranks meet at an address, not in a store; use init_method="env://"')
+    _meet(init_method)
+    here = current()
+    size = here.world_size if world_size < 0 else world_size
+    index = here.index if rank < 0 else rank
+    if (index, size) != (here.index, here.world_size):
+        if here.world_size > 1 or "transport" in here.resources:
+            raise RankError(
+                f"init_process_group(rank={rank}, world_size={world_size}): this is rank {here.index} of "
+                f"{here.world_size} already; leave both out, or call it before anything else"
+            )
+        here.become(index, size, told("LOCAL_RANK", index), told("LOCAL_WORLD_SIZE", size))
+    if JOINED in here.resources:
+        raise RankError("init_process_group() was called before: a rank joins its world once")
+    join(here, None if timeout is None else timeout.total_seconds())
+    here.resources[JOINED] = names[-1]
+
+
+def _meet(init_method: str | None) -> None:
+    """Put the place to meet where the transport looks for it."""
+    where = urlparse(init_method or "env://")
+    if where.scheme == "tcp" and where.hostname and where.port:
+        os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = where.hostname, str(where.port)
+    elif where.scheme != "env":
+        raise ArgumentError(
+            f"init_process_group(init_method={init_method!r}): ranks meet at env:// (MASTER_ADDR and MASTER_PORT) or "
+            "at tcp://host:port"
+        )
+
+
+def destroy_process_group(group: Any = None) -> None:
+    """The end of what `init_process_group` began. Transports stay: tensors of several ranks may still need them."""
+    if group is None:
+        current().resources.pop(JOINED, None)
+
+
+def is_available() -> bool:
+    return True
+
+
+def is_initialized() -> bool:
+    """Whether there are other ranks to talk to, or `init_process_group` was called."""
+    here = current()
+    return here.world_size > 1 or JOINED in here.resources
+
+
+def is_torchelastic_launched() -> bool:
+    return "TORCHELASTIC_RUN_ID" in os.environ
+
+
+def is_gloo_available() -> bool:
+    return True
+
+
+def is_nccl_available() -> bool:
+    return torch.cuda.is_available()
+
+
+def is_mpi_available() -> bool:
+    return False
+
+
+def get_rank(group: Any = None) -> int:
+    """This rank's number in the world, or in a group: -1 if it is no member."""
+    return current().index if group is None else _group(group).rank()
+
+
+def get_world_size(group: Any = None) -> int:
+    """How many ranks the world, or a group, has."""
+    return current().world_size if group is None else len(_group(group))
+
+
+def get_backend(group: Any = None) -> str:
+    """What `init_process_group` was told, or what would be told."""
+    return current().resources.get(JOINED) or ("nccl" if torch.cuda.is_available() else "gloo")
+
+
+def new_group(ranks: Sequence[int] | None = None, *_: Any, **__: Any) -> Any:
+    """Some ranks as a group. What is no member gets `GroupMember.NON_GROUP_MEMBER`."""
+    size = current().world_size
+    members = tuple(range(size)) if ranks is None else tuple(ranks)
+    outside = [r for r in members if not 0 <= r < size]
+    if outside or len(set(members)) < len(members) or not members:
+        raise RankError(f"new_group({list(members)}): a group names ranks from 0 to {size - 1}, each once")
+    return ProcessGroup(sorted(members)) if current().index in members else GroupMember.NON_GROUP_MEMBER
+
+
+def get_process_group_ranks(group: Any) -> list[int]:
+    return list(range(current().world_size)) if group is None else list(_group(group))
+
+
+def get_global_rank(group: Any, group_rank: int) -> int:
+    return get_process_group_ranks(group)[group_rank]
+
+
+def get_group_rank(group: Any, global_rank: int) -> int:
+    return get_process_group_ranks(group).index(global_rank)
+
+
+def _group(group: Any) -> ProcessGroup:
+    if not isinstance(group, ProcessGroup):
+        raise RankError(
+            f"rank {current().index} is not a member of that group"
+            if group is GroupMember.NON_GROUP_MEMBER
+            else f"a group is what new_group() gives; got {group!r}"
+        )
+    return group
+
+
+def members(group: Any) -> tuple[int, ...] | None:
+    """A group's ranks, as `flow.comm` takes them."""
+    return None if group is None else _group(group).ranks
+
+
+def root(what: str, rank: int | None, place: int | None, group: Any, default: int | None = None) -> int:
+    """A rank of the world, told as such or by its place in the group."""
+    if (rank is None) == (place is None):
+        if rank is None and default is not None:
+            return default
+        raise ArgumentError(
+            f"{what}() takes one rank, counted in the world or, as group_src or group_dst, in the group"
+        )
+    if rank is not None:
+        return rank
+    ranks = members(group) or range(get_world_size())
+    assert place is not None
+    if not 0 <= place < len(ranks):
+        raise ArgumentError(f"{what}(): there is no place {place} in a group of {len(ranks)} ranks")
+    return ranks[place]

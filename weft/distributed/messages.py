@@ -1,0 +1,114 @@
+"""Messages from rank to rank with `torch.distributed`'s arguments.
+
+Those that nobody waits for yet travel with the next that somebody does: all at once, so that ranks that send to each
+other don't wait for each other.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from datetime import timedelta
+from typing import Any
+
+from weft.core.errors import ArgumentError
+from weft.core.rank import current
+from weft.distributed.groups import root
+from weft.functional import comm
+from weft.tensor.tensor import Tensor
+
+
+class Work:
+    """What a call that need not be waited for gives. A collective's is done before the call returns."""
+
+    def __init__(self, run: Callable[[], None] | None = None) -> None:
+        self._run = run
+
+    def wait(self, timeout: timedelta | None = None) -> bool:
+        if self._run is not None:
+            self._run()
+        return True
+
+    def is_completed(self) -> bool:
+        return self._run is None
+
+    is_success = is_completed
+
+
+class _Pending:
+    """A rank's messages that were not waited for."""
+
+    def __init__(self, rank: Any) -> None:
+        self.sends: list[tuple[int, Tensor]] = []
+        self.receives: list[tuple[int, Tensor]] = []
+        self.works: list[Work] = []
+
+    def add(self, sends: list[tuple[int, Tensor]], receives: list[tuple[int, Tensor]]) -> Work:
+        self.sends += sends
+        self.receives += receives
+        self.works.append(Work(self.travel))
+        return self.works[-1]
+
+    def travel(self) -> None:
+        sends, receives, works = self.sends, self.receives, self.works
+        self.sends, self.receives, self.works = [], [], []
+        if sends or receives:
+            comm.exchange(sends, receives)
+        for work in works:
+            work._run = None
+
+
+def _pending() -> _Pending:
+    return current().resource("distributed messages", _Pending)
+
+
+def settle() -> None:
+    """Let go what was sent before a collective, which those who receive it may reach only then."""
+    pending = current().resources.get("distributed messages")
+    if pending is not None and pending.sends:
+        sends, pending.sends = pending.sends, []
+        comm.exchange(sends, [])
+
+
+def isend(
+    tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
+) -> Work:
+    """Send a tensor to another rank, which receives into one of its shape and dtype."""
+    return _pending().add([(root("isend", dst, group_dst, group), tensor)], [])
+
+
+def irecv(
+    tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
+) -> Work:
+    """Fill the tensor with what another rank sends."""
+    return _pending().add([], [(root("irecv", src, group_src, group), tensor)])
+
+
+def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
+    """As `isend`, and wait."""
+    isend(tensor, dst, group, tag, group_dst).wait()
+
+
+def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
+    """As `irecv`, and wait; the number of the rank that sent it."""
+    irecv(tensor, src, group, tag, group_src).wait()
+    return root("recv", src, group_src, group)
+
+
+class P2POp:
+    """A message to be sent or received with others: `op` is `isend` or `irecv`."""
+
+    def __init__(
+        self, op: Callable[..., Work], tensor: Tensor, peer: int | None = None, group: Any = None, tag: int = 0,
+        group_peer: int | None = None,
+    ) -> None:  # fmt: skip
+        if op not in (isend, irecv):
+            raise ArgumentError("P2POp(): op is distributed.isend or distributed.irecv")
+        self.op, self.tensor, self.group, self.tag = op, tensor, group, tag
+        self.peer = root("P2POp", peer, group_peer, group)
+
+
+def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
+    """Several messages; they travel once one of them is waited for."""
+    if not p2p_op_list or not all(isinstance(p, P2POp) for p in p2p_op_list):
+        raise ArgumentError("batch_isend_irecv() takes a list of one P2POp or more")
+    return [p.op(p.tensor, p.peer) for p in p2p_op_list]
