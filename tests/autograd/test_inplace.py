@@ -232,3 +232,12 @@ def test_requires_grad_follows_into_a_buffer() -> None:
     assert buffer.requires_grad and not buffer.is_leaf
     buffer.sum().backward()
     assert x.grad.tolist() == [1.0, 1.0]
+
+
+def test_operands_in_a_list_are_looked_at_too() -> None:
+    x = flow.ones(2, 2).requires_grad_()
+    a = x * 1
+    y = flow.einsum("ij,jk->ik", a, a)
+    a.mul_(2)
+    with pytest.raises(AutogradError, match=r"einsum.*overwrote"):
+        y.sum().backward()

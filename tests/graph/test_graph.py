@@ -480,3 +480,17 @@ def test_running_statistics_move_once_where_values_are_computed_again() -> None:
         close(graph(x), loss)
     for a, b in zip(eager.state_dict().values(), ours.state_dict().values(), strict=True):
         close(a, b)
+
+
+def test_what_is_contiguous_stands_on_its_own() -> None:
+    def f(x: Any) -> Any:
+        x = x.clone()
+        turned = x.t().contiguous()
+        x.mul_(2)
+        own = x.t().contiguous()
+        own.add_(1)
+        x[x > 0] = 7
+        return turned, x, own
+
+    for a, b in zip(Made(f)(rand(3, 4)), f(rand(3, 4)), strict=True):
+        close(a, b)

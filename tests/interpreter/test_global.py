@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import weft as flow
-from weft.core.errors import PlacementError, SbpError
+from weft.core.errors import AutogradError, OpError, PlacementError, SbpError
 from weft.launch import spawn_threads
 
 S, B, P = flow.sbp.split, flow.sbp.broadcast, flow.sbp.partial_sum
@@ -168,3 +168,82 @@ def test_a_partial_number_is_made_whole_without_a_word() -> None:
 
     for found in spawn_threads(2, roots):
         np.testing.assert_allclose(found, [12.0, float("inf"), np.sin(144.0)], rtol=1e-5)
+
+
+def written_and_looked_at() -> None:
+    """What shares memory with what is told alike on every rank, whatever a rank's own part would share."""
+    place = flow.placement("cpu", ranks=[0, 1])
+    values = np.arange(12.0, dtype=np.float32).reshape(3, 4)
+    for sbp in ONE_AXIS:
+        x = flow.tensor(values, placement=place, sbp=sbp)
+        assert x.contiguous() is x
+        turned, view = x.t().contiguous(), x[1:]
+        x.add_(1)
+        assert turned.numpy().tolist() == values.T.tolist()
+        assert view.detach().numpy().tolist() == (values + 1)[1:].tolist()
+        x[x > 6] = 0
+        assert x.numpy().tolist() == np.where(values + 1 > 6, 0, values + 1).tolist()
+    alone = flow.tensor(2.0, placement=place, sbp=B)
+    alone[alone > 3] = 1
+    assert alone[alone > 1].numpy().tolist() == [2.0]
+
+
+def test_writes_and_views() -> None:
+    spawn_threads(2, written_and_looked_at)
+
+
+def gradients_after_writes() -> list[Any]:
+    found = []
+    for sbp in (B, S(0)):
+        x = flow.tensor([2.0, -3.0, 0.5], placement=flow.placement("cpu", ranks=[0, 1]), sbp=sbp, requires_grad=True)
+        base = x * 1
+        part = base[1:]
+        mean = part.mean()
+        part.clamp_(-1, 1)
+        (base.sum() + mean).backward()
+        found.append(x.grad.tolist())
+        base = x * 1
+        part = base[1:]
+        squares = part * part
+        base.mul_(2)  # part was looked at before
+        x.grad = None
+        try:
+            squares.sum().backward()
+        except AutogradError:
+            continue
+        assert x.grad.tolist() == [0.0, -6.0, 1.0]
+    return found
+
+
+def test_gradients_read_what_was_there() -> None:
+    assert spawn_threads(2, gradients_after_writes) == [[[1.0, 0.5, 1.5]] * 2] * 2
+
+
+def found_outside() -> tuple[list[int], list[float]]:
+    inside = flow.tensor([0.0, 1.0, 0.0, 2.0], placement=flow.placement("cpu", ranks=[1]), sbp=S(0))
+    places, chosen = inside.nonzero(), inside[inside > 0]
+    moved = chosen.to_global(placement=flow.placement("cpu", ranks=[0, 1, 2]), sbp=S(0))
+    return list(places.shape), moved.numpy().tolist()
+
+
+def test_shapes_that_depend_on_data_are_known_outside_of_the_placement() -> None:
+    assert spawn_threads(3, found_outside) == [([2, 1], [1.0, 2.0])] * 3
+
+
+def unusual_shapes() -> None:
+    place = flow.placement("cpu", ranks=[0, 1])
+    number, vector = (flow.ones(*s, placement=place, sbp=B) for s in ((), (3,)))
+    assert flow.logsumexp(number, -1).item() == 1.0 and number.std(0).isnan().item()
+    assert flow.nn.functional.linear(vector, vector).item() == 3.0
+    nothing = flow.zeros(0, 4, placement=place, sbp=S(1))
+    assert flow.nn.functional.mse_loss(nothing, nothing).isnan().item()
+    dropped = flow.nn.functional.dropout(vector, 0.0)
+    vector.zero_()
+    assert dropped.numpy().tolist() == [1.0] * 3
+    with pytest.raises(OpError, match="more than one element"):
+        vector.expand(2, 3).add_(1)
+
+
+@pytest.mark.filterwarnings("ignore:.*has no layout rule")
+def test_shapes_that_notations_do_not_tell_of() -> None:
+    spawn_threads(2, unusual_shapes)

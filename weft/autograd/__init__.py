@@ -1,7 +1,7 @@
 """Gradients: wraps whichever interpreter runs below, records the tape, and goes back over it."""
 
 from weft.autograd import functional, graph
-from weft.autograd.call import call, whole
+from weft.autograd.call import call, fresh, whole
 from weft.autograd.check import gradcheck, gradgradcheck
 from weft.autograd.engine import backward, grad
 from weft.autograd.entry import make_entry
@@ -23,6 +23,7 @@ from weft.core.dispatch import hooks
 hooks.road = make_entry
 hooks.call = call
 hooks.whole = whole
+hooks.fresh = fresh
 hooks.backward = backward
 
 __all__ = [

@@ -82,11 +82,16 @@ def refresh(t: Tensor) -> None:
             t.value, t.spec, t.shard, t._written = again.value, again.spec, again.shard, base._written
 
 
-def whole(t: Tensor) -> Tensor:
-    """A global tensor's logical value, of a view as it is by now."""
+def fresh(t: Tensor) -> Tensor:
+    """A tensor; a view as it is by now."""
     if t._view_of is not None:
         refresh(t)
-    return conversions.whole(t)
+    return t
+
+
+def whole(t: Tensor) -> Tensor:
+    """A global tensor's logical value."""
+    return conversions.whole(fresh(t))
 
 
 def looks(t: Tensor) -> bool:
@@ -99,6 +104,11 @@ def looks(t: Tensor) -> bool:
         b = _layout(base)
         a = op.kernel(*others[: op.operands[0]], b, *others[op.operands[0] :])
     return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+
+
+def in_order(t: Tensor) -> bool:
+    """Whether a tensor's elements lie in order; of traced and global ones told from logical shapes, too."""
+    return (t._meta if t.value is None and t.spec is None else _layout(t)).is_contiguous()
 
 
 def _layout(t: Tensor) -> torch.Tensor:
@@ -159,8 +169,9 @@ def record(
     for kind, place in op.saves:
         if kind == "operand":
             t = (used or args)[place]
-            saved.append(t)
-            versions.append(before[id(t)] if before and id(t) in before else version(t))
+            several = type(t) in (list, tuple)
+            saved.append([as_it_is(v) for v in t] if several else as_it_is(t))
+            versions.append([_before(v, before) for v in t] if several else _before(t, before))
         elif kind == "dtype":
             saved.append(args[place].dtype)
             versions.append(0)
@@ -194,6 +205,20 @@ def record(
         if d and y.dtype.differentiable:
             y.node = node if op.visible == 1 else Slot(node, i)
             y._requires_grad = True
+
+
+def as_it_is(t: Any) -> Any:
+    """A traced or global view, without what it looks at: what is written there later doesn't change it."""
+    if not isinstance(t, Tensor) or t._view_of is None or (t.value is None and t.spec is None):
+        return t
+    alone = object.__new__(Tensor)
+    alone.__dict__.update(t.__dict__)
+    alone._view_of = None
+    return alone
+
+
+def _before(t: Any, before: dict[int, int] | None) -> int:
+    return before[id(t)] if before and id(t) in before else version(t)
 
 
 def version(t: Any) -> int:

@@ -4,14 +4,14 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.autograd.call import call, flat_operands, looks, overwritten, record, refresh, state, version
+from weft.autograd.call import as_it_is, call, flat_operands, looks, overwritten, record, refresh, state, version
 from weft.autograd.node import next_sequence
 from weft.core.dispatch import here, hooks
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.interpreter import eager_local, stack
 from weft.ops import OPS
 from weft.ops.declaration import Op
-from weft.ops.explain import check_arguments
+from weft.ops.explain import check_arguments, explain
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor, of_torch
 
@@ -26,7 +26,7 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
     if x._view_of is not None:
         refresh(x)
     if x.value is not None or x.spec is not None or here.trace is not None or here.stack or op.inplace_kernel is None:
-        y = call(op, args)
+        y = call(op, _kept(op, args))
         if tuple(y.shape) != tuple(x.shape):
             raise ShapeError(
                 f"{op.name}_: the result has shape {list(y.shape)}, which doesn't fit into {list(x.shape)}"
@@ -50,6 +50,18 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
         if y.node is not None:
             _rebase(x, y)
     return x
+
+
+def _kept(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The arguments, with a copy of what a global tensor held before, where its gradient will read that."""
+    x = args[0]
+    if x.shard is None or x.value is not None or here.trace is not None or not here.grad:
+        return args
+    if not _reads_what_goes(op, args):
+        return args
+    before = as_it_is(_stand_in(x))
+    before.shard = Blob(x._local("in place").clone())
+    return (before, *args[1:])
 
 
 def _reads_what_goes(op: Op, args: tuple[Any, ...]) -> bool:
@@ -110,7 +122,11 @@ def _overwrite(x: Tensor, y: Tensor) -> None:
         hooks.wait_write(x.shard)
         memory = x.shard.now
     assert memory is not None
-    memory.copy_(y._local("in place"))
+    given = y._local("in place")
+    try:
+        memory.copy_(given)
+    except RuntimeError as error:
+        raise explain(OPS["copy"], error, (x, y)) from error
 
 
 def _rebase(x: Tensor, y: Tensor) -> None:

@@ -35,7 +35,7 @@ class Node:
     sequence: int
     edges: tuple[Any, ...]
     saved: tuple[Any, ...] | None
-    versions: tuple[int, ...]
+    versions: tuple[Any, ...]  # of a list, a list
     attributes: tuple[Any, ...]
     outputs: Any  # for several outputs: what zeros to make for one that got no gradient
     hooks: dict[int, dict[int, Callable[..., Any]]] | None
@@ -93,12 +93,16 @@ class Node:
         return result
 
     def _operand(self, saved: Any, at: int) -> Any:
-        if type(saved) is Packed:
-            return opened(saved)
+        if type(saved) in (list, tuple):
+            return [self._as_saved(t, was) for t, was in zip(saved, self.versions[at], strict=True)]
+        return opened(saved) if type(saved) is Packed else self._as_saved(saved, self.versions[at])
+
+    def _as_saved(self, saved: Any, was: int) -> Any:
+        """An operand as it was, or what stands for it where it was overwritten since."""
         if isinstance(saved, Tensor):
             blob = saved.shard if saved.shard is not None else saved.blob
-            if blob.data is not None and blob.data._version != self.versions[at]:
-                return Overwritten(self._story(blob.data, at), tuple(saved.shape))
+            if blob.data is not None and blob.data._version != was:
+                return Overwritten(self._story(blob.data, was), tuple(saved.shape))
         return saved
 
     def _output(self, saved: Any, index: int, at: int) -> Tensor:
@@ -124,12 +128,12 @@ class Node:
 
     def _check(self, data: torch.Tensor | None, at: int) -> None:
         if data is not None and data._version != self.versions[at]:
-            raise AutogradError(self._story(data, at))
+            raise AutogradError(self._story(data, self.versions[at]))
 
-    def _story(self, data: torch.Tensor, at: int) -> str:
+    def _story(self, data: torch.Tensor, was: int) -> str:
         return (
             f"the gradient of `{self.op.name}` needs a tensor of shape {list(data.shape)} that an in-place op "
-            f"overwrote since (it is at version {data._version}, saved was {self.versions[at]}). "
+            f"overwrote since (it is at version {data._version}, saved was {was}). "
             "Use the op that is not in place (x = x.relu(), not x.relu_()), or clone before"
         )
 

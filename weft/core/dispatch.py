@@ -38,6 +38,7 @@ class Hooks:
     wait_read: Callable[[Any], None]  # vm: until nothing pending writes the blob
     wait_write: Callable[[Any], None]  # vm: until nothing pending reads or writes the blob
     whole: Callable[[Any], Any]  # interpreter: a global tensor's logical value, as a local tensor
+    fresh: Callable[[Any], Any]  # autograd: a view as it is by now
     backward: Callable[..., None]  # autograd: Tensor.backward
 
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from weft.autograd.call import fresh, in_order
 from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
 from weft.core.device import Device
@@ -19,7 +20,7 @@ from weft.core.sbp import NdSbp
 from weft.functional.table import calling, public
 from weft.ops import convert, move
 from weft.tensor.parameter import Parameter
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, rewrap
 
 _clone = calling("clone")
 _cast = calling("cast")
@@ -154,7 +155,13 @@ def clone(x: Tensor, memory_format: Any = None) -> Tensor:
 @public("flow tensor")
 def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
-    return x if x.is_contiguous() else move.contiguous(x)
+    if in_order(x):
+        return x
+    if x.value is None:
+        return move.contiguous(x)
+    alone = rewrap(fresh(x))  # a symbol is never written: to be on its own it needs no other memory
+    alone.node, alone._requires_grad = x.node, x._requires_grad
+    return alone
 
 
 @public("tensor")

@@ -117,6 +117,12 @@ def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
                 steps.append((_narrow, (dim, *span)))
                 shape[dim] = span[1]
             source += 1
+        elif not _dims(k):  # one bool for all of it
+            steps.append((_unsqueeze, (dim,)))
+            shape.insert(dim, 1)
+            gathered.append(OPS["reshape"](_like(x, k), (1,)))
+            dim += 1
+            continue
         else:
             k = _like(x, k)
             gathered.append(k)
@@ -205,16 +211,24 @@ def _as_positions(x: Tensor, gathered: list[Tensor | None]) -> list[Tensor | Non
 
 
 def _put(part: Tensor, gathered: list[Tensor | None], value: Any) -> None:
-    """Write into gathered places: a mask and one value need no positions."""
-    masks = [g for g in gathered if g is not None]
-    whole = len(masks) == 1 and _is_mask(masks[0]) and gathered[0] is masks[0]
-    number = not isinstance(value, Tensor) and isinstance(value, (int, float))
-    if whole and number and tuple(masks[0].shape) == tuple(part.shape)[: masks[0].ndim]:
-        mask = OPS["reshape"](masks[0], (*masks[0].shape, *(1,) * (part.ndim - masks[0].ndim)))
-        part.masked_fill_(mask if mask.dtype.name == "bool" else mask.bool(), value)  # type: ignore[attr-defined]
+    """Write into gathered places."""
+    mask = _only_mask(part, gathered, value)
+    if mask is not None:
+        part.masked_fill_(mask, value)  # type: ignore[attr-defined]
         return
     value = _value(part, value)
     part.index_put_(_as_positions(part, gathered), value)  # type: ignore[attr-defined]
+
+
+def _only_mask(part: Tensor, gathered: list[Tensor | None], value: Any) -> Tensor | None:
+    """The mask where there is but one, and a number to write: that needs no positions, whose count depends on data."""
+    masks = [g for g in gathered if g is not None]
+    whole = len(masks) == 1 and _is_mask(masks[0]) and gathered[0] is masks[0]
+    number = not isinstance(value, Tensor) and isinstance(value, (int, float))
+    if not (whole and number and tuple(masks[0].shape) == tuple(part.shape)[: masks[0].ndim]):
+        return None
+    mask = OPS["reshape"](masks[0], (*masks[0].shape, *(1,) * (part.ndim - masks[0].ndim)))
+    return mask if mask.dtype.name == "bool" else mask.bool()  # type: ignore[attr-defined]
 
 
 def _value(part: Tensor, value: Any) -> Tensor:
@@ -245,7 +259,10 @@ def _replace(x: Tensor, steps: list[Step], gathered: list[Tensor | None], value:
     for op, attributes in steps:
         stages.append(op(stages[-1], *attributes))
     part = stages.pop()
-    if any(g is not None for g in gathered):
+    mask = _only_mask(part, gathered, value)
+    if mask is not None:
+        whole = OPS["masked_fill"](part, mask, value)
+    elif any(g is not None for g in gathered):
         whole = OPS["index_put"](part, _as_positions(part, gathered), _value(part, value))
     else:
         whole = OPS["copy"](part, _fitting(part, value))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import functools
+from collections.abc import Sequence
 from typing import Any
 
 import torch
@@ -14,6 +15,7 @@ from weft.boxing.signature import Signature
 from weft.core import random
 from weft.core.dispatch import hooks
 from weft.core.errors import WeftError
+from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.spec import Spec
 from weft.interpreter import conversions
@@ -86,7 +88,8 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
         args = _boxed(op, args, prepared.routes)
     seed = random.of().next_draw() if op.random else 0  # every rank counts, also those outside the placement
     if not prepared.member:
-        return [_outside(s, rank) for s in prepared.outputs], args
+        outputs = prepared.outputs if not op.dynamic else _heard(prepared.outputs)
+        return [_outside(s, rank) for s in outputs], args
     local = list(prepared.args)
     for i in op.operands:
         value = args[i]
@@ -104,6 +107,7 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
         return [_drawn(prepared, local, args, seed)], args
     results = run_kernel(op, prepared.kernel, tuple(local), args)
     if op.dynamic:
+        _tell(results, prepared.outputs[0].placement, rank)
         return [_grown(r, s) for r, s in zip(results, prepared.outputs, strict=True)], args
     return [of_shard(r, s) for r, s in zip(results, prepared.outputs, strict=True)], args
 
@@ -123,6 +127,22 @@ def _outside(spec: Spec, rank: int) -> Tensor:
 
 def _grown(result: torch.Tensor, spec: Spec) -> Tensor:
     return of_shard(result, spec.replace(shape=tuple(result.shape)))
+
+
+def _tell(results: Sequence[torch.Tensor], placement: Placement, rank: int) -> None:
+    """The placement's first rank tells those outside of it the shapes that the data had: they are every rank's."""
+    transport = transport_of()
+    outside = [r for r in range(transport.world_size) if r not in placement]
+    if outside and rank == placement.members[0]:
+        sizes = torch.tensor([n for t in results for n in t.shape], dtype=torch.int64)
+        transport.exchange([(r, sizes) for r in outside], ())
+
+
+def _heard(outputs: Sequence[Spec]) -> list[Spec]:
+    sizes = torch.empty(sum(len(s.shape) for s in outputs), dtype=torch.int64)
+    transport_of().recv(sizes, outputs[0].placement.members[0])
+    shape = iter(sizes.tolist())
+    return [s.replace(shape=tuple(next(shape) for _ in s.shape)) for s in outputs]
 
 
 def _boxed(op: Op, args: tuple[Any, ...], routes: tuple[Route | None, ...]) -> tuple[Any, ...]:

@@ -12,6 +12,7 @@ from torch import Tensor
 from weft.core.errors import ArgumentError
 from weft.core.random import generator
 from weft.core.sbp import broadcast
+from weft.ops.copies import clone
 from weft.ops.create import keep_mask
 from weft.ops.declaration import op
 from weft.ops.elementwise import mul
@@ -67,7 +68,7 @@ def _(dy, mask):
 def _(x: Any, p: float, train: bool) -> Any:
     _check(p)
     if not train or p == 0:
-        return x
+        return clone(x)
     # a mask belongs to the logical tensor: whole on every rank where x is a partial sum
     where = tuple(broadcast if s.is_partial else s for s in x.sbp)
     return mul(x, keep_mask(tuple(x.shape), p, x.dtype, None, x.placement, where))

@@ -28,7 +28,7 @@ def _terms(x: int, indices: Shapes, mark: str = "") -> tuple[str, list[str], str
         lists.append(" ".join("1" if n == 1 and form[lead + k] != 1 else positions[lead + k] for k, n in enumerate(s)))
     left = [f"g{d}!" if d in at else f"a{d}" for d in range(x)]
     out = [a for d, a in enumerate(left) if d not in at]
-    start = at[0] if at[-1] - at[0] == len(at) - 1 else 0
+    start = at[0] if at and at[-1] - at[0] == len(at) - 1 else 0
     return " ".join(left), lists, " ".join([*out[:start], *positions, *out[start:]])
 
 
@@ -143,7 +143,8 @@ def _(rand):
 def _along(x: Size, index: Size, dim: int) -> tuple[str, str]:
     """The terms of x and of an index tensor that goes along one dimension; the others must agree to be split."""
     d = dim_of(dim, len(x))
-    left = ["g!" if i == d else f"a{i}" if x[i] == index[i] else f"b{i}!" for i in range(len(x))]
+    sizes = (*index, *[None] * len(x))  # an index of nothing may have another number of dimensions
+    left = ["g!" if i == d else f"a{i}" if n == sizes[i] else f"b{i}!" for i, n in enumerate(x)]
     right = ["i" if i == d else a if a[0] == "a" else f"c{i}!" for i, a in enumerate(left)]
     return " ".join(left), " ".join(right)
 

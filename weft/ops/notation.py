@@ -84,7 +84,8 @@ def rules(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...], redu
     found = [whole(len(inputs), len(results))]
     size: dict[str, int] = {}
     for term, shape in [*zip(inputs, shapes, strict=True), *zip(results, outputs, strict=True)]:
-        assert len(term) == len(shape), f"{text!r}: the term {' '.join(term)!r} doesn't fit the shape {list(shape)}"
+        if len(term) != len(shape):  # the kernel takes more than the notation tells of: a vector for a matrix, say
+            return tuple(found)
         for axis, n in zip(term, shape, strict=True):
             size[axis] = max(size.get(axis, 1), n)
     partial = partials[reduce]

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import math
+
 import torch
 from torch import Tensor
 
@@ -17,7 +19,8 @@ Dims = int | Size | None
 def dims_of(dim: Dims, ndim: int) -> tuple[int, ...]:
     if dim is None or (not isinstance(dim, int) and len(dim) == 0):
         return tuple(range(ndim))
-    return tuple(dim_of(d, ndim) for d in ([dim] if isinstance(dim, int) else dim))
+    dims = tuple(dim_of(d, ndim) for d in ([dim] if isinstance(dim, int) else dim))
+    return dims if ndim else ()  # a 0-d tensor may be asked for its dimension 0, and has none
 
 
 def reduced(ndim: int, dim: Dims, keepdim: bool, mark: str = "") -> str:
@@ -108,9 +111,7 @@ def _(y, x, dim, keepdim):
 @mean.grad
 def _(dy, x_shape, dim, keepdim):
     shape = tuple(x_shape)
-    count = 1
-    for d in dims_of(dim, len(shape)):
-        count *= shape[d]
+    count = math.prod(shape[d] for d in dims_of(dim, len(shape))) if shape else 1
     dy = mul(dy, 1.0 / max(count, 1))  # of nothing: no element has a gradient
     return expand(dy if keepdim or not shape else reshape(dy, kept(shape, dim)), shape)
 

@@ -34,7 +34,7 @@ def _(x, target, mean):
 
 @square_error.ranked
 def _(where, x, target, mean):
-    return kernels.mse_loss(x, target, 2) / max(math.prod(where.input_shapes[0]), 1)
+    return kernels.mse_loss(x, target, 2) / math.prod(where.input_shapes[0])  # of nothing: 0 / 0
 
 
 @square_error.grad

@@ -248,7 +248,7 @@ class Tensor(Methods):
 
     def detach(self) -> Tensor:
         """The same memory, outside the graph of gradients."""
-        return rewrap(self)
+        return rewrap(self if self._view_of is None else hooks.fresh(self))
 
     @property
     def data(self) -> Tensor:
