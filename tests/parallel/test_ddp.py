@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import contextlib
+import copy
 from typing import Any
 
 import pytest
 import torch
 
 import weft as flow
+from weft.core.errors import ArgumentError
 from weft.interop import from_torch, load_torch
 from weft.launch import spawn, spawn_threads
 from weft.parallel import ddp
@@ -221,3 +223,28 @@ def test_what_cannot_be_averaged() -> None:
     net = flow.nn.Linear(1, 1).to_global(flow.placement("cpu", [0]), flow.sbp.broadcast)
     with pytest.raises(flow.errors.ArgumentError, match="these are global"):
         DistributedDataParallel(net)
+
+
+def test_pytorchs_way_of_calling_it() -> None:
+    net = flow.nn.Linear(2, 1)
+    ddp = DistributedDataParallel(
+        net, [0], output_device=0, bucket_cap_mb=1, gradient_as_bucket_view=True, static_graph=True
+    )
+    assert ddp is net and ddp.module is net
+    assert list(ddp.state_dict()) == ["weight", "bias"] == [n for n, _ in ddp.named_parameters()]
+    twin = copy.deepcopy(ddp)
+    assert twin.module is twin and twin is not ddp
+
+    class Holder(flow.nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.module = flow.nn.Linear(1, 1)
+
+    holder = Holder()
+    assert DistributedDataParallel(holder).module is not holder
+
+    def in_part() -> None:
+        with pytest.raises(ArgumentError, match="averages over all 2 ranks"):
+            DistributedDataParallel(flow.nn.Linear(1, 1), process_group=flow.distributed.ProcessGroup([0]))
+
+    spawn_threads(2, in_part)

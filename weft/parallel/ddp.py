@@ -29,14 +29,18 @@ LINE = "gradients"  # sums under way are ordered among themselves only: forward 
 
 
 def DistributedDataParallel(
-    module: M, *, broadcast_parameters: bool = True, broadcast_buffers: bool = True, bucket_size: int = 25_000_000,
-    find_unused_parameters: bool = False,
+    module: M, device_ids: Any = None, output_device: Any = None, dim: int = 0, broadcast_buffers: bool = True,
+    init_sync: bool = True, process_group: Any = None, bucket_cap_mb: float | None = None,
+    find_unused_parameters: bool = False, check_reduction: bool = False, gradient_as_bucket_view: bool = False,
+    static_graph: bool = False, *, broadcast_parameters: bool = True, bucket_size: int = 25_000_000,
 ) -> M:  # fmt: skip
     """Make a module's gradients the mean over all ranks; gives the module itself, which keeps its type and its names.
 
     Parameters and buffers begin as the first rank's. Gradients travel together, `bucket_size` bytes at a time, as soon
     as backward has made them, while it goes on. With `find_unused_parameters` a parameter that a forward doesn't use
     counts as zero on that rank; one that no rank uses keeps its gradient. `with module.no_sync():` averages nothing.
+
+    PyTorch's other options are taken: a module stays on the device where it is, and has itself as its `module`.
     """
     if not isinstance(module, Module):
         raise ArgumentError(f"DistributedDataParallel takes a module; got {type(module).__name__}")
@@ -47,10 +51,19 @@ def DistributedDataParallel(
         )
     if not any(p.requires_grad for p in module.parameters()):
         raise ArgumentError("DistributedDataParallel is not needed when a module has no parameter to train")
+    if process_group is not None and len(process_group) < current().world_size:
+        raise ArgumentError(
+            f"DistributedDataParallel averages over all {current().world_size} ranks; got {process_group!r}. For some "
+            "of them, make the parameters global on a placement of these ranks, and split the batch"
+        )
+    if bucket_cap_mb is not None:
+        bucket_size = int(bucket_cap_mb * 2**20)
+    if not hasattr(module, "module"):
+        module.__dict__["module"] = module
     module.no_sync = functools.partial(no_sync, module)  # type: ignore[assignment]
     if current().world_size > 1:
-        start = [*module.parameters()] if broadcast_parameters else []
-        _broadcast(start + [*module.buffers()])
+        start = [*module.parameters()] if broadcast_parameters and init_sync else []
+        _broadcast(start + [*module.buffers()] if init_sync else [])
         _averagers()[module] = averager = Averager(module, bucket_size)
         buffers = [*module.buffers()] if broadcast_buffers else []
         module.register_forward_pre_hook(lambda m, args: averager.before_forward(m.training, buffers), prepend=True)
