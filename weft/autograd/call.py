@@ -9,6 +9,7 @@ import torch
 
 from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.node import Node, Slot, next_sequence
+from weft.autograd.plain import plain
 from weft.core.dispatch import here
 from weft.core.spec import Spec
 from weft.interpreter import conversions, stack
@@ -18,6 +19,7 @@ from weft.tensor.tensor import Tensor, of_shard, of_torch
 
 def call(op: Op, args: tuple[Any, ...]) -> Any:
     """Run an op on complete arguments; its visible outputs, one or a tuple."""
+    args = plain(args)
     if here.stack:
         return _intercepted(op, args, len(here.stack) - 1)
     return _call(op, args)

@@ -6,6 +6,7 @@ from typing import Any
 
 from weft.autograd.call import as_it_is, call, flat_operands, looks, overwritten, record, refresh, state, version
 from weft.autograd.node import next_sequence
+from weft.autograd.plain import plain
 from weft.core.dispatch import here, hooks
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.interpreter import eager_local, stack
@@ -18,6 +19,7 @@ from weft.tensor.tensor import Tensor, of_torch
 
 def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
     """Run an op into its first operand; gives that operand back."""
+    args = plain(args)
     x = args[0]
     if not isinstance(x, Tensor):
         check_arguments(op, args)

@@ -42,6 +42,7 @@ def bind() -> None:
     for name, function in {**dict(table.listed("tensor")), **arithmetic.operators()}.items():
         if name not in Tensor.__dict__ or name in table.ADAPTERS["tensor"]:
             setattr(Tensor, name, function)
+    Tensor.__array_priority__ = 1000  # type: ignore[attr-defined]  # numpy leaves `number * tensor` to the tensor
     Tensor.__getitem__, Tensor.__setitem__ = indexing.getitem, indexing.setitem  # type: ignore[attr-defined]
     Tensor.__iter__ = indexing.iterate  # type: ignore[attr-defined]
     Tensor.__repr__ = Tensor.__str__ = printing.show  # type: ignore[method-assign]

@@ -7,6 +7,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from weft.autograd.inplace import in_place
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.overwrite import number_like
@@ -19,7 +21,7 @@ from weft.tensor.tensor import Tensor
 _add, _sub, _mul, _div, _matmul = map(calling, ["add", "sub", "mul", "div", "matmul"])
 _clamp, _round, _transpose = map(calling, ["clamp", "round", "transpose"])
 _add_to, _clamp_, _div_to = (overwriting(OPS[name]) for name in ("add", "clamp", "div"))
-KNOWN = (Tensor, int, float, complex)
+KNOWN = (Tensor, np.generic, int, float, complex)
 
 STRAIGHT = {  # operator: the op, in the order of its operands
     "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",

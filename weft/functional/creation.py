@@ -6,6 +6,7 @@ import contextlib
 from collections.abc import Callable, Sequence
 from typing import Any
 
+import numpy as np
 import torch
 
 from weft.core import dtype as dtypes
@@ -147,7 +148,7 @@ def arange(
     """
     if end is None:
         start, end = 0, start
-    numbers = [n.item() if isinstance(n, Tensor) else n for n in (start, end, step)]
+    numbers = [n.item() if isinstance(n, (Tensor, np.generic)) else n for n in (start, end, step)]
     whole = all(isinstance(n, int) for n in numbers)
     kind = dtypes.of(dtype) if dtype is not None else dtypes.int64 if whole else get_default_dtype()
     y = made(create.arange, (*numbers, kind), place("arange", device, placement, sbp, 1), splits=False)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from numbers import Integral  # numpy's whole numbers, too
 from typing import Any
 
 from weft.core import dtype as dtypes
@@ -23,15 +24,21 @@ def filled(shape: Sequence[int], value: float | None, device: Any = None, dtype:
     kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
     where = None if device is None else Device(device).check()
     for n in shape:
-        if not isinstance(n, int) or isinstance(n, bool) or n < 0:
+        if not isinstance(n, Integral) or isinstance(n, bool) or n < 0:
             raise OptionError(f"a layer's sizes are whole numbers, at least 0; got {list(shape)}")
-    return OPS["empty"](tuple(shape), kind, where) if value is None else OPS["full"](tuple(shape), value, kind, where)
+    size = tuple(map(int, shape))
+    return OPS["empty"](size, kind, where) if value is None else OPS["full"](size, value, kind, where)
+
+
+def sizes(value: Any) -> tuple[int, ...]:
+    """The sizes of several dimensions, or of the only one."""
+    return (int(value),) if isinstance(value, Integral) else tuple(value)
 
 
 def several(value: Any, count: int, name: str) -> tuple[int, ...]:
     """One number per dimension, from one for all of them or one for each."""
-    if isinstance(value, int) and not isinstance(value, bool):
-        return (value,) * count
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return (int(value),) * count
     given = tuple(value) if isinstance(value, (tuple, list)) else ()
     if len(given) != count:
         raise OptionError(f"{name} is one number, or {count}; got {value!r}")

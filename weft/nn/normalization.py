@@ -11,7 +11,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.nn import functional as F
 from weft.nn import init
-from weft.nn.making import filled, made
+from weft.nn.making import filled, made, sizes
 from weft.nn.module import Module
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
@@ -139,7 +139,7 @@ class LayerNorm(Module):
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = sizes(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self.register_parameter("weight", made(self.normalized_shape, device, dtype) if elementwise_affine else None)
         biased = elementwise_affine and bias
@@ -167,7 +167,7 @@ class RMSNorm(Module):
         dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        self.normalized_shape = (normalized_shape,) if isinstance(normalized_shape, int) else tuple(normalized_shape)
+        self.normalized_shape = sizes(normalized_shape)
         self.eps, self.elementwise_affine = eps, elementwise_affine
         self.register_parameter("weight", made(self.normalized_shape, device, dtype) if elementwise_affine else None)
         self.reset_parameters()
