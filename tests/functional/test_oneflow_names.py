@@ -83,7 +83,7 @@ ABSENT: dict[str, dict[str, str]] = {
         CUDA: """fused_cross_feature_interaction fused_dot_feature_interaction fused_get_boundding_boxes_coord
             fused_get_center_dist fused_get_ciou_diagonal_angle fused_get_ciou_result
             fused_get_convex_diagonal_squared fused_get_intersection_area fused_get_iou
-            fused_multi_head_attention_inference fused_scale_tril_softmax_mask_scale fused_self_attention""",
+            fused_multi_head_attention_inference fused_self_attention""",
         LAYERS: "gru lstm rnn_relu rnn_tanh",
     },
     "nn.Module methods": {INSIDE: "_shallow_repr"},

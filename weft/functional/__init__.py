@@ -9,6 +9,7 @@ from weft.functional import (
     einstein,
     env,
     fft,
+    forms,
     fused,
     indexing,
     info,
@@ -58,7 +59,7 @@ bind()
 functions = dict(table.listed("flow"))
 
 __all__ = [
-    "bind", "comm", "conversion", "counts", "creation", "einstein", "env", "fft", "functions", "fused", "info",
+    "bind", "comm", "conversion", "counts", "creation", "einstein", "env", "fft", "forms", "functions", "fused", "info",
     "likeness", "linalg", "matrices", "methods", "names", "neural", "older", "overwrite", "pieces", "places", "pools",
     "random", "ranked", "reduction", "sampling", "shaping", "special", "statistics", "table", "typed",
 ]  # fmt: skip

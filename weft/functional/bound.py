@@ -6,7 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.core.errors import ArgumentError
-from weft.functional import table
+from weft.functional import names, table
 from weft.ops.declaration import OPS, Op
 
 PLACES = ("flow", "bound", "neural", "tensor")
@@ -18,7 +18,8 @@ class Bound:
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
             raise AttributeError(name)
-        found = next(filter(None, (table.lookup(place, name) for place in PLACES)), None)
+        found = table.ADAPTERS["bound"].get(names.ALIASES.get(name, name))  # its own form, where it has one
+        found = found or next(filter(None, (table.lookup(place, name) for place in PLACES)), None)
         if found is None:
             close = sorted(n for n in OPS if n.startswith(name[:3]) and name[:3])[:5]
             raise AttributeError(

@@ -1041,6 +1041,12 @@ class Bound:
     def fused_scale_tril(x: Tensor, diagonal: _int = 0, fill_value: _float = 0.0, scale: _float = 1.0) -> Tensor: ...
 
     @staticmethod
+    def fused_scale_tril_softmax_mask_scale(
+        a: Tensor, p: _float = 0.5, *, diagonal: _int, tril_scale_value: _float, tril_fill_value: _float = 0.0,
+        generator: Any = None
+    ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
     def fused_weighted_sum(tensors: Sequence[Tensor], weights: Sequence[_float], alpha: _float = 1.0) -> Tensor: ...
 
     @staticmethod
@@ -1836,13 +1842,13 @@ class Bound:
     @staticmethod
     def normalization(
         x: Any, moving_mean: Any = None, moving_variance: Any = None, gamma: Any = None, beta: Any = None,
-        axis: _int = 1, epsilon: _float = 1e-05, momentum: _float = 0.9, training: _bool = False
+        axis: _int = 1, epsilon: _float = 1e-05, momentum: _float = 0.9, is_training: _bool = False
     ) -> Any: ...
 
     @staticmethod
     def normalization_add_relu(
         x: Any, addend: Any = None, moving_mean: Any = None, moving_variance: Any = None, gamma: Any = None,
-        beta: Any = None, axis: _int = 1, epsilon: _float = 1e-05, momentum: _float = 0.9, training: _bool = False
+        beta: Any = None, axis: _int = 1, epsilon: _float = 1e-05, momentum: _float = 0.9, is_training: _bool = False
     ) -> Any: ...
 
     @staticmethod
@@ -2379,7 +2385,7 @@ class Bound:
     def sparse_cross_entropy(prediction: Any, label: Any, depth: _int) -> Any: ...
 
     @staticmethod
-    def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor: ...
+    def sparse_softmax_cross_entropy(logits: Tensor, label: Tensor) -> Tensor: ...
 
     @staticmethod
     def split(x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]: ...

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.core.errors import ShapeError
-from weft.functional import arithmetic, linalg, shaping
+from weft.functional import arithmetic, indexing, linalg, shaping
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.shape import dim_of
@@ -50,7 +50,7 @@ def fused_bias_add_scale_mask_softmax_dropout(
 @public("bound")
 def fused_scale_mask_softmax(x: Tensor, mask: Tensor, fill_value: float = 0.0, scale: float = 1.0) -> Tensor:
     """softmax(x * scale), with the fill value where the mask is False."""
-    return _softmax(_where(mask, _mul(x, scale), fill_value), -1)
+    return _softmax(indexing.where(mask, _mul(x, scale), fill_value), -1)
 
 
 @public("bound")

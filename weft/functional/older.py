@@ -127,22 +127,22 @@ def layer_norm_affine(
 @public("bound")
 def normalization(
     x: Any, moving_mean: Any = None, moving_variance: Any = None, gamma: Any = None, beta: Any = None, axis: int = 1,
-    epsilon: float = 1e-5, momentum: float = 0.9, training: bool = False,
+    epsilon: float = 1e-5, momentum: float = 0.9, is_training: bool = False,
 ) -> Any:  # fmt: skip
     """batch_norm over all dimensions but one; the running statistics keep `momentum` of what they were."""
     d = dim_of(axis, x.ndim)
     moved = x if d == 1 else OPS["transpose"](x, d, 1)
-    y = OPS["batch_norm"](moved, moving_mean, moving_variance, gamma, beta, training, 1 - momentum, epsilon)
+    y = OPS["batch_norm"](moved, moving_mean, moving_variance, gamma, beta, is_training, 1 - momentum, epsilon)
     return y if d == 1 else OPS["transpose"](y, d, 1)
 
 
 @public("bound")
 def normalization_add_relu(
     x: Any, addend: Any = None, moving_mean: Any = None, moving_variance: Any = None, gamma: Any = None,
-    beta: Any = None, axis: int = 1, epsilon: float = 1e-5, momentum: float = 0.9, training: bool = False,
+    beta: Any = None, axis: int = 1, epsilon: float = 1e-5, momentum: float = 0.9, is_training: bool = False,
 ) -> Any:  # fmt: skip
     """relu(normalization(x) + addend)."""
-    y = normalization(x, moving_mean, moving_variance, gamma, beta, axis, epsilon, momentum, training)
+    y = normalization(x, moving_mean, moving_variance, gamma, beta, axis, epsilon, momentum, is_training)
     return OPS["relu"](y if addend is None else y + addend)
 
 

@@ -1,0 +1,80 @@
+"""OneFlow's forms of `flow._C` names that are PyTorch's elsewhere. OneFlow's models call them so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.functional import neural, places, sampling
+from weft.functional.signature import overloaded
+from weft.functional.table import calling, public
+from weft.ops import OPS
+from weft.ops.shape import dim_of
+from weft.tensor.tensor import Tensor
+
+_reshape, _index_select, _embedding, _layer_norm = map(calling, ("reshape", "index_select", "embedding", "layer_norm"))
+
+
+def _take(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
+    """The slices along an axis that indices of any shape name; or PyTorch's gather, of its arguments.
+
+    >>> flow._C.gather(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[1], [0]]), axis=0).tolist()
+    [[[3, 4]], [[1, 2]]]
+    """
+    d = dim_of(axis, x.ndim)
+    if x.ndim == 2 and d == 0:  # a table of rows, which may be split over ranks
+        return _embedding(x, indices, None)
+    taken = _index_select(x, d, _reshape(indices, (-1,)))
+    return _reshape(taken, (*x.shape[:d], *indices.shape, *x.shape[d + 1 :]))
+
+
+def _norm_from(x: Tensor, begin_norm_axis: int, begin_params_axis: int = -1, epsilon: float = 1e-5) -> Tensor:
+    """layer_norm over the dimensions from `begin_norm_axis` on, unweighed; or PyTorch's, of its arguments."""
+    return _layer_norm(x, tuple(x.shape)[dim_of(begin_norm_axis, x.ndim) :], None, None, epsilon)
+
+
+def _norm_over(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    return _layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+public("bound", "gather", straight=True)(overloaded("gather", _take, places.gather))
+public("bound", "layer_norm", straight=True)(overloaded("layer_norm", _norm_from, _norm_over))
+public("bound", "cross_entropy", straight=True)(neural.cross_entropy)
+public("bound", "nll_loss", straight=True)(neural.nll_loss)
+
+
+@public("bound")
+def sparse_softmax_cross_entropy(logits: Tensor, label: Tensor) -> Tensor:
+    """Per row, the cross entropy of the label's class; nn.functional's takes the labels first."""
+    return sampling.sparse_softmax_cross_entropy(label, logits)
+
+
+def _update_places(
+    ref: Tensor, value: Tensor, start: Sequence[int], stop: Sequence[int], step: Sequence[int],
+    enable_view_slice: bool = False,
+) -> Tensor:  # fmt: skip
+    """`slice_update` with starts, stops and steps each in a list."""
+    return places.slice_update(ref, value, list(zip(start, stop, step, strict=True)))
+
+
+def _slice_places(x: Tensor, start: Sequence[int], stop: Sequence[int], step: Sequence[int]) -> Tensor:
+    """`slice` with starts, stops and steps each in a list."""
+    return places.slice(x, list(zip(start, stop, step, strict=True)))
+
+
+public("bound", "slice_update", straight=True)(overloaded("slice_update", places.slice_update, _update_places))
+public("bound", "slice", straight=True)(overloaded("slice", places.slice, _slice_places))
+
+
+@public("bound")
+def fused_scale_tril_softmax_mask_scale(
+    a: Tensor, p: float = 0.5, *, diagonal: int, tril_scale_value: float, tril_fill_value: float = 0.0,
+    generator: Any = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """dropout(softmax(a * tril_scale_value, with the fill value above a diagonal)), and the softmax."""
+    below = OPS["tril"](OPS["ones_like"](a.detach()), diagonal)
+    scores = OPS["where"](OPS["ne"](below, 0), OPS["mul"](a, tril_scale_value), tril_fill_value)
+    y = OPS["softmax"](scores, -1)
+    return (neural.dropout(y, p, generator=generator) if p else y), y
