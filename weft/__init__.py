@@ -82,6 +82,7 @@ from weft.functional.creation import get_default_dtype, set_default_dtype
 from weft.functional.random import Generator, default_generator
 from weft.interop import mock_torch
 from weft.nn import averaging
+from weft.nn import inner as _inner
 from weft.nn.utils import stateless
 from weft.optim.lr_scheduler.averaged import SWALR
 from weft.tensor.parameter import Parameter
@@ -124,7 +125,9 @@ autograd.profiler = profiler  # type: ignore[attr-defined]
 data.distributed = _distributed  # type: ignore[attr-defined]
 # layers that nn doesn't know of, under the names that people know them by
 nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[attr-defined]
-nn.modules, nn.parameter = _module("nn.modules", **vars(nn)), _module("nn.parameter", Parameter=Parameter)  # type: ignore[attr-defined]
+_layers = {n: v for n, v in vars(nn).items() if not isinstance(v, ModuleType)}  # torch's files have other names there
+nn.modules = _module("nn.modules", **_layers, **_inner.NAMES)  # type: ignore[attr-defined]
+nn.parameter = _module("nn.parameter", Parameter=Parameter)  # type: ignore[attr-defined]
 PATHS = {
     "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp, "distributions": distributions, "env": env,  # type: ignore[attr-defined]
     "fft": fft, "func": func, "jit": jit, "linalg": linalg, "mock_torch": mock_torch, "nn.graph": graph,

@@ -68,11 +68,43 @@ def numbers_of_numpy(lib: Any) -> Any:
     yield layers[3](x), lib.nn.functional.dropout(x, d, training=False), lib.randint(0, i, (i,)) < i
 
 
+def goes_by_default(lib: Any) -> Any:
+    try:
+        lib.set_default_device("meta")
+        made = lib.zeros(2), lib.tensor([1.0]), lib.rand(3), lib.nn.Linear(2, 2).weight, lib.arange(3)
+        yield [t.device.type for t in made], lib.ones(2, device="cpu").device.type, lib.get_default_device().type
+    finally:
+        lib.set_default_device(None)
+    yield lib.zeros(2).device.type
+
+
+def makes_weights_of_weights(lib: Any) -> Any:
+    class Centred(lib.nn.Conv2d):
+        def forward(self, x: Any) -> Any:
+            return self._conv_forward(x, self.weight - self.weight.mean((1, 2, 3), keepdim=True), self.bias)
+
+    yield Centred(2, 3, 3, padding=1)(lib.ones(1, 2, 4, 4))
+    with lib.nn.attention.sdpa_kernel(lib.nn.attention.SDPBackend.MATH):
+        yield lib.nn.functional.scaled_dot_product_attention(*[lib.ones(1, 1, 2, 4)] * 3)
+
+
 def flat(tree: Any) -> list[Any]:
     return [x for part in tree for x in flat(part)] if isinstance(tree, (tuple, list)) else [tree]
 
 
-@pytest.mark.parametrize("program", [overwrites_copies, asserts, loads, heads_share, draws_aside, numbers_of_numpy])
+@pytest.mark.parametrize(
+    "program",
+    [
+        makes_weights_of_weights,
+        overwrites_copies,
+        asserts,
+        loads,
+        heads_share,
+        draws_aside,
+        numbers_of_numpy,
+        goes_by_default,
+    ],
+)
 def test_the_same_as_torchs(program: Any) -> None:
     results = []
     for lib in (flow, torch):

@@ -23,11 +23,13 @@ with flow.mock_torch.enable():
     from torch.optim.lr_scheduler import StepLR
     from torch import Tensor, float32
     from torch.distributions.normal import Normal          # a file of torch's, of which Weft has something
-    from torch.nn.modules.batchnorm import BatchNorm1d
+    from torch.nn.modules.batchnorm import BatchNorm1d, _BatchNorm
+    from torch.nn.modules.utils import _pair
     from torch.optim.optimizer import Optimizer
     import mocked                              # first imported here
 
     assert Normal is flow.distributions.Normal and BatchNorm1d is nn.BatchNorm1d and Optimizer is flow.optim.Optimizer
+    assert isinstance(nn.BatchNorm2d(2), _BatchNorm) and _pair(2) == (2, 2) and _pair([1, 2]) == (1, 2)
     assert Tensor is flow.Tensor and float32 is flow.float32 and mocked.torch.ones is flow.ones
     model = nn.Linear(3, 2)
     loader = DataLoader(TensorDataset(torch.randn(8, 3)), batch_size=4)

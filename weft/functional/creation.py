@@ -19,6 +19,7 @@ from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import NdSbp, broadcast
+from weft.functional.defaults import default_device
 from weft.functional.table import public
 from weft.ops import create
 from weft.ops.convert import from_local, to_global
@@ -44,7 +45,7 @@ def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) ->
     if placement is None:
         if sbp is not None:
             raise ArgumentError(f"{name}(): sbp says how a tensor lies on a placement; give placement=... too")
-        return (None if device is None else Device(device).check()), None, None
+        return (default_device() if device is None else Device(device).check()), None, None
     if device is not None:
         raise ArgumentError(f"{name}(): device makes a local tensor, placement a global one; give one of them")
     if not isinstance(placement, Placement):

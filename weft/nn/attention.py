@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from torch.nn.attention import SDPBackend, sdpa_kernel  # which of torch's kernels may run: they are the same ones
+
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.shaping import chunk
@@ -15,6 +17,8 @@ from weft.nn.making import made
 from weft.nn.module import Module
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
+
+__all__ = ["MultiheadAttention", "SDPBackend", "sdpa_kernel"]
 
 add, mul, cat, matmul, transpose, reshape = (OPS[n] for n in ("add", "mul", "cat", "matmul", "transpose", "reshape"))
 unsqueeze, zeros_like, narrow = (OPS[n] for n in ("unsqueeze", "zeros_like", "narrow"))

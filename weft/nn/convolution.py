@@ -113,12 +113,16 @@ class _Forward(_Conv):
         )
 
     def forward(self, x: Tensor) -> Tensor:
+        return self._conv_forward(x, self.weight, self.bias)
+
+    def _conv_forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+        """The convolution with another weight, for layers that make theirs of this one."""
         run, around = getattr(F, self.function), self._around()
         padding = tuple(a for a, _ in around)
         if self.padding_mode != "zeros" or any(a != b for a, b in around):  # what the kernel can't put around itself
             x = F.pad(x, [n for pair in reversed(around) for n in pair], PADS[self.padding_mode])
             padding = (0,) * self.dims
-        return run(x, self.weight, self.bias, self.stride, padding, self.dilation, self.groups)
+        return run(x, weight, bias, self.stride, padding, self.dilation, self.groups)
 
 
 class Conv1d(_Forward):

@@ -10,6 +10,7 @@ from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.errors import OptionError
 from weft.functional.creation import get_default_dtype
+from weft.functional.defaults import default_device
 from weft.ops import OPS
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
@@ -22,7 +23,7 @@ def made(shape: Sequence[int], device: Any = None, dtype: Any = None) -> Paramet
 
 def filled(shape: Sequence[int], value: float | None, device: Any = None, dtype: Any = None) -> Tensor:
     kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
-    where = None if device is None else Device(device).check()
+    where = default_device() if device is None else Device(device).check()
     for n in shape:
         if not isinstance(n, Integral) or isinstance(n, bool) or n < 0:
             raise OptionError(f"a layer's sizes are whole numbers, at least 0; got {list(shape)}")

@@ -50,10 +50,13 @@ class _BatchNorm(Module):
             init.ones_(self.weight)
             init.zeros_(self.bias)
 
-    def forward(self, x: Tensor) -> Tensor:
+    def _check_input_dim(self, x: Tensor) -> None:
         if x.ndim not in self.ranks:
             wanted = " or ".join(f"{n}D" for n in self.ranks)
             raise ShapeError(f"expected {wanted} input (got {x.ndim}D input of shape {list(x.shape)})")
+
+    def forward(self, x: Tensor) -> Tensor:
+        self._check_input_dim(x)
         factor = 0.0 if self.momentum is None else self.momentum
         if self.training and self.track_running_stats:
             with no_grad():
@@ -102,9 +105,7 @@ class _InstanceNorm(_BatchNorm):
         super().__init__(num_features, eps, momentum, affine, track_running_stats, device, dtype)
 
     def forward(self, x: Tensor) -> Tensor:
-        if x.ndim not in self.ranks:
-            wanted = " or ".join(f"{n}D" for n in self.ranks)
-            raise ShapeError(f"expected {wanted} input (got {x.ndim}D input of shape {list(x.shape)})")
+        self._check_input_dim(x)
         batched = x.ndim == max(self.ranks)
         y = F.instance_norm(
             x if batched else OPS["unsqueeze"](x, 0), self.running_mean, self.running_var, self.weight, self.bias,

@@ -1,0 +1,24 @@
+"""PyTorch's names with an underscore that programs use all the same: what layers subclass and are asked for by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any, Final
+
+from weft.nn.convolution import _Conv
+from weft.nn.loss import _Loss
+from weft.nn.making import several
+from weft.nn.normalization import _BatchNorm, _InstanceNorm
+from weft.nn.shaping import _Dropout
+
+
+def _ntuple(n: int, name: str = "") -> Callable[[Any], tuple[int, ...]]:
+    """What makes n numbers of one, and leaves several as they are."""
+    return lambda x: tuple(x) if isinstance(x, (tuple, list)) else several(x, n, name or f"{n} numbers")
+
+
+NAMES: Final[dict[str, Any]] = {
+    "_BatchNorm": _BatchNorm, "_NormBase": _BatchNorm, "_InstanceNorm": _InstanceNorm, "_ConvNd": _Conv,
+    "_DropoutNd": _Dropout, "_Loss": _Loss, "_WeightedLoss": _Loss, "_ntuple": _ntuple, "_single": _ntuple(1),
+    "_pair": _ntuple(2), "_triple": _ntuple(3), "_quadruple": _ntuple(4),
+}  # fmt: skip
