@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 
 import weft as flow
@@ -100,3 +102,39 @@ def test_a_chain_in_segments() -> None:
     assert results[0] == results[1]
     with pytest.raises(ArgumentError, match="1 to 5 segments, not 6"):
         checkpoint_sequential(layers, 6, flow.ones(2, 3))
+
+
+def test_without_reentering_gradients_go_where_they_go_without_a_checkpoint() -> None:
+    net = flow.nn.Sequential(flow.nn.Linear(3, 4), flow.nn.Dropout(0.4), flow.nn.Tanh(), flow.nn.Linear(4, 3))
+    results = []
+    for way in (lambda f, *args: f(*args), lambda f, *args: checkpoint(f, *args, use_reentrant=False)):
+        flow.manual_seed(3)
+        x, scale = flow.ones(2, 3, requires_grad=True), flow.tensor([2.0], requires_grad=True)
+        around = scale * 3  # closed over, and on the way to a leaf
+
+        def inner(x: flow.Tensor, around: flow.Tensor = around, way: Any = way) -> flow.Tensor:
+            return way(lambda h: net(h) * around, x * around)
+
+        y = way(inner, x)
+        first = flow.autograd.grad((y * y).sum(), [x, scale, *net.parameters()], create_graph=True)
+        first[0].square().sum().backward()
+        results.append([g.tolist() for g in (*first, scale.grad, x.grad) if g is not None])
+        results[-1].append(flow.rand(2).tolist())
+        net.zero_grad()
+    for plain, again in zip(*results, strict=True):
+        assert flow.tensor(plain).allclose(flow.tensor(again), atol=1e-6)
+
+
+def test_without_reentering_nothing_is_kept_and_a_change_is_noticed() -> None:
+    kept, counts = [], iter([1, 2])
+
+    def pack(t: flow.Tensor) -> flow.Tensor:
+        kept.append(t)
+        return t
+
+    x = flow.ones(2, requires_grad=True)
+    with flow.autograd.graph.saved_tensors_hooks(pack, lambda t: t):
+        y = checkpoint(lambda x: x.exp() if next(counts) == 1 else x.exp() * x.sin(), x, use_reentrant=False)
+    assert not kept
+    with pytest.raises(AutogradError, match="kept 1 tensors for backward the first time"):
+        y.sum().backward()

@@ -13,6 +13,7 @@ import torch
 
 from weft.autograd.engine import backward
 from weft.autograd.function import Function
+from weft.autograd.graph import saved_tensors_hooks
 from weft.autograd.trees import leaves, mapped
 from weft.core import random
 from weft.core.dispatch import here
@@ -29,7 +30,8 @@ def checkpoint(
     """`function(*args, **kwargs)`, computed again in backward instead of kept.
 
     The second time it sees the same random numbers and interceptors (autocast, say) as the first, and must do the same.
-    `use_reentrant`, `determinism_check`, `debug` and `early_stop` are torch's, and change nothing here.
+    With `use_reentrant=False` gradients also reach what the function closes over, and `autograd.grad` goes through it.
+    `determinism_check`, `debug` and `early_stop` are torch's, and change nothing here.
 
     >>> x = flow.ones(2, requires_grad=True)
     >>> flow.utils.checkpoint.checkpoint(lambda x: (x * x).exp(), x).sum().backward()
@@ -39,6 +41,10 @@ def checkpoint(
     if not here.grad:
         return function(*args, **kwargs)
     call = _Call(function, args, kwargs, preserve_rng_state)
+    if use_reentrant is False and here.trace is None:
+        forgotten = _Forgotten(call)
+        with saved_tensors_hooks(forgotten.pack, forgotten.unpack):
+            return call(call.tensors)
     # parameters inside the function may want gradients where no argument does, so the tape gets an operand that does
     handle = of_torch(torch.empty(0)).requires_grad_()
     return _Recomputed.apply(handle, call, *call.tensors)
@@ -97,6 +103,36 @@ class _Call:
             here.stack, here.plain, here.grad = before
             if self.randomness is not None:
                 set_randomness(now)
+
+
+class _Forgotten:
+    """What a call would have kept for backward, by numbers; asked for the first of them, the call is made once more."""
+
+    def __init__(self, call: _Call) -> None:
+        self.call, self.count = call, 0
+        self.values: dict[int, Tensor] = {}
+
+    def pack(self, _: Tensor) -> int:
+        self.count += 1
+        return self.count - 1
+
+    def unpack(self, number: int) -> Tensor:
+        if number not in self.values:
+            kept: list[Tensor] = []
+
+            def keep(t: Tensor) -> Tensor:
+                kept.append(t)
+                return t
+
+            with self.call.again(), saved_tensors_hooks(keep, lambda t: t):
+                self.call([t.detach().requires_grad_(t.requires_grad) for t in self.call.tensors])
+            if len(kept) != self.count:
+                raise AutogradError(
+                    f"checkpoint: the function kept {self.count} tensors for backward the first time, {len(kept)} the "
+                    "second; it must do the same both times"
+                )
+            self.values = dict(enumerate(kept))
+        return self.values.pop(number)
 
 
 class _Recomputed(Function):
