@@ -1313,6 +1313,9 @@ def gelu(x: Tensor, approximate: str = 'none') -> Tensor:
 def ger(x: Tensor, other: Tensor) -> Tensor:
     """Every product of an element of x and one of the other."""
 
+def get_default_device() -> Device:
+    """Where this thread's tensors go of which nothing else is said."""
+
 def get_float32_matmul_precision(*args: Any, **options: Any) -> Any:
     """How exactly products of float32 are computed on CUDA devices: a setting of the kernels, torch's and Weft's."""
 
@@ -2575,6 +2578,14 @@ def selu(x: Tensor) -> Tensor:
 
 def selu_(x: Tensor) -> Tensor:
     """`selu`, into the memory of its first operand."""
+
+def set_default_device(device: Any) -> None:
+    """Let this thread make tensors and layers on a device where nothing else is said.
+
+    >>> flow.set_default_device("meta"); flow.zeros(2).device.type
+    'meta'
+    >>> flow.set_default_device(None)
+    """
 
 def set_default_tensor_type(t: Any) -> None:
     """Set the dtype of new floating point tensors by a type's name, such as "flow.DoubleTensor"."""

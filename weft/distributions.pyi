@@ -4,13 +4,16 @@
 
 
 __all__ = [
-    "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "Dirichlet", "Distribution",
-    "ExpTransform", "Exponential", "Gamma", "Geometric", "Gumbel", "HalfNormal", "Independent", "Laplace", "LogNormal",
-    "MixtureSameFamily", "MultivariateNormal", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough",
-    "Poisson", "SigmoidTransform", "StudentT", "TanhTransform", "Transform", "TransformedDistribution", "Uniform",
-    "kl_divergence", "register_kl"
+    "AffineTransform", "Bernoulli", "Beta", "Binomial", "Categorical", "Cauchy", "Chi2", "ComposeTransform",
+    "Dirichlet", "Distribution", "ExpTransform", "Exponential", "Gamma", "Geometric", "Gumbel", "HalfCauchy",
+    "HalfNormal", "Independent", "InverseGamma", "Laplace", "LogNormal", "MixtureSameFamily", "Multinomial",
+    "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough",
+    "Pareto", "Poisson", "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical", "SigmoidTransform",
+    "SoftplusTransform", "StudentT", "TanhTransform", "Transform", "TransformedDistribution", "Uniform", "Weibull",
+    "constraints", "kl_divergence", "register_kl", "transforms"
 ]
 
+from weft.functional.distributions import transforms as transforms
 from weft.functional.distributions.base import Distribution as Distribution
 from weft.functional.distributions.continuous import Cauchy as Cauchy
 from weft.functional.distributions.continuous import Exponential as Exponential
@@ -29,18 +32,29 @@ from weft.functional.distributions.discrete import OneHotCategoricalStraightThro
 from weft.functional.distributions.discrete import Poisson as Poisson
 from weft.functional.distributions.divergence import kl_divergence as kl_divergence
 from weft.functional.distributions.divergence import register_kl as register_kl
-from weft.functional.distributions.joint import AffineTransform as AffineTransform
-from weft.functional.distributions.joint import ExpTransform as ExpTransform
+from weft.functional.distributions.further import HalfCauchy as HalfCauchy
+from weft.functional.distributions.further import InverseGamma as InverseGamma
+from weft.functional.distributions.further import Multinomial as Multinomial
+from weft.functional.distributions.further import NegativeBinomial as NegativeBinomial
+from weft.functional.distributions.further import Pareto as Pareto
+from weft.functional.distributions.further import RelaxedBernoulli as RelaxedBernoulli
+from weft.functional.distributions.further import RelaxedOneHotCategorical as RelaxedOneHotCategorical
+from weft.functional.distributions.further import Weibull as Weibull
 from weft.functional.distributions.joint import Independent as Independent
 from weft.functional.distributions.joint import MixtureSameFamily as MixtureSameFamily
 from weft.functional.distributions.joint import MultivariateNormal as MultivariateNormal
-from weft.functional.distributions.joint import SigmoidTransform as SigmoidTransform
-from weft.functional.distributions.joint import TanhTransform as TanhTransform
-from weft.functional.distributions.joint import Transform as Transform
 from weft.functional.distributions.joint import TransformedDistribution as TransformedDistribution
 from weft.functional.distributions.shares import Beta as Beta
 from weft.functional.distributions.shares import Chi2 as Chi2
 from weft.functional.distributions.shares import Dirichlet as Dirichlet
 from weft.functional.distributions.shares import Gamma as Gamma
 from weft.functional.distributions.shares import StudentT as StudentT
+from weft.functional.distributions.transforms import AffineTransform as AffineTransform
+from weft.functional.distributions.transforms import ComposeTransform as ComposeTransform
+from weft.functional.distributions.transforms import ExpTransform as ExpTransform
+from weft.functional.distributions.transforms import PowerTransform as PowerTransform
+from weft.functional.distributions.transforms import SigmoidTransform as SigmoidTransform
+from weft.functional.distributions.transforms import SoftplusTransform as SoftplusTransform
+from weft.functional.distributions.transforms import TanhTransform as TanhTransform
+from weft.functional.distributions.transforms import Transform as Transform
 

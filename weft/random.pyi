@@ -1,12 +1,13 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""flow.random: Generator, default_generator, get_rng_state, initial_seed, manual_seed, seed, set_rng_state"""
+"""flow.random: Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state"""
 
 from weft.functional.random import DefaultGenerator
 from weft.tensor.tensor import Tensor
 
 default_generator: DefaultGenerator
 from weft.functional.random import Generator as Generator
+from weft.functional.random import fork_rng as fork_rng
 
 def get_rng_state() -> Tensor:
     """The state of this rank's random numbers, for `set_rng_state`: local draws, seed, count of global draws."""

@@ -1086,6 +1086,9 @@ class Bound:
     def geometric_(x: Tensor, p: _float, *, generator: Any = None) -> Tensor: ...
 
     @staticmethod
+    def get_default_device() -> Device: ...
+
+    @staticmethod
     def get_float32_matmul_precision(*args: Any, **options: Any) -> Any: ...
 
     @staticmethod
@@ -2263,6 +2266,9 @@ class Bound:
 
     @staticmethod
     def set_(x: Tensor, source: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def set_default_device(device: Any) -> None: ...
 
     @staticmethod
     def set_default_tensor_type(t: Any) -> None: ...

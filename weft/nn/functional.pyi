@@ -568,9 +568,12 @@ def rrelu(
 
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
-    is_causal: bool = False, scale: float | None = None
+    is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False
 ) -> Tensor:
-    """softmax(query @ key.T * scale + mask) @ value, in one kernel; step by step where weights are dropped."""
+    """softmax(query @ key.T * scale + mask) @ value, in one kernel; step by step where weights are dropped.
+
+    `enable_gqa`: several heads of the query share one of the key and the value.
+    """
 
 def selu(x: Tensor, inplace: bool = False) -> Tensor:
     """elu, scaled so that a network's variance stays about one.

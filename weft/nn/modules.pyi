@@ -29,14 +29,9 @@ __all__ = [
     "Softsign", "SyncBatchNorm", "Tanh", "Tanhshrink", "Threshold", "Transformer", "TransformerDecoder",
     "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer", "TripletMarginLoss",
     "TripletMarginWithDistanceLoss", "Unflatten", "Unfold", "Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d",
-    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d", "cells", "functional", "init", "upkeep", "utils"
+    "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"
 ]
 
-from weft.nn import cells as cells
-from weft.nn import functional as functional
-from weft.nn import init as init
-from weft.nn import upkeep as upkeep
-from weft.nn import utils as utils
 from weft.nn.activation import CELU as CELU
 from weft.nn.activation import ELU as ELU
 from weft.nn.activation import GELU as GELU
