@@ -2,6 +2,10 @@
 
 from __future__ import annotations
 
+import os
+import subprocess
+import sys
+from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
@@ -115,3 +119,27 @@ def test_each_rank_sees_its_own_part(shuffle: bool) -> None:
 def test_random_parts_share_nothing() -> None:
     a, b = data.random_split(Squares(), [4, 3])
     assert sorted([*a.indices, *b.indices]) == list(range(7))
+
+
+def test_a_worker_that_dies_leaves_no_folder_behind(tmp_path: Path) -> None:
+    program, folder = tmp_path / "program.py", tmp_path / "temporary"
+    folder.mkdir()
+    program.write_text(
+        "import os\n"
+        "import weft as flow\n"
+        "from weft.utils.data import DataLoader\n\n"
+        "class Data:\n"
+        "    def __len__(self):\n"
+        "        return 8\n\n"
+        "    def __getitem__(self, i):\n"
+        "        if i == 6:\n"
+        "            os._exit(3)\n"
+        "        return flow.ones(2)\n\n"
+        "for batch in DataLoader(Data(), batch_size=2, num_workers=1):\n"
+        "    print(batch.shape)\n"
+    )
+    done = subprocess.run(
+        [sys.executable, str(program)], env={**os.environ, "TMPDIR": str(folder)}, capture_output=True, text=True
+    )
+    assert done.returncode == 1 and "exited unexpectedly" in done.stderr
+    assert os.listdir(folder) == []

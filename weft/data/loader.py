@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from multiprocessing.util import get_temp_dir
 from typing import Any
 
 import torch
@@ -82,4 +83,6 @@ class DataLoader(theirs.DataLoader):
         )  # fmt: skip
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
+        if self.num_workers:
+            get_temp_dir()  # workers use their parent's, which removes it even where a worker was killed
         return map(to_weft, super().__iter__())

@@ -232,6 +232,7 @@ def _sum(flat: torch.Tensor) -> Callable[[], None]:
     is done at once (docs/decisions/0009).
     """
     transport, ranks = transport_of(), tuple(range(current().world_size))
+    transport.note("DistributedDataParallel: the average of gradients")
     if not isinstance(transport, C10dTransport):
         transport.group(ranks, LINE).all_reduce(flat)
         return _nothing
