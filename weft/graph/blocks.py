@@ -70,6 +70,8 @@ class ProxyModule:
         children = self.__dict__.get("_children", {})
         if name in children:
             return children[name]
+        if name == "config" and not hasattr(self.__dict__["_origin"], name):
+            return self._static  # what OneFlow calls it before 0.9
         found = getattr(self.__dict__["_origin"], name)
         if name in ("items", "values") and isinstance(self._origin, ModuleDict):
             return lambda: [self._proxied(item) for item in found()]

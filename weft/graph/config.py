@@ -27,6 +27,7 @@ class GraphConfig:
         self.training = False
         self._micro_batches = 1
         self._amp: tuple[bool, Any] = (False, None)
+        self.shard_min_size: int | None = None  # parameters of so many elements are split over data-parallel ranks
         self._frozen = False
 
     def enable_amp(self, mode: bool = True, *, dtype: Any = None) -> None:
@@ -40,8 +41,8 @@ class GraphConfig:
         if name in HINTS:
             return lambda *args, **kwargs: None
         raise AttributeError(
-            f"a graph's config has no {name!r}; it has set_gradient_accumulation_steps, enable_amp, and, taken without "
-            f"effect because the compiler decides by itself, {', '.join(HINTS)}"
+            f"a graph's config has no {name!r}; it has set_gradient_accumulation_steps, enable_amp, enable_zero, and, "
+            f"taken without effect because the compiler decides by itself, {', '.join(HINTS)}"
         )
 
     def _still_open(self, what: str) -> None:
@@ -60,6 +61,29 @@ class GraphConfig:
         self._still_open(f"set_gradient_accumulation_steps({steps})")
         self._micro_batches = steps
 
+    def enable_zero(
+        self, mode: bool = True, *, stage: int = 2, shard_min_size: int = 1024, shard_restore_level: int = 1
+    ) -> None:
+        """Split over data-parallel ranks what they would all hold: parameters that an optimizer updates, if they have
+        `shard_min_size` elements or more, with their gradients and the optimizer's states.
+
+        The parameters stay split when the graph was compiled; whoever reads them moves them as needed. That is more
+        than stages 1 and 2 ask for, and what stage 3 does.
+        """
+        if stage not in (1, 2, 3) or shard_restore_level not in (0, 1, 2):
+            raise GraphError(
+                f"enable_zero(stage={stage!r}, shard_restore_level={shard_restore_level!r}): the stages are 1, 2 and "
+                "3, the levels 0, 1 and 2"
+            )
+        self._still_open("enable_zero()")
+        self.shard_min_size = max(int(shard_min_size), 1) if mode else None
+
+    def set_zero_redundancy_optimizer_mode(self, mode: str = "distributed_split") -> None:
+        """OneFlow's older name for `enable_zero(stage=1)`."""
+        if mode not in ("distributed_split", "non_distributed"):
+            raise GraphError(f"set_zero_redundancy_optimizer_mode({mode!r}): distributed_split or non_distributed")
+        self.enable_zero(mode == "distributed_split", stage=1)
+
     def casting(self) -> contextlib.ExitStack:
         """The context in which `build` is traced."""
         stack, (mode, dtype) = contextlib.ExitStack(), self._amp
@@ -74,4 +98,5 @@ class GraphConfig:
     def __repr__(self) -> str:
         steps = f", gradient_accumulation_steps={self._micro_batches}" if self._micro_batches > 1 else ""
         amp = ", amp=True" if self._amp[0] else ""
-        return f"(CONFIG:config:GraphConfig(training={self.training}{steps}{amp}))"
+        zero = ", zero=True" if self.shard_min_size is not None else ""
+        return f"(CONFIG:config:GraphConfig(training={self.training}{steps}{amp}{zero}))"

@@ -19,6 +19,7 @@ from weft.graph import tree
 from weft.graph.compiled import Compiled, Output
 from weft.graph.run import Running
 from weft.graph.update import update
+from weft.graph.zero import partition
 from weft.job.builder import Builder, Settings
 from weft.job.job import Job
 from weft.job.text import show
@@ -40,11 +41,14 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             "the other"
         )
     form = tree.form((args, kwargs))
+    if current().world_size > 1:
+        transport_of().note(f"tracing graph {graph.name}")
     options = graph.config.options()
     job = Job(graph.name)
     job.micro_batches = options.micro_batches
     builder = Builder(job, _settings(graph))
     _name_parameters(graph, builder)
+    partition(graph, builder)
     examples: list[tuple[str, Tensor]] = []
     numbers: dict[str, Callable[[], float]] = {}
     with dispatch.tracing(builder):

@@ -104,7 +104,7 @@ def _convert(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ..
 def _symbol(a: Any, builder: Builder) -> Any:
     if isinstance(a, Tensor):
         if a.value is None:
-            return builder.capture(a)
+            return builder.read(a)
         if a.value not in builder.job.producer:
             raise TraceError(
                 f"{a!r} is a symbol of another graph, or of an earlier trace that failed: it has no value here. Make "

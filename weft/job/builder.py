@@ -49,6 +49,8 @@ class Builder:
         self.overwritten: dict[int, tuple[Tensor, dict[str, Any]]] = {}  # captured tensors, and what they were before
         self._moved: dict[Value, dict[NdSbp, None]] = {}
         self._values: dict[int, tuple[Tensor, Value]] = {}  # by identity; the tensor is held so that it stays itself
+        self._read_as: dict[int, tuple[Tensor, NdSbp]] = {}
+        self._read: dict[int, Value] = {}  # what was made of them to be read
         self._names: dict[int, str] = {}
         self._counts: dict[str, int] = {}
 
@@ -156,6 +158,24 @@ class Builder:
         self.job.variables[value] = t
         self._values[id(t)] = (t, value)
         return value
+
+    def read_as(self, t: Tensor, nd_sbp: NdSbp) -> None:
+        """Ops of the program shall read this tensor in a layout that isn't its own; the optimizers' ops as it lies."""
+        self._read_as[id(t)] = t, nd_sbp
+
+    def read(self, t: Tensor) -> Value:
+        """What an op reads of an eager tensor."""
+        value = self.capture(t)
+        _, nd_sbp = self._read_as.get(id(t), (t, None))
+        if nd_sbp is None or self.updating:
+            return value
+        if id(t) not in self._read:
+            assert t.spec is not None
+            spec = t.spec.replace(nd_sbp=nd_sbp)
+            form = (value.shape, value.dtype, spec, value.device)
+            args = (value, spec.placement, nd_sbp)
+            self._read[id(t)] = self.add("to_global", args, [form], name=f"{value.name}.whole")[0]
+        return self._read[id(t)]
 
     def overwrite(self, t: Tensor) -> None:
         """A captured tensor is about to become a symbol, as the program writes it in place.
