@@ -42,3 +42,11 @@ def test_the_layer_takes_probabilities_too_and_refuses_what_is_neither() -> None
         F.cross_entropy(x, flow.ones(3))
     with pytest.raises(ArgumentError, match="'mean', 'sum' or 'none'"):
         F.cross_entropy(x, p, reduction="median")
+
+
+def test_a_column_of_labels_is_one() -> None:
+    x, labels = flow.randn(4, 3), flow.tensor([0, 2, 1, 1])
+    for loss in (F.cross_entropy, lambda s, t: F.nll_loss(F.log_softmax(s, 1), t)):
+        assert loss(x, labels.view(4, 1)).item() == loss(x, labels).item()
+    with pytest.raises(ShapeError, match="take labels of shape"):
+        F.cross_entropy(x, labels.view(2, 2))

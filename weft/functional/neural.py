@@ -58,7 +58,7 @@ def cross_entropy(
     0.6931
     """
     if not (isinstance(target, Tensor) and target.dtype.is_floating_point):
-        return _cross_entropy(input, _labels(target), weight, ignore_index, reduction, label_smoothing)
+        return _cross_entropy(input, _labels(input, target), weight, ignore_index, reduction, label_smoothing)
     if tuple(target.shape) != tuple(input.shape):
         raise ShapeError(
             f"scores of shape {list(input.shape)} take probabilities of the same shape, or labels as integers; got "
@@ -80,11 +80,13 @@ def cross_entropy(
     return total if reduction == "sum" else _mul(total, count / max(input.numel(), 1))
 
 
-def _labels(target: Any) -> Any:
-    """Labels as the kernels take them, of whatever kind of integer they are."""
-    if not isinstance(target, Tensor) or target.dtype is int64 or target.dtype.differentiable:
+def _labels(input: Any, target: Any) -> Any:
+    """Labels as the kernels take them, of whatever kind of integer; a column of them, which OneFlow takes, is one."""
+    if not isinstance(target, Tensor) or target.dtype.differentiable:
         return target
-    return cast(target, int64)
+    if target.ndim == 2 and target.shape[1] == 1 and isinstance(input, Tensor) and input.ndim == 2:
+        target = calling("squeeze")(target, 1)
+    return target if target.dtype is int64 else cast(target, int64)
 
 
 @public("neural", straight=True)
@@ -96,7 +98,7 @@ def nll_loss(
     >>> flow.nn.functional.nll_loss(flow.tensor([[-1., -2.]]), flow.tensor([1])).item()
     2.0
     """
-    return OPS["nll_loss"](input, _labels(target), weight, ignore_index, reduction)
+    return OPS["nll_loss"](input, _labels(input, target), weight, ignore_index, reduction)
 
 
 @public("neural", straight=True)
@@ -149,7 +151,9 @@ def scaled_dot_product_attention(
     if enable_gqa:
         heads = [x.shape[-3] for x in (query, key, value)]
         if any(heads[0] % n for n in heads[1:]):
-            raise ShapeError(f"{heads[0]} heads of the query can't share {heads[1]} of the key, {heads[2]} of the value")
+            raise ShapeError(
+                f"{heads[0]} heads of the query can't share {heads[1]} of the key, {heads[2]} of the value"
+            )
         key, value = (repeat_interleave(x, heads[0] // x.shape[-3], -3) for x in (key, value))
     if not dropout_p:
         return _attention(query, key, value, attn_mask, is_causal, scale)
