@@ -81,7 +81,7 @@ def cross_entropy(
 
 
 def _labels(input: Any, target: Any) -> Any:
-    """Labels as the kernels take them, of whatever kind of integer; a column of them, which OneFlow takes, is one."""
+    """Labels as the kernels take them, of whatever kind of integer; a column of them, too, as in OneFlow."""
     if not isinstance(target, Tensor) or target.dtype.differentiable:
         return target
     if target.ndim == 2 and target.shape[1] == 1 and isinstance(input, Tensor) and input.ndim == 2:
