@@ -88,3 +88,26 @@ def test_pixels_of_other_proportions() -> None:
     for options in ({}, {"h_upscale_factor": 2}, {"upscale_factor": 2, "w_upscale_factor": 2}):
         with pytest.raises(OptionError, match="one for the height"):
             flow.nn.PixelShuffle(**options)
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"scale_factor": (2, 1.5), "mode": "nearest-exact"},
+        {"size": (5, 3), "mode": "nearest-exact"},
+        {"size": (3, 9), "mode": "bilinear", "antialias": True},
+        {"size": (3, 5), "mode": "bicubic", "antialias": True, "align_corners": True},
+        {"scale_factor": 0.4, "mode": "bicubic", "antialias": True},
+    ],
+)
+def test_sizes_without_a_kernel(options: dict[str, Any]) -> None:
+    torch.manual_seed(1)
+    x = torch.randn(2, 3, 7, 8, requires_grad=True)
+    mine = of_torch(x.detach().clone()).requires_grad_()
+    expected, got = torch.nn.functional.interpolate(x, **options), F.interpolate(mine, **options)
+    torch.testing.assert_close(got.detach().to_torch(), expected.detach(), rtol=1e-4, atol=1e-5)
+    expected.square().sum().backward()
+    got.square().sum().backward()
+    torch.testing.assert_close(mine.grad.to_torch(), x.grad, rtol=1e-4, atol=1e-5)  # type: ignore[union-attr]
+    with pytest.raises(OptionError, match="antialias is for images"):
+        F.interpolate(mine, size=3, mode="nearest", antialias=True)

@@ -103,3 +103,11 @@ def test_what_cannot_be_is_said() -> None:
         flow.nn.LSTM(4, 5)(flow.ones(6, 2, 3))
     with pytest.raises(ShapeError, match=r"begins with states of shapes \[\[1, 2, 5\]\]"):
         flow.nn.GRU(4, 5)(flow.ones(6, 2, 4), flow.zeros(2, 2, 5))
+
+
+def test_weights_by_layer_and_direction() -> None:
+    options = {"num_layers": 2, "bidirectional": True, "proj_size": 2}
+    shapes = [
+        [[tuple(w.shape) for w in ws] for ws in lib.nn.LSTM(4, 5, **options).all_weights] for lib in (torch, flow)
+    ]
+    assert shapes[0] == shapes[1] and len(shapes[0]) == 4

@@ -9,6 +9,7 @@ from typing import Any
 from weft.autograd import assign, no_grad
 from weft.core.errors import OptionError, ShapeError
 from weft.nn.making import several
+from weft.nn.resampling import antialiased, nearest_exact
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
@@ -52,9 +53,10 @@ def _wrapped(x: Tensor, dim: int, left: int, right: int) -> Tensor:
 
 def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> Tensor:  # fmt: skip
-    """(batch, channels, ...) at another size: from the nearest, or blended between neighbours.
+    """(batch, channels, ...) at another size: from the nearest, or blended between neighbours; with `antialias`, all
+    that a new element covers counts.
 
     >>> flow.nn.functional.interpolate(flow.tensor([[[1.0, 2.0]]]), scale_factor=2).tolist()
     [[[1.0, 1.0, 2.0, 2.0]]]
@@ -62,7 +64,7 @@ def interpolate(
     dims = input.ndim - 2
     if (size is None) == (scale_factor is None):
         raise OptionError("interpolate takes a size or a scale_factor: one of them")
-    if align_corners is not None and mode in ("nearest", "area"):
+    if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
         raise OptionError(f"align_corners is for blending: linear, bilinear, bicubic, trilinear; the mode is {mode!r}")
     scales = None
     if size is None:
@@ -75,6 +77,10 @@ def interpolate(
         wanted = several(size, dims, "size")
     if mode == "area":
         return OPS[f"adaptive_avg_pool{dims}d"](input, wanted)
+    if mode == "nearest-exact":
+        return nearest_exact(input, wanted, scales)
+    if antialias:
+        return antialiased(input, wanted, scales, mode, bool(align_corners))
     return OPS["resize"](input, wanted, mode, bool(align_corners), scales)
 
 

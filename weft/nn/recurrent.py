@@ -111,6 +111,13 @@ class RNNBase(Module):
     def _suffixes(self, layer: int) -> list[str]:
         return [f"_l{layer}", f"_l{layer}_reverse"][: 2 if self.bidirectional else 1]
 
+    @property
+    def all_weights(self) -> list[list[Tensor]]:
+        """The weights of each layer and direction."""
+        kinds = ("weight_ih", "weight_hh", "bias_ih", "bias_hh", "weight_hr")
+        every = [suffix for layer in range(self.num_layers) for suffix in self._suffixes(layer)]
+        return [[self._parameters[k + s] for k in kinds if k + s in self._parameters] for s in every]
+
     def reset_parameters(self) -> None:
         bound = 1 / math.sqrt(self.hidden_size)
         for weight in self.parameters():
