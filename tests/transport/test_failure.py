@@ -4,15 +4,17 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import time
 
 import pytest
 import torch
 
 from weft.core.errors import DeadlineError, RankError
-from weft.core.rank import current
+from weft.core.rank import Rank, current
 from weft.launch import spawn, spawn_threads
 from weft.transport import PeerFailed, transport_of
+from weft.transport.rendezvous import Meeting
 
 NOTICED = 10.0  # seconds
 
@@ -154,3 +156,16 @@ def test_deadlines() -> None:
         alone()
 
     spawn_threads(2, body)
+
+
+def test_a_stranger_listens_where_the_ranks_meet(monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket() as stranger:
+        stranger.bind(("127.0.0.1", 0))
+        stranger.listen()
+        monkeypatch.setenv("MASTER_ADDR", "127.0.0.1")
+        monkeypatch.setenv("MASTER_PORT", str(stranger.getsockname()[1]))
+        with pytest.raises(RankError, match=r"rank 1 can't reach the store at 127.0.0.1:\d+: there came no answer"):
+            Meeting(Rank(1, 2), 0.2)
+    monkeypatch.setenv("MASTER_PORT", "99999")
+    with pytest.raises(RankError, match="MASTER_PORT is '99999'"):
+        Meeting(Rank(1, 2), 0.2)

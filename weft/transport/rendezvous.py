@@ -5,7 +5,9 @@ from __future__ import annotations
 import errno
 import ipaddress
 import os
+import queue
 import socket
+import threading
 import time
 from collections.abc import Callable
 from datetime import timedelta
@@ -17,6 +19,7 @@ from weft.core.errors import DeadlineError, RankError
 from weft.core.rank import Rank
 
 LONGEST_NAP = 0.02  # seconds between looks into the store
+ANSWER = 1.0  # seconds beyond its own deadline that c10d has to say that there is no answer
 
 
 def is_loopback(host: str) -> bool:
@@ -30,7 +33,7 @@ def is_loopback(host: str) -> bool:
 
 def address() -> tuple[str, int]:
     host, port = os.environ.get("MASTER_ADDR", "127.0.0.1"), os.environ.get("MASTER_PORT", "")
-    if not port.isdigit():
+    if not port.isdigit() or int(port) > 65535:
         raise RankError(
             f"several ranks meet at MASTER_ADDR:MASTER_PORT, and MASTER_PORT is {port!r}. Start the program with "
             "`python -m weft.launch --nproc_per_node 2 program.py`, or with torchrun, or set for each process RANK, "
@@ -55,6 +58,34 @@ def serve(host: str, port: int, one_host: bool, patience: float) -> dist.TCPStor
         multi_tenant=True,
         master_listen_fd=listening.detach() if listening else None,
     )
+
+
+def _reach(host: str, port: int, patience: float) -> dist.TCPStore:
+    """A connection to the store, and an answer from it."""
+    store = dist.TCPStore(host, port, None, False, timedelta(seconds=patience), wait_for_workers=False)
+    store.check(["weft"])
+    return store
+
+
+def _in_time(connect: Callable[[], dist.TCPStore], patience: float) -> dist.TCPStore:
+    """What `connect` gives; who listens there may be no store, and never say a word, and then c10d would wait on."""
+    found: queue.SimpleQueue[tuple[dist.TCPStore | None, Exception | None]] = queue.SimpleQueue()
+
+    def run() -> None:
+        try:
+            found.put((connect(), None))
+        except Exception as error:
+            found.put((None, error))
+
+    threading.Thread(target=run, name="weft-meeting", daemon=True).start()
+    try:
+        store, error = found.get(timeout=patience + ANSWER)
+    except queue.Empty:
+        raise RuntimeError("there came no answer") from None
+    if error is not None:
+        raise error
+    assert store is not None
+    return store
 
 
 def _listen(port: int) -> socket.socket | None:
@@ -104,7 +135,7 @@ class Meeting:
             if self.serves:
                 self.tcp = serve(host, port, self.one_host, patience)
             else:
-                self.tcp = dist.TCPStore(host, port, None, False, timedelta(seconds=patience), wait_for_workers=False)
+                self.tcp = _in_time(lambda: _reach(host, port, patience), patience)
         except (dist.DistNetworkError, dist.DistStoreError, RuntimeError) as error:
             line = str(error).splitlines()[0]
             raise RankError(
