@@ -8,12 +8,17 @@ from typing import Any
 import pytest
 import torch
 import torch.distributions
+import torch.nn.utils.parametrizations
+import torch.nn.utils.prune
+import torch.optim.swa_utils
+import torch.utils.checkpoint
 
 import weft as flow
+from tests.examples.further_programs import FURTHER
 from tests.examples.programs import PROGRAMS
 
 
-@pytest.mark.parametrize("program", PROGRAMS, ids=lambda p: p.__name__)
+@pytest.mark.parametrize("program", [*PROGRAMS, *FURTHER], ids=lambda p: p.__name__)
 def test_a_program_does_what_it_does_in_torch(program: Callable[[Any], list[float]]) -> None:
     torch.manual_seed(7)
     expected = program(torch)
