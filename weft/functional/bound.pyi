@@ -1296,7 +1296,7 @@ class Bound:
     @staticmethod
     def interpolate(
         input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest',
-        align_corners: _bool | None = None, recompute_scale_factor: _bool | None = None
+        align_corners: _bool | None = None, recompute_scale_factor: _bool | None = None, antialias: _bool = False
     ) -> Tensor: ...
 
     @staticmethod

@@ -354,9 +354,10 @@ def instance_norm(
 
 def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: bool | None = None,
-    recompute_scale_factor: bool | None = None
+    recompute_scale_factor: bool | None = None, antialias: bool = False
 ) -> Tensor:
-    """(batch, channels, ...) at another size: from the nearest, or blended between neighbours.
+    """(batch, channels, ...) at another size: from the nearest, or blended between neighbours; with `antialias`, all
+    that a new element covers counts.
 
     >>> flow.nn.functional.interpolate(flow.tensor([[[1.0, 2.0]]]), scale_factor=2).tolist()
     [[[1.0, 1.0, 2.0, 2.0]]]
