@@ -22,6 +22,7 @@ class _Scaler(ABC):
             raise OptionError(f"a loss is scaled by a number above 0; got {scale}")
         self._scale, self._enabled = float(scale), enabled
         self._finite: dict[int, bool] = {}  # per optimizer since the last update: whether its gradients were
+        self._to_come: Tensor | None = None  # the same, of a graph's launch that may be under way
 
     def scale(self, outputs: Any) -> Any:
         """A loss, or several, multiplied by the scale."""
@@ -60,7 +61,21 @@ class _Scaler(ABC):
         """Be ready for the next step."""
 
     def get_scale(self) -> float:
+        self._listen()
         return self._scale if self._enabled else 1.0
+
+    def told(self, finite: Tensor) -> None:
+        """A graph's launch will say whether its gradients were finite: then is the time for `update`."""
+        self._listen()
+        self._to_come = finite
+
+    def _listen(self) -> None:
+        """Wait for what was promised."""
+        finite, self._to_come = self._to_come, None
+        if finite is not None:
+            local = finite.to_local() if finite.is_global else finite
+            self._finite[id(self)] = bool(local.item())
+            self.update()
 
     def is_enabled(self) -> bool:
         return self._enabled
@@ -112,6 +127,7 @@ class GradScaler(_Scaler):
     def state_dict(self) -> dict[str, Any]:
         if not self._enabled:
             return {}
+        self._listen()
         return {
             "scale": self._scale, "growth_factor": self._growth_factor, "backoff_factor": self._backoff_factor,
             "growth_interval": self._growth_interval, "_growth_tracker": self._growth_tracker,

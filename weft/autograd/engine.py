@@ -106,9 +106,7 @@ def _start(t: Tensor, gradient: Tensor | None, position: int) -> Tensor:
                 f"grad can be implicitly created only for scalar outputs; this one has shape {list(t.shape)}. "
                 "Reduce it (loss.mean().backward()) or pass the gradient: y.backward(gradient)"
             )
-        if here.trace is not None and here.trace.job.micro_batches > 1:
-            return OPS["full_like"](t, 1.0 / here.trace.job.micro_batches)  # the mean over the micro-batches
-        return OPS["ones_like"](t)
+        return OPS["ones_like"](t) if here.trace is None else here.trace.begun(t)
     if gradient.shape != t.shape:
         raise ShapeError(
             f"a gradient of shape {list(gradient.shape)} for a tensor of shape {list(t.shape)}: they must agree"

@@ -25,10 +25,11 @@ class Compiled:
 
     def __init__(
         self, lowered: Lowered, running: Running, form: Any, outputs: Any, examples: list[tuple[str, Tensor]],
-        optimizers: list[Any], numbers: list[Callable[[], float]], made: list[Value],
+        optimizers: list[Any], numbers: list[Callable[[], float]], made: list[Value], scaler: Any,
     ) -> None:  # fmt: skip
         self.lowered, self.running, self.form, self.outputs = lowered, running, form, outputs
         self.examples, self.optimizers, self.numbers, self.made = examples, optimizers, numbers, made
+        self.scaler = scaler  # wants the last output, if it is there
         self.quick = [_quick(t) for _, t in examples]
         self._gather()
         rank = running.rank.index
@@ -59,6 +60,8 @@ class Compiled:
             tensors.append(t)
             blobs.append(_blob(t))
         self.running.launch(inputs, [n() for n in self.numbers], blobs, self.reads, self.writes)
+        if self.scaler is not None:
+            self.scaler.told(tensors[-1])
         for _, schedule in self.optimizers:
             if schedule is not None:
                 schedule.step()

@@ -6,6 +6,7 @@ import time
 from collections.abc import Mapping, Sequence
 from typing import Any
 
+from weft.amp.scaler import GradScaler, StaticGradScaler
 from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.core.rank import current
@@ -38,6 +39,7 @@ class Graph:
             _blocks={},
             config=GraphConfig(),
             _optimizers=[],
+            _scaler=None,
             _compiled=None,
             _closed=False,
             _told=-1,
@@ -93,6 +95,17 @@ class Graph:
             )
         self._optimizers.append((optim, lr_sch))
         self.config.training = True
+
+    def set_grad_scaler(self, grad_scaler: GradScaler | StaticGradScaler) -> None:
+        """Scale losses, and leave out steps whose gradients aren't finite; the scaler follows by itself.
+
+        A scale that may change is known once the launch before has finished: each waits for the one before it.
+        """
+        if not isinstance(grad_scaler, (GradScaler, StaticGradScaler)):
+            raise GraphError(f"set_grad_scaler takes a flow.amp.GradScaler; got {type(grad_scaler).__name__}")
+        if self._compiled is not None:
+            raise GraphError("the graph is compiled already; set the scaler in __init__")
+        self.__dict__["_scaler"] = grad_scaler
 
     def state_dict(self) -> dict[str, Any]:
         """Of every module, by its name in the graph."""

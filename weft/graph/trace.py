@@ -15,7 +15,7 @@ from weft.compiler.lower import Lowered, lower
 from weft.core import dispatch
 from weft.core.errors import GraphError, RankError
 from weft.core.rank import current
-from weft.graph import tree
+from weft.graph import scaling, tree
 from weft.graph.compiled import Compiled, Output
 from weft.graph.run import Running
 from weft.graph.update import update
@@ -51,6 +51,8 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     partition(graph, builder)
     examples: list[tuple[str, Tensor]] = []
     numbers: dict[str, Callable[[], float]] = {}
+    scaling.begin(graph, builder, numbers)
+    finite = None
     with dispatch.tracing(builder):
         symbols = tree.rebuild((args, kwargs), _feeder(builder, graph.name, examples))
         try:
@@ -59,7 +61,9 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             outputs, made = _outputs(result, builder, graph.name)
             builder.settle()
             if builder.losses or graph._optimizers:
-                update(graph, builder, numbers)
+                finite = update(graph, builder, numbers)
+                if finite is not None:
+                    made.append(builder.output(finite, f"{graph.name}.finite"))
                 builder.settle()
         finally:
             builder.settle(keep=False)
@@ -75,7 +79,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     rank.resources.setdefault(f"graph {graph.name}", running)
     return Compiled(
         lowered, running, form, outputs, examples, graph._optimizers,
-        [numbers[n.args[0]] for n in hosts], made,
+        [numbers[n.args[0]] for n in hosts], made, graph._scaler if finite is not None else None,
     )  # fmt: skip
 
 

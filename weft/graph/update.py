@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 from weft.core import dispatch
 from weft.core.dispatch import here
 from weft.core.errors import GraphError, TraceError
+from weft.graph import scaling
 from weft.job.builder import Builder
 from weft.nn.module import Module
 from weft.ops import OPS
@@ -18,8 +19,11 @@ if TYPE_CHECKING:
     from weft.graph.graph import Graph
 
 
-def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float]]) -> None:
-    """Add the nodes that update parameters. `numbers` gets what each launch asks of the host."""
+def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float]]) -> Tensor | None:
+    """Add the nodes that update parameters. `numbers` gets what each launch asks of the host.
+
+    Gives what says whether the gradients were finite, if somebody wants to know.
+    """
     if not graph._optimizers:
         raise TraceError(
             f"{graph.name}: build() calls backward(), but nothing uses the gradients; "
@@ -30,8 +34,12 @@ def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float
     known = {id(p) for block in graph._blocks.values() for p in block.to(Module).parameters()}
     before, here.grad, builder.updating = here.grad, False, True
     try:
-        for i, (optimizer, _) in enumerate(graph._optimizers):
-            grads = _gradients(graph, builder, optimizer, known)
+        every = [
+            scaling.unscaled(builder, _gradients(graph, builder, optimizer, known))
+            for optimizer, _ in graph._optimizers
+        ]
+        guard = scaling.Guard(graph, (g for grads in every for g in grads.values()))
+        for i, ((optimizer, _), grads) in enumerate(zip(graph._optimizers, every, strict=True)):
             with dispatch.tracing(None):  # states are there before the job runs
                 optimizer.prepare(grads)
             for p in grads:
@@ -44,7 +52,11 @@ def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float
                 numbers[name] = Rate(graph.name, optimizer, group)
                 v = builder.number(name)
                 rates.append(of_value(v, v.spec))
+            guard.keep(grads)
+            guard.keep(t for p in grads for t in optimizer.state[p].values() if isinstance(t, Tensor))
             optimizer.apply_update(optimizer.clipped(grads), rates)
+        guard.restore()
+        return guard.finite
     finally:
         here.grad = before
 

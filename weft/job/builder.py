@@ -44,6 +44,7 @@ class Builder:
         self.settings = Settings("")
         self.updating = False  # the optimizers' part has begun, which runs once a launch
         self.losses: list[Value] = []
+        self.scaled_by: str | None = None  # the number of the host that gradients of losses begin with, instead of 1
         self.gradients: dict[int, tuple[Tensor, Tensor]] = {}
         self.numbers: dict[str, dict[Placement | None, Value]] = {}
         self.overwritten: dict[int, tuple[Tensor, dict[str, Any]]] = {}  # captured tensors, and what they were before
@@ -219,6 +220,17 @@ class Builder:
 
     def loss(self, outputs: Sequence[Tensor]) -> None:
         self.losses.extend(t.value for t in outputs if t.value is not None)
+
+    def begun(self, loss: Tensor) -> Tensor:
+        """What backward begins with: a loss's share of the mean over micro-batches, scaled if that was asked for."""
+        k = self.job.micro_batches
+        start = OPS["full_like"](loss, 1.0 / k) if k > 1 else OPS["ones_like"](loss)
+        return start if self.scaled_by is None else self.times(start, self.scaled_by)
+
+    def times(self, t: Tensor, number: str) -> Tensor:
+        """A tensor times a number that the host says."""
+        product = OPS["mul"](t, of_value(self.number(number), None))
+        return product if product.dtype is t.dtype else OPS["cast"](product, t.dtype)
 
     def gradient(self, leaf: Tensor, g: Tensor) -> None:
         """Take note of a leaf's gradient, in whatever layout it came."""

@@ -1,0 +1,140 @@
+"""Loss scaling in graphs: what an eager loop with the same scaler does."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.core.errors import GraphError
+from weft.launch import spawn_threads
+
+S, B = flow.sbp.split, flow.sbp.broadcast
+
+
+class Train(nn.Graph):
+    def __init__(self, model: nn.Module, optimizer: Any, scaler: Any, micro_batches: int = 1) -> None:
+        super().__init__()
+        self.model = model
+        self.add_optimizer(optimizer)
+        self.set_grad_scaler(scaler)
+        self.config.set_gradient_accumulation_steps(micro_batches)
+
+    def build(self, x: flow.Tensor, y: flow.Tensor) -> flow.Tensor:
+        loss = nn.functional.mse_loss(self.model(x), y)
+        loss.backward()
+        return loss
+
+
+OPTIMIZERS: dict[str, Any] = {
+    "AdamW": lambda ps: flow.optim.AdamW(ps, lr=0.05),
+    "momentum": lambda ps: flow.optim.SGD(ps, lr=0.1, momentum=0.9),
+    "RMSprop": lambda ps: flow.optim.RMSprop(ps, lr=0.01),
+    "clipped": lambda ps: flow.optim.Adam([{"params": ps, "clip_grad_max_norm": 0.1}], lr=0.05),
+}
+
+
+def batches(spoilt: int = 2) -> list[tuple[np.ndarray, np.ndarray]]:
+    rng = np.random.default_rng(0)
+    made = [(rng.normal(size=(4, 3)).astype(np.float32), rng.normal(size=(4, 1)).astype(np.float32)) for _ in range(6)]
+    made[spoilt][0][1, 1] = np.inf
+    return made
+
+
+def model() -> nn.Module:
+    flow.manual_seed(0)
+    return nn.Sequential(nn.Linear(3, 4), nn.Tanh(), nn.Linear(4, 1))
+
+
+def eagerly(optimizer: str, scaler: flow.amp.GradScaler) -> tuple[list[Any], list[float]]:
+    net = model()
+    opt, scales = OPTIMIZERS[optimizer](list(net.parameters())), []
+    for x, y in batches():
+        scales.append(scaler.get_scale())
+        loss = nn.functional.mse_loss(net(flow.tensor(x)), flow.tensor(y))
+        opt.zero_grad()
+        scaler.scale(loss).backward()
+        scaler.unscale_(opt)
+        opt.clip_grad()
+        scaler.step(opt)
+        scaler.update()
+    return [p.detach().numpy() for p in net.parameters()], scales
+
+
+@pytest.mark.parametrize("optimizer", list(OPTIMIZERS))
+def test_as_an_eager_loop(optimizer: str) -> None:
+    options = {"init_scale": 1024.0, "growth_interval": 2}
+    wanted, wanted_scales = eagerly(optimizer, flow.amp.GradScaler(**options))
+    scaler, net, scales = flow.amp.GradScaler(**options), model(), []
+    graph = Train(net, OPTIMIZERS[optimizer](list(net.parameters())), scaler)
+    for x, y in batches():
+        scales.append(scaler.get_scale())
+        graph(flow.tensor(x), flow.tensor(y))
+    assert scales == wanted_scales == [1024.0, 1024.0, 2048.0, 1024.0, 1024.0, 2048.0]
+    for a, b in zip(net.parameters(), wanted, strict=True):
+        np.testing.assert_allclose(a.detach().numpy(), b, rtol=1e-5, atol=1e-6)
+    assert scaler.state_dict()["scale"] == 2048.0 and scaler.state_dict()["_growth_tracker"] == 1
+    graph.close()
+
+
+def test_the_loss_is_what_it_was_and_small_gradients_survive() -> None:
+    """float16 knows nothing below 6e-8: without a scale such gradients are zero."""
+
+    class Small(nn.Module):
+        def __init__(self) -> None:
+            super().__init__()
+            self.w = nn.Parameter(flow.zeros(1))
+
+        def forward(self, x: flow.Tensor) -> flow.Tensor:
+            return (self.w.half() * x.half()).float()
+
+    moved = []
+    for scaler in (flow.amp.StaticGradScaler(1.0), flow.amp.StaticGradScaler(2.0**14), flow.amp.GradScaler(2.0**14)):
+        net = Small()
+        graph = Train(net, flow.optim.SGD(net.parameters(), lr=1.0), scaler)
+        loss = graph(flow.full((1, 1), 1e-5), flow.full((1, 1), 1e-3))
+        assert loss.item() == pytest.approx(1e-6)
+        moved.append(net.w.item())
+        graph.close()
+    assert moved[0] == 0.0 and moved[1] == moved[2] == pytest.approx(2e-8, rel=0.05)
+
+
+@pytest.mark.parametrize("stages", [False, True], ids=["data", "pipeline"])
+def test_over_ranks(stages: bool) -> None:
+    def run() -> Any:
+        both = flow.placement("cpu", [0, 1])
+        first, last = (flow.placement("cpu", [0]), flow.placement("cpu", [1])) if stages else (both, both)
+        net: Any = model()
+        net[0].to_global(placement=first, sbp=B)
+        net[2].to_global(placement=last, sbp=B)
+        scaler = flow.amp.GradScaler(init_scale=1024.0, growth_interval=2)
+        graph = Train(net, OPTIMIZERS["AdamW"](list(net.parameters())), scaler, 2 if stages else 1)
+        if stages:
+            blocks: Any = graph.model
+            blocks[0].config.set_stage(0, first)
+            blocks[2].config.set_stage(1, last)
+        for x, y in batches():
+            sbp = B if stages else S(0)
+            graph(flow.tensor(x, placement=first, sbp=sbp), flow.tensor(y, placement=last, sbp=sbp))
+        return scaler.get_scale(), [p.to_global(placement=both, sbp=B).detach().numpy() for p in net.parameters()]
+
+    wanted, _ = eagerly("AdamW", flow.amp.GradScaler(init_scale=1024.0, growth_interval=2))
+    for scale, found in spawn_threads(2, run, deadline=30):
+        assert scale == 2048.0
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)
+
+
+def test_scalers_that_are_none() -> None:
+    net = model()
+    graph = Train(net, flow.optim.SGD(net.parameters(), lr=0.1), flow.amp.GradScaler(enabled=False))
+    x, y = map(flow.tensor, batches()[0])
+    graph(x, y).item()
+    assert "loss scale" not in str(graph.job)
+    with pytest.raises(GraphError, match="compiled already"):
+        graph.set_grad_scaler(flow.amp.GradScaler())
+    with pytest.raises(GraphError, match="takes a flow"):
+        graph.set_grad_scaler(2.0)  # type: ignore[arg-type]

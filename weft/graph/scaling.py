@@ -1,0 +1,71 @@
+"""Loss scaling in a graph: the loss's gradient begins at the scale, the parameters' are divided by it, and a step whose
+gradients aren't finite leaves everything as it was.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+from weft.amp.scaler import GradScaler
+from weft.core.placement import Placement
+from weft.core.sbp import broadcast
+from weft.functional.clipping import INFINITY, total_norm
+from weft.job.builder import Builder
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from weft.graph.graph import Graph
+
+SCALE: Final = "loss scale"
+INVERSE: Final = "1 / loss scale"
+
+
+def begin(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float]]) -> None:
+    """Have losses scaled, if the graph was asked to."""
+    scaler = graph._scaler
+    if scaler is None or not scaler.is_enabled():
+        return
+    builder.scaled_by = SCALE
+    numbers[SCALE] = scaler.get_scale
+    numbers[INVERSE] = lambda: 1.0 / scaler.get_scale()
+
+
+def unscaled(builder: Builder, grads: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
+    """The gradients of what was to be minimised, not of what was scaled."""
+    return {p: g if builder.scaled_by is None else builder.times(g, INVERSE) for p, g in grads.items()}
+
+
+def _known_to_all(flag: Tensor, grads: list[Tensor]) -> Tensor:
+    """On every rank that holds a gradient: each chooses the next scale."""
+    if flag.spec is None:
+        return flag
+    ranks = sorted({r for g in grads if g.spec is not None for r in g.spec.placement.ranks.flatten().tolist()})
+    return OPS["to_global"](flag, Placement(flag.spec.placement.type, ranks), (broadcast,))
+
+
+class Guard:
+    """Restores what an update has written, if a gradient wasn't finite."""
+
+    def __init__(self, graph: Graph, grads: Iterable[Tensor]) -> None:
+        given = list(grads)
+        self.finite: Any = None
+        if isinstance(graph._scaler, GradScaler) and graph._scaler.is_enabled() and given:
+            self.finite = _known_to_all(OPS["isfinite"](total_norm(given, INFINITY)), given)
+        self.before: list[tuple[Tensor, Tensor]] = []
+
+    def keep(self, tensors: Iterable[Tensor]) -> None:
+        """Take note of the values before the update."""
+        if self.finite is not None:
+            self.before += [(t, OPS["clone"](t)) for t in {id(t): t for t in tensors}.values()]
+
+    def restore(self) -> None:
+        for t, old in self.before:
+            finite = self.finite
+            if t.spec is not None:
+                finite = OPS["to_global"](finite, t.spec.placement, (broadcast,) * t.spec.placement.ndim)
+            kept = OPS["where"](finite, t, old)
+            if t.spec is not None and kept.spec is not t.spec:
+                kept = OPS["to_global"](kept, t.spec.placement, t.spec.nd_sbp)
+            OPS["store"](t, kept)
