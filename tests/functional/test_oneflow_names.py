@@ -28,7 +28,6 @@ DATAPIPES = "data pipes, which PyTorch gave up; datasets, samplers and loaders a
 RDMA = "needs RDMA hardware and its library; a transport of one's own is added as docs/adding-a-transport.md shows"
 PARTIAL_FC = "samples classes of a layer that is too large for one device; here its rows are split by sbp"
 LAYERS = "whole recurrent layers as one kernel; nn.LSTM, nn.GRU and nn.RNN are here, and single steps"
-SEARCH = "OneFlow's search for layouts by a cost model of whole programs; here each op's layout is chosen as it is met"
 
 ABSENT: dict[str, dict[str, str]] = {
     "flow.*": {
@@ -94,9 +93,6 @@ ABSENT: dict[str, dict[str, str]] = {
     },
     "nn.Graph().config": {
         INSIDE: "_generate_optimizer_and_variable_configs _outputs_buffer_size _train",
-        SEARCH: """enable_auto_parallel enable_auto_parallel_ignore_user_sbp_config
-            enable_auto_parallel_sbp_collector enable_auto_parallel_trunk_algo
-            set_auto_parallel_computation_cost_ratio set_auto_parallel_wait_time""",
     },
 }
 
