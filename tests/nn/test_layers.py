@@ -273,3 +273,15 @@ def test_dropout_drops_while_training_only() -> None:
 def test_a_layer_refuses_what_it_cannot_be(make: Any, says: str) -> None:
     with pytest.raises(flow.errors.WeftError, match=says):
         make()
+
+
+def test_statistics_of_other_channels_than_x_has() -> None:
+    """The kernel doesn't look: it would read and write beyond the end."""
+    x = flow.ones(2, 5)
+    for call, says in (
+        (lambda: nn.BatchNorm1d(3)(x), "running_mean should contain 5 elements not 3"),
+        (lambda: nn.functional.batch_norm(x, flow.ones(5), flow.ones(5), flow.ones(1)), "weight should contain 5"),
+        (lambda: nn.functional.batch_norm(x, None, None), "expected running_mean and running_var when not training"),
+    ):
+        with pytest.raises(WeftError, match=says):
+            call()

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.core.errors import ShapeError
+from weft.core.errors import ArgumentError, ShapeError
 from weft.ops.declaration import op
 from weft.ops.elementwise import add, mul, rsqrt, square, sub
 from weft.ops.form import Form, alike
@@ -49,6 +49,15 @@ def batch_norm(
     """
     if x.dim() < 2:
         raise ShapeError(f"batch_norm takes x of two dimensions or more (batch, channels, ...); got {list(x.shape)}")
+    if not training and (running_mean is None or running_var is None):
+        raise ArgumentError("batch_norm: expected running_mean and running_var when not training; pass training=True")
+    named = ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)
+    for name, t in named:  # the kernel doesn't look, and would read and write beyond the end
+        if t is not None and t.numel() != x.shape[1]:
+            raise ShapeError(
+                f"batch_norm: {name} should contain {x.shape[1]} elements not {t.numel()}: one per channel of x "
+                f"{list(x.shape)}"
+            )
     y, save_mean, save_rstd = torch.native_batch_norm(
         x, weight, bias, running_mean, running_var, training, momentum, eps
     )
