@@ -39,6 +39,7 @@ class ModuleWrapper(ModuleType):
             self.__dict__["__version__"] = torch.__version__
         if isinstance(target, ModuleType):
             self.__dict__["__path__"] = []  # it has modules of its own
+            self.__dict__["__file__"] = getattr(target, "__file__", None)
 
     def __getattr__(self, name: str) -> Any:
         if name.startswith("__"):
