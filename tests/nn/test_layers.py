@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import weft as flow
+from weft.core.errors import WeftError
 from weft.nn import functional as F
 from weft.tensor.tensor import of_torch
 
@@ -279,9 +280,9 @@ def test_statistics_of_other_channels_than_x_has() -> None:
     """The kernel doesn't look: it would read and write beyond the end."""
     x = flow.ones(2, 5)
     for call, says in (
-        (lambda: nn.BatchNorm1d(3)(x), "running_mean should contain 5 elements not 3"),
-        (lambda: nn.functional.batch_norm(x, flow.ones(5), flow.ones(5), flow.ones(1)), "weight should contain 5"),
-        (lambda: nn.functional.batch_norm(x, None, None), "expected running_mean and running_var when not training"),
+        (lambda: flow.nn.BatchNorm1d(3)(x), "running_mean should contain 5 elements not 3"),
+        (lambda: F.batch_norm(x, flow.ones(5), flow.ones(5), flow.ones(1)), "weight should contain 5"),
+        (lambda: F.batch_norm(x, None, None), "expected running_mean and running_var when not training"),
     ):
         with pytest.raises(WeftError, match=says):
             call()
