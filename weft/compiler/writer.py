@@ -213,11 +213,11 @@ class Writer:
             self.floating[t.untyped_storage().data_ptr()] = t, name
 
     def tried(self, n: Node, args: tuple[Any, ...], kernel: Callable[..., Any]) -> list[torch.Tensor]:
-        """Tensors that lie as the node's outputs will, told by one run; none if it doesn't run."""
+        """Tensors that lie as the node's outputs will, told by one run on zeros; none if it doesn't run."""
         known = self.program.tried.get(n)
         if known is None:
             try:
-                made = kernel(*[self.known(a) for a in args])
+                made = kernel(*[_zeros(self.known(a)) for a in args])
             except Exception:
                 return []
             made = made if isinstance(made, (tuple, list)) else (made,)
@@ -368,6 +368,13 @@ class Writer:
         except Exception as better:
             return better
         return error
+
+
+def _zeros(a: Any) -> Any:
+    """Zeros that lie as a tensor does: the memory itself may hold anything yet."""
+    if isinstance(a, torch.Tensor):
+        return torch.empty_strided(a.shape, a.stride(), dtype=a.dtype, device=a.device).zero_()
+    return [_zeros(v) for v in a] if isinstance(a, list) else a
 
 
 def _spec(a: Any) -> Any:
