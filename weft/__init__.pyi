@@ -914,6 +914,13 @@ def cumsum(x: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
     [1.0, 3.0, 6.0]
     """
 
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Tensor:
+    """The running integral of y over x, or over steps of dx, by trapezoids.
+
+    >>> flow.cumulative_trapezoid(flow.tensor([1.0, 3.0, 3.0])).tolist()
+    [2.0, 5.0]
+    """
+
 def deform_conv2d(
     input: Tensor, offset: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, mask: Tensor | None = None
@@ -1334,6 +1341,14 @@ def global_to_global(
 ) -> Tensor:
     """The same logical tensor in another layout."""
 
+def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
+    """Slopes along each dimension: differences to both sides, at the ends to one. `spacing` is one step, one for each
+    dimension, or the coordinates along each.
+
+    >>> flow.gradient(flow.tensor([0.0, 1.0, 4.0]))[0].tolist()
+    [1.0, 2.0, 3.0]
+    """
+
 def greater(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
 ) -> Tensor:
@@ -1736,6 +1751,13 @@ def logaddexp2(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
 ) -> Tensor:
     """log2(2 ** a + 2 ** b), without overflow."""
+
+def logcumsumexp(x: Any, dim: _int) -> Tensor:
+    """The logarithms of running sums of exp(x).
+
+    >>> flow.logcumsumexp(flow.zeros(2), 0).tolist()
+    [0.0, 0.693...]
+    """
 
 def logdet(x: Any) -> Any:
     """The logarithm of the determinant."""
@@ -3060,6 +3082,13 @@ def unique_consecutive(
     [1, 2, 1]
     """
 
+def unravel_index(indices: Any, shape: Sequence[_int] | _int) -> tuple[Tensor, ...]:
+    """The places in a grid of what has these places in one row.
+
+    >>> [i.tolist() for i in flow.unravel_index(flow.tensor([5, 7]), (3, 4))]
+    [[1, 1], [1, 3]]
+    """
+
 def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: _int, axis: _int = 0) -> Tensor:
     """The sums of the slices along an axis that have the same segment.
 
@@ -3076,6 +3105,13 @@ def unsqueeze(x: Tensor, dim: _int) -> Tensor:
 
 def use_deterministic_algorithms(*args: Any, **options: Any) -> Any:
     """Whether kernels must give the same result each time, or refuse: a setting of the kernels, torch's and Weft's."""
+
+def vander(x: Any, N: _int | None = None, increasing: _bool = False) -> Tensor:
+    """The powers of x, one to a column.
+
+    >>> flow.vander(flow.tensor([1, 2, 3]), increasing=True).tolist()
+    [[1, 1, 1], [1, 2, 4], [1, 3, 9]]
+    """
 
 def var(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,

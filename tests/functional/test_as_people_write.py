@@ -88,6 +88,20 @@ def makes_weights_of_weights(lib: Any) -> Any:
         yield lib.nn.functional.scaled_dot_product_attention(*[lib.ones(1, 1, 2, 4)] * 3)
 
 
+def series(lib: Any) -> Any:
+    x, at = lib.randn(3, 5), lib.arange(5.0) ** 2
+    y = (x * 80).requires_grad_()
+    for dim in (0, 1):
+        yield lib.logcumsumexp(y, dim), lib.cumulative_trapezoid(x, dim=dim), lib.cumulative_trapezoid(x, at)
+    lib.logcumsumexp(y, 1).square().sum().backward()
+    yield y.grad, lib.vander(at), lib.vander(at, 3, increasing=True), lib.unravel_index(lib.tensor([[5, 7]]), (3, 4))
+    for order in (1, 2):
+        options: Any
+        for options in ({}, {"spacing": 2.0}, {"dim": 1}, {"dim": (0, 1), "spacing": (0.5, 3.0)}):
+            yield lib.gradient(x, edge_order=order, **options)
+        yield lib.gradient(x, spacing=(at,), dim=1, edge_order=order), lib.gradient(x[:, :3], edge_order=order)
+
+
 def flat(tree: Any) -> list[Any]:
     return [x for part in tree for x in flat(part)] if isinstance(tree, (tuple, list)) else [tree]
 

@@ -28,6 +28,7 @@ from weft.functional import (
     ranked,
     reduction,
     sampling,
+    series,
     shaping,
     special,
     statistics,
@@ -61,5 +62,5 @@ functions = dict(table.listed("flow"))
 __all__ = [
     "bind", "comm", "conversion", "counts", "creation", "einstein", "env", "fft", "forms", "functions", "fused", "info",
     "likeness", "linalg", "matrices", "methods", "names", "neural", "older", "overwrite", "pieces", "places", "pools",
-    "random", "ranked", "reduction", "sampling", "shaping", "special", "statistics", "table", "typed",
+    "random", "ranked", "reduction", "sampling", "series", "shaping", "special", "statistics", "table", "typed",
 ]  # fmt: skip

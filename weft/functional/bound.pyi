@@ -710,6 +710,9 @@ class Bound:
     def cumsum(x: Tensor, dim: _int, *, dtype: Any = None) -> Tensor: ...
 
     @staticmethod
+    def cumulative_trapezoid(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Tensor: ...
+
+    @staticmethod
     def deform_conv2d(
         input: Tensor, offset: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
         dilation: Any = 1, mask: Tensor | None = None
@@ -1128,6 +1131,9 @@ class Bound:
     def glu(input: Tensor, dim: _int = -1) -> Tensor: ...
 
     @staticmethod
+    def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
     def greatest(tensors: Sequence[Tensor]) -> Tensor: ...
 
     @staticmethod
@@ -1492,6 +1498,9 @@ class Bound:
     def logaddexp2(
         input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
     ) -> Tensor: ...
+
+    @staticmethod
+    def logcumsumexp(x: Any, dim: _int) -> Tensor: ...
 
     @staticmethod
     def logdet(x: Any) -> Any: ...
@@ -2659,6 +2668,9 @@ class Bound:
     def unpick(dy: Tensor, target: Tensor, classes: _int) -> Tensor: ...
 
     @staticmethod
+    def unravel_index(indices: Any, shape: Sequence[_int] | _int) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
     def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: _int, axis: _int = 0) -> Tensor: ...
 
     @staticmethod
@@ -2716,6 +2728,9 @@ class Bound:
 
     @staticmethod
     def use_deterministic_algorithms(*args: Any, **options: Any) -> Any: ...
+
+    @staticmethod
+    def vander(x: Any, N: _int | None = None, increasing: _bool = False) -> Tensor: ...
 
     @staticmethod
     def var(

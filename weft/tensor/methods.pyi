@@ -1006,6 +1006,9 @@ class Methods:
     def logaddexp2(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """log2(2 ** a + 2 ** b), without overflow."""
 
+    def logcumsumexp(self, dim: _int) -> Tensor:
+        """The logarithms of running sums of exp(x)."""
+
     def logdet(self) -> Any:
         """The logarithm of the determinant."""
 
