@@ -373,7 +373,8 @@ class Writer:
 def _zeros(a: Any) -> Any:
     """Zeros that lie as a tensor does: the memory itself may hold anything yet."""
     if isinstance(a, torch.Tensor):
-        return torch.empty_strided(a.shape, a.stride(), dtype=a.dtype, device=a.device).zero_()
+        reach = 1 + sum((n - 1) * s for n, s in zip(a.shape, a.stride(), strict=True)) if a.numel() else 0
+        return torch.zeros(reach, dtype=a.dtype, device=a.device).as_strided(a.shape, a.stride())
     return [_zeros(v) for v in a] if isinstance(a, list) else a
 
 
