@@ -80,6 +80,7 @@ from weft.functional import random as _random
 from weft.functional.bound import _C, register
 from weft.functional.creation import get_default_dtype, set_default_dtype
 from weft.functional.random import Generator, default_generator
+from weft.interop import files as _files
 from weft.interop import mock_torch
 from weft.nn import averaging
 from weft.nn import inner as _inner
@@ -109,7 +110,7 @@ multiprocessing = _torch.multiprocessing  # torch's, too; what it starts joins b
 def _module(path: str, **members: Any) -> ModuleType:
     """A module whose public path isn't a folder's."""
     made = ModuleType(f"{__name__}.{path}", f"flow.{path}: {', '.join(members)}")
-    vars(made).update(members)
+    vars(made).update(members, __path__=[])  # it has files: interop.files finds them
     return made
 
 
@@ -125,7 +126,7 @@ autograd.profiler = profiler  # type: ignore[attr-defined]
 data.distributed = _distributed  # type: ignore[attr-defined]
 # layers that nn doesn't know of, under the names that people know them by
 nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[attr-defined]
-_layers = {n: v for n, v in vars(nn).items() if not isinstance(v, ModuleType)}  # torch's files have other names there
+_layers = {n: v for n, v in vars(nn).items() if not isinstance(v, ModuleType) and not n.startswith("__")}
 _layers["__all__"] = [n for n in nn.__all__ if n in _layers]
 nn.modules = _module("nn.modules", **_layers, **_inner.NAMES)  # type: ignore[attr-defined]
 nn.parameter = _module("nn.parameter", Parameter=Parameter)  # type: ignore[attr-defined]
@@ -138,6 +139,7 @@ PATHS = {
 }  # fmt: skip
 sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
 sys.modules[f"{__name__}.multiprocessing"] = multiprocessing
+_files.spread()
 
 if _collecting:
     gc.enable()

@@ -1,0 +1,51 @@
+"""Files of PyTorch's and OneFlow's are found under their paths, and no class of Weft's is there twice."""
+
+import importlib
+import sys
+
+import pytest
+
+import weft as flow
+
+PATHS = (
+    "nn.modules.conv Conv2d", "nn.modules.batchnorm BatchNorm2d", "nn.modules.module Module", "nn.modules.loss MSELoss",
+    "nn.modules.linear Linear", "nn.modules.container ModuleList", "nn.parallel.distributed DistributedDataParallel",
+    "nn.utils.clip_grad clip_grad_norm_", "optim.adamw AdamW", "utils.data.dataset TensorDataset",
+    "utils.data.dataloader DataLoader", "utils.data.sampler RandomSampler", "autograd.grad_mode no_grad",
+    "distributions.normal Normal", "distributions.kl kl_divergence", "distributions.transforms ExpTransform",
+    "cuda.amp.grad_scaler GradScaler", "nn.graph.graph Graph",
+)  # fmt: skip
+
+
+@pytest.mark.parametrize("path", PATHS)
+def test_a_file_has_its_folders_own(path):
+    file, name = path.split()
+    module = importlib.import_module(f"weft.{file}")
+    assert getattr(module, name) is getattr(sys.modules[f"weft.{file.rpartition('.')[0]}"], name)
+
+
+def test_files_are_reached_without_being_imported():
+    modules, laws = importlib.import_module("weft.nn.modules"), importlib.import_module("weft.distributions")
+    assert isinstance(flow.nn.BatchNorm1d(2), modules.batchnorm._BatchNorm)
+    assert modules.utils._pair(3) == (3, 3)
+    assert laws.categorical.Categorical is flow.distributions.Categorical
+
+
+@pytest.mark.parametrize(
+    "path", ["nn.modules.convolutional", "distributions.odd", "linalg.more", "nn.modules.conv.more"]
+)
+def test_what_nobody_has_is_not_found(path):
+    with pytest.raises(ModuleNotFoundError):
+        importlib.import_module(f"weft.{path}")
+    folder, _, name = path.rpartition(".")
+    with pytest.raises(AttributeError, match=name):
+        getattr(importlib.import_module(f"weft.{folder}"), name)
+
+
+def test_no_file_is_read_twice():
+    for path in PATHS:
+        importlib.import_module(f"weft.{path.split()[0]}")
+    files = [
+        (m.__file__, id(m)) for n, m in sys.modules.items() if n.startswith("weft.") and getattr(m, "__file__", None)
+    ]
+    assert len(set(files)) == len({file for file, _ in files})

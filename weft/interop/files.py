@@ -1,0 +1,82 @@
+"""The files that PyTorch and OneFlow keep names in, such as `weft.nn.modules.batchnorm` or `weft.distributions.normal`.
+
+Weft's folders are cut otherwise. A file is made when it is asked for, of the names that its folder has here and that
+torch's file of this path has, too. A folder with two paths, such as `weft.data`, which is `weft.utils.data`, has each
+file of its own once: Python would read it anew under the second path, and its classes would be there twice.
+"""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec, PathFinder
+from types import ModuleType
+from typing import Any, Final
+
+WEFT: Final = __name__.partition(".")[0]
+SPREAD: Final = ("nn.modules", "distributions")  # folders whose files people reach without importing them
+
+
+class Files(MetaPathFinder, Loader):
+    """Finds what Python doesn't, or would find twice."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        folder, _, file = name.rpartition(".")
+        home = sys.modules.get(folder) if folder.startswith(f"{WEFT}.") else None
+        if home is None:
+            return None
+        own = f"{home.__name__}.{file}"
+        if _exists(own):
+            return None if own == name else ModuleSpec(name, self, loader_state=own)
+        return ModuleSpec(name, self) if _names(name, home) else None
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec = module.__spec__
+        assert spec is not None
+        if spec.loader_state:
+            sys.modules[spec.name] = importlib.import_module(spec.loader_state)
+            return
+        home = sys.modules[spec.name.rpartition(".")[0]]
+        vars(module).update({n: vars(home)[n] for n in _names(spec.name, home)})
+
+
+def _exists(name: str) -> bool:
+    """Whether there is a file of this name in the folder that it names."""
+    folder = sys.modules[name.rpartition(".")[0]]
+    return PathFinder.find_spec(name, getattr(folder, "__path__", [])) is not None
+
+
+def _names(name: str, home: ModuleType) -> list[str]:
+    """What a folder of Weft's has of a file of torch's."""
+    try:
+        file = importlib.import_module(f"torch.{name.partition('.')[2]}")
+    except ImportError:
+        return []
+    here = {n: v for n, v in vars(home).items() if not n.startswith("__") and not isinstance(v, ModuleType)}
+    return [n for n in vars(file) if n in here]
+
+
+def _reach(folder: str) -> None:
+    """Let a folder's files be its attributes, imported or not."""
+
+    def find(name: str) -> Any:
+        if not name.startswith("__"):
+            try:
+                return importlib.import_module(f"{folder}.{name}")
+            except ModuleNotFoundError:
+                pass
+        raise AttributeError(f"module {folder!r} has no attribute {name!r}")
+
+    vars(sys.modules[folder])["__getattr__"] = find
+
+
+def spread() -> None:
+    """Let the files be found: to be called once, when all folders are there."""
+    sys.meta_path.insert(0, Files())
+    for folder in SPREAD:
+        _reach(f"{WEFT}.{folder}")
