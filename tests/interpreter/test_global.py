@@ -11,7 +11,7 @@ import pytest
 import torch
 
 import weft as flow
-from weft.core.errors import AutogradError, OpError, PlacementError, SbpError
+from weft.core.errors import ArgumentError, AutogradError, OpError, PlacementError, SbpError
 from weft.launch import spawn_threads
 
 S, B, P = flow.sbp.split, flow.sbp.broadcast, flow.sbp.partial_sum
@@ -247,3 +247,12 @@ def unusual_shapes() -> None:
 @pytest.mark.filterwarnings("ignore:.*has no layout rule")
 def test_shapes_that_notations_do_not_tell_of() -> None:
     spawn_threads(2, unusual_shapes)
+
+
+def test_what_a_composition_is_given_is_looked_at() -> None:
+    def wrong() -> None:
+        x = flow.ones(3, 4, placement=flow.placement("cpu", ranks=[0, 1]), sbp=B)
+        flow.group_norm(x, x)
+
+    with pytest.raises(ArgumentError, match="num_groups"):
+        spawn_threads(2, wrong)

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.core.dispatch import here
-from weft.core.errors import PlacementError
+from weft.core.errors import PlacementError, WeftError
 from weft.interpreter import eager_global, eager_local, lazy
 from weft.ops.declaration import Op
 from weft.ops.explain import call_text, check_arguments
@@ -25,7 +25,13 @@ def compose(op: Op, args: tuple[Any, ...]) -> Any:
     """The outputs of the composition that stands in for this op on these operands, or NotImplemented."""
     if op.composition is None or not is_global(op, args):
         return NotImplemented
-    return op.composition(*args)
+    try:
+        return op.composition(*args)
+    except WeftError:
+        raise
+    except Exception:  # of what isn't what it should be
+        check_arguments(op, args)
+        raise
 
 
 def is_global(op: Op, args: tuple[Any, ...]) -> bool:

@@ -30,7 +30,10 @@ class Form(NamedTuple):
 def told(op: Op, args: tuple[Any, ...]) -> tuple[Form, ...] | None:
     """The outputs' forms, from `args` with a Form for every tensor; None where the kernel must be asked."""
     if op.form_function is not None:
-        found = op.form_function(*args)
+        try:
+            found = op.form_function(*args)
+        except (TypeError, ValueError, IndexError, ArithmeticError):  # an argument that isn't what it should be
+            return None
         return (found,) if isinstance(found, Form) else found
     if op.uniform:
         return _of_one_kind(op, args)

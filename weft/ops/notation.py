@@ -75,7 +75,8 @@ def rules(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...], redu
     if len(ins) == 1 and len(shapes) > 1:  # one term for a list of operands
         ins = ins * len(shapes)
     assert len(ins) == len(shapes), f"{text!r} has {len(ins)} inputs; the call has {len(shapes)}"
-    assert len(outs) == len(outputs), f"{text!r} has {len(outs)} outputs; the call has {len(outputs)}"
+    if len(outs) != len(outputs):  # an empty term for what isn't 0-d
+        return (whole(len(shapes), len(outputs)),)
     dots = [len(s) - len(t) + 1 for t, s in zip(ins, shapes, strict=True) if "..." in t]
     dots += [len(s) - len(t) + 1 for t, s in zip(outs, outputs, strict=True) if "..." in t]
     missing = max(dots, default=0)
