@@ -8,6 +8,7 @@ import pytest
 import torch
 
 import weft as flow
+from weft.core.errors import ShapeError
 from weft.launch.threads import spawn_threads
 from weft.nn import init
 
@@ -86,3 +87,13 @@ def test_a_global_parameter_gets_the_same_values_in_any_layout() -> None:
 def test_what_has_no_first_values(make: Any, says: str) -> None:
     with pytest.raises(flow.errors.WeftError, match=says):
         make()
+
+
+def test_a_share_of_each_column_is_zero() -> None:
+    torch.manual_seed(2)
+    flow.manual_seed(2)
+    expected, got = torch.nn.init.sparse_(torch.empty(5, 3), 0.5), flow.nn.init.sparse_(flow.empty(5, 3), 0.5)
+    assert torch.equal(got.to_torch(), expected)
+    assert flow.nn.init.xavier_normal is flow.nn.init.xavier_normal_
+    with pytest.raises(ShapeError, match="takes a matrix"):
+        flow.nn.init.sparse_(flow.empty(3), 0.5)

@@ -168,6 +168,22 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     return _give(tensor, (q.t() if rows < cols else q).mul(gain).reshape(tuple(tensor.shape)))
 
 
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
+    """Draws from the normal law, but for a share of each column that is zero."""
+    if tensor.ndim != 2:
+        raise ShapeError(f"sparse_ takes a matrix; got shape {list(tensor.shape)}")
+    rows, cols = tensor.shape
+    normal_(tensor, 0.0, std)
+    away = math.ceil(sparsity * rows)
+    whole = torch.ones(rows, cols)
+    for column in range(cols):
+        with no_grad():
+            order: Tensor = OPS["randperm"](rows, dtypes.int64)
+        whole[order._local("sparse_")[:away], column] = 0
+    with no_grad():
+        return assign(tensor, OPS["mul"](tensor.detach(), _like(whole, tensor)))
+
+
 def _draw(tensor: Tensor, law: str, *parameters: float) -> Tensor:
     with no_grad():
         where = (None, tensor.placement, tensor.sbp) if tensor.spec is not None else (tensor.device, None, None)
@@ -176,16 +192,24 @@ def _draw(tensor: Tensor, law: str, *parameters: float) -> Tensor:
 
 def _give(tensor: Tensor, whole: torch.Tensor) -> Tensor:
     """Overwrite with a value that every rank has alike."""
-    whole = whole.to(tensor.dtype.torch)
     with no_grad():
-        if tensor.spec is None:
-            assign(tensor, of_torch(whole.to(tensor.device.torch)))
-        else:
-            flat = (broadcast,) * tensor.placement.ndim
-            value = of_shard(whole.to(tensor._meta.device), tensor.spec.replace(nd_sbp=flat))
-            assign(tensor, OPS["to_global"](value, tensor.placement, tensor.sbp))
-    return tensor
+        return assign(tensor, _like(whole, tensor))
 
+
+def _like(whole: torch.Tensor, tensor: Tensor) -> Tensor:
+    """A value that every rank has alike, laid out as the tensor is."""
+    whole = whole.to(tensor.dtype.torch)
+    if tensor.spec is None:
+        return of_torch(whole.to(tensor.device.torch))
+    flat = (broadcast,) * tensor.placement.ndim
+    value = of_shard(whole.to(tensor._meta.device), tensor.spec.replace(nd_sbp=flat))
+    return OPS["to_global"](value, tensor.placement, tensor.sbp)
+
+
+# by the names from before a trailing underscore said that memory is overwritten
+uniform, normal, constant, eye, dirac, sparse = uniform_, normal_, constant_, eye_, dirac_, sparse_
+xavier_uniform, xavier_normal, orthogonal = xavier_uniform_, xavier_normal_, orthogonal_
+kaiming_uniform, kaiming_normal = kaiming_uniform_, kaiming_normal_
 
 for _f in (kaiming_normal_, kaiming_uniform_, orthogonal_, trunc_normal_, xavier_normal_, xavier_uniform_):
     setattr(Tensor, _f.__name__, _f)  # methods too, as OneFlow has them

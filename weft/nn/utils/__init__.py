@@ -10,15 +10,22 @@ from weft.functional.clipping import clip_grad_norm as clip_grad_norm_
 from weft.functional.clipping import clip_grad_value as clip_grad_value_
 from weft.functional.clipping import total_norm as get_total_norm
 from weft.nn.utils import parametrizations, parametrize, prune, rnn, stateless
+from weft.nn.utils.fusion import (
+    fuse_conv_bn_eval,
+    fuse_conv_bn_weights,
+    fuse_linear_bn_eval,
+    fuse_linear_bn_weights,
+)
 from weft.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
 from weft.nn.utils.weight_norm import remove_weight_norm, weight_norm
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
 __all__ = [
-    "clip_grad_norm_", "clip_grad_value_", "get_total_norm", "parameters_to_vector", "parametrizations",
-    "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm", "stateless",
-    "vector_to_parameters", "weight_norm",
+    "clip_grad_norm_", "clip_grad_value_", "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
+    "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector", "parametrizations", "parametrize", "prune",
+    "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm", "stateless", "vector_to_parameters",
+    "weight_norm",
 ]  # fmt: skip
 
 
