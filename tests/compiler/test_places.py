@@ -91,13 +91,13 @@ def test_values_and_gradients_are_those_of_eager(steps: list[Step]) -> None:
 
 
 def test_what_is_made_anew_is_let_go_when_it_was_read() -> None:
-    class Normed(nn.Graph):
+    class NormedFourTimes(nn.Graph):
         def build(self, x: flow.Tensor) -> flow.Tensor:
             for _ in range(4):
                 x = F.layer_norm(x, (4,)).tanh().view(4, 2).t().reshape(2, 4)
             return x
 
-    graph = Normed()
+    graph = NormedFourTimes()
     graph(flow.randn(2, 4)).numpy()
     lines = graph.source().splitlines()
     made = {
