@@ -24,6 +24,25 @@ def test_typed_tensors_come_from_data_or_a_size(name: str, kind: str) -> None:
     assert flow.tensor([1]).type(make).to_torch().dtype == dtype
 
 
+@pytest.mark.parametrize("name", TYPES)
+def test_a_type_knows_its_tensors(name: str) -> None:
+    kind, there = getattr(flow, name), getattr(flow.cuda, name)
+    for other in TYPES:
+        assert isinstance(getattr(flow, other)(2), kind) is (other == name)
+    assert not isinstance(kind(2), there) and not isinstance(np.ones(2), kind)
+    assert repr(kind) == f"<class 'weft.{name}'>" and repr(there) == f"<class 'weft.cuda.{name}'>"
+    assert (kind.dtype, kind.is_cuda, there.is_cuda) == (kind(2).dtype, False, True)
+
+
+@pytest.mark.skipif(torch.cuda.is_available(), reason="says what happens without a device")
+def test_a_type_on_a_device_that_is_not_there_is_refused() -> None:
+    for make in (lambda: flow.cuda.FloatTensor(2), lambda: flow.ones(2).type(flow.cuda.FloatTensor)):
+        with pytest.raises(flow.errors.DeviceError, match="no CUDA devices"):
+            make()
+    with pytest.raises(flow.errors.ArgumentError, match="unexpected argument 'devic'"):
+        flow.FloatTensor([1.0], **{"devic": "cpu"})
+
+
 def test_the_default_type_is_set_by_name() -> None:
     try:
         flow.set_default_tensor_type("flow.DoubleTensor")

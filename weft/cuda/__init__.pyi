@@ -2,6 +2,7 @@
 
 """`flow.cuda`: what there is of CUDA devices, and types of tensors on them. Without a device, the questions say so."""
 
+from weft.functional.typed import TensorType
 
 __all__ = [
     "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "Event", "FloatTensor", "HalfTensor", "IntTensor",
@@ -12,17 +13,17 @@ __all__ = [
     "synchronize"
 ]
 
+BoolTensor: TensorType
+ByteTensor: TensorType
+CharTensor: TensorType
+DoubleTensor: TensorType
+FloatTensor: TensorType
+HalfTensor: TensorType
+IntTensor: TensorType
+LongTensor: TensorType
 from torch.cuda.streams import Event as Event
 from torch.cuda.streams import Stream as Stream
 from weft.cuda import amp as amp
-from weft.functional.cuda import BoolTensor as BoolTensor
-from weft.functional.cuda import ByteTensor as ByteTensor
-from weft.functional.cuda import CharTensor as CharTensor
-from weft.functional.cuda import DoubleTensor as DoubleTensor
-from weft.functional.cuda import FloatTensor as FloatTensor
-from weft.functional.cuda import HalfTensor as HalfTensor
-from weft.functional.cuda import IntTensor as IntTensor
-from weft.functional.cuda import LongTensor as LongTensor
 from weft.functional.cuda import current_device as current_device
 from weft.functional.cuda import current_stream as current_stream
 from weft.functional.cuda import default_stream as default_stream

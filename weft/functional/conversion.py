@@ -113,10 +113,14 @@ def type_as(x: Tensor, other: Tensor) -> Tensor:
 
 @public("tensor", "type")
 def type_(x: Tensor, dtype: Any = None) -> Any:
-    """x in another dtype, or as flow.FloatTensor, say; without one, the name of x's type, such as weft.FloatTensor."""
+    """x in another dtype, or as flow.FloatTensor, say, which names where it is, too; without one, the name of x's type,
+    such as weft.FloatTensor."""
     if dtype is not None:
         name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", "")
-        return cast(x, TYPES.get(name.rpartition(".")[2], dtype))
+        kind = TYPES.get(name.rpartition(".")[2])
+        there = "cuda." in name or getattr(dtype, "is_cuda", False)
+        moved = x if kind is None or x.is_cuda == there else (cuda if there else cpu)(x)
+        return cast(moved, kind or dtype)
     names = {kind: name for name, kind in TYPES.items()}
     return f"weft.{'cuda.' if x.is_cuda else ''}{names[x.dtype]}"
 

@@ -10,8 +10,8 @@ import torch
 
 from weft.core.device import Device, choose_cuda
 from weft.functional import random
-from weft.functional.table import ADAPTERS
-from weft.tensor.tensor import Tensor
+from weft.functional.conversion import TYPES
+from weft.functional.typed import TensorType
 from weft.vm.machine import vm_of
 
 
@@ -141,20 +141,9 @@ def reset_peak_memory_stats(device: Any = None) -> None:
         torch.cuda.reset_peak_memory_stats(_index(device))
 
 
-def _typed(name: str) -> Callable[..., Tensor]:
-    make = ADAPTERS["flow"][name]
-
-    def on_device(*data: Any) -> Tensor:
-        return make(*data, device="cuda")
-
-    on_device.__name__ = on_device.__qualname__ = name
-    on_device.__doc__ = f"flow.{name}, on the current CUDA device."
-    return on_device
-
-
-BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor = map(
-    _typed,
-    ("BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "FloatTensor", "HalfTensor", "IntTensor", "LongTensor"),
+BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor = (
+    TensorType(f"{name}Tensor", TYPES[f"{name}Tensor"], is_cuda=True)
+    for name in ("Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long")
 )
 
 __all__ = [

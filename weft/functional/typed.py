@@ -12,24 +12,52 @@ from weft.core.dtype import DType
 from weft.core.errors import ArgumentError
 from weft.functional import creation
 from weft.functional.conversion import TYPES
+from weft.functional.signature import Signature, guarded
 from weft.functional.table import public
 from weft.tensor.tensor import Tensor
 
 
-def _typed(name: str, kind: DType) -> None:
-    def make(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-        where = {"dtype": kind, "device": device, "placement": placement, "sbp": sbp}
-        if len(data) == 1 and not isinstance(data[0], (int, torch.Size)):
-            return creation.tensor(data[0], **where)
-        return creation.empty(*data or (0,), **where)
+class TensorType:
+    """The tensors of a dtype in the host's memory or a CUDA device's: makes them when called, and isinstance() knows
+    them by it.
 
-    make.__name__ = make.__qualname__ = name
-    make.__doc__ = f"A {kind.name} tensor of data, or of a size, its memory as it was: {name}([1, 2]) or {name}(2, 3)."
-    public("flow")(make)
+    >>> isinstance(flow.ones(2), flow.FloatTensor), isinstance(flow.ones(2), flow.LongTensor)
+    (True, False)
+    """
+
+    def __init__(self, name: str, dtype: DType, is_cuda: bool = False) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.dtype, self.is_cuda = dtype, is_cuda
+
+        def make(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+            where = {"dtype": dtype, "device": device, "placement": placement, "sbp": sbp}
+            if is_cuda and placement is None:
+                where["device"] = device or "cuda"
+            if len(data) == 1 and not isinstance(data[0], (int, torch.Size)):
+                return creation.tensor(data[0], **where)
+            return creation.empty(*data or (0,), **where)
+
+        make.__name__ = make.__qualname__ = name
+        where = ", on the current CUDA device" if is_cuda else ""
+        self.__doc__ = make.__doc__ = (
+            f"A {dtype.name} tensor of data, or of a size, its memory as it was{where}: {name}([1, 2]) or {name}(2, 3)."
+        )
+        self.functions = (make,)
+        self.signatures = (Signature(make).text(name),)
+        self._make = guarded(make)
+
+    def __call__(self, *data: Any, **where: Any) -> Tensor:
+        return self._make(*data, **where)
+
+    def __instancecheck__(self, x: Any) -> bool:
+        return isinstance(x, Tensor) and x.dtype == self.dtype and x.is_cuda == self.is_cuda
+
+    def __repr__(self) -> str:
+        return f"<class 'weft.{'cuda.' * self.is_cuda}{self.__name__}'>"
 
 
 for _name, _kind in TYPES.items():
-    _typed(_name, _kind)
+    public("flow", straight=True)(TensorType(_name, _kind))
 
 
 @public("flow")

@@ -1690,7 +1690,9 @@ class Methods:
         """Draw from a normal law of which only [a, b] remains."""
 
     def type(self, dtype: Any = None) -> Any:
-        """x in another dtype, or as flow.FloatTensor, say; without one, the name of x's type, such as weft.FloatTensor."""
+        """x in another dtype, or as flow.FloatTensor, say, which names where it is, too; without one, the name of x's type,
+        such as weft.FloatTensor.
+        """
 
     def type_as(self, other: Tensor) -> Tensor:
         """x in the other's dtype, on its device."""
