@@ -138,6 +138,8 @@ PATHS = {
     "utils.data": data, "utils.data.distributed": _distributed,
 }  # fmt: skip
 sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
+_settings = [path for path in sys.modules if path.partition("torch.")[2].startswith("backends")]
+sys.modules.update({f"{__name__}.{path.removeprefix('torch.')}": sys.modules[path] for path in _settings})
 sys.modules[f"{__name__}.multiprocessing"] = multiprocessing
 _files.spread()
 

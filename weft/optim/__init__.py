@@ -8,10 +8,11 @@ from weft.optim.adaptive import Adadelta, Adagrad, RMSprop
 from weft.optim.composed import ASGD, Adamax, NAdam, RAdam, Rprop
 from weft.optim.lamb import LAMB
 from weft.optim.lbfgs import LBFGS
+from weft.optim.muon import Muon
 from weft.optim.optimizer import Optimizer
 from weft.optim.sgd import SGD
 
 __all__ = [
-    "ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "LAMB", "LBFGS", "NAdam", "Optimizer", "RAdam", "RMSprop",
-    "Rprop", "SGD", "lr_scheduler",
+    "ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "LAMB", "LBFGS", "Muon", "NAdam", "Optimizer",
+    "RAdam", "RMSprop", "Rprop", "SGD", "lr_scheduler",
 ]  # fmt: skip

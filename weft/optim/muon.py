@@ -1,0 +1,81 @@
+"""Muon: momentum whose matrices are made orthogonal before each step."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weft.core import dtype as dtypes
+from weft.core.errors import OptionError
+from weft.ops import OPS
+from weft.optim.composed import Composed
+from weft.optim.optimizer import at_least_zero
+
+matmul, transpose = OPS["matmul"], OPS["transpose"]
+LR_BY_SHAPE = (None, "original", "match_rms_adamw")
+
+
+class Muon(Composed):
+    """For the matrices of hidden layers; what isn't a matrix goes to another optimizer.
+
+    The momentum becomes nearly orthogonal by `ns_steps` steps of Newton and Schulz, rounded to bfloat16 as in PyTorch.
+    `adjust_lr_fn` says how the rate grows with a matrix's sides: "original", or "match_rms_adamw" for Adam's rates.
+    """
+
+    counts_steps = False
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, weight_decay: float = 0.1, momentum: float = 0.95,
+        nesterov: bool = True, ns_coefficients: tuple[float, float, float] = (3.4445, -4.7750, 2.0315),
+        eps: float = 1e-7, ns_steps: int = 5, adjust_lr_fn: str | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr, "weight_decay": weight_decay, "momentum": momentum, "nesterov": nesterov,
+                "ns_coefficients": ns_coefficients, "eps": eps, "ns_steps": ns_steps, "adjust_lr_fn": adjust_lr_fn,
+                "decoupled_weight_decay": True, "maximize": False,
+            },
+        )  # fmt: skip
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        at_least_zero(options, "lr", "weight_decay", "momentum", "eps")
+        if options["adjust_lr_fn"] not in LR_BY_SHAPE:
+            raise OptionError(f"adjust_lr_fn is 'original' or 'match_rms_adamw'; got {options['adjust_lr_fn']!r}")
+        for p in options.get("params", ()):
+            if p.ndim != 2:
+                raise OptionError(
+                    f"Muon is for matrices; a parameter has shape {list(p.shape)}. Give vectors, embeddings and "
+                    "convolutions to another optimizer, AdamW say"
+                )
+
+    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("momentum_buffer",)
+
+    def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
+        keep = group["momentum"]
+        mean = OPS["lerp"](states["momentum_buffer"], grad, 1 - keep)
+        ahead = OPS["lerp"](grad, mean, keep) if group["nesterov"] else mean
+        rows, cols = p.shape
+        if group["adjust_lr_fn"] == "match_rms_adamw":
+            lr = lr * 0.2 * math.sqrt(max(rows, cols))
+        else:
+            lr = lr * math.sqrt(max(1, rows / cols))
+        return p - OPS["cast"](_orthogonal(ahead, group), p.dtype) * lr, mean
+
+
+def _orthogonal(x: Any, group: Mapping[str, Any]) -> Any:
+    """A matrix with x's directions, whose singular values are all about one."""
+    tall, (a, b, c) = x.shape[0] > x.shape[1], group["ns_coefficients"]
+    x = _rounded(transpose(x, 0, 1) if tall else x)
+    x = _rounded(x / OPS["clamp"](_rounded(OPS["sqrt"](OPS["sum"](x * x))), group["eps"]))
+    for _ in range(group["ns_steps"]):
+        square = _rounded(matmul(x, transpose(x, 0, 1)))
+        x = _rounded(x * a + matmul(_rounded(square * b + matmul(square, square) * c), x))
+    return transpose(x, 0, 1) if tall else x
+
+
+def _rounded(x: Any) -> Any:
+    """To bfloat16's numbers; what is computed of them is as exact as float32."""
+    return OPS["cast"](OPS["cast"](x, dtypes.bfloat16), dtypes.float32)
