@@ -24,6 +24,7 @@ from weft import (
     autograd,
     boxing,
     checkpoint,
+    compiler,
     data,
     distributed,
     functional,
@@ -120,6 +121,7 @@ linalg = _module("linalg", **{n: getattr(m, n) for m in (_linalg, matrices) for 
 func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stateless) for n in m.__all__})
 optim.swa_utils = _module("optim.swa_utils", SWALR=SWALR, **{n: getattr(averaging, n) for n in averaging.__all__})  # type: ignore[attr-defined]
 utils = _module("utils", data=data, checkpoint=recompute)
+compiler.__dict__.update(jit.COMPILER)
 cuda.amp = _module("cuda.amp", **amp.of_cuda())  # type: ignore[attr-defined]
 random = _module("random", **{n: globals().get(n, getattr(_random, n)) for n in _random.__all__})
 autograd.profiler = profiler  # type: ignore[attr-defined]

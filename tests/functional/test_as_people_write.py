@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import io
 from typing import Any
 
@@ -24,6 +25,20 @@ def asserts(lib: Any) -> Any:
     with pytest.raises(AssertionError, match="not fine"):
         lib._assert(False, "not fine")
     yield lib.ones(1)
+
+
+def compiles_nothing(lib: Any) -> Any:
+    @lib.compiler.disable
+    def once(x: Any) -> Any:
+        return x + 1
+
+    @lib.compiler.disable(recursive=False)
+    def twice(x: Any) -> Any:
+        return x + 2
+
+    lib.compiler.reset()
+    yield once(lib.ones(1)), twice(lib.ones(1)), lib.compiler.is_compiling()
+    yield importlib.import_module(f"{lib.__name__}.backends.cudnn") is torch.backends.cudnn
 
 
 def loads(lib: Any) -> Any:

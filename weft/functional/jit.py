@@ -21,6 +21,20 @@ def ignore(drop: Any = False, **_: Any) -> Any:
     return drop if callable(drop) else lambda function: function
 
 
+def _nothing(*_: Any, **__: Any) -> None:
+    """Nothing to do: nothing was compiled."""
+
+
+def _no() -> bool:
+    return False
+
+
+COMPILER: dict[str, Any] = {  # what `torch.compiler` names, said of functions that are never compiled
+    "disable": ignore, "allow_in_graph": ignore, "assume_constant_result": ignore, "is_compiling": _no,
+    "is_dynamo_compiling": _no, "reset": _nothing, "cudagraph_mark_step_begin": _nothing,
+}  # fmt: skip
+
+
 @public("flow")
 def _assert(condition: Any, message: str = "") -> None:
     """`assert`, under the name that programs give it which are also traced."""
