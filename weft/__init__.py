@@ -75,7 +75,7 @@ from weft.core.dtype import (
     uint8,
 )  # fmt: skip
 from weft.core.placement import Placement as placement
-from weft.functional import asyncs, comm, cuda, distributions, env, fft, jit, matrices, special
+from weft.functional import asyncs, comm, cuda, distributions, env, fft, global_view, jit, matrices, special
 from weft.functional import linalg as _linalg
 from weft.functional import random as _random
 from weft.functional.bound import _C, register
@@ -120,7 +120,7 @@ _distributed = _module("utils.data.distributed", Dataset=data.Dataset, Distribut
 linalg = _module("linalg", **{n: getattr(m, n) for m in (_linalg, matrices) for n in m.__all__})
 func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stateless) for n in m.__all__})
 optim.swa_utils = _module("optim.swa_utils", SWALR=SWALR, **{n: getattr(averaging, n) for n in averaging.__all__})  # type: ignore[attr-defined]
-utils = _module("utils", data=data, checkpoint=recompute)
+utils = _module("utils", data=data, checkpoint=recompute, global_view=global_view)
 compiler.__dict__.update(jit.COMPILER)
 cuda.amp = _module("cuda.amp", **amp.of_cuda())  # type: ignore[attr-defined]
 random = _module("random", **{n: globals().get(n, getattr(_random, n)) for n in _random.__all__})
@@ -137,7 +137,7 @@ PATHS = {
     "fft": fft, "func": func, "jit": jit, "linalg": linalg, "mock_torch": mock_torch, "nn.graph": graph,
     "nn.modules": nn.modules, "nn.parallel": parallel, "nn.parameter": nn.parameter, "optim.swa_utils": optim.swa_utils,  # type: ignore[attr-defined]
     "random": random, "sbp": sbp, "special": special, "utils": utils, "utils.checkpoint": recompute,
-    "utils.data": data, "utils.data.distributed": _distributed,
+    "utils.data": data, "utils.global_view": global_view, "utils.data.distributed": _distributed,
 }  # fmt: skip
 sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
 _settings = [path for path in sys.modules if path.partition("torch.")[2].startswith("backends")]

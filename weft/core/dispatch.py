@@ -19,12 +19,14 @@ class Here(threading.local):
     plain      no interceptor is active: an op may take the short way
     grad       gradients are recorded
     trace      the graph that is being traced, or None
+    place      where new tensors go, and in which layout, if nobody says so: global mode
     """
 
     plain: bool = True
     grad: bool = True
     trace: Any = None
-    stack: tuple[Any, ...] = ()  # interceptors, innermost last: autocast, anomaly mode, global mode, instruction traces
+    place: Any = None
+    stack: tuple[Any, ...] = ()  # interceptors, innermost last: autocast, anomaly mode, instruction traces
 
 
 here = Here()

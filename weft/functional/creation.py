@@ -45,6 +45,9 @@ def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) ->
     if placement is None:
         if sbp is not None:
             raise ArgumentError(f"{name}(): sbp says how a tensor lies on a placement; give placement=... too")
+        if here.place is not None:
+            placement, sbp = here.place
+            return None, placement, sbps.nd(sbp, placement.ndim, ndim)
         return (default_device() if device is None else Device(device).check()), None, None
     if device is not None:
         raise ArgumentError(f"{name}(): device makes a local tensor, placement a global one; give one of them")

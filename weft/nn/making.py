@@ -7,10 +7,8 @@ from numbers import Integral  # numpy's whole numbers, too
 from typing import Any
 
 from weft.core import dtype as dtypes
-from weft.core.device import Device
 from weft.core.errors import OptionError
-from weft.functional.creation import get_default_dtype
-from weft.functional.defaults import default_device
+from weft.functional.creation import get_default_dtype, place
 from weft.ops import OPS
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
@@ -23,12 +21,12 @@ def made(shape: Sequence[int], device: Any = None, dtype: Any = None) -> Paramet
 
 def filled(shape: Sequence[int], value: float | None, device: Any = None, dtype: Any = None) -> Tensor:
     kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
-    where = default_device() if device is None else Device(device).check()
     for n in shape:
         if not isinstance(n, Integral) or isinstance(n, bool) or n < 0:
             raise OptionError(f"a layer's sizes are whole numbers, at least 0; got {list(shape)}")
     size = tuple(map(int, shape))
-    return OPS["empty"](size, kind, where) if value is None else OPS["full"](size, value, kind, where)
+    where = place("a layer", device, None, None, len(size))
+    return OPS["empty"](size, kind, *where) if value is None else OPS["full"](size, value, kind, *where)
 
 
 def sizes(value: Any) -> tuple[int, ...]:

@@ -19,7 +19,7 @@ import torch
 from weft.core import device as devices
 from weft.core import dtype as dtypes
 from weft.core.device import Device
-from weft.core.dispatch import hooks
+from weft.core.dispatch import here, hooks
 from weft.core.dtype import DType
 from weft.core.errors import AutogradError, DeviceError, DtypeError, IndexingError, SbpError, ShapeError, TraceError
 from weft.core.placement import Placement
@@ -102,6 +102,8 @@ class Tensor(Methods):
     @property
     def device(self) -> Device:
         if self.spec is not None:
+            if here.place is not None:
+                return Device(self.spec.placement.type)
             raise DeviceError("only local tensors have a device; a global tensor lies on a placement: use .placement")
         meta = self._meta
         return self.value.device if meta.device.type == "meta" and self.value else devices.of_torch(meta.device)
