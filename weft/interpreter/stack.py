@@ -47,7 +47,8 @@ def is_global(op: Op, args: tuple[Any, ...]) -> bool:
         check_arguments(op, args)
         raise PlacementError(
             f"{op.name}: some operands are global and some are local: {call_text(op, args)}.\n"
-            "Make the local ones global, x.to_global(placement=..., sbp=...), or the global ones local, x.to_local()"
+            "Make the local ones global, x.to_global(placement=..., sbp=...), or the global ones local, x.to_local(). "
+            "What a model makes itself is global under flow.utils.global_view.global_mode(True, placement=..., sbp=...)"
         )
     return True in kinds
 
