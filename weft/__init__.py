@@ -122,6 +122,7 @@ func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stat
 optim.swa_utils = _module("optim.swa_utils", SWALR=SWALR, **{n: getattr(averaging, n) for n in averaging.__all__})  # type: ignore[attr-defined]
 utils = _module("utils", data=data, checkpoint=recompute, global_view=global_view)
 compiler.__dict__.update(jit.COMPILER)
+boxing.nccl = _module("boxing.nccl", **graph.hints.of_nccl())  # type: ignore[attr-defined]
 cuda.amp = _module("cuda.amp", **amp.of_cuda())  # type: ignore[attr-defined]
 random = _module("random", **{n: globals().get(n, getattr(_random, n)) for n in _random.__all__})
 autograd.profiler = profiler  # type: ignore[attr-defined]

@@ -403,6 +403,13 @@ def test_an_error_inside_an_act_comes_out_where_the_result_is_read() -> None:
         graph(flow.tensor([0, 1])).numpy()
 
 
+def test_what_others_must_say_of_collectives_is_taken() -> None:
+    nccl: Any = flow.boxing.nccl  # type: ignore[attr-defined]
+    assert nccl.set_fusion_threshold_mbytes(16) is None and nccl.enable_use_compute_stream(True) is None
+    with pytest.raises(AttributeError):
+        nccl.go_faster()
+
+
 def test_a_hundred_graphs_leave_no_thread_and_no_memory() -> None:
     def live() -> int:
         gc.collect()

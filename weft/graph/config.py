@@ -9,6 +9,7 @@ from typing import Any, Final
 from weft.amp import autocast
 from weft.compiler.options import Options
 from weft.core.errors import GraphError
+from weft.graph.hints import taken
 
 # What OneFlow's compiler has to be asked for, and Weft's does of itself or has no need of.
 HINTS: Final = (
@@ -39,7 +40,7 @@ class GraphConfig:
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name in HINTS:
-            return lambda *args, **kwargs: None
+            return taken
         raise AttributeError(
             f"a graph's config has no {name!r}; it has set_gradient_accumulation_steps, enable_amp, enable_zero, and, "
             f"taken without effect because the compiler decides by itself, {', '.join(HINTS)}"
