@@ -77,6 +77,8 @@ def numbers_of_numpy(lib: Any) -> Any:
     )
     for mixed in (i * x, x * i, lib.arange(3) * i, lib.arange(i), lib.arange(3) + f, x.double() + f):
         yield isinstance(mixed, lib.Tensor), str(mixed.dtype).rpartition(".")[2]
+    for made in (np.sqrt(x), np.abs(x), np.isnan(x), np.exp(x[0, 0])):
+        yield isinstance(made, lib.Tensor), made
     layers = lib.nn.Linear(i, np.int32(2)), lib.nn.Conv2d(i, 2, i), lib.nn.Embedding(i, i), lib.nn.LayerNorm(i)
     for layer in layers:
         yield tuple(layer.weight.shape)

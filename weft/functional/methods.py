@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
 import torch
 
 from weft.autograd.inplace import check_writable
@@ -261,8 +262,14 @@ def set_state(x: Tensor, state: dict[str, Any]) -> None:
     x.__dict__.update(state)
 
 
+def wrapped(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+    """What one of numpy's functions of arrays made of a tensor, as a tensor: `np.sqrt(x)`."""
+    return of_torch(torch.from_numpy(np.asarray(array)))
+
+
 def bind() -> None:
     """Give Tensor what is no function of the table."""
+    Tensor.__array_wrap__ = wrapped  # type: ignore[attr-defined]
     for name, f in PROPERTIES.items():
         setattr(Tensor, name, property(f))
     Tensor.__delitem__, Tensor.__complex__ = delete, as_complex  # type: ignore[attr-defined]
