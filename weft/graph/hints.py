@@ -1,4 +1,4 @@
-"""What OneFlow's programs tell its runtime of collectives. Here the compiler decides; it is taken, and changes nothing."""
+"""What programs tell OneFlow of collectives. Here the compiler decides: it is taken, and changes nothing."""
 
 from __future__ import annotations
 
