@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 import torch
 import torch.nn.functional as TF
@@ -17,7 +18,7 @@ C: Any = flow._C  # some of its forms are told by their arguments alone
 A, IDS = rand(2, 3, 4), torch.tensor([[1, 0], [2, 2]])
 
 
-def same(ours: Any, theirs: torch.Tensor) -> None:
+def same(ours: Any, theirs: Any) -> None:
     torch.testing.assert_close(ours.to_torch(), theirs)
 
 
@@ -84,3 +85,51 @@ def test_normalization_says_whether_it_trains(training: bool) -> None:
     expected = TF.batch_norm(x, mean.clone(), variance.clone(), training=training)
     got = C.normalization(of_torch(x), of_torch(mean), of_torch(variance), is_training=training)
     same(got, expected)
+
+
+def test_a_norm_whose_weight_comes_before_its_shape() -> None:
+    weight = rand(4)
+    expected = TF.rms_norm(A, (4,), weight, 1e-3)
+    same(C.rms_norm(of_torch(A), of_torch(weight), (4,), 1e-3), expected)
+    same(C.rms_norm(of_torch(A), (4,), of_torch(weight), 1e-3), expected)
+    same(C.rms_norm(of_torch(A), None, [3, 4], 1e-3), TF.rms_norm(A, (3, 4), eps=1e-3))
+
+
+def test_one_hot_of_other_values() -> None:
+    assert C.one_hot(of_torch(IDS), 3).tolist() == TF.one_hot(IDS, 3).tolist()
+    assert C.one_hot(of_torch(IDS[0]), 2, 0.5, -1.0).tolist() == [[-1.0, 0.5], [0.5, -1.0]]
+
+
+def test_bounds_of_draws_by_either_name() -> None:
+    bounds: Any = (np.float32(-3), np.int64(-2))
+    drawn = [flow.empty(50).uniform_(**{low: -3, high: -2}) for low, high in (("a", "b"), ("from_", "to"))]
+    drawn.append(flow.empty(50).uniform_(*bounds))
+    assert all(-3 <= x.min().item() < x.max().item() <= -2 for x in drawn)
+    with pytest.raises(flow.errors.ArgumentError, match="unexpected argument 'low'"):
+        flow.empty(2).uniform_(**{"low": 1})
+
+
+N, H = np.int64(2), np.float32(0.5)
+OF_NUMPY = {
+    "leaky_relu": lambda x, F: F.leaky_relu(x, H),
+    "elu, overwriting": lambda x, F: F.elu_(x.clone(), H),
+    "avg_pool2d": lambda x, F: F.avg_pool2d(x, N, stride=np.int64(1)),
+    "conv2d": lambda x, F: F.conv2d(x, x[:, :, :2, :2], padding=np.int64(1)),
+    "pool of a tuple": lambda x, F: F.max_pool2d(x, (N, N)),
+    "split": lambda x, F: x.split(int(N), np.int64(3))[1],
+    "chunk": lambda x, F: x.chunk(N, np.int64(2))[1],
+    "sum": lambda x, F: x.sum(dim=N, keepdim=True),
+    "std": lambda x, F: x.std(dim=N),
+}
+
+
+@pytest.mark.parametrize("name", OF_NUMPY)
+def test_numpys_numbers_fit_where_pythons_do(name: str) -> None:
+    f, x = OF_NUMPY[name], rand(1, 1, 4, 4)
+    ours, theirs = of_torch(x.clone()).requires_grad_(), x.clone().requires_grad_()
+    got, expected = f(ours, flow.nn.functional), f(theirs, TF)
+    same(got.detach(), expected.detach())
+    got.sum().backward()
+    expected.sum().backward()
+    same(ours.grad, theirs.grad)
+    same(f(of_torch(x.clone()), flow.nn.functional), expected.detach())  # without a gradient, by the shorter way

@@ -16,9 +16,10 @@ from typing import Any
 from weft.autograd.call import call, edge, record
 from weft.autograd.inplace import in_place
 from weft.autograd.node import Node, next_sequence
+from weft.autograd.plain import again
 from weft.core.dispatch import here
 from weft.ops.declaration import Op
-from weft.ops.explain import ABSENT, explain, missing, refit
+from weft.ops.explain import ABSENT, missing, refit
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor
 from weft.vm.dependency import alias
@@ -32,7 +33,7 @@ def make_entry(op: Op) -> Callable[..., Any]:
     space: dict[str, Any] = {
         "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call,
         "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing, "in_place": in_place,
-        "kernel": op.kernel, "alias": alias, "explain": explain, "next_sequence": next_sequence,
+        "kernel": op.kernel, "alias": alias, "again": again, "next_sequence": next_sequence,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
     exec(compile(source, f"<weft entry of {op.name}>", "exec"), space)
@@ -122,7 +123,7 @@ def source_of(op: Op) -> str:
     targets = ", ".join(f"r{j}" for j in range(len(op.returns)))
     lines.append(f"                {targets} = kernel({', '.join(kernel_args)})")
     lines.append("            except Exception as cause:")
-    lines.append(f"                raise explain(op, cause, ({', '.join(names)},)) from cause")
+    lines.append(f"                return again(op, cause, ({', '.join(names)},), call)")
     for j in range(op.visible):
         lines.append(f"            y{j} = new(Tensor)")
         if not op.view:

@@ -9,9 +9,10 @@ from typing import Any
 
 from weft.autograd.entry import at_hand, header_of, in_general, refits, wanting
 from weft.autograd.inplace import in_place
+from weft.autograd.plain import again
 from weft.core.dispatch import here
 from weft.ops.declaration import Op
-from weft.ops.explain import ABSENT, explain, missing, refit
+from weft.ops.explain import ABSENT, missing, refit
 
 
 def make_overwriting(op: Op) -> Callable[..., Any]:
@@ -19,7 +20,7 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
     if op.inplace_kernel is None or op.params[0].kind not in ("tensor", "operand") or _lists(op):
         return _general(op)
     space: dict[str, Any] = {
-        "here": here, "op": op, "kernel": op.inplace_kernel, "explain": explain, "in_place": in_place,
+        "here": here, "op": op, "kernel": op.inplace_kernel, "again": again, "in_place": in_place,
         "absent": ABSENT, "refit": refit, "missing": missing,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
@@ -43,7 +44,7 @@ def source_of(op: Op) -> str:
         "            try:",
         f"                kernel({', '.join(kernel_args)})",
         "            except Exception as cause:",
-        f"                raise explain(op, cause, {everything}) from cause",
+        f"                return again(op, cause, {everything}, in_place)",
         f"            return {x}",
         *in_general(op, "in_place"),
     ]

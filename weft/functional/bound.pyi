@@ -2647,8 +2647,13 @@ class Bound:
     @staticmethod
     def unfold_tensor(x: Tensor, dimension: _int, size: _int, step: _int) -> Tensor: ...
 
+    @overload
     @staticmethod
     def uniform_(x: Tensor, from_: _float = 0.0, to: _float = 1.0, *, generator: Any = None) -> Tensor: ...
+
+    @overload
+    @staticmethod
+    def uniform_(x: Tensor, a: _float = 0.0, b: _float = 1.0, *, generator: Any = None) -> Tensor: ...
 
     @staticmethod
     def unique(

@@ -12,7 +12,9 @@ from weft.ops import OPS
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
-_reshape, _index_select, _embedding, _layer_norm = map(calling, ("reshape", "index_select", "embedding", "layer_norm"))
+_reshape, _index_select, _embedding, _layer_norm, _rms_norm = map(
+    calling, ("reshape", "index_select", "embedding", "layer_norm", "rms_norm")
+)
 
 
 def _take(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
@@ -39,6 +41,25 @@ def _norm_over(
     return _layer_norm(input, normalized_shape, weight, bias, eps)
 
 
+def _rms_weighed(x: Tensor, weight: Tensor | None, normalized_shape: Sequence[int], epsilon: float = 1e-6) -> Tensor:
+    """rms_norm with the weight before the shape; or PyTorch's order."""
+    return _rms_norm(x, normalized_shape, weight, epsilon)
+
+
+def _rms_over(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float = 1e-6
+) -> Tensor:
+    return _rms_norm(input, normalized_shape, weight, eps)
+
+
+def _hot(x: Tensor, num_classes: int, on_value: Any = 1, off_value: Any = 0) -> Tensor:
+    """A new last dimension that holds `on_value` at the place the integer names."""
+    hot = OPS["one_hot"](x, num_classes)
+    return hot if (on_value, off_value) == (1, 0) else OPS["where"](OPS["ne"](hot, 0), on_value, off_value)
+
+
+public("bound", "one_hot", straight=True)(_hot)
+public("bound", "rms_norm", straight=True)(overloaded("rms_norm", _rms_over, _rms_weighed))
 public("bound", "gather", straight=True)(overloaded("gather", _take, places.gather))
 public("bound", "layer_norm", straight=True)(overloaded("layer_norm", _norm_from, _norm_over))
 public("bound", "cross_entropy", straight=True)(neural.cross_entropy)
@@ -64,8 +85,8 @@ def _slice_places(x: Tensor, start: Sequence[int], stop: Sequence[int], step: Se
     return places.slice(x, list(zip(start, stop, step, strict=True)))
 
 
-public("bound", "slice_update", straight=True)(overloaded("slice_update", places.slice_update, _update_places))
-public("bound", "slice", straight=True)(overloaded("slice", places.slice, _slice_places))
+public("bound", "slice_update")(overloaded("slice_update", places.slice_update, _update_places))
+public("bound", "slice")(overloaded("slice", places.slice, _slice_places))
 
 
 @public("bound")

@@ -11,6 +11,7 @@ from weft.functional import creation, info
 from weft.functional.conversion import cast, to
 from weft.functional.creation import drawing
 from weft.functional.likeness import form
+from weft.functional.signature import overloaded
 from weft.functional.table import overwriting, public
 from weft.ops import OPS, create
 from weft.tensor.tensor import Tensor
@@ -76,10 +77,16 @@ def _drawn(x: Tensor, law: str, parameters: tuple[float, ...], generator: Any) -
     return assign(x, y)
 
 
-@public("tensor")
-def uniform_(x: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Tensor:
+def _uniform(x: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Tensor:
     """Overwrite x with draws from the uniform distribution over [from_, to)."""
     return _drawn(x, "uniform", (from_, to), generator)
+
+
+def _between(x: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = None) -> Tensor:  # OneFlow's names
+    return _drawn(x, "uniform", (a, b), generator)
+
+
+public("tensor", "uniform_", straight=True)(overloaded("uniform_", _uniform, _between))
 
 
 @public("tensor")

@@ -7,6 +7,7 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from weft.autograd.plain import plain
 from weft.core.errors import ArgumentError, WeftError
 from weft.ops.declaration import OPERAND_KINDS, Param
 from weft.ops.explain import ABSENT, accepts, describe, hint, named, place_of
@@ -109,6 +110,9 @@ def overloaded(name: str, *functions: Function) -> Function:
             own = s.renamed(kwargs)
             if own is not None and s.refusal(args, own) is None:
                 return s.f(*args, **own)
+        numbers = _numbers(args, kwargs)
+        if numbers is not None:
+            return dispatch(*numbers[0], **numbers[1])
         raise refused(name, signatures, args, kwargs)
 
     dispatch.__name__ = dispatch.__qualname__ = name
@@ -116,6 +120,14 @@ def overloaded(name: str, *functions: Function) -> Function:
     dispatch.signatures = tuple(s.text(name) for s in signatures)  # type: ignore[attr-defined]
     dispatch.functions = functions  # type: ignore[attr-defined]
     return dispatch
+
+
+def _numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
+    """The arguments with Python's numbers for numpy's; None where there are none."""
+    given = (*args, *kwargs.values())
+    numbers = plain(given)
+    n = len(args)
+    return None if numbers is given else (numbers[:n], dict(zip(kwargs, numbers[n:], strict=True)))
 
 
 def refused(
@@ -148,6 +160,9 @@ def guarded(f: F, name: str = "") -> F:
         except Exception as cause:
             if not _ours(cause):
                 raise
+            numbers = _numbers(args, kwargs)
+            if numbers is not None:
+                return call(*numbers[0], **numbers[1])
             if kwargs and isinstance(cause, TypeError):
                 s = Signature(f)
                 given, own = s.spread({**dict(zip(s.by_name, args, strict=False)), **(s.renamed(kwargs) or kwargs)})

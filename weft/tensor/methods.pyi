@@ -26,6 +26,9 @@ class Methods:
 
     def __and__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
+    def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Tensor:
+        """What one of numpy's functions of arrays made of a tensor, as a tensor: `np.sqrt(x)`."""
+
     def __complex__(self) -> complex: ...
 
     def __delitem__(self, key: Any) -> None: ...
@@ -1706,8 +1709,12 @@ class Methods:
     def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
         """Every window of this size along a dimension, as a view."""
 
+    @overload
     def uniform_(self, from_: _float = 0.0, to: _float = 1.0, *, generator: Any = None) -> Tensor:
         """Overwrite x with draws from the uniform distribution over [from_, to)."""
+
+    @overload
+    def uniform_(self, a: _float = 0.0, b: _float = 1.0, *, generator: Any = None) -> Tensor: ...
 
     def unique(
         self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False,
