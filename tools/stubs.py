@@ -117,7 +117,12 @@ def all_ops() -> str:
     names = usable(dir(bound._C))
     text = Text(names)
     register = text.function("register", of_function(bound.register))
-    places = {n: next(p for p in bound.PLACES if table.lookup(p, n)) for n in names if hasattr(bound._C, n)}
+    own = table.ADAPTERS["bound"]
+    places = {
+        n: "bound" if n in own else next(p for p in bound.PLACES if table.lookup(p, n))
+        for n in names
+        if hasattr(bound._C, n)
+    }
     defs = [
         text.function(n, found(p, n)._replace(doc=""), "    ", mark="    @staticmethod\n") for n, p in places.items()
     ]

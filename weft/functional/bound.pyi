@@ -658,7 +658,7 @@ class Bound:
 
     @staticmethod
     def cross_entropy(
-        x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: str = 'mean',
+        input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: str = 'mean',
         label_smoothing: _float = 0.0
     ) -> Tensor: ...
 
@@ -1052,6 +1052,11 @@ class Bound:
     @staticmethod
     def fused_weighted_sum(tensors: Sequence[Tensor], weights: Sequence[_float], alpha: _float = 1.0) -> Tensor: ...
 
+    @overload
+    @staticmethod
+    def gather(x: Tensor, indices: Tensor, axis: _int = 0) -> Tensor: ...
+
+    @overload
     @staticmethod
     def gather(x: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor: ...
 
@@ -1389,10 +1394,17 @@ class Bound:
     @staticmethod
     def l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor: ...
 
+    @overload
     @staticmethod
     def layer_norm(
-        x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None,
-        bias: Tensor | None = None, eps: _float = 1e-05
+        x: Tensor, begin_norm_axis: _int, begin_params_axis: _int = -1, epsilon: _float = 1e-05
+    ) -> Tensor: ...
+
+    @overload
+    @staticmethod
+    def layer_norm(
+        input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None,
+        eps: _float = 1e-05
     ) -> Tensor: ...
 
     @staticmethod
@@ -1830,7 +1842,7 @@ class Bound:
 
     @staticmethod
     def nll_loss(
-        x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: str = 'mean'
+        input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: _int = -100, reduction: str = 'mean'
     ) -> Tensor: ...
 
     @staticmethod
@@ -1870,7 +1882,7 @@ class Bound:
     def numel(x: Tensor) -> _int: ...
 
     @staticmethod
-    def one_hot(x: Tensor, num_classes: _int) -> Tensor: ...
+    def one_hot(x: Tensor, num_classes: _int, on_value: Any = 1, off_value: Any = 0) -> Tensor: ...
 
     @staticmethod
     def ones(
@@ -2138,9 +2150,16 @@ class Bound:
     @staticmethod
     def rms_layer_norm(x: Tensor, weight: Tensor, eps: _float = 1e-06) -> Tensor: ...
 
+    @overload
     @staticmethod
     def rms_norm(
-        x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None, eps: _float = 1e-06
+        input: Tensor, normalized_shape: Sequence[_int], weight: Tensor | None = None, eps: _float = 1e-06
+    ) -> Tensor: ...
+
+    @overload
+    @staticmethod
+    def rms_norm(
+        x: Tensor, weight: Tensor | None, normalized_shape: Sequence[_int], epsilon: _float = 1e-06
     ) -> Tensor: ...
 
     @staticmethod
@@ -2340,16 +2359,29 @@ class Bound:
     @staticmethod
     def sinh(x: Tensor) -> Tensor: ...
 
+    @overload
     @staticmethod
     def slice(x: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor: ...
+
+    @overload
+    @staticmethod
+    def slice(x: Tensor, start: Sequence[_int], stop: Sequence[_int], step: Sequence[_int]) -> Tensor: ...
 
     @staticmethod
     def slice_scatter(
         x: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1
     ) -> Tensor: ...
 
+    @overload
     @staticmethod
     def slice_update(x: Tensor, update: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor: ...
+
+    @overload
+    @staticmethod
+    def slice_update(
+        ref: Tensor, value: Tensor, start: Sequence[_int], stop: Sequence[_int], step: Sequence[_int],
+        enable_view_slice: _bool = False
+    ) -> Tensor: ...
 
     @staticmethod
     def slice_view_1d_contiguous(x: Any, start: _int, end: _int) -> Any: ...
