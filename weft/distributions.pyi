@@ -10,7 +10,7 @@ __all__ = [
     "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough",
     "Pareto", "Poisson", "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical", "SigmoidTransform",
     "SoftplusTransform", "StudentT", "TanhTransform", "Transform", "TransformedDistribution", "Uniform", "Weibull",
-    "constraints", "kl_divergence", "register_kl", "transforms"
+    "kl_divergence", "register_kl", "transforms"
 ]
 
 from weft.functional.distributions import transforms as transforms

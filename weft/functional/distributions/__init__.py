@@ -1,6 +1,6 @@
 """`flow.distributions`: numbers drawn from a law, and how likely they are under it."""
 
-from torch.distributions import constraints  # what values a law is for: declarations, which subclasses name
+from torch.distributions import constraints as constraints  # declarations of values, which subclasses name
 
 from weft.functional.distributions import transforms
 from weft.functional.distributions.base import Distribution
@@ -59,5 +59,5 @@ __all__ = [
     "MultivariateNormal", "NegativeBinomial", "Normal", "OneHotCategorical", "OneHotCategoricalStraightThrough",
     "Pareto", "Poisson", "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical", "SigmoidTransform",
     "SoftplusTransform", "StudentT", "TanhTransform", "Transform", "TransformedDistribution", "Uniform", "Weibull",
-    "constraints", "kl_divergence", "register_kl", "transforms",
+    "kl_divergence", "register_kl", "transforms",
 ]  # fmt: skip
