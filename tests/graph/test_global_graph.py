@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import numpy as np
@@ -12,7 +13,7 @@ from weft import nn
 from weft.core.errors import GraphError, PlacementError, RankError
 from weft.launch import spawn_threads
 
-S, B = flow.sbp.split, flow.sbp.broadcast
+S, B, P = flow.sbp.split, flow.sbp.broadcast, flow.sbp.partial_sum
 X = np.random.default_rng(0).normal(size=(3, 8, 4)).astype(np.float32)
 
 
@@ -165,3 +166,39 @@ def diverging() -> None:
 def test_ranks_that_trace_different_programs_are_told_the_line() -> None:
     with pytest.raises(RankError, match="first difference is line"):
         spawn_threads(2, diverging, deadline=10.0)
+
+
+GRIDS = [
+    ([[0, 1], [2, 3]], [0, 1, 2, 3]), ([0, 1, 2, 3], [[0, 1], [2, 3]]), ([0], [[0, 1], [2, 3]]),
+    ([[0, 1], [2, 3]], [[0, 2], [1, 3]]), ([0, 1], [[0], [1]]), ([[0]], [0]), ([0, 1, 2, 3], [3, 2, 1, 0]),
+]  # fmt: skip
+
+
+class Over(nn.Graph):
+    def __init__(self, place: Any, sbp: Any) -> None:
+        super().__init__()
+        self.place, self.sbp = place, sbp
+
+    def build(self, x: Any) -> Any:
+        return (x * 2).to_global(placement=self.place, sbp=self.sbp) * 3
+
+
+def from_grid_to_grid() -> list[str]:
+    """Every layout of one placement to every layout of another; what differs from the value."""
+    wrong = []
+    values = np.arange(6.0).reshape(2, 3)  # fewer rows than ranks
+    for ranks, others in GRIDS:
+        a, b = (flow.placement("cpu", ranks=r) for r in (ranks, others))
+        for one, other in itertools.product(
+            itertools.product([B, S(0), P], repeat=a.ndim), itertools.product([B, S(0), P], repeat=b.ndim)
+        ):
+            graph = Over(b, list(other))
+            got = graph(flow.tensor(values, placement=a, sbp=list(one))).numpy()
+            if flow.env.get_rank() in b and got.tolist() != (values * 6).tolist():
+                wrong.append(f"{a} {one} -> {b} {other}: {got}")
+            graph.close()
+    return wrong
+
+
+def test_between_any_two_placements() -> None:
+    assert spawn_threads(4, from_grid_to_grid, deadline=30.0) == [[]] * 4

@@ -190,7 +190,9 @@ def cross(w: Writer, n: Node) -> None:
         if packet is not None:
             target = packet.view(w.slots[packet.id], source)
             w.lines.append(f"{w.name(f'{source.name}_to_{rank}', target)}.copy_({_sliced(w, source, where)})")
-    if not any((n, r) in p.arrivals for _, ranks in part.receives for r in ranks):
+    if part.receives and not any((n, r) in p.arrivals for _, ranks in part.receives for r in ranks):
+        return  # they arrive at the other chain
+    if out.spec is None or p.rank not in out.spec.placement:
         return
     if len(part.receives) == 1 and len(part.receives[0][1]) == 1 and not part.fill:
         piece = _piece(w, n, part.receives[0][1][0])

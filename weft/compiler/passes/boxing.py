@@ -8,6 +8,7 @@ from __future__ import annotations
 
 from weft.boxing import Route, signature
 from weft.boxing.planner import route
+from weft.boxing.steps import Exchange, Relabel
 from weft.compiler.options import Options
 from weft.compiler.passes.dead_code import written
 from weft.core.errors import CompileError
@@ -81,6 +82,8 @@ class _Moves:
             shared = self.moved.get((v, target))
             if shared is None:
                 assert now.spec is not None
+                if isinstance(step, Relabel) and now.spec.placement is not after.placement:
+                    step = Exchange(step.src, step.dst)  # chains lie on one placement each, with registers in between
                 shared = Value(self._name(v), v.shape, v.dtype, target, v.device)
                 text = str(step)
                 node = Node(
