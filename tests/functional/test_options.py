@@ -111,3 +111,20 @@ def test_what_has_no_counterpart_is_refused() -> None:
         flow.scatter(flow.tensor(X), 0, index, 1.0, reduce="mean")
     with pytest.raises(ArgumentError, match="side"):
         flow.searchsorted(flow.tensor(SORTED), 1.0, side="middle")
+
+
+@pytest.mark.parametrize("name", ["add", "sub", "mul"])
+def test_arithmetic_may_overwrite(name: str) -> None:
+    x, f = flow.tensor([4.0, 6.0]), getattr(flow, name)
+    expected = getattr(torch, name)(x.to_torch().clone(), 2)
+    assert f(x, 2, **{"inplace": False}).tolist() == expected.tolist() and x.tolist() == [4.0, 6.0]
+    y = f(input=x, other=2, **{"inplace": True})
+    assert y is x and x.tolist() == expected.tolist()
+
+
+def test_sums_that_overwrite_take_alpha() -> None:
+    x = flow.ones(2)
+    assert flow.add(x, flow.ones(2), alpha=3, **{"inplace": True}) is x and x.tolist() == [4.0, 4.0]
+    assert x.sub(1, alpha=2, **{"inplace": True}) is x and x.tolist() == [2.0, 2.0]
+    with pytest.raises(flow.errors.ArgumentError, match="accepted: add"):
+        flow.add(x, 1, **{"inplac": True})

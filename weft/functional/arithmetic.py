@@ -117,7 +117,8 @@ def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     return OPS["trunc"](_div(x, other))
 
 
-def _accumulating(name: str) -> None:
+def _accumulating(plain: Callable[..., Tensor]) -> None:
+    name = plain.__name__
     overwrite = overwriting(OPS[name])
 
     def f(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
@@ -125,11 +126,11 @@ def _accumulating(name: str) -> None:
 
     f.__name__ = f.__qualname__ = f"{name}_"
     f.__doc__ = f"`{name}`, into x's memory."
-    public("flow tensor", straight=True)(f)
+    plain.overwriting = public("flow tensor", straight=True)(f)  # type: ignore[attr-defined]
 
 
-_accumulating("add")
-_accumulating("sub")
+_accumulating(add)
+_accumulating(sub)
 
 
 @public("flow tensor", "rsub")

@@ -199,7 +199,15 @@ def forwarding(f: F, name: str) -> F:
 
 
 def _refitted(f: Function, name: str, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> Any:
-    """The call with what came under other names where it belongs, or why it doesn't fit."""
+    """The call with what came under other names where it belongs, or why it doesn't fit.
+
+    `inplace` is a keyword of every function that has one for it, as it is of ops.
+    """
+    overwrite = getattr(f, "overwriting", None) if "inplace" in more else None
+    if overwrite is not None:
+        return _refitted(
+            overwrite if more["inplace"] else f, name, given, rest, {k: v for k, v in more.items() if k != "inplace"}
+        )
     s = Signature(f)
     given = {k: v for k, v in given.items() if v is not ABSENT and v is not s.by_name[k].default}
     own = {**given, **(s.renamed(more) or more)}
