@@ -266,3 +266,22 @@ def test_two_leaves_with_one_gradient_keep_apart() -> None:
     (a + b).backward(flow.ones(3))
     a.grad.mul_(7.0)
     assert b.grad.tolist() == [1.0] * 3
+
+
+def test_gradients_grow_where_they_are() -> None:
+    w = flow.ones(3, requires_grad=True)
+    (w * 2).sum().backward()
+    held = w.grad
+    assert held is not None
+    seen = held.view(3, 1)
+    (w * 3).sum().backward()
+    assert w.grad is held and held.tolist() == [5.0] * 3 and seen.tolist() == [[5.0]] * 3
+    buffer = flow.zeros(6)  # a flat one, as optimizers of one's own have
+    w.grad = buffer[2:5]
+    (w * 4).sum().backward()
+    assert buffer.tolist() == [0.0, 0.0, 4.0, 4.0, 4.0, 0.0]
+    given = flow.full((3,), 7.0)
+    x = flow.ones(3, requires_grad=True)
+    for _ in range(2):
+        x.backward(given)
+    assert x.grad is not None and x.grad.tolist() == [14.0] * 3 and given.tolist() == [7.0] * 3

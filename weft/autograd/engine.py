@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from typing import Any
 
 from weft.autograd.call import edge
+from weft.autograd.inplace import in_place
 from weft.autograd.modes import anomaly
 from weft.autograd.node import Node, Slot
 from weft.core.dispatch import here
@@ -341,8 +342,10 @@ def _accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) 
     if t.grad is None:
         # a gradient that somebody else holds too (an expanded view, the user's own tensor) must stay as it is
         t.grad = OPS["clone"](g) if shared else g if create_graph else _own(g)
-    else:
+    elif create_graph or t.grad.node is not None:
         t.grad = _add(t.grad, g)
+    else:
+        in_place(OPS["add"], (t.grad, g))  # who holds .grad, or looks at it, sees it grow
 
 
 def _own(g: Tensor) -> Tensor:
