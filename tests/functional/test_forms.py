@@ -100,6 +100,11 @@ def test_one_hot_of_other_values() -> None:
     assert C.one_hot(of_torch(IDS[0]), 2, 0.5, -1.0).tolist() == [[-1.0, 0.5], [0.5, -1.0]]
 
 
+def test_an_argument_too_many_is_counted_behind_defaults() -> None:
+    with pytest.raises(flow.errors.ArgumentError, match="takes 4 positional arguments but 5 were given"):
+        C.one_hot(of_torch(IDS), 3, 1, 0, flow.float32)
+
+
 def test_bounds_of_draws_by_either_name() -> None:
     bounds: Any = (np.float32(-3), np.int64(-2))
     drawn = [flow.empty(50).uniform_(**{low: -3, high: -2}) for low, high in (("a", "b"), ("from_", "to"))]

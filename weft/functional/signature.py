@@ -209,13 +209,13 @@ def _refitted(f: Function, name: str, given: dict[str, Any], rest: tuple[Any, ..
             overwrite if more["inplace"] else f, name, given, rest, {k: v for k, v in more.items() if k != "inplace"}
         )
     s = Signature(f)
+    args = (*(given[p.name] for p in s.positional), *rest) if rest else ()  # more than there is place for
     given = {k: v for k, v in given.items() if v is not ABSENT and v is not s.by_name[k].default}
     own = {**given, **(s.renamed(more) or more)}
     if not rest and len(own) == len(given) + len(more):
         placed, left = s.spread(own)
         if s.refusal(placed, left) is None:
             return f(*placed, **left)
-    args = (*given.values(), *rest) if rest else ()
     raise refused(name, (s,), args, more if rest else {**given, **more})
 
 
