@@ -403,6 +403,38 @@ def test_an_error_inside_an_act_comes_out_where_the_result_is_read() -> None:
         graph(flow.tensor([0, 1])).numpy()
 
 
+def test_parameters_are_joined_once_nobody_uses_them(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Between the wait for what is pending and the joining, another thread may have launched something."""
+    model = nn.Linear(2, 2)
+
+    class Used(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def build(self, x: flow.Tensor) -> flow.Tensor:
+            return self.model(x)
+
+    graph = Used()
+    graph(flow.ones(1, 2)).numpy()
+    running = graph.running
+    vm, blobs, go, drained = running.vm, [p.blob for p in model.parameters()], threading.Event(), []
+    drain = vm.drain
+    vm.submit("op", vm.stream("other", "worker"), lambda: go.wait(20), const=blobs[:1], name="late")
+
+    def late(deadline: float | None = None) -> None:
+        drained.append(deadline)
+        if len(drained) > 1:  # the first time, it comes just after
+            go.set()
+            drain(deadline)
+
+    monkeypatch.setattr(vm, "drain", late)
+    assert running.together(blobs) == blobs[:1] and len(drained) == 2
+    assert blobs[0].access is blobs[1].access
+    monkeypatch.undo()
+    graph.close()
+
+
 def test_what_others_must_say_of_collectives_is_taken() -> None:
     nccl: Any = flow.boxing.nccl  # type: ignore[attr-defined]
     assert nccl.set_fusion_threshold_mbytes(16) is None and nccl.enable_use_compute_stream(True) is None

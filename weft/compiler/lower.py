@@ -17,7 +17,7 @@ from weft.compiler.program import Program
 from weft.compiler.turns import Turns
 from weft.core.errors import CompileError
 from weft.job.job import Job
-from weft.job.text import show
+from weft.job.text import show, without_places
 from weft.job.value import Node, Value
 from weft.plan import ids, order
 from weft.plan.plan import Plan, Port, Register, Stream, Task
@@ -178,12 +178,9 @@ class _Lowering:
                 self._export(exports[made[v]], v, packet)
                 lowered.outputs.append((node, packet))
         self._finish_feeds(lowered, feeds)
-        launched = self.readers[feeds[SOURCE].id]
         for k in self.mine:
             self.packet(k, SINK, rank, rank, self.ahead)  # a launch is over when every chain has done its part
-            told = any(p.target == k and p.dst == rank and not p.full for p in self.packets.values())
-            if not told and k not in launched:
-                self.packet(SOURCE, k, rank, rank, self.ahead)  # nothing else tells it that a launch began
+        self._tell({k for k in self.readers[feeds[SOURCE].id] if isinstance(k, Key)})
         if not self.mine:
             self.packet(SOURCE, SINK, rank, rank, self.ahead)
         self._loops()
@@ -267,6 +264,23 @@ class _Lowering:
             else:
                 lowered.loaders[self.task_id(end, self.rank)] = (end, feed)
 
+    def _tell(self, told: set[Key]) -> None:
+        """Every chain hears that a launch has begun on this rank: from the source, or from a chain here that heard it.
+
+        What comes from other ranks doesn't say so: they may be launches ahead.
+        """
+        within = [
+            (p.source, p.target)
+            for p in self.packets.values()
+            if p.src == p.dst and not p.full and isinstance(p.source, Key) and isinstance(p.target, Key)
+        ]
+        for k in self.mine:
+            while heard := {b for a, b in within if a in told} - told:
+                told |= heard
+            if k not in told:
+                self.packet(SOURCE, k, self.rank, self.rank, self.ahead)
+                told.add(k)
+
     def _loops(self) -> None:
         """A chain that writes variables lets their readers go on: those of the next launch by an order that begins
         full."""
@@ -339,4 +353,4 @@ class _Lowering:
 
 def shared_hash(job: Job) -> str:
     """Of what every rank must agree on: the job itself."""
-    return hashlib.sha256(show(job).encode()).hexdigest()[:16]
+    return hashlib.sha256(without_places(show(job)).encode()).hexdigest()[:16]

@@ -57,7 +57,8 @@ class Program:
         self.joined = homes.joined(nodes, copied.__contains__, inside.isdisjoint, self.shape)
         self.afloat = self._afloat(inside)
         copied -= {v for n in self.afloat for v in n.outputs}
-        wholes = {part.whole for part in self.joined.values() if not self.exports.get(part.whole)}
+        self.wholes = {part.whole for part in self.joined.values()}
+        wholes = {v for v in self.wholes if not self.exports.get(v)}
         self.ordered = homes.ordered(nodes, (copied - self.joined.keys() | wholes).__contains__, self.shape)
         self.memory, self.blocks = self._plan()
         self.tried: dict[Node, list[tuple[Any, ...]]] = {}  # of nodes afloat: how their outputs lie

@@ -25,6 +25,20 @@ HEAD = 3  # the number of a function's first line in its source
 FORM_ONLY = ("ones_like", "zeros_like", "full_like")  # the operand's form is all that they read
 
 
+class Static(dict[Value, torch.Tensor]):
+    """Values whose memory is known, and which value a tensor was first known as."""
+
+    def __init__(self, given: Mapping[Value, torch.Tensor]) -> None:
+        super().__init__()
+        self.first: dict[int, Value] = {}
+        for v, t in given.items():
+            self[v] = t
+
+    def __setitem__(self, v: Value, t: torch.Tensor) -> None:
+        self.first.setdefault(id(t), v)
+        super().__setitem__(v, t)
+
+
 class Writer:
     """Writes one function: `static` values are memory known now, others are names of the function's own variables."""
 
@@ -34,7 +48,7 @@ class Writer:
     ) -> None:  # fmt: skip
         self.file = f"<weft chain {program.name}>"
         self.program, self.slots, self.phase, self.arena, self.run = program, slots, phase, arena, run
-        self.static: dict[Value, torch.Tensor] = dict(variables)
+        self.static = Static(variables)
         self.names: dict[Value, str] = {}
         self.variables: set[str] = set()  # the function's own
         self.floating: dict[int, tuple[torch.Tensor, str]] = {}  # by storage: how a variable's tensor lies, its name
@@ -175,10 +189,7 @@ class Writer:
             self.lines.append(f"{self.name(v.name, self.static[v].view(x.shape))}.copy_({self.expression(n.args[0])})")
             return
         outs = [self.memory_for(v) for v in n.outputs]
-        if (
-            any(n.outputs and part.whole is n.outputs[0] for part in self.program.joined.values())
-            and outs[0] is not None
-        ):
+        if n.outputs and n.outputs[0] in self.program.wholes and outs[0] is not None:
             self.static[n.outputs[0]] = outs[0]  # its parts were made here
             return
         if not outs and op.prepare is not None and self.is_static(args) and self.prepared(n, op, args, outs):
@@ -257,10 +268,8 @@ class Writer:
             return self.name(hint, a)
         if not isinstance(a, torch.Tensor):
             return self.expression(a)
-        for v, t in self.static.items():
-            if t is a:
-                return self.name(v.name, a)
-        return self.name(hint, a)
+        known = self.static.first.get(id(a))
+        return self.name(hint if known is None else known.name, a)
 
     def own(self, hint: str) -> str:
         """A name for a variable of the function."""
@@ -297,7 +306,8 @@ class Writer:
     def into(self, n: Node, memory: list[torch.Tensor], text: str) -> None:
         """The text's values go into memory of their own."""
         names = [self.name(v.name, o) for v, o in zip(n.outputs, memory, strict=True)]
-        self.static.update(zip(n.outputs, memory, strict=True))
+        for v, t in zip(n.outputs, memory, strict=True):
+            self.static[v] = t
         copy = "" if len(names) == 1 else f"{self.name('copy', torch._foreach_copy_)}([{', '.join(names)}], {text})"
         self.lines.append(copy or f"{names[0]}.copy_({text})")
 
@@ -351,7 +361,7 @@ class Writer:
             if i < len(self.lines) - 1:
                 self.lines.insert(i + 1, f"del {', '.join(gone[i])}")
                 self.origins.insert(i + 1, self.origins[i])
-        self.static = {v: t for v, t in self.static.items() if not self._floats(t)}
+        self.static = Static({v: t for v, t in self.static.items() if not self._floats(t)})
         self.floating.clear()
 
     def explained(self, error: Exception) -> Exception:

@@ -29,7 +29,7 @@ from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor, exchanged
 from weft.transport import Line, transport_of
 from weft.vm import vm_of
-from weft.vm.dependency import join, untouched
+from weft.vm.dependency import join, pending, untouched
 from weft.vm.instruction import Instruction
 
 BRIEF: Final = int(2e9 * NAP)  # the executor's own thread takes a launch up after one nap or two
@@ -238,8 +238,12 @@ class Running:
     def together(self, blobs: list[Blob]) -> list[Blob]:
         """One blob that stands for all of them in an instruction."""
         self.vm.drain()
-        if len(blobs) > 1:
-            join(blobs)
+        while len(blobs) > 1:
+            with self.vm.lock:  # another thread may launch what shares them with this graph
+                if not any(map(pending, blobs)):
+                    join(blobs)
+                    break
+            self.vm.drain()
         return blobs[:1]
 
     def launch(

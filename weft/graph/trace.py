@@ -22,7 +22,7 @@ from weft.graph.update import update
 from weft.graph.zero import partition
 from weft.job.builder import Builder, Settings
 from weft.job.job import Job
-from weft.job.text import show
+from weft.job.text import show, without_places
 from weft.job.value import Value
 from weft.nn.module import Module
 from weft.plan.verify import verify
@@ -158,7 +158,7 @@ def _agree(lowered: Lowered) -> None:
         transport.put(f"job/{plan.name}/{rank.index}", show(lowered.job).encode())
     a, b = (transport.get(f"job/{plan.name}/{r}").decode().splitlines() for r in (0, other))
     pairs = itertools.zip_longest(a, b, fillvalue="(nothing)")
-    n, (a, b) = next((n, pair) for n, pair in enumerate(pairs, 1) if pair[0] != pair[1])
+    n, (a, b) = next((n, pair) for n, pair in enumerate(pairs, 1) if len({*map(without_places, pair)}) > 1)
     raise RankError(
         f"rank {other} traced another {plan.name} than rank 0; the first difference is line {n} of the job:\n"
         f"  rank 0: {a}\n  rank {other}: {b}\nEvery rank must build the same graph"

@@ -28,9 +28,17 @@ from weft.job.value import Node, Value
 NAME = r"[\w.:+/<>\[\]-]+"
 
 
+PLACE = "    # "
+
+
 def show(job: Job) -> str:
     head = f"job {job.name}" + (f", {job.micro_batches} micro-batches" if job.micro_batches > 1 else "")
     return "\n".join([head, *map(show_node, job.nodes)]) + "\n"
+
+
+def without_places(text: str) -> str:
+    """The text less what it says of lines of the program: ranks may call a graph from different ones."""
+    return "\n".join(line.partition(PLACE)[0] for line in text.splitlines())
 
 
 def show_node(n: Node) -> str:
@@ -46,7 +54,7 @@ def show_node(n: Node) -> str:
     named = "" if n.outputs and n.outputs[0].name == n.name else f"{n.name}: "
     return (
         named + (f"{left} = " if left else "") + called + (f" : {forms}" if forms else "") + marks
-        + (f"    # {where}" if where else "")
+        + (f"{PLACE}{where}" if where else "")
     )  # fmt: skip
 
 

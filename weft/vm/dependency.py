@@ -56,8 +56,8 @@ def join(blobs: Collection[Blob]) -> None:
     joined = Access()
     found: dict[int, weakref.ref[Blob]] = {}
     for blob in blobs:
+        assert not pending(blob), "join: something is pending on a blob"
         old = blob.access
-        assert old is None or not (old.writers or old.readers), "join: something is pending on a blob"
         refs = old.blobs if old is not None and old.blobs is not None else [weakref.ref(blob)]
         found.update((id(ref()), ref) for ref in refs if ref() is not None)
     joined.blobs = list(found.values())
@@ -66,6 +66,12 @@ def join(blobs: Collection[Blob]) -> None:
         blob = ref()
         if blob is not None:
             blob.access = joined
+
+
+def pending(blob: Blob) -> bool:
+    """Whether somebody is to read or write its memory still."""
+    access = blob.access
+    return access is not None and bool(access.writers or access.readers)
 
 
 def writable(blob: Blob) -> bool:
