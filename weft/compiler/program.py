@@ -50,18 +50,14 @@ class Program:
         self.constant = self._constants()
         self.root = self._roots()
         self.buckets = collective.buckets(self)
-        self.afloat: set[Node] = set()
         copied = {v for n in nodes if self.kept(n) for v in n.outputs if not self.exports.get(v)}
         inside = {v for b in self.buckets.values() for v in (*b.members, *b.outputs)}  # these have their places
         copied -= inside
         self.joined = homes.joined(nodes, copied.__contains__, inside.isdisjoint, self.shape)
-        self.afloat = self._afloat(inside)
-        copied -= {v for n in self.afloat for v in n.outputs}
         self.wholes = {part.whole for part in self.joined.values()}
         wholes = {v for v in self.wholes if not self.exports.get(v)}
         self.ordered = homes.ordered(nodes, (copied - self.joined.keys() | wholes).__contains__, self.shape)
         self.memory, self.blocks = self._plan()
-        self.tried: dict[Node, list[tuple[Any, ...]]] = {}  # of nodes afloat: how their outputs lie
 
     # ---- memory --------------------------------------------------------------------------------------
 
@@ -115,43 +111,7 @@ class Program:
         read them can be bound."""
         if node.op not in OPS or node in self.constant or self.planned(node) or OPS[node.op].view:
             return False
-        if node in self.afloat:
-            return False
         return not OPS[node.op].random and all(0 < self.bytes(v) <= SMALL for v in node.outputs)
-
-    def _afloat(self, placed: set[Value]) -> set[Node]:
-        """Nodes whose small outputs are used where the kernel makes them, each time elsewhere.
-
-        That takes operands whose memory is known when the chain is bound: then one run tells how the outputs lie.
-        """
-        found: set[Node] = set()
-        adrift: set[Value] = set()  # of what nobody knows how it will lie
-        for n in self.nodes:
-            unknown = not adrift.isdisjoint(n.operands())
-            if self.kept(n) and not unknown and self._may_float(n, placed):
-                found.add(n)
-            elif not self._settled(n, unknown):
-                adrift.update(n.outputs)
-        return found
-
-    def _settled(self, n: Node, unknown: bool) -> bool:
-        """Whether the memory of the node's outputs is known when the chain is bound; `unknown`: not its operands'."""
-        if n.op == "boxing":
-            placed = n in self.crossings or n in self.buckets or self.planned(n)
-            return placed or (collective.aliases(n, self.rank) and not unknown)
-        if n.op not in OPS:
-            return True
-        return not unknown if OPS[n.op].view else n in self.constant or self.planned(n) or self.kept(n)
-
-    def _may_float(self, n: Node, placed: set[Value]) -> bool:
-        bound = placed | self.joined.keys() | self.exports.keys()
-        seen = [v for v, root in self.root.items() if root in n.outputs]
-        return (
-            not OPS[n.op].writes
-            and bound.isdisjoint((*n.outputs, *seen))
-            and all(v.dtype.is_floating_point for v in n.operands())  # indices must be in range
-            and all(v.dtype is self.root[v].dtype for v in seen)
-        )
 
     def _plan(self) -> tuple[MemoryPlan, dict[Value, int]]:
         """Offsets for every value that needs memory of this chain's own; members of a bucket lie side by side."""

@@ -50,9 +50,6 @@ class Writer:
         self.program, self.slots, self.phase, self.arena, self.run = program, slots, phase, arena, run
         self.static = Static(variables)
         self.names: dict[Value, str] = {}
-        self.variables: set[str] = set()  # the function's own
-        self.floating: dict[int, tuple[torch.Tensor, str]] = {}  # by storage: how a variable's tensor lies, its name
-        self.looks: dict[tuple[Any, ...], str] = {}  # the function's own views of such tensors
         self.bound: dict[str, Any] = {}
         self.lines: list[str] = []
         self.origins: list[Node] = []  # of the lines
@@ -89,9 +86,7 @@ class Writer:
         return None
 
     def name(self, hint: str, value: Any) -> str:
-        """A name for something the function closes over; an expression, where it is made anew each time."""
-        if self._floats(value):
-            return self._made(hint, value)
+        """A name for something the function closes over."""
         base = re.sub(r"\W", "_", hint).lstrip("_0123456789") or "v"
         if keyword.iskeyword(base):
             base += "_"
@@ -101,32 +96,6 @@ class Writer:
             name = f"{base}_{n}"
         self.bound[name] = value
         return name
-
-    def _floats(self, value: Any) -> bool:
-        """Whether it is, or holds, one of the function's own tensors or a view of one."""
-        if not self.floating:
-            return False
-        if isinstance(value, torch.Tensor):
-            return value.untyped_storage().data_ptr() in self.floating
-        if isinstance(value, dict):
-            return any(map(self._floats, value.values()))
-        return isinstance(value, (list, tuple)) and any(map(self._floats, value))
-
-    def _made(self, hint: str, value: Any) -> str:
-        if isinstance(value, dict):
-            return "{" + ", ".join(f"{k!r}: {self.literal(hint, v)}" for k, v in value.items()) + "}"
-        if not isinstance(value, torch.Tensor):
-            parts = ", ".join(self.literal(hint, v) for v in value)
-            return f"[{parts}]" if isinstance(value, list) else f"({parts},)"
-        base, name = self.floating[value.untyped_storage().data_ptr()]
-        lies = tuple(value.shape), value.stride(), value.storage_offset()
-        if lies == (tuple(base.shape), base.stride(), base.storage_offset()):
-            return name
-        look = self.looks.get((name, *lies))
-        if look is None:
-            look = self.looks[name, *lies] = self.own(hint)
-            self.lines.append(f"{look} = {name}.as_strided({', '.join(map(repr, lies))})")
-        return look
 
     def expression(self, a: Any) -> str:
         """An argument as source text."""
@@ -214,26 +183,8 @@ class Writer:
                 text = next(iter(self.prepared_texts(n, op, args, [])), text)
             self.into(n, memory, text)
             return
-        made = self.tried(n, args, kernel) if n in self.program.afloat else []
-        if made and op.prepare is not None and not n.ranked:
-            text = next(iter(self.prepared_texts(n, op, args, [])), text)
         targets = [self.variable(v) for v in n.outputs]
         self.lines.append(f"{', '.join(targets)} = {text}" if targets else text)
-        for v, name, t in zip(n.outputs, targets, made, strict=False):
-            self.static[v] = t
-            self.floating[t.untyped_storage().data_ptr()] = t, name
-
-    def tried(self, n: Node, args: tuple[Any, ...], kernel: Callable[..., Any]) -> list[torch.Tensor]:
-        """Tensors that lie as the node's outputs will, told by one run on zeros; none if it doesn't run."""
-        known = self.program.tried.get(n)
-        if known is None:
-            try:
-                made = kernel(*[_zeros(self.known(a)) for a in args])
-            except Exception:
-                return []
-            made = made if isinstance(made, (tuple, list)) else (made,)
-            known = self.program.tried[n] = [(tuple(t.shape), t.stride(), t.dtype) for t in made]
-        return [torch.empty_strided(*lies, dtype=d, device=self.arena.device) for *lies, d in known]
 
     def prepared(self, n: Node, op: Any, args: tuple[Any, ...], outs: list[torch.Tensor | None]) -> bool:
         """Emit the very call that the op makes for this memory, with its views taken now."""
@@ -271,15 +222,10 @@ class Writer:
         known = self.static.first.get(id(a))
         return self.name(hint if known is None else known.name, a)
 
-    def own(self, hint: str) -> str:
-        """A name for a variable of the function."""
-        name = self.name(hint, object())
-        self.bound[name] = None  # reserved
-        self.variables.add(name)
-        return name
-
     def variable(self, v: Value) -> str:
-        name = self.names[v] = self.own(v.name)
+        """A name for a variable of the function."""
+        name = self.names[v] = self.name(v.name, object())
+        self.bound[name] = None  # reserved
         return name
 
     def arguments(self, op: Any, args: tuple[Any, ...], positional: bool = False) -> str:
@@ -342,8 +288,9 @@ class Writer:
 
     def finish(self) -> tuple[Callable[[], None], str]:
         name = re.sub(r"\W", "_", self.program.name)
-        closed = [k for k in self.bound if k not in self.variables]
-        self.release()
+        own = set(self.names.values())
+        closed = [k for k in self.bound if k not in own]
+        self.release(own)
         body = "\n".join(f"        {line}" for line in self.lines) or "        pass"
         source = f"def make({', '.join(closed)}):\n    def {name}():\n{body}\n    return {name}\n"
         space: dict[str, Any] = {}
@@ -351,18 +298,16 @@ class Writer:
         function = space["make"](*[self.bound[k] for k in closed])
         return function, f"def {name}():\n" + "\n".join(f"    {line}" for line in self.lines or ["pass"])
 
-    def release(self) -> None:
-        """Delete each variable of the function after the last line that reads it; forget how they would lie."""
+    def release(self, own: set[str]) -> None:
+        """Delete each variable of the function after the last line that reads it."""
         last = {word: i for i, line in enumerate(self.lines) for word in re.findall(r"\w+", line)}
         gone: dict[int, list[str]] = {}
-        for name in sorted(self.variables & last.keys()):
+        for name in sorted(own & last.keys()):
             gone.setdefault(last[name], []).append(name)
         for i in sorted(gone, reverse=True):
             if i < len(self.lines) - 1:
                 self.lines.insert(i + 1, f"del {', '.join(gone[i])}")
                 self.origins.insert(i + 1, self.origins[i])
-        self.static = Static({v: t for v, t in self.static.items() if not self._floats(t)})
-        self.floating.clear()
 
     def explained(self, error: Exception) -> Exception:
         """What the kernel of the failing line says, which checks what the line's bare call takes for granted."""
@@ -378,14 +323,6 @@ class Writer:
         except Exception as better:
             return better
         return error
-
-
-def _zeros(a: Any) -> Any:
-    """Zeros that lie as a tensor does: the memory itself may hold anything yet."""
-    if isinstance(a, torch.Tensor):
-        reach = 1 + sum((n - 1) * s for n, s in zip(a.shape, a.stride(), strict=True)) if a.numel() else 0
-        return torch.zeros(reach, dtype=a.dtype, device=a.device).as_strided(a.shape, a.stride())
-    return [_zeros(v) for v in a] if isinstance(a, list) else a
 
 
 def _spec(a: Any) -> Any:
