@@ -39,6 +39,7 @@ from tools.declared import (
 from weft import nn
 from weft.core.dtype import DType
 from weft.functional import arithmetic, bound, indexing, table
+from weft.interop.files import Files
 from weft.ops import OPS
 from weft.tensor import methods as tensor_methods
 from weft.tensor.tensor import Tensor
@@ -48,6 +49,11 @@ PATHS: Final[dict[str, types.ModuleType]] = vars(weft)["PATHS"]  # modules whose
 
 
 NOTE: Final = "# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.\n\n"
+
+
+def _asked(value: object) -> bool:
+    """Whether it is a file that is only there since somebody asked for it by a name of torch's."""
+    return isinstance(value, types.ModuleType) and isinstance(getattr(value.__spec__, "loader", None), Files)
 
 
 def _page(module: types.ModuleType, text: Text, body: str) -> str:
@@ -91,7 +97,9 @@ def elsewhere(path: str) -> str:
     """A module under a public path that isn't its file's."""
     module, ops = PATHS[path], {id(table.entry(op)): op for op in OPS.values()}
     here = [n for n, v in vars(module).items() if getattr(v, "__module__", None) == module.__name__]
-    shown = getattr(module, "__all__", here if module.__spec__ else vars(module))
+    shown = getattr(
+        module, "__all__", here if module.__spec__ else [n for n, v in vars(module).items() if not _asked(v)]
+    )
     inside = [p.rpartition(".")[2] for p in PATHS if p.rpartition(".")[0] == path]
     text = Text(())
     lines, defs = [f"from weft.{path} import {n} as {n}\n" for n in inside], []
