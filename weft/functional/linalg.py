@@ -27,6 +27,7 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
     5.0
     """
     x = x if dtype is None else cast(x, dtype)
+    x = _abs(x) if x.dtype.is_complex else x
     if ord == 2:
         return _root(_sum(_mul(x, x), dim, keepdim))
     size = _abs(x)

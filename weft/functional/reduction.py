@@ -6,6 +6,7 @@ import builtins
 from typing import Any
 
 from weft.functional.conversion import cast
+from weft.functional.creation import get_default_dtype
 from weft.functional.ranked import Ranked
 from weft.functional.signature import overloaded
 from weft.functional.table import calling, public
@@ -16,7 +17,7 @@ from weft.tensor.tensor import Tensor
 Dims = int | tuple[int, ...] | list[int] | None
 _sum, _mean, _prod, _amax, _amin = map(calling, ("sum", "mean", "prod", "amax", "amin"))
 _maximum, _minimum, _add, _sub = map(calling, ("maximum", "minimum", "add", "sub"))
-_mul, _div, _root, _log, _exp = map(calling, ("mul", "div", "root", "log", "exp"))
+_mul, _div, _root, _log, _exp, _abs = map(calling, ("mul", "div", "root", "log", "exp", "abs"))
 
 
 @public("flow tensor", straight=True)
@@ -106,6 +107,7 @@ def var(
     """
     less = int(unbiased) if correction is None else correction
     off = _sub(x, _mean(x, dim, True))
+    off = _abs(off) if off.dtype.is_complex else off
     return _div(_sum(_mul(off, off), dim, keepdim), float(builtins.max(_count(x, dim) - less, 0)))
 
 
@@ -120,7 +122,8 @@ def std(
 @public("flow tensor")
 def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over some dimensions, without overflow."""
-    top = _amax(x, dim, True).detach()
+    x = cast(x, get_default_dtype()) if not x.dtype.differentiable else x
+    top = _amax(x.real if x.dtype.is_complex else x, dim, True).detach()  # type: ignore[attr-defined]
     y = _add(_log(_sum(_exp(_sub(x, top)), dim, True)), top)
     return y if keepdim else y.squeeze(tuple(dims_of(dim, x.ndim)))  # type: ignore[attr-defined]
 

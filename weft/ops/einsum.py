@@ -9,6 +9,7 @@ from torch import Tensor
 
 from weft.ops import notation
 from weft.ops.declaration import op
+from weft.ops.elementwise import turned
 
 
 @op()
@@ -42,7 +43,7 @@ def _(dy, operands, equation, needs):
             continue
         others = [k for k in range(len(terms)) if k != i]
         text = f"{','.join([out, *(terms[k] for k in others)])}->{terms[i]}"
-        found.append(einsum([dy, *(operands[k] for k in others)], text))
+        found.append(einsum([dy, *(turned(operands[k]) for k in others)], text))
     return (found,)
 
 

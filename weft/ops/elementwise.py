@@ -181,9 +181,10 @@ def _(dy, input, exponent, y, input_shape, exponent_shape, needs):
             if exponent == 2
             else pow(input, exponent - 1)
         )
-        da = fit(mul(dy, mul(power, exponent)), input_shape)
+        da = fit(mul(dy, turned(mul(power, exponent))), input_shape)
     if needs[1]:
-        db = fit(mul(dy, mul(y, log(input) if input_shape is not None else _log_number(input))), exponent_shape)
+        slope = mul(y, log(input) if input_shape is not None else _log_number(input))
+        db = fit(mul(dy, turned(slope)), exponent_shape)
     return da, db
 
 
@@ -299,7 +300,7 @@ log = unary("log", torch.log, "The natural logarithm.", "1.0 -> 0.0", positive=T
 
 @log.grad
 def _(dy, x):
-    return div(dy, x)
+    return div(dy, turned(x))
 
 
 sqrt = unary("sqrt", torch.sqrt, "The square root.", "4.0 -> 2.0", positive=True, inplace=torch.sqrt_)
@@ -307,7 +308,7 @@ sqrt = unary("sqrt", torch.sqrt, "The square root.", "4.0 -> 2.0", positive=True
 
 @sqrt.grad
 def _(dy, y):
-    return div(mul(dy, 0.5), y)
+    return div(mul(dy, 0.5), turned(y))
 
 
 rsqrt = unary("rsqrt", torch.rsqrt, "One over the square root.", "4.0 -> 0.5", positive=True, inplace=torch.rsqrt_)
@@ -315,6 +316,7 @@ rsqrt = unary("rsqrt", torch.rsqrt, "One over the square root.", "4.0 -> 0.5", p
 
 @rsqrt.grad
 def _(dy, y):
+    y = turned(y)
     return mul(mul(dy, -0.5), mul(y, mul(y, y)))
 
 
@@ -323,7 +325,7 @@ square = unary("square", torch.square, "x * x.", "3.0 -> 9.0", inplace=torch.squ
 
 @square.grad
 def _(dy, x):
-    return mul(mul(dy, 2.0), x)
+    return mul(mul(dy, 2.0), turned(x))
 
 
 tanh = unary("tanh", torch.tanh, "The hyperbolic tangent.", "0.0 -> 0.0", inplace=torch.tanh_)
@@ -331,6 +333,7 @@ tanh = unary("tanh", torch.tanh, "The hyperbolic tangent.", "0.0 -> 0.0", inplac
 
 @tanh.grad
 def _(dy, y):
+    y = turned(y)
     return mul(dy, sub(1.0, mul(y, y)))
 
 
@@ -339,6 +342,7 @@ sigmoid = unary("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", "0.0 -> 0.5", in
 
 @sigmoid.grad
 def _(dy, y):
+    y = turned(y)
     return mul(dy, mul(y, sub(1.0, y)))
 
 
@@ -348,12 +352,12 @@ cos = unary("cos", torch.cos, "The cosine.", "0.0 -> 1.0", inplace=torch.cos_)
 
 @sin.grad
 def _(dy, x):
-    return mul(dy, cos(x))
+    return mul(dy, cos(turned(x)))
 
 
 @cos.grad
 def _(dy, x):
-    return neg(mul(dy, sin(x)))
+    return neg(mul(dy, sin(turned(x))))
 
 
 abs = unary("abs", torch.abs, "The absolute value.", "-3.0 -> 3.0", inplace=torch.abs_)
@@ -373,6 +377,7 @@ def _(dy, x):
 
 @reciprocal.grad
 def _(dy, y):
+    y = turned(y)
     return neg(mul(dy, mul(y, y)))
 
 

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from weft.ops.broadcast import fit
 from weft.ops.declaration import Op, Scalar, op
-from weft.ops.elementwise import add, binary, cos, div, exp, mul, neg, reciprocal, rsqrt, square, sub, unary
+from weft.ops.elementwise import add, binary, cos, div, exp, mul, neg, reciprocal, rsqrt, square, sub, turned, unary
 
 
 def _function(
@@ -22,7 +22,7 @@ def _function(
 
     @declared.grad
     def _(dy, x, y):
-        return mul(dy, slope(x, y))
+        return mul(dy, slope(turned(x), turned(y)))
 
     if sample is not None:
         declared.samples(lambda rand: [(sample(rand(4, 6)),)])
@@ -59,7 +59,11 @@ acos = _function("acos", "The arc cosine.", "1.0 -> 0.0", lambda x, y: neg(rsqrt
 atan = _function("atan", "The arc tangent.", "0.0 -> 0.0", lambda x, y: reciprocal(add(square(x), 1.0)))
 asinh = _function("asinh", "The inverse of sinh.", "0.0 -> 0.0", lambda x, y: rsqrt(add(square(x), 1.0)))
 acosh = _function(
-    "acosh", "The inverse of cosh.", "1.0 -> 0.0", lambda x, y: rsqrt(sub(square(x), 1.0)), lambda x: x.abs() + 1.5
+    "acosh",
+    "The inverse of cosh.",
+    "1.0 -> 0.0",
+    lambda x, y: mul(rsqrt(sub(x, 1.0)), rsqrt(add(x, 1.0))),
+    lambda x: x.abs() + 1.5,
 )
 atanh = _function(
     "atanh", "The inverse of tanh.", "0.0 -> 0.0", lambda x, y: reciprocal(sub(1.0, square(x))), _inside_one
@@ -69,7 +73,8 @@ sinc = unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at zero.", "0.0 -> 1
 
 @sinc.grad
 def _(dy, x, y):
-    return mul(dy, div(sub(cos(mul(x, math.pi)), y), x))
+    x = turned(x)
+    return mul(dy, div(sub(cos(mul(x, math.pi)), turned(y)), x))
 
 
 atan2 = binary(

@@ -10,7 +10,7 @@ from torch import Tensor
 from weft.ops.broadcast import fit
 from weft.ops.declaration import op
 from weft.ops.diagonal import diagonal_zeros
-from weft.ops.elementwise import add, div, mul, neg, reciprocal, square, sub
+from weft.ops.elementwise import add, div, mul, neg, reciprocal, square, sub, turned
 from weft.ops.matmul import matmul
 from weft.ops.shape import axes, dim_of, transpose, unsqueeze
 from weft.ops.slicing import cat, narrow
@@ -18,7 +18,8 @@ from weft.ops.triangle import tril, triu
 
 
 def _t(x: Any) -> Any:
-    return transpose(x, -2, -1)
+    """The adjoint: of real matrices, the transpose."""
+    return transpose(turned(x), -2, -1)
 
 
 @op("... i! j! -> ... j! i!")
@@ -58,7 +59,7 @@ def det(x: Tensor) -> Tensor:
 
 @det.grad
 def _(dy, x, y):
-    return mul(unsqueeze(unsqueeze(mul(dy, y), -1), -1), _t(inv(x)))
+    return mul(unsqueeze(unsqueeze(mul(dy, turned(y)), -1), -1), _t(inv(x)))
 
 
 @det.samples
@@ -306,7 +307,7 @@ cross.linear = (("a",), ("b",))
 
 @cross.grad
 def _(dy, a, b, dim, needs):
-    return cross(b, dy, dim) if needs[0] else None, cross(dy, a, dim) if needs[1] else None
+    return cross(turned(b), dy, dim) if needs[0] else None, cross(dy, turned(a), dim) if needs[1] else None
 
 
 @cross.samples

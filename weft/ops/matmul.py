@@ -156,8 +156,8 @@ def _(y, x, weight, bias):
 @linear.grad
 def _(dy, x, weight, bias_shape, needs):
     return (
-        matmul(dy, weight) if needs[0] else None,
-        linear_weight_grad(dy, x) if needs[1] else None,
+        matmul(dy, turned(weight)) if needs[0] else None,
+        linear_weight_grad(dy, turned(x)) if needs[1] else None,
         fit(dy, bias_shape) if needs[2] else None,
     )
 
@@ -191,7 +191,7 @@ def _(dw, dy, x):
 
 @linear_weight_grad.grad
 def _(ddw, dy, x, needs):
-    return linear(x, ddw) if needs[0] else None, matmul(dy, ddw) if needs[1] else None
+    return linear(turned(x), ddw) if needs[0] else None, matmul(turned(dy), ddw) if needs[1] else None
 
 
 @linear_weight_grad.samples

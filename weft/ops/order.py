@@ -10,7 +10,7 @@ from torch import Tensor
 from weft.core.dispatch import here
 from weft.ops.broadcast import expand
 from weft.ops.declaration import Size, op
-from weft.ops.elementwise import div, mul
+from weft.ops.elementwise import div, mul, turned
 from weft.ops.indexing import scatter_add_zeros
 from weft.ops.reduce import dims_of, kept, reduced
 from weft.ops.shape import axes, dim_of, reshape
@@ -170,8 +170,8 @@ prod.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim, "!"))
 def _(dy, x, y, dim, keepdim):
     form = kept(tuple(x.shape), dim)
     if here.grad:
-        return div(expand(mul(reshape(dy, form), reshape(y, form)), tuple(x.shape)), x)
-    return prod_grad(reshape(dy, form), x, dim)
+        return div(expand(mul(reshape(dy, form), reshape(turned(y), form)), tuple(x.shape)), turned(x))
+    return prod_grad(reshape(dy, form), turned(x), dim)
 
 
 @prod.samples
