@@ -123,6 +123,8 @@ def std(
 def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over some dimensions, without overflow."""
     x = cast(x, get_default_dtype()) if not x.dtype.differentiable else x
+    if not _count(x, dim):
+        return _log(_sum(_exp(x), dim, keepdim))  # of nothing: minus infinity, wherever there is a place for it
     top = _amax(x.real if x.dtype.is_complex else x, dim, True).detach()  # type: ignore[attr-defined]
     y = _add(_log(_sum(_exp(_sub(x, top)), dim, True)), top)
     return y if keepdim else y.squeeze(tuple(dims_of(dim, x.ndim)))  # type: ignore[attr-defined]

@@ -154,10 +154,14 @@ def _(y, x, weight, bias):
 
 
 @linear.grad
-def _(dy, x, weight, bias_shape, needs):
+def _(dy, x, weight, weight_shape, bias_shape, needs):
+    out = dy
+    if len(weight_shape) == 1:  # one output, which has no dimension
+        out, weight = unsqueeze(dy, -1), unsqueeze(weight, 0)
+    dw = linear_weight_grad(out, turned(x)) if needs[1] else None
     return (
-        matmul(dy, turned(weight)) if needs[0] else None,
-        linear_weight_grad(dy, turned(x)) if needs[1] else None,
+        matmul(out, turned(weight)) if needs[0] else None,
+        dw if dw is None or len(weight_shape) > 1 else reshape(dw, tuple(weight_shape)),
         fit(dy, bias_shape) if needs[2] else None,
     )
 

@@ -184,6 +184,7 @@ def _(rand):
 @op(linear="dy", returns="dx")
 def prod_grad(dy: Tensor, x: Tensor, dim: int | None) -> Tensor:
     """The gradient of prod: for each element dy times the product of the others, right where some are zero too."""
+    dim = dim if x.dim() else None
     rows = x.reshape(1, -1) if dim is None else x.movedim(dim, -1)
     one = rows.new_ones((*rows.shape[:-1], 1))
     before = torch.cat([one, rows[..., :-1]], -1).cumprod(-1)
