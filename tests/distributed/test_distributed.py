@@ -55,8 +55,9 @@ def test_collectives_in_the_world_and_in_groups() -> None:
     out = flow.zeros(3)
     dist.all_to_all_single(out, flow.arange(3.0) + 10 * rank)
     assert out.tolist() == [rank, 10 + rank, 20 + rank]
-    mine = flow.zeros(rank + 1)
-    dist.all_to_all_single(mine.repeat(3).view(-1), flow.zeros(6), [rank + 1] * 3, [1, 2, 3])
+    out = flow.zeros(3 * (rank + 1))
+    dist.all_to_all_single(out, flow.full((6,), float(rank)), [rank + 1] * 3, [1, 2, 3])
+    assert out.tolist() == [float(r) for r in range(3) for _ in range(rank + 1)]
     with pytest.raises(ArgumentError, match="evenly"):
         dist.all_to_all_single(flow.zeros(4), flow.zeros(4))
 

@@ -9,7 +9,7 @@ import pytest
 
 import weft as flow
 from weft import nn
-from weft.core.errors import GraphError
+from weft.core.errors import GraphError, ShapeError
 from weft.launch import spawn_threads
 
 S, B = flow.sbp.split, flow.sbp.broadcast
@@ -128,6 +128,25 @@ def test_what_is_small_or_split_already_stays() -> None:
         columns = nn.Linear(6, 3).to_global(placement=place, sbp=S(0))
         Train(columns, flow.optim.SGD(columns.parameters(), lr=0.1), {})(*data(place, B, 0)).numpy()
         assert all(p.sbp == (S(0),) for p in columns.parameters())
+
+    spawn_threads(2, run, deadline=30)
+
+
+def test_a_trace_that_fails_leaves_everything_whole() -> None:
+    def run() -> None:
+        place = flow.placement("cpu", [0, 1])
+        model = model_on(place)
+        optimizer = flow.optim.AdamW(model.parameters(), lr=0.1)
+        x, y = data(place, S(0), 0)
+        nn.functional.cross_entropy(model(x), y).backward()
+        optimizer.step()
+        graph = Train(model, optimizer, {"shard_min_size": 1})
+        with pytest.raises(ShapeError):
+            graph(x, y[:3])
+        assert all(p.sbp == (B,) for p in model.parameters())
+        assert all(t.sbp == (B,) for s in optimizer.state.values() for t in s.values())
+        graph(x, y).numpy()
+        assert all(p.sbp == (S(0),) for p in model.parameters())
 
     spawn_threads(2, run, deadline=30)
 

@@ -48,12 +48,11 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     job.micro_batches = options.micro_batches
     builder = Builder(job, _settings(graph))
     _name_parameters(graph, builder)
-    partition(graph, builder)
     examples: list[tuple[str, Tensor]] = []
     numbers: dict[str, Callable[[], float]] = {}
     scaling.begin(graph, builder, numbers)
     finite = None
-    with dispatch.tracing(builder):
+    with partition(graph, builder), dispatch.tracing(builder):
         symbols = tree.rebuild((args, kwargs), _feeder(builder, graph.name, examples))
         try:
             with graph.config.casting():

@@ -6,6 +6,7 @@ a sum over ranks becomes a reduce-scatter. `build` reads each parameter whole, g
 
 from __future__ import annotations
 
+import contextlib
 import math
 import weakref
 from collections.abc import Iterator
@@ -23,25 +24,41 @@ if TYPE_CHECKING:
     from weft.graph.graph import Graph
 
 
-def partition(graph: Graph, builder: Builder) -> None:
-    """Split what the graph's optimizers update, and tell the trace how to read it."""
+@contextlib.contextmanager
+def partition(graph: Graph, builder: Builder) -> Iterator[None]:
+    """Split what the optimizers update, and tell the trace how to read it. If that fails, all is as it was."""
     least = graph.config.shard_min_size
     if least is None:
+        yield
         return
-    split_before: dict[int, tuple[weakref.ref[Tensor], NdSbp]] = current().resource("read whole", lambda rank: {})
-    with no_grad():
+    wholes: dict[int, tuple[weakref.ref[Tensor], NdSbp]] = current().resource("read whole", lambda rank: {})
+    before: list[tuple[Tensor, Tensor, dict[str, Any], dict[str, Any]]] = []
+    try:
         for optimizer, p in _parameters(graph):
-            spec = p.spec
-            parts = None if spec is None else split_of(spec, least)
-            if spec is not None and parts is not None:
-                split_before[id(p)] = weakref.ref(p), spec.nd_sbp
-                p.data = _laid_out(p.detach(), parts)
-                for name, state in optimizer.state[p].items():
-                    if isinstance(state, Tensor) and state.shape == p.shape:
-                        optimizer.state[p][name] = _laid_out(state, parts)
-            known, whole = split_before.get(id(p), (None, ()))
+            parts = None if p.spec is None else split_of(p.spec, least)
+            if p.spec is not None and parts is not None:
+                state = optimizer.state[p]
+                before.append((p, p.detach(), state, dict(state)))
+                wholes[id(p)] = weakref.ref(p), p.spec.nd_sbp
+                _split(p, state, parts)
+            known, whole = wholes.get(id(p), (None, ()))
             if known is not None and known() is p:
                 builder.read_as(p, whole)
+        yield
+    except BaseException:
+        for p, data, state, states in before:
+            p.data = data
+            state.update(states)
+            wholes.pop(id(p), None)
+        raise
+
+
+def _split(p: Tensor, state: dict[str, Any], sbp: NdSbp) -> None:
+    with no_grad():
+        for name, t in state.items():
+            if isinstance(t, Tensor) and t.shape == p.shape:
+                state[name] = _laid_out(t, sbp)
+        p.data = _laid_out(p.detach(), sbp)
 
 
 def split_of(spec: Spec, least: int) -> NdSbp | None:
