@@ -138,3 +138,29 @@ def test_without_reentering_nothing_is_kept_and_a_change_is_noticed() -> None:
     assert not kept
     with pytest.raises(AutogradError, match="kept 1 tensors for backward the first time"):
         y.sum().backward()
+
+
+@pytest.mark.parametrize("reentrant", [True, False])
+def test_in_a_graph_checkpoints_chain_and_what_is_inside_is_computed_again(reentrant: bool) -> None:
+    x = flow.tensor([[0.5, -1.0, 2.0]])
+
+    class Step(flow.nn.Graph):
+        def __init__(self, layers: Any, way: Any) -> None:
+            super().__init__()
+            self.layers, self.way = layers, way
+            self.add_optimizer(flow.optim.SGD(layers.parameters(), lr=0.1))
+
+        def build(self, x: flow.Tensor) -> flow.Tensor:
+            for layer in self.layers:
+                x = self.way(lambda x, layer=layer: layer(x).exp().sin(), x)
+            loss = x.square().sum()
+            loss.backward()
+            return loss
+
+    losses = []
+    for way in (lambda f, x: f(x), lambda f, x: checkpoint(f, x, use_reentrant=reentrant)):
+        flow.manual_seed(0)
+        step = Step(flow.nn.ModuleList([flow.nn.Linear(3, 3) for _ in range(3)]), way)
+        losses.append([step(x).item() for _ in range(3)])
+    again = sum(".again = exp(" in line for line in str(step.job).splitlines())
+    assert again == 3 and losses[0] == losses[1]

@@ -40,8 +40,10 @@ def checkpoint(
     """
     if not here.grad:
         return function(*args, **kwargs)
+    if here.trace is not None:  # the job is to say it, not the tape: there two equal calls would become one again
+        return here.trace.again(lambda: function(*args, **kwargs))
     call = _Call(function, args, kwargs, preserve_rng_state)
-    if use_reentrant is False and here.trace is None:
+    if use_reentrant is False:
         forgotten = _Forgotten(call)
         with saved_tensors_hooks(forgotten.pack, forgotten.unpack):
             return call(call.tensors)

@@ -245,6 +245,15 @@ class Builder:
         value = self.add("accumulate", (v,), [(v.shape, v.dtype, v.spec, v.device)], name=f"{v.name}.sum")[0]
         return of_value(value, v.spec)
 
+    def again(self, call: Callable[[], Any]) -> Any:
+        """What a call computes is computed once more for backward, not kept."""
+        before = self.settings
+        self.settings = before._replace(checkpoint=True)
+        try:
+            return call()
+        finally:
+            self.settings = before
+
     # ---- modules ---------------------------------------------------------------------------------------
 
     def call_module(self, module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
