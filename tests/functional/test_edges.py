@@ -57,3 +57,33 @@ def test_a_divergence_from_what_is_no_distribution_is_no_number() -> None:
             for m in (flow, torch)
         )
         assert ours == pytest.approx(theirs, nan_ok=True)
+
+
+EMPTY: list[tuple[str, Callable[..., Any], list[tuple[int, ...]]]] = [
+    ("index_select of a number", lambda m, x: x.index_select(0, m.tensor([0])), [()]),
+    ("gather of a number", lambda m, x: x.gather(0, m.tensor(0)), [()]),
+    ("a product of none", lambda m, x: x.prod(0), [(0, 3)]),
+    ("no products", lambda m, x: x.prod(0), [(3, 0)]),
+    ("the product of nothing", lambda m, x: x.prod(), [(0,)]),
+    ("linear of no features, of a vector", lambda m, x, w: m.nn.functional.linear(x, w), [(0,), (0,)]),
+    ("linear of no features", lambda m, x, w: m.nn.functional.linear(x, w), [(2, 0), (3, 0)]),
+    ("linear of no rows", lambda m, x, w: m.nn.functional.linear(x, w), [(4, 0, 2), (3, 2)]),
+]
+
+
+@pytest.mark.parametrize(("run", "shapes"), [row[1:] for row in EMPTY], ids=[row[0] for row in EMPTY])
+def test_of_nothing_and_of_a_number(run: Callable[..., Any], shapes: list[tuple[int, ...]]) -> None:
+    """Eagerly with gradients, and in a graph."""
+    found = []
+    for m in (flow, torch):
+        xs = [m.ones(s).requires_grad_() for s in shapes]
+        y = run(m, *xs)
+        y.sum().backward()
+        found.append([(tuple(t.shape), t.tolist()) for t in (y, *(x.grad for x in xs))])
+    assert found[0] == found[1]
+
+    class Calling(flow.nn.Graph):
+        def build(self, *xs: Any) -> Any:
+            return run(flow, *xs)
+
+    assert Calling()(*(flow.ones(s) for s in shapes)).tolist() == found[1][0][1]

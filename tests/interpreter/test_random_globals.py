@@ -185,7 +185,7 @@ def on_a_rank(programs: list[tuple[list[Input], list[Step], Any]]) -> list[list[
 
 
 @pytest.mark.filterwarnings("ignore")  # of operands made whole, of variances of one element
-@pytest.mark.parametrize("seed", range(0, 160, 8))
+@pytest.mark.parametrize("seed", range(0, 320, 8))
 def test_programs_on_any_layout_are_those_on_the_whole(seed: int) -> None:
     programs, expected = [], []
     for inputs, steps, ranks in map(written, range(seed, seed + 8)):

@@ -11,9 +11,10 @@ from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.node import Node, Slot, next_sequence
 from weft.autograd.plain import plain
 from weft.core.dispatch import here
+from weft.core.dtype import DType
 from weft.core.spec import Spec
 from weft.interpreter import conversions, stack
-from weft.ops.declaration import Op
+from weft.ops.declaration import OPS, Op
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 
 
@@ -164,6 +165,8 @@ def record(
     differentiable = [y for y, d in zip(visible, op.differentiable, strict=False) if d and y.dtype.differentiable]
     if not differentiable:
         return
+    if len(edges) > 1:
+        edges = in_own_dtypes(edges, flat_operands(op, args), differentiable[0].dtype)
     node = Node()
     node.op, node.sequence, node.edges = op, next_sequence(), edges
     outputs = (*visible, *(h if isinstance(h, Tensor) else of_torch(h) for h in hidden))
@@ -207,6 +210,20 @@ def record(
         if d and y.dtype.differentiable:
             y.node = node if op.visible == 1 else Slot(node, i)
             y._requires_grad = True
+
+
+def in_own_dtypes(edges: tuple[Any, ...], operands: list[Any], dtype: DType) -> tuple[Any, ...]:
+    """Edges that bring operands of other dtypes than the result's, which were promoted, gradients of their own."""
+    return tuple(
+        e if e is None or t.dtype is dtype else _casting(e, t.dtype) for e, t in zip(edges, operands, strict=True)
+    )
+
+
+def _casting(edge: Any, dtype: DType) -> Node:
+    node = Node()
+    node.op, node.sequence, node.edges = OPS["cast"], next_sequence(), (edge,)
+    node.saved, node.versions, node.attributes = (dtype,), (0,), ()
+    return node
 
 
 def as_it_is(t: Any) -> Any:

@@ -112,7 +112,7 @@ def _start(t: Tensor, gradient: Tensor | None, position: int) -> Tensor:
         raise ShapeError(
             f"a gradient of shape {list(gradient.shape)} for a tensor of shape {list(t.shape)}: they must agree"
         )
-    return gradient
+    return gradient if gradient.dtype is t.dtype else OPS["cast"](gradient, t.dtype)
 
 
 def _run(

@@ -156,6 +156,10 @@ def _record(op: Op, several: bool) -> list[str]:
         hidden = ", ".join(f"r{j}" for j in range(op.visible, len(op.returns)))
         lines.append(f"{pad}record(op, ({', '.join(op.names)},), ({outs},), ({hidden}{',' if hidden else ''}))")
         return lines
+    if promotes := _promotes(op):
+        lines.append(f"{pad}if {promotes}:")
+        lines.append(f"{pad}    record(op, ({', '.join(op.names)},), (y0,), ())")
+        lines.append(f"{pad}    return y0")
     saved, versions, attributes = [], [], []
     for kind, place in op.saves:
         if kind == "operand":
@@ -201,6 +205,16 @@ def _record(op: Op, several: bool) -> list[str]:
             f"            if here.grad and ({' or '.join(wants)}) and (r0.is_floating_point() or r0.is_complex()):"
         )
     return lines
+
+
+def _promotes(op: Op) -> str:
+    """Text that says whether tensors of two dtypes met, where they may."""
+    places = [i for i in op.operands if op.params[i].kind == "operand"]
+    if len(places) != 2 or len(op.returns) > 1:
+        return ""
+    i, j = places
+    tensors = " and ".join(f"k{n} is not float and k{n} is not int" for n in places)
+    return f"{tensors} and d{i}.dtype is not d{j}.dtype"
 
 
 def _may_be_integer(op: Op) -> bool:

@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.core.dtype import bool_
 from weft.core.errors import DtypeError, OptionError, ShapeError
+from weft.functional.info import promote_types
 from weft.functional.linalg import vector_norm
 from weft.ops import OPS
 from weft.ops.square_error import square_error
@@ -16,7 +18,7 @@ __all__ = [
     "soft_margin_loss", "triplet_margin_loss",
 ]  # fmt: skip
 
-add, sub, mul, div, where, absolute = (OPS[n] for n in ("add", "sub", "mul", "div", "where", "abs"))
+add, sub, mul, div, where, absolute, cast = (OPS[n] for n in ("add", "sub", "mul", "div", "where", "abs", "cast"))
 log, exp, total, mean = (OPS[n] for n in ("log", "exp", "sum", "mean"))
 
 
@@ -28,6 +30,22 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
     if reduction == "none":
         return loss
     raise OptionError(f"{reduction!r} is not a valid value for reduction; it is 'mean', 'sum' or 'none'")
+
+
+def _paired(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both in the dtype that they have in common, whatever the dimensions: a target of one element counts as many."""
+    if x.dtype is target.dtype:
+        return x, target
+    dtype = promote_types(x.dtype, target.dtype)
+    return cast(x, dtype), cast(target, dtype)
+
+
+def _floats(name: str, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
+    """Both in the floating dtype that they have in common."""
+    pair = _paired(x, target)
+    if not pair[0].dtype.is_floating_point:
+        raise DtypeError(f"{name} takes floats; got {x.dtype} and {target.dtype}. Cast them: x.float()")
+    return pair
 
 
 def _same_shape(name: str, x: Tensor, target: Tensor) -> None:
@@ -44,13 +62,16 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     >>> flow.nn.functional.mse_loss(flow.tensor([1.0, 2.0]), flow.tensor([1.0, 4.0])).item()
     2.0
     """
-    if reduction in ("mean", "sum") and input.shape == target.shape and input.dtype is target.dtype:
+    if reduction in ("mean", "sum") and input.shape == target.shape:
+        input, target = _floats("mse_loss", input, target)
         return square_error(input, target, reduction == "mean")
-    return reduced(OPS["square"](sub(input, target)), reduction)
+    return reduced(OPS["square"](sub(*_floats("mse_loss", input, target))), reduction)
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
     """The size of the difference."""
+    if bool_ not in (input.dtype, target.dtype):  # of those, sub() says what to take instead
+        input, target = _paired(input, target)
     return reduced(absolute(sub(input, target)), reduction)
 
 
@@ -60,7 +81,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
         raise OptionError(f"smooth_l1_loss does not support negative values for beta; got {beta}")
     if beta == 0:
         return l1_loss(input, target, reduction)
-    d = sub(input, target)
+    d = sub(*_floats("smooth_l1_loss", input, target))
     size = absolute(d)
     bent = div(mul(0.5, mul(d, d)), beta)
     return reduced(where(OPS["lt"](size, beta), bent, sub(size, 0.5 * beta)), reduction)
@@ -70,9 +91,12 @@ def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: fl
     """Square below `delta`, straight above it, with one slope where they meet."""
     if not delta > 0:
         raise OptionError(f"huber_loss does not support non-positive values for delta; got {delta}")
-    d = sub(input, target)
+    if not input.dtype.is_floating_point:
+        raise DtypeError(f"huber_loss is of its input's dtype, so that must be of floats; got {input.dtype}: x.float()")
+    d = sub(*_floats("huber_loss", input, target))
     size = absolute(d)
-    return reduced(where(OPS["le"](size, delta), mul(0.5, mul(d, d)), mul(delta, sub(size, 0.5 * delta))), reduction)
+    loss = where(OPS["le"](size, delta), mul(0.5, mul(d, d)), mul(delta, sub(size, 0.5 * delta)))
+    return reduced(loss if loss.dtype is input.dtype else cast(loss, input.dtype), reduction)
 
 
 def binary_cross_entropy(

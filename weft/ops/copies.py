@@ -9,7 +9,7 @@ from weft.core import dtype as dtypes
 from weft.core.dtype import DType
 from weft.ops.broadcast import fit
 from weft.ops.create import zeros_like
-from weft.ops.declaration import Scalar, op
+from weft.ops.declaration import OPS, Scalar, op
 
 
 @op("... -> ...")
@@ -29,6 +29,10 @@ def _(y, x, dtype):
 
 @cast.grad
 def _(dy, x_dtype):
+    if dy.dtype is x_dtype:
+        return dy
+    if dy.dtype.is_complex and not x_dtype.is_complex:
+        dy = OPS["select"](OPS["view_as_real"](dy), -1, 0)
     return cast(dy, x_dtype)
 
 

@@ -19,7 +19,8 @@ from weft.tensor.tensor import Tensor
 NUMBERS = (int, float, bool, complex)
 SHAPE_WORDS = ("size", "shape", "dimension", "must match", "expected ", "view", "numel", "elements",
                "reduction dim")  # fmt: skip
-DTYPE_WORDS = ("dtype", "scalar type", "not implemented for", "data type", "Float", "Long", "Half", "Int")
+DTYPE_WORDS = ("dtype", "scalar type", "not implemented for", "data type", "bool tensor", "Float", "Long",
+               "Half", "Int")  # fmt: skip
 MEMORY_WORDS = ("allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
 
 INNER = "The inner dimensions must agree: a[n, k] times b[k, m]; a linear weight is [m, k]"

@@ -295,7 +295,9 @@ def _(x, dim, index):
 @index_select.grad
 def _(dy, dim, index, x_shape):
     shape = tuple(x_shape)
-    places = [None] * (dim % max(len(shape), 1)) + [reshape(index, (-1,))]
+    if not shape:  # of one element, itself
+        return dy, None
+    places = [None] * (dim % len(shape)) + [reshape(index, (-1,))]
     return index_put_zeros(dy, places, shape), None
 
 

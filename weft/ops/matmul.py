@@ -140,14 +140,14 @@ def _(y, x, weight, bias):
     elif bias is None:
         torch.matmul(x, weight.t(), out=y)
     else:
-        torch.addmm(bias, x.reshape(-1, x.shape[-1]), weight.t(), out=y.view(-1, y.shape[-1]))
+        torch.addmm(bias, _rows(x), weight.t(), out=_rows(y))
 
 
 @linear.prepared
 def _(y, x, weight, bias):
     if x.dim() != 2 and not (x.is_contiguous() and x.dim() > 2):
         return None
-    flat, out = x.view(-1, x.shape[-1]), y.view(-1, y.shape[-1])
+    flat, out = _rows(x), _rows(y)
     if bias is None:
         return torch.mm, (flat, weight.t()), {"out": out}
     return torch.addmm, (bias, flat, weight.t()), {"out": out}
@@ -173,24 +173,29 @@ def _(rand):
     yield rand(2, 4, 6), rand(3, 6), rand(3)
 
 
+def _rows(x: Tensor) -> Tensor:
+    """Vectors, one under the other; of no elements, too, where a size can't be told from the others."""
+    return x.flatten(0, -2) if x.dim() > 1 else x.unsqueeze(0)
+
+
 @op("... n, ... k -> n k", linear="dy x", returns="dw", uniform=True)
 def linear_weight_grad(dy: Tensor, x: Tensor) -> Tensor:
     """The gradient of a linear map's weight: dy.T @ x over every leading dimension."""
     if dy.dim() == 2:
         return torch.mm(dy.t(), x)
-    return torch.mm(dy.reshape(-1, dy.shape[-1]).t(), x.reshape(-1, x.shape[-1]))
+    return torch.mm(_rows(dy).t(), _rows(x))
 
 
 @linear_weight_grad.out
 def _(dw, dy, x):
-    torch.mm(dy.reshape(-1, dy.shape[-1]).t(), x.reshape(-1, x.shape[-1]), out=dw)
+    torch.mm(_rows(dy).t(), _rows(x), out=dw)
 
 
 @linear_weight_grad.prepared
 def _(dw, dy, x):
     if not (dy.is_contiguous() and x.is_contiguous() and x.dim() > 1):
         return None
-    return torch.mm, (dy.view(-1, dy.shape[-1]).t(), x.view(-1, x.shape[-1])), {"out": dw}
+    return torch.mm, (_rows(dy).t(), _rows(x)), {"out": dw}
 
 
 @linear_weight_grad.grad

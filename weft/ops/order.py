@@ -184,6 +184,8 @@ def _(rand):
 @op(linear="dy", returns="dx")
 def prod_grad(dy: Tensor, x: Tensor, dim: int | None) -> Tensor:
     """The gradient of prod: for each element dy times the product of the others, right where some are zero too."""
+    if not x.numel():  # nothing stands before or after it
+        return x.new_zeros(x.shape)
     dim = dim if x.dim() else None
     rows = x.reshape(1, -1) if dim is None else x.movedim(dim, -1)
     one = rows.new_ones((*rows.shape[:-1], 1))

@@ -1,0 +1,124 @@
+"""Operands of several dtypes: each gets a gradient of its own, as in torch, eagerly, on global tensors, in graphs."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft import nn
+from weft.launch import spawn_threads
+
+PAIRS = [("float32", "float64"), ("float16", "bfloat16"), ("bfloat16", "float32"), ("float32", "complex64")]
+F: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "add": lambda m, x, y: x + y,
+    "sub, the one broadcast": lambda m, x, y: x[:1] - y,
+    "mul, then a kernel that takes one dtype": lambda m, x, y: m.nn.functional.gelu(x @ x.T).sum(0) * y,
+    "div": lambda m, x, y: m.exp(x * 0.1) / y,
+    "where": lambda m, x, y: m.where(m.tensor([True, False, True]), x, y),
+    "cat": lambda m, x, y: m.cat([x, y, x]),
+    "stack": lambda m, x, y: m.stack([x, y]),
+    "in place": lambda m, x, y: (y * 1).add_(x),
+    "copied into": lambda m, x, y: (y * 1).copy_(x * 2),
+    "twice": lambda m, x, y: (x * y) + x,
+    "the second derivative": lambda m, x, y: m.autograd.grad((x * x * y).abs().sum(), x, create_graph=True)[0] * y,
+}
+
+
+def gradients(m: Any, f: Callable[[Any, Any, Any], Any], first: str, second: str) -> list[Any]:
+    x = m.tensor([[1.0, -2.0, 3.0]] * 3, dtype=getattr(m, first)).requires_grad_()
+    y = m.tensor([[2.0, 1.0, 0.5]] * 3, dtype=getattr(m, second)).requires_grad_()
+    z = f(m, x, y)
+    (z.abs() if z.is_complex() else z).sum().backward()
+    return [z, x.grad, y.grad]
+
+
+@pytest.mark.filterwarnings("ignore:Casting complex values")
+@pytest.mark.parametrize(("first", "second"), PAIRS)
+@pytest.mark.parametrize("name", F)
+def test_gradients_are_of_the_operands_dtypes(name: str, first: str, second: str) -> None:
+    if second == "complex64" and name == "where":
+        return  # torch refuses its gradient
+    found = [gradients(m, F[name], first, second) for m in (flow, torch)]
+    for mine, theirs in zip(*found, strict=True):
+        torch.testing.assert_close(mine.detach().to_torch(), theirs.detach(), rtol=2e-2, atol=2e-2)
+
+
+def test_a_number_that_makes_a_tensor_complex() -> None:
+    for m in (flow, torch):
+        x = m.ones(2).requires_grad_()
+        (x * 1j).abs().sum().backward()
+        assert x.grad.dtype == m.float32 and x.grad.tolist() == [1.0, 1.0]
+
+
+def test_a_gradient_that_is_given_takes_the_dtype_of_what_it_is_of() -> None:
+    for m in (flow, torch):
+        x = m.ones(2, 2).requires_grad_()
+        (x @ x).backward(m.ones(2, 2, dtype=m.float64))
+        assert x.grad.dtype == m.float32 and x.grad.tolist() == [[4.0, 4.0], [4.0, 4.0]]
+
+
+def target_in_double(m: Any, model: Any, x: Any, target: Any) -> Any:
+    """What a program does whose targets come from numpy."""
+    return m.nn.functional.mse_loss(model(x), target) + (model(x) - target).pow(2).mean()
+
+
+def test_targets_of_another_dtype() -> None:
+    theirs: Any = torch.nn.Linear(3, 2)
+    mine = nn.Linear(3, 2)
+    mine.load_state_dict({k: flow.tensor(v.detach()) for k, v in theirs.state_dict().items()})
+    x, target = torch.randn(4, 3), torch.randn(4, 2, dtype=torch.float64)
+    target_in_double(torch, theirs, x, target).backward()
+    expected = theirs.weight.grad
+    target_in_double(flow, mine, flow.tensor(x), flow.tensor(target)).backward()
+    torch.testing.assert_close(mine.weight.grad.to_torch(), expected)  # type: ignore[union-attr]
+
+    class Step(nn.Graph):
+        def __init__(self, model: Any) -> None:
+            super().__init__()
+            self.model = model
+            self.add_optimizer(flow.optim.SGD(model.parameters(), lr=1.0))
+
+        def build(self, x: Any, target: Any) -> Any:
+            loss = target_in_double(flow, self.model, x, target)
+            loss.backward()
+            return loss
+
+    before = mine.weight.detach().clone().to_torch()
+    step = Step(mine)
+    step(flow.tensor(x), flow.tensor(target))
+    torch.testing.assert_close(mine.weight.detach().to_torch(), before - expected, rtol=1e-4, atol=1e-5)
+    step.close()
+
+    def on_two_ranks() -> None:
+        placement = flow.placement("cpu", [0, 1])
+        w = flow.tensor(theirs.weight.detach(), placement=placement, sbp=flow.sbp.broadcast).requires_grad_()
+        b = flow.tensor(theirs.bias.detach(), placement=placement, sbp=flow.sbp.broadcast)
+        split = {"placement": placement, "sbp": flow.sbp.split(0)}
+        model = lambda x: nn.functional.linear(x, w, b)  # noqa: E731
+        target_in_double(flow, model, flow.tensor(x, **split), flow.tensor(target, **split)).backward()
+        torch.testing.assert_close(torch.as_tensor(w.grad.numpy()), expected)  # type: ignore[union-attr]
+
+    spawn_threads(2, on_two_ranks)
+
+
+@pytest.mark.filterwarnings("ignore:Using a target size")
+@pytest.mark.parametrize("name", ["mse_loss", "smooth_l1_loss", "huber_loss", "l1_loss"])
+@pytest.mark.parametrize("reduction", ["mean", "sum", "none"])
+def test_losses_of_two_dtypes(name: str, reduction: str) -> None:
+    kinds = ["float32", "float64", "float16", "bfloat16", "bool", "int64", "complex64"]
+    for first, second in [(a, b) for a in kinds for b in kinds]:
+        for shape in ((3,), ()):
+            found = []
+            for m in (flow, torch):
+                a = (m.ones(shape) * 2).to(getattr(m, first))
+                b = m.ones(3).to(getattr(m, second))
+                try:
+                    loss = getattr(m.nn.functional, name)(a, b, reduction=reduction)
+                    found.append((str(loss.dtype).rpartition(".")[2], loss.tolist()))
+                except (RuntimeError, flow.errors.DtypeError):
+                    found.append(None)
+            assert found[0] == found[1], (first, second, shape)
