@@ -141,6 +141,19 @@ def test_second_order_through_matmul_and_softmax() -> None:
     same(w.grad, tw.grad)
 
 
+@pytest.mark.parametrize("bend", ["relu", "leaky_relu"])
+def test_penalty_on_a_gradient_gives_zeros_to_what_only_shifts_a_bend(bend: str) -> None:
+    """Not nothing: Adam goes on moving by what it remembers."""
+    (x, tx), (b, tb), (w, tw) = pair(3, 4), pair(4, seed=1), pair(4, seed=2)
+    for m, at, bias, weight in ((flow, x, b, w), (torch, tx, tb, tw)):
+        y = getattr(m.nn.functional, bend)(at * weight + bias)
+        (g,) = m.autograd.grad((y * weight).sum(), [at], create_graph=True)
+        (g * g).sum().backward()
+    assert tb.grad is not None
+    same(b.grad, tb.grad)
+    same(w.grad, tw.grad)
+
+
 @pytest.mark.filterwarnings("ignore:Using backward")
 def test_penalty_on_a_gradient_adds_to_grad() -> None:
     x, tx = pair(4)

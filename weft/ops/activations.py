@@ -9,6 +9,7 @@ import torch
 from torch import Tensor
 
 from weft.ops.copies import where
+from weft.ops.create import zeros_like
 from weft.ops.declaration import Scalar, op
 from weft.ops.elementwise import add, exp, gt, mul, sigmoid, square, sub, tanh
 
@@ -176,8 +177,8 @@ leaky_relu_grad.out(lambda dx, dy, x, alpha: aten.leaky_relu_backward.grad_input
 
 
 @leaky_relu_grad.grad
-def _(ddx, x, alpha):
-    return leaky_relu_grad(ddx, x, alpha), None
+def _(ddx, x, alpha, needs):
+    return leaky_relu_grad(ddx, x, alpha) if needs[0] else None, zeros_like(x) if needs[1] else None
 
 
 @leaky_relu_grad.samples

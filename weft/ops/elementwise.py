@@ -11,6 +11,7 @@ from torch import Tensor
 
 from weft.ops.broadcast import fit
 from weft.ops.copies import cast
+from weft.ops.create import zeros_like
 from weft.ops.declaration import Op, Scalar, op
 
 aten = torch.ops.aten
@@ -278,8 +279,9 @@ relu_grad.out(lambda dx, dy, y: aten.threshold_backward.grad_input(dy, y, 0, gra
 
 
 @relu_grad.grad
-def _(ddx, y):
-    return relu_grad(ddx, y), None
+def _(ddx, y, needs):
+    # A straight line's slope doesn't change, and zeros say so where optimizers ask whether there is a gradient.
+    return relu_grad(ddx, y) if needs[0] else None, zeros_like(y) if needs[1] else None
 
 
 @relu_grad.samples
