@@ -46,7 +46,8 @@ def writes_into(node: Node, rank: int) -> bool:
 
 @dataclass
 class Bucket:
-    """The memory of a fused all-reduce: its members' places in it. A member that is made here is made right there."""
+    """Memory in which values lie side by side, for a fused all-reduce or an update: its members' places in it. A
+    member that is made here is made right there."""
 
     members: list[Value]  # inputs that can be made in place
     outputs: tuple[Value, ...]
@@ -164,7 +165,7 @@ def _fused(w: Writer, n: Node) -> None:
     p = w.program
     bucket, step = p.buckets[n], local_step(n, p.rank)
     assert step is not None
-    base = p.memory.offsets[p.blocks[n.outputs[0]]]
+    base = p.memory.offsets[p.blocks[n]]
     itemsize = n.outputs[0].dtype.itemsize
     size = sum(p.bytes(v) for v in n.outputs)
     flat = w.arena[base : base + size].view(n.outputs[0].dtype.torch)

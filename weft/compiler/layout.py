@@ -45,8 +45,10 @@ class Packet:
 
     def view(self, memory: torch.Tensor, v: Value) -> torch.Tensor:
         """The entry's place in one copy of the register."""
-        at = self.plan.offsets[list(self.entries).index(v)]
-        return typed(memory, at, self.entries[v], v.dtype)
+        return typed(memory, self.offset(v), self.entries[v], v.dtype)
+
+    def offset(self, v: Value) -> int:
+        return self.plan.offsets[list(self.entries).index(v)]
 
 
 @dataclass(frozen=True)

@@ -12,7 +12,7 @@ from typing import Any
 
 import torch
 
-from weft.compiler import collective, homes
+from weft.compiler import abreast, collective, homes
 from weft.compiler.layout import Crossing, Packet, Shape, local_shape
 from weft.compiler.memory import Block, MemoryPlan, plan
 from weft.compiler.writer import FORM_ONLY, Writer
@@ -50,8 +50,9 @@ class Program:
         self.constant = self._constants()
         self.root = self._roots()
         self.buckets = collective.buckets(self)
+        self.buckets |= abreast.beside(nodes, self.bytes, self.placeable, {*self._inside(), *exports})
         copied = {v for n in nodes if self.kept(n) for v in n.outputs if not self.exports.get(v)}
-        inside = {v for b in self.buckets.values() for v in (*b.members, *b.outputs)}  # these have their places
+        inside = self._inside()  # these have their places
         copied -= inside
         self.joined = homes.joined(nodes, copied.__contains__, inside.isdisjoint, self.shape)
         self.wholes = {part.whole for part in self.joined.values()}
@@ -113,21 +114,38 @@ class Program:
             return False
         return not OPS[node.op].random and all(0 < self.bytes(v) <= SMALL for v in node.outputs)
 
-    def _plan(self) -> tuple[MemoryPlan, dict[Value, int]]:
+    def placeable(self, node: Node) -> bool:
+        """Whether the node's outputs lie where the plan says."""
+        return self.planned(node) or self.kept(node)
+
+    def _inside(self) -> set[Value]:
+        return {v for b in self.buckets.values() for v in (*b.members, *b.outputs)}
+
+    def place_of(self, v: Value) -> tuple[int, int] | None:
+        """Which memory a value lies in, a register's or this chain's own, and where in it; None where no plan says."""
+        packet = (self.exports.get(v) or [self.imports.get(v)])[0]
+        if packet is not None and v not in self.unpacked:
+            return packet.id + 1, packet.offset(v)
+        for node, bucket in self.buckets.items():
+            if v in bucket.offsets:
+                return 0, self.memory.offsets[self.blocks[node]] + bucket.offsets[v]
+        return (0, self.memory.offsets[self.blocks[v]]) if v in self.blocks else None
+
+    def _plan(self) -> tuple[MemoryPlan, dict[Value | Node, int]]:
         """Offsets for every value that needs memory of this chain's own; members of a bucket lie side by side."""
         last: dict[Value, int] = {}
         for v, i in self.last_read.items():
             r = self.root.get(v, v)
             last[r] = max(last.get(r, 0), i)
         blocks: list[Block] = []
-        place: dict[Value, int] = {}
-        inside = {v for b in self.buckets.values() for v in (*b.members, *b.outputs)}
+        place: dict[Value | Node, int] = {}
+        inside = self._inside()
         for i, n in enumerate(self.nodes):
             if n in self.buckets:
                 bucket = self.buckets[n]
                 made = [self._made_at(v) for v in bucket.members]
                 until = max([i, *(last.get(v, i) for v in (*bucket.outputs, *bucket.members))])
-                place[n.outputs[0]] = len(blocks)
+                place[n] = len(blocks)
                 blocks.append(Block(bucket.bytes, min([i, *made]), until))
                 continue
             if not self.planned(n) and not self.kept(n):

@@ -12,7 +12,7 @@ import torch
 
 from weft.boxing import signature
 from weft.boxing.part import kernel_of, local_arguments
-from weft.compiler import collective, homes
+from weft.compiler import abreast, collective, homes
 from weft.compiler.layout import Packet, typed
 from weft.core.spec import Spec
 from weft.job.value import Node, Value
@@ -73,7 +73,7 @@ class Writer:
             return self.packet_view(packets[0], v)
         for node, bucket in p.buckets.items():
             if v in bucket.offsets:
-                base = p.memory.offsets[p.blocks[node.outputs[0]]]
+                base = p.memory.offsets[p.blocks[node]]
                 return typed(self.arena, base + bucket.offsets[v], p.shape(v), v.dtype)
         if v in p.joined:
             whole, dim, start = p.joined[v]
@@ -138,6 +138,8 @@ class Writer:
     def call(self, n: Node) -> None:
         op = OPS[n.op]
         args, kernel, cut = self.local(n)
+        if op.abreast:
+            args = self.long(n, args)
         if n in self.program.constant:
             held = [
                 self.program.stand_in(a, self.arena.device)
@@ -185,6 +187,22 @@ class Writer:
             return
         targets = [self.variable(v) for v in n.outputs]
         self.lines.append(f"{', '.join(targets)} = {text}" if targets else text)
+
+    def long(self, n: Node, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """An update's arguments, with one tensor for those that lie side by side in all its lists."""
+        lists = abreast.lists_of(n)
+        if not lists or not all(map(self.is_static, lists)):
+            return args
+        found = abreast.pieces([[self.static[v] for v in values] for values in lists])
+        if found is None:
+            return args
+        written = [self.static[v] for i in OPS[n.op].writes if n.args[i] in lists for v in n.args[i]]
+        # the pieces count their changes apart from the tensors whose memory they are
+        self.lines.append(
+            f"{self.name('changed', torch._C._increment_version)}({self.name(f'{n.name}_written', written)})"
+        )
+        longer = iter(found)
+        return tuple(next(longer) if a in lists else a for a in args)
 
     def prepared(self, n: Node, op: Any, args: tuple[Any, ...], outs: list[torch.Tensor | None]) -> bool:
         """Emit the very call that the op makes for this memory, with its views taken now."""

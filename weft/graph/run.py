@@ -13,6 +13,7 @@ from typing import Any, Final
 import torch
 
 from weft.boxing.part import device_of
+from weft.compiler import abreast
 from weft.compiler.layout import Packet
 from weft.compiler.lower import Lowered
 from weft.compiler.program import Program
@@ -334,6 +335,10 @@ class Running:
         self.stale = False
         for functions in self.chains:
             functions.clear()
+        with self.vm.lock:
+            for program in self.lowered.programs.values():
+                for n in program.nodes:
+                    abreast.gather(n, self.bound, program.place_of)
 
     def close(self) -> None:
         for feed in self.feeds:

@@ -77,6 +77,7 @@ class Op:
         self.kernel, self.notation, self.reduce = kernel, layout, reduce
         self.view, self.random, self.dynamic, self.conversion = view, random, dynamic, conversion
         self.uniform = uniform
+        self.abreast = False  # goes through its lists element by element, whatever their shapes
         self.elementwise = layout is not None and set(re.split(" *(?:,|->) *", layout)) == {"..."}
         self.params = tuple(_params(kernel))
         self.names = tuple(p.name for p in self.params)
