@@ -97,7 +97,7 @@ def as_strided_zeros(part: Tensor, shape: Size, size: Size, stride: Size, storag
 
 @as_strided_zeros.grad
 def _(dy, size, stride, storage_offset):
-    return as_strided(dy, size, stride, storage_offset)
+    return as_strided(dy.contiguous(), size, stride, storage_offset)
 
 
 @as_strided_zeros.samples
