@@ -18,7 +18,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft as flow
-from weft.core.errors import ArgumentError, DtypeError, OptionError, ShapeError, WeftError
+from weft.core.errors import ArgumentError, DtypeError, IndexingError, OptionError, ShapeError, WeftError
 from weft.functional import arithmetic, comm, indexing, linalg, table
 from weft.nn import functional as F
 from weft.ops import OPS
@@ -56,7 +56,7 @@ for _name, _function in everything():
         FUNCTIONS[_name] = _function
 
 
-WRITERS = (*arithmetic.OVERWRITING, "__setitem__", "slice_update", "_copy_from_numpy")
+WRITERS = (*arithmetic.OVERWRITING, "__setitem__", "slice_update", "assign_local_tensor", "_copy_from_numpy")
 
 
 def overwritten(name: str, f: Function, given: list[flow.Tensor]) -> list[flow.Tensor]:
@@ -340,6 +340,11 @@ SLIPS_FOUND: list[tuple[str, type[WeftError], str]] = [
     ("flow.stack(3)", ArgumentError, "'tensors' must be a sequence of tensors, not int"),
     ("flow.zeros_like(flow.ones(2), dtype=[])", DtypeError, r"\[\] is no dtype"),
     ("flow.nn.functional.gelu(inplace=True)", ArgumentError, r"missing required argument 'x'.*accepted: gelu\(x"),
+    ("flow.prod(None, [])", ArgumentError, "'x' must be tensor, not NoneType.*given: prod.*accepted: prod"),
+    ("flow.transpose(flow.ones(2), None, perm=False)", ArgumentError, "'perm' must be Sequence"),
+    ("F.embedding(None, None, None, 2.0)", ArgumentError, "'input' must be tensor, not NoneType"),
+    ("flow._C.slice(flow.ones(2), 7)", ArgumentError, "'slice_tup_list' must be Sequence.*not int"),
+    ("f'{flow.ones(2):.3f}'", ArgumentError, r"'\.3f' formats one number; this tensor has shape \[2\]"),
     ("flow.hann_window(2.5, wrong=1)", ArgumentError, "wrong"),
 ]
 
@@ -348,4 +353,25 @@ SLIPS_FOUND: list[tuple[str, type[WeftError], str]] = [
 def test_slips_that_were_found(expression: str, kind: type[WeftError], words: str) -> None:
     names = {"X": flow.ones(4, 5, 3), "W": flow.ones(5), "E": flow.ones(0)}
     with pytest.raises(kind, match=f"(?s){words}"):
-        eval(expression, {"flow": flow, **names})
+        eval(expression, {"flow": flow, "F": F, **names})
+
+
+OUT_OF_RANGE: list[Callable[[Any, Any], Any]] = [
+    lambda x, i: x.scatter_(0, i, flow.ones(3)),
+    lambda x, i: x.scatter_(0, i, 2.0),
+    lambda x, i: x.scatter_add_(0, i, flow.ones(3)),
+    lambda x, i: x.index_add_(0, i, flow.ones(3)),
+    lambda x, i: x.index_put_((i,), flow.ones(3)),
+    lambda x, i: x.index_put_((i,), flow.ones(3), True),
+    lambda x, i: x.__setitem__(i, flow.ones(3)),
+    lambda x, i: x.index_fill_(0, i, 1.0),
+]
+
+
+@pytest.mark.parametrize("last", [4, -5])
+@pytest.mark.parametrize("write", OUT_OF_RANGE)
+def test_an_index_out_of_range_is_found_before_anything_is_written(write: Callable[..., Any], last: int) -> None:
+    x = flow.zeros(4)
+    with pytest.raises(IndexingError, match=f"{last} is out of"):
+        write(x, flow.tensor([0, 1, last]))
+    assert x.tolist() == [0.0] * 4

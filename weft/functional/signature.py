@@ -15,6 +15,7 @@ from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
+SAID = (WeftError, AssertionError, Warning)  # said already; a broken invariant; asked for by a filter
 
 
 class Signature:
@@ -155,10 +156,8 @@ def guarded(f: F, name: str = "") -> F:
     def call(*args: Any, **kwargs: Any) -> Any:
         try:
             return f(*args, **kwargs)
-        except (WeftError, AssertionError, Warning):  # said already; a broken invariant; asked for by a filter
-            raise
         except Exception as cause:
-            if not _ours(cause):
+            if isinstance(cause, SAID) or not _ours(cause):
                 raise
             numbers = _numbers(args, kwargs)
             if numbers is not None:
@@ -174,7 +173,7 @@ def guarded(f: F, name: str = "") -> F:
 
 
 def forwarding(f: F, name: str) -> F:
-    """The function as users call it, for one that judges no argument itself: written to take every call, and to hand
+    """The function as users call it, for one whose ops judge the arguments: written to take every call, and to hand
     on what fits at the cost of a call. What doesn't fit may do so under the names that others have for a parameter."""
     if hasattr(f, "signatures"):  # overloads judge for themselves
         return f
@@ -183,6 +182,7 @@ def forwarding(f: F, name: str) -> F:
     several = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
     others = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
     space: dict[str, Any] = {"f": f, "absent": ABSENT, "refitted": functools.partial(_refitted, f, name)}
+    space |= {"teach": functools.partial(_teach, f, name)}
     space |= {f"default_{p.name}": p.default for p in parameters}
     unfit = ["_more", *(f"{p.name} is absent" for p in plain if p.default is p.empty)] + ["_rest"] * (several is None)
     handed = [*(p.name for p in plain), *([f"*{several}"] if several else []), *(f"{p.name}={p.name}" for p in others)]
@@ -192,10 +192,21 @@ def forwarding(f: F, name: str) -> F:
     text = f"""def call({", ".join([*header, "**_more"])}):
     if {" or ".join(unfit)}:
         return refitted({given}, {several or "_rest"}, _more)
-    return f({", ".join(handed)})
+    try:
+        return f({", ".join(handed)})
+    except Exception as cause:
+        teach(cause, {given}, {several or "()"})
+        raise
 """
     exec(compile(text, f"<weft call of {name}>", "exec"), space)
     return cast(F, functools.wraps(f)(space["call"]))
+
+
+def _teach(f: Function, name: str, cause: Exception, given: dict[str, Any], rest: tuple[Any, ...]) -> None:
+    """Where a function's own Python stumbled over its arguments, raise what it takes."""
+    if _ours(cause) and not isinstance(cause, SAID):
+        args, kwargs = ((*given.values(), *rest), {}) if rest else ((), given)
+        raise taught(name, f, cause, args, kwargs) from cause
 
 
 def _refitted(f: Function, name: str, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> Any:

@@ -23,6 +23,8 @@ DTYPE_WORDS = ("dtype", "scalar type", "not implemented for", "data type", "bool
                "Half", "Int")  # fmt: skip
 MEMORY_WORDS = ("allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
 
+ALTERNATIVES = re.compile(r"\|(?![^\[]*\])")  # the bars of a type that stand in no brackets
+
 INNER = "The inner dimensions must agree: a[n, k] times b[k, m]; a linear weight is [m, k]"
 HINTS = (  # what would work, for complaints that don't say it
     ("cannot be multiplied", INNER),
@@ -144,7 +146,7 @@ def accepts(p: Param, value: Any) -> bool:
         return isinstance(value, (list, tuple)) and all(isinstance(v, Tensor) or (nones and v is None) for v in value)
     if isinstance(value, Tensor):
         return "Tensor" in p.type or p.type in ("Any", "Scalar", "float", "int")
-    return any(_is(kind.strip(), value) for kind in p.type.split("|"))
+    return any(_is(kind.strip(), value) for kind in ALTERNATIVES.split(p.type))
 
 
 def _is(kind: str, value: Any) -> bool:
@@ -171,7 +173,10 @@ def _is(kind: str, value: Any) -> bool:
             return isinstance(value, Device)
         case "Placement":
             return isinstance(value, Placement)
-    return True
+    # of sequences of what isn't told above, only that they are some
+    return not kind.startswith(("Sequence[", "list[", "tuple[")) or (
+        hasattr(value, "__iter__") and not isinstance(value, str)
+    )
 
 
 def check_arguments(op: Op, args: tuple[Any, ...]) -> None:

@@ -106,6 +106,16 @@ def index_put(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumu
     return torch.ops.aten.index_put(x, _all_places(x, indices), value, accumulate)
 
 
+def _check_places(index: Tensor, dim: int, x: Tensor, negative: bool = False) -> None:
+    """Before a kernel overwrites x, up to the first index that is out of range."""
+    if index.device.type != "cpu" or not index.numel() or not -x.dim() <= dim < x.dim():
+        return  # no index, or one that the kernel looks at first
+    n = x.shape[dim]
+    low, high = (int(v) for v in index.aminmax())
+    if low < (-n if negative else 0) or high >= n:
+        raise IndexError(f"index {high if high >= n else low} is out of bounds for dimension {dim} with size {n}")
+
+
 @index_put.layout
 def _(x, indices, value, accumulate):
     left, lists, out = _terms(len(x), indices, "!")
@@ -119,6 +129,9 @@ def _(x, indices, value, accumulate):
 
 @index_put.inplace
 def _(x, indices, value, accumulate):
+    for at, i in enumerate(indices):
+        if i is not None and i.dtype not in (torch.bool, torch.uint8):
+            _check_places(i, at, x, negative=True)
     return torch.ops.aten.index_put_(x, _all_places(x, indices), value, accumulate)
 
 
@@ -223,6 +236,7 @@ def _(x, dim, index, src):
 
 @scatter_add.inplace
 def _(x, dim, index, src):
+    _check_places(index, dim, x)
     return x.scatter_add_(dim, index, src)
 
 
@@ -257,6 +271,7 @@ def _(x, dim, index, src):
 
 @scatter.inplace
 def _(x, dim, index, src):
+    _check_places(index, dim, x)
     return x.scatter_(dim, index, src)
 
 
@@ -327,6 +342,7 @@ def _(x, dim, index, source, alpha):
 
 @index_add.inplace
 def _(x, dim, index, source, alpha):
+    _check_places(index, dim, x)
     return x.index_add_(dim, index, source, alpha=alpha)
 
 

@@ -76,4 +76,6 @@ def _meta(a: Any) -> Any:
 
 def _shown(a: Any) -> Any:
     """For an error: a Weft tensor in the form's stead, so that the message shows shapes."""
+    if isinstance(a, tuple) and not isinstance(a, Form):
+        return tuple(_shown(v) for v in a)
     return of_torch(_meta(a)) if isinstance(a, Form) else a

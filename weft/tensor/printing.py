@@ -7,6 +7,7 @@ from typing import Any
 
 import torch
 
+from weft.core.errors import ArgumentError
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
@@ -72,9 +73,13 @@ def _symbol(t: Tensor) -> str:
 
 def formatted(t: Tensor, specification: str) -> str:
     """`format(tensor, spec)`: a tensor of one element formats as its number."""
-    if specification and t.value is None and t.numel() == 1:
-        return format(t.item(), specification)
-    return object.__format__(t, specification) if specification else show(t)
+    if not specification:
+        return show(t)
+    if t.numel() != 1:
+        raise ArgumentError(
+            f"{specification!r} formats one number; this tensor has shape {list(t.shape)}: reduce or index it first"
+        )
+    return format(t.item(), specification)
 
 
 def set_printoptions(
