@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import gc
+import time
 from typing import Any
 
 import numpy as np
@@ -10,6 +12,7 @@ import pytest
 import weft as flow
 from weft import nn
 from weft.core.errors import GraphError, ShapeError
+from weft.core.rank import current
 from weft.launch import spawn_threads
 
 S, B = flow.sbp.split, flow.sbp.broadcast
@@ -166,3 +169,21 @@ def test_options_of_zero() -> None:
     graph(flow.ones(2, 2), flow.tensor([0, 1])).item()  # of one rank there are no parts
     with pytest.raises(GraphError, match="compiled already"):
         graph.config.enable_zero()
+
+
+def test_a_model_that_is_gone_is_forgotten() -> None:
+    def rank() -> Any:
+        place = flow.placement("cpu", [0, 1])
+        model = model_on(place)
+        opt = flow.optim.SGD(list(model.parameters()), lr=0.1)
+        graph = Train(model, opt, {"shard_min_size": 1})
+        graph(*data(place, S(0), 0)).numpy()
+        wholes = current().resources["read whole"]
+        found = len(wholes)
+        del model, opt, graph
+        until = time.monotonic() + 10  # the thread that ran the last launch lets go of it when it next wakes up
+        while wholes and time.monotonic() < until:
+            gc.collect()
+        return found, len(wholes)
+
+    assert spawn_threads(2, rank) == [(6, 0)] * 2

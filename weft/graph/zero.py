@@ -10,6 +10,7 @@ import contextlib
 import math
 import weakref
 from collections.abc import Iterator
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from weft.autograd.modes import no_grad
@@ -39,7 +40,8 @@ def partition(graph: Graph, builder: Builder) -> Iterator[None]:
             if p.spec is not None and parts is not None:
                 state = optimizer.state[p]
                 before.append((p, p.detach(), state, dict(state)))
-                wholes[id(p)] = weakref.ref(p), p.spec.nd_sbp
+                gone = partial(_forget, wholes, id(p))
+                wholes[id(p)] = weakref.ref(p, gone), p.spec.nd_sbp
                 _split(p, state, parts)
             known, whole = wholes.get(id(p), (None, ()))
             if known is not None and known() is p:
@@ -51,6 +53,10 @@ def partition(graph: Graph, builder: Builder) -> Iterator[None]:
             state.update(states)
             wholes.pop(id(p), None)
         raise
+
+
+def _forget(wholes: dict[int, Any], key: int, _: Any) -> None:
+    wholes.pop(key, None)
 
 
 def _split(p: Tensor, state: dict[str, Any], sbp: NdSbp) -> None:
