@@ -74,7 +74,21 @@ class WarmUpLR(LRScheduler):
 WarmupLR = WarmUpLR
 
 
-class SequentialLR(LRScheduler):
+class _Several(LRScheduler):
+    """Made of other schedules, whose states are part of its own."""
+
+    schedulers: list[LRScheduler]
+
+    def state_dict(self) -> dict[str, Any]:
+        return {**super().state_dict(), "schedulers": [s.state_dict() for s in self.schedulers]}
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        for s, kept in zip(self.schedulers, state_dict["schedulers"], strict=True):
+            s.load_state_dict(kept)
+        super().load_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
+
+
+class SequentialLR(_Several):
     """One schedule after another; milestones say when the next begins."""
 
     def __init__(
@@ -115,16 +129,8 @@ class SequentialLR(LRScheduler):
             current.step()
         self._last_lr = current.get_last_lr()
 
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "schedulers": [s.state_dict() for s in self.schedulers]}
 
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        for s, kept in zip(self.schedulers, state_dict["schedulers"], strict=True):
-            s.load_state_dict(kept)
-        super().load_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
-
-
-class ChainedScheduler(LRScheduler):
+class ChainedScheduler(_Several):
     """Several schedules at once, each applied to what the ones before made."""
 
     def __init__(self, schedulers: Sequence[LRScheduler]) -> None:
@@ -143,14 +149,6 @@ class ChainedScheduler(LRScheduler):
         for s in self.schedulers:
             s.step()
         self._last_lr = self._now()
-
-    def state_dict(self) -> dict[str, Any]:
-        return {**super().state_dict(), "schedulers": [s.state_dict() for s in self.schedulers]}
-
-    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        for s, kept in zip(self.schedulers, state_dict["schedulers"], strict=True):
-            s.load_state_dict(kept)
-        super().load_state_dict({k: v for k, v in state_dict.items() if k != "schedulers"})
 
 
 class ReduceLROnPlateau(LRScheduler):
