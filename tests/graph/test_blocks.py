@@ -176,3 +176,66 @@ def test_a_graph_is_not_compiled_inside_of_another() -> None:
 
     with pytest.raises(GraphError, match="inside of another graph's build"):
         Outer()(flow.ones(2))
+
+
+class Applies(nn.Graph):
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def build(self, x: Any) -> Any:
+        return self.model(x)
+
+
+def _assign(model: Any) -> None:
+    model[1].bias = nn.Parameter(flow.zeros(3))
+
+
+def _remove(model: Any) -> None:
+    del model[1].bias
+
+
+def _tie(model: Any) -> None:
+    model[0].weight = model[1].weight
+
+
+def _register(model: Any) -> None:
+    model[1].register_parameter("bias", nn.Parameter(flow.zeros(3)))
+
+
+@pytest.mark.parametrize("exchange", [_assign, _remove, _tie, _register])
+def test_a_parameter_that_is_replaced_is_noticed(exchange: Any) -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+    graph = Applies(model)
+    before = graph(flow.ones(2, 3)).numpy()
+    exchange(model)
+    for _ in range(2):
+        with pytest.raises(
+            GraphError, match=r"compiled with model\.\d\.(bias|weight), .* another parameter in its place"
+        ):
+            graph(flow.ones(2, 3))
+    if exchange is _assign:
+        after = Applies(model)(flow.ones(2, 3)).numpy()
+        assert (after != before).any()
+
+
+def test_a_parameter_that_the_graph_does_not_read_may_be_replaced() -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Linear(3, 3))
+
+    class Half(Applies):
+        def build(self, x: Any) -> Any:
+            return next(iter(self.model.children()))(x)
+
+    graph = Half(model)
+    before = graph(flow.ones(2, 3)).tolist()
+    model[1].weight = nn.Parameter(flow.zeros(3, 3))
+    assert graph(flow.ones(2, 3)).tolist() == before
+
+
+def test_a_module_that_is_replaced_is_noticed() -> None:
+    model = nn.Sequential(nn.Linear(3, 3), nn.Sequential(nn.Linear(3, 3)))
+    graph = Applies(model)
+    graph(flow.ones(2, 3))
+    model[1] = nn.Sequential(nn.Linear(3, 3))
+    with pytest.raises(GraphError, match=r"compiled with model\.1\.0\.weight"):
+        graph(flow.ones(2, 3))

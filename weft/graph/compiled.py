@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import itertools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, NamedTuple
 
 import torch
 
@@ -26,10 +26,13 @@ class Compiled:
     def __init__(
         self, lowered: Lowered, running: Running, form: Any, outputs: Any, examples: list[tuple[str, Tensor]],
         optimizers: list[Any], numbers: list[Callable[[], float]], made: list[Value], scaler: Any,
+        holders: list[Holder],
     ) -> None:  # fmt: skip
         self.lowered, self.running, self.form, self.outputs = lowered, running, form, outputs
         self.examples, self.optimizers, self.numbers, self.made = examples, optimizers, numbers, made
         self.scaler = scaler  # wants the last output, if it is there
+        read = {id(t) for t in lowered.job.variables.values()}
+        self.holders = [h for h in holders if id(h.parameter) in read]
         self.quick = [_quick(t) for _, t in examples]
         self._gather()
         rank = running.rank.index
@@ -91,7 +94,14 @@ class Compiled:
         return blobs
 
     def _compare_variables(self) -> None:
-        """Some tensor was given the memory of another: what the job reads must have kept its form."""
+        """Some tensor was given the memory of another, or its place: what the job reads must be there, in its form."""
+        for module, path, p, name in self.holders:
+            if _at(module, path) is not p:
+                raise GraphError(
+                    f"{self.lowered.job.name} was compiled with {name}, and there is another parameter in its place by "
+                    "now, or none: the graph would go on with the old one. Write into it instead (load_state_dict, or "
+                    "copy_ under no_grad), or make another graph"
+                )
         for v, t in self.lowered.job.variables.items():
             if t.spec is not v.spec or t.shape != v.shape or t.dtype is not v.dtype or _device(t) is not v.device:
                 now = t.spec or f"{t.dtype.name}[{','.join(map(str, t.shape))}] {t.device}"
@@ -118,6 +128,21 @@ class Compiled:
 
 
 CPU = Device("cpu")
+
+
+class Holder(NamedTuple):
+    """A parameter where the graph found it: on this way down from a block's module, under this name."""
+
+    module: Any
+    path: str
+    parameter: Tensor
+    name: str
+
+
+def _at(module: Any, path: str) -> Any:
+    for key in path.split("."):
+        module = None if module is None else module.__dict__.get(key)
+    return module
 
 
 class Output:

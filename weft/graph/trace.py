@@ -16,7 +16,7 @@ from weft.core import dispatch
 from weft.core.errors import GraphError, RankError
 from weft.core.rank import current
 from weft.graph import scaling, tree
-from weft.graph.compiled import Compiled, Output
+from weft.graph.compiled import Compiled, Holder, Output
 from weft.graph.run import Running
 from weft.graph.update import update
 from weft.graph.zero import partition
@@ -47,7 +47,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     job = Job(graph.name)
     job.micro_batches = options.micro_batches
     builder = Builder(job, _settings(graph))
-    _name_parameters(graph, builder)
+    holders = _name_parameters(graph, builder)
     examples: list[tuple[str, Tensor]] = []
     numbers: dict[str, Callable[[], float]] = {}
     scaling.begin(graph, builder, numbers)
@@ -78,7 +78,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     rank.resources.setdefault(f"graph {graph.name}", running)
     return Compiled(
         lowered, running, form, outputs, examples, graph._optimizers,
-        [numbers[n.args[0]] for n in hosts], made, graph._scaler if finite is not None else None,
+        [numbers[n.args[0]] for n in hosts], made, graph._scaler if finite is not None else None, holders,
     )  # fmt: skip
 
 
@@ -106,11 +106,16 @@ def _settings(graph: Graph) -> dict[int, Settings]:
     return found
 
 
-def _name_parameters(graph: Graph, builder: Builder) -> None:
+def _name_parameters(graph: Graph, builder: Builder) -> list[Holder]:
+    """Name them, and tell who holds which parameter."""
+    holders = []
     for name, block in graph._blocks.items():
         module = block.to(Module)
         for path, t in itertools.chain(module.named_parameters(), module.named_buffers()):
             builder.name_of(t, f"{name}.{path}")
+        held = module.named_parameters(remove_duplicate=False)
+        holders += [Holder(module, path, p, f"{name}.{path}") for path, p in held]
+    return holders
 
 
 def _feeder(builder: Builder, name: str, examples: list[tuple[str, Tensor]]) -> Callable[[Any], Any]:

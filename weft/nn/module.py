@@ -17,7 +17,7 @@ from weft.nn.hooks import Hooks
 from weft.nn.members import BUFFER, MODULE, PARAMETER, Members
 from weft.ops import OPS
 from weft.tensor.parameter import Parameter
-from weft.tensor.tensor import RemovableHook, Tensor
+from weft.tensor.tensor import RemovableHook, Tensor, exchanged
 
 
 class Module:
@@ -84,11 +84,17 @@ class Module:
         else:
             if known is not None and known != role:
                 del roles[name]  # its place is among its new kind, at the end
-            roles[name] = role
-            self.__dict__[name] = value
+            self._take(name, role, value)
+
+    def _take(self, name: str, role: str, value: Any) -> None:
+        if name in self._roles and self.__dict__[name] is not value and BUFFER not in (role, self._roles[name]):
+            exchanged[0] += 1
+        self._roles[name] = role
+        self.__dict__[name] = value
 
     def __delattr__(self, name: str) -> None:
-        self._roles.pop(name, None)
+        if self._roles.pop(name, BUFFER) != BUFFER:
+            exchanged[0] += 1
         if name in self._non_persistent:
             self.__dict__["_non_persistent"] = self._non_persistent - {name}
         object.__delattr__(self, name)
@@ -116,8 +122,7 @@ class Module:
             raise ArgumentError(
                 f"cannot assign '{type(value).__name__}' object to {role} '{name}' ({kind.__name__} or None required)"
             )
-        self._roles[name] = role
-        self.__dict__[name] = value
+        self._take(name, role, value)
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         if isinstance(param, Parameter) and param.grad_fn is not None:

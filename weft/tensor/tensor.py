@@ -32,7 +32,7 @@ from weft.tensor.size import Size
 
 ABSENT = Blob(None)  # the blob of what has no local memory of its own: the short way ends here
 
-exchanged = [0]  # how often a tensor was given other memory: graphs look whether it was one of theirs
+exchanged = [0]  # how often a tensor was given other memory, or left its module: graphs look whether it was theirs
 
 
 class Tensor(Methods):
