@@ -39,7 +39,7 @@ def test_no_match_lists_what_was_given_and_what_is_accepted() -> None:
     assert str(caught.value) == (
         "f(float32[2,3], 'a'): no signature takes these arguments; there are\n"
         "  f(x: Tensor)\n"
-        "      takes 1 positional arguments but 2 were given\n"
+        "      takes 1 positional argument but 2 were given\n"
         "  f(x: Tensor, dim: int, keepdim: bool = False)\n"
         "      argument 'dim' must be int, not str\n"
         "  f(x: Tensor, other: Tensor, *, scale: float = 1.0)\n"

@@ -37,7 +37,8 @@ class Signature:
     def refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
         """Why these arguments don't fit; None if they do."""
         if len(args) > len(self.positional) and not self.open:
-            return f"takes {len(self.positional)} positional arguments but {len(args)} were given"
+            n = len(self.positional)
+            return f"takes {n} positional argument{'s' * (n != 1)} but {len(args)} were given"
         for p, value in zip(self.positional, args, strict=False):
             if p.name in kwargs:
                 return f"got several values for argument '{p.name}'"
@@ -157,7 +158,7 @@ def guarded(f: F, name: str = "") -> F:
         try:
             return f(*args, **kwargs)
         except Exception as cause:
-            if isinstance(cause, SAID) or not _ours(cause):
+            if isinstance(cause, SAID) or not ours(cause):
                 raise
             numbers = _numbers(args, kwargs)
             if numbers is not None:
@@ -204,7 +205,7 @@ def forwarding(f: F, name: str) -> F:
 
 def _teach(f: Function, name: str, cause: Exception, given: dict[str, Any], rest: tuple[Any, ...]) -> None:
     """Where a function's own Python stumbled over its arguments, raise what it takes."""
-    if _ours(cause) and not isinstance(cause, SAID):
+    if ours(cause) and not isinstance(cause, SAID):
         args, kwargs = ((*given.values(), *rest), {}) if rest else ((), given)
         raise taught(name, f, cause, args, kwargs) from cause
 
@@ -230,13 +231,14 @@ def _refitted(f: Function, name: str, given: dict[str, Any], rest: tuple[Any, ..
     raise refused(name, (s,), args, more if rest else {**given, **more})
 
 
-def _ours(error: Exception) -> bool:
-    """Whether an error comes from here or from a kernel, not from a function of the user's that was called back."""
+def ours(error: Exception) -> bool:
+    """Whether an error comes from here or from a kernel, not by way of the user's function that was called back."""
     trace = error.__traceback__
-    while trace is not None and trace.tb_next is not None:
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in ("", "weft", "torch", "numpy"):
+            return False
         trace = trace.tb_next
-    raised_in = "" if trace is None else trace.tb_frame.f_globals.get("__name__", "")
-    return raised_in.partition(".")[0] in ("", "weft", "torch", "numpy")
+    return True
 
 
 def taught(name: str, f: Function, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:

@@ -210,13 +210,13 @@ def _lazy(kind: type[Module], at: int) -> type[Module]:
             self.__dict__["_later"] = (args, options)
 
         def forward(self, x: Tensor) -> Tensor:
-            args, options = self.__dict__.pop("_later")
+            args, options = self.__dict__["_later"]
             if x.ndim < 2:
                 raise ShapeError(f"{type(self).__name__} learns its size from a batch; got shape {list(x.shape)}")
+            layer = kind(x.shape[at], *args, **options).train(self.training)
+            del self.__dict__["_later"]
             self.__class__ = kind  # type: ignore[assignment]  # from now on it is such a layer
-            training = self.training
-            self.__init__(x.shape[at], *args, **options)  # type: ignore[misc]
-            self.train(training)
+            self.__dict__.update(layer.__dict__)
             return self(x)
 
     Lazy.__name__ = Lazy.__qualname__ = f"Lazy{kind.__name__}"

@@ -11,7 +11,7 @@ from weft.core.device import Device
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.core.placement import Placement
-from weft.nn import conversion, hooks
+from weft.nn import conversion, hooks, refusals
 from weft.nn import state_dict as states
 from weft.nn.hooks import Hooks
 from weft.nn.members import BUFFER, MODULE, PARAMETER, Members
@@ -44,6 +44,11 @@ class Module:
 
         def __getattr__(self, name: str) -> Any: ...
 
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        refusals.guard(cls)
+
+    @refusals.constructing
     def __init__(self) -> None:
         self.__dict__["_roles"] = {}
 
@@ -51,11 +56,13 @@ class Module:
         raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
-        if here.trace is not None:
-            return here.trace.call_module(self, self._call, args, kwargs)
-        if self._hooks is None:
-            return self.forward(*args, **kwargs)
-        return hooks.call(self, self._hooks, args, kwargs)
+        try:
+            if here.trace is not None:
+                return here.trace.call_module(self, self._call, args, kwargs)
+            return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
+        except Exception as cause:
+            refusals.teach(self, cause, args, kwargs)
+            raise
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         return self.forward(*args, **kwargs) if self._hooks is None else hooks.call(self, self._hooks, args, kwargs)
@@ -126,9 +133,7 @@ class Module:
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         if isinstance(param, Parameter) and param.grad_fn is not None:
-            raise ArgumentError(
-                f"cannot assign non-leaf Tensor to parameter '{name}'; a parameter is computed by nothing"
-            )
+            raise ArgumentError(f"cannot assign non-leaf Tensor to parameter '{name}': nothing computes a parameter")
         self._register(PARAMETER, name, param, Parameter)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
@@ -181,8 +186,7 @@ class Module:
                 yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
 
     def modules(self) -> Iterator[Module]:
-        for _, m in self.named_modules():
-            yield m
+        return (m for _, m in self.named_modules())
 
     def named_children(self) -> Iterator[tuple[str, Module]]:
         seen: set[int] = set()
@@ -192,8 +196,7 @@ class Module:
                 yield name, child
 
     def children(self) -> Iterator[Module]:
-        for _, child in self.named_children():
-            yield child
+        return (child for _, child in self.named_children())
 
     def _named_members(
         self, get: Callable[[Module], Any], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -214,8 +217,7 @@ class Module:
         return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
 
     def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
-        for _, p in self.named_parameters(recurse=recurse):
-            yield p
+        return (p for _, p in self.named_parameters(recurse=recurse))
 
     def named_buffers(
         self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
@@ -223,8 +225,7 @@ class Module:
         return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
 
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
-        for _, b in self.named_buffers(recurse=recurse):
-            yield b
+        return (b for _, b in self.named_buffers(recurse=recurse))
 
     # ---- changing all of it --------------------------------------------------------------------------
 
@@ -280,7 +281,6 @@ class Module:
         A local parameter counts as the whole one (the first rank's, where they differ). `sbp` is one for everything, or
         a function from (path, parameter) to one. Gradients and optimizers keep the parameters they have.
         """
-
         return self._convert(lambda path, t: conversion.spread(path, t, placement, sbp))
 
     def to_local(self) -> Self:
@@ -387,10 +387,9 @@ class Module:
     def __repr__(self) -> str:
         extra = [*self.extra_repr().split("\n")] if self.extra_repr() else []
         children = [f"({name}): " + _indent(repr(m)) for name, m in self._modules.items()]
-        lines = extra + children
         if not children and len(extra) <= 1:
             return f"{self._get_name()}({extra[0] if extra else ''})"
-        return f"{self._get_name()}(\n  " + "\n  ".join(lines) + "\n)"
+        return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *self.__dict__})

@@ -1,0 +1,143 @@
+"""Layers that are made, or called, with what they can't take: a named error says what they take. The user's own errors
+stay as they are.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.core.errors import ArgumentError, OptionError, WeftError
+
+NONSENSE: list[Any] = [None, "abc", [1], (1, 2, 3, 4), -1, 2.5, {}, flow.ones(2), np.ones(2), object()]
+INPUTS: list[Any] = [
+    None, "abc", [flow.ones(2)], 3, np.ones(2), flow.tensor(1.0), flow.ones(4), flow.ones(2, 4), flow.ones(2, 4, 8),
+    flow.ones(2, 4, 8, 8), flow.ones(0, 4), flow.zeros(2, 4, dtype=flow.int64), flow.ones(2, 4) > 0,
+    flow.ones(2, 4, dtype=flow.complex64),
+]  # fmt: skip
+USUAL = {"kernel_size": 2, "num_heads": 2, "nhead": 2, "num_groups": 2, "normalized_shape": (4,), "dim": 1,
+         "unflattened_size": (2, 2)}  # fmt: skip
+SLOW = {"d_model": 8, "dim_feedforward": 8, "num_encoder_layers": 1, "num_decoder_layers": 1}
+LAYERS = {n: c for n, c in vars(nn).items() if inspect.isclass(c) and issubclass(c, nn.Module)}
+
+
+def usual(layer: type) -> tuple[dict[str, Any], list[str]]:
+    """Arguments that a layer needs, and the names of all."""
+    parameters = [p for p in inspect.signature(layer).parameters.values() if p.kind not in (2, 4)]
+    needed = [p.name for p in parameters if p.default is p.empty or p.name in SLOW]
+    inner = {n: nn.ReLU() for n in needed if n.endswith("_layer")}
+    return {n: (USUAL | SLOW).get(n, 4) for n in needed} | inner, [p.name for p in parameters]
+
+
+def answers(call: Callable[..., Any], *args: Any, **kwargs: Any) -> Any:
+    """What a call gives, or None where it is refused by name; anything else that is raised fails the test."""
+    try:
+        return call(*args, **kwargs)
+    except (WeftError, NotImplementedError):
+        return None
+
+
+def constructions(layer: type) -> Iterator[dict[str, Any]]:
+    given, names = usual(layer)
+    yield {}
+    yield {**given, "wrong": 1}
+    for name in names:
+        yield from ({**given, name: value} for value in NONSENSE)
+
+
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_is_made_or_says_what_it_takes(name: str) -> None:
+    for given in constructions(LAYERS[name]):
+        answers(LAYERS[name], **given)
+    answers(LAYERS[name], *range(20))
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", LAYERS)
+def test_a_layer_answers_or_says_what_it_takes(name: str) -> None:
+    for given in (usual(LAYERS[name])[0], {}):
+        layer = answers(LAYERS[name], **given)
+        if layer is None:
+            continue
+        needed = [p for p in inspect.signature(layer.forward).parameters.values() if p.default is p.empty]
+        for first in INPUTS:
+            for second in INPUTS if len(needed) > 1 else (None,):
+                answers(layer, *(first, *[second] * (len(needed) - 1))[: len(needed)])
+        answers(layer)
+        answers(layer, *[flow.ones(2, 4)] * 9)
+        answers(layer, flow.ones(2, 4), wrong=1)
+
+
+def test_what_the_errors_say() -> None:
+    layers: Any = nn
+    for call, words in (
+        (
+            lambda: layers.Linear(),
+            r"Linear\(\): missing required argument 'in_features'.*accepted: Linear\(in_features: int",
+        ),
+        (lambda: layers.Conv1d(None, 2, 3), r"Conv1d\(\): argument 'in_channels' must be int, not NoneType"),
+        (lambda: layers.Tanh(3), r"Tanh\(\): takes 0 positional arguments"),
+        (lambda: layers.AdaptiveAvgPool1d(), r"AdaptiveAvgPool1d\(\): missing required argument 'output_size'"),
+        (lambda: nn.Linear(2, 2)(flow.ones(2, 2), 1), r"Linear\(\): takes 1 positional argument but 2"),
+        (lambda: nn.GRU(2, 2)(None), r"argument 'x' must be|accepted: GRU"),
+    ):
+        with pytest.raises(ArgumentError, match=f"(?s){words}"):
+            call()
+
+    class Mine(nn.Linear):
+        def __init__(self, size: Any) -> None:
+            super().__init__(size, size)
+
+    with pytest.raises(OptionError, match="whole numbers"):
+        Mine("a")
+
+
+class Failing(nn.Module):
+    """A user's layer that stumbles over what is its own."""
+
+    def __init__(self, error: Exception) -> None:
+        super().__init__()
+        self.error = error
+
+    def forward(self, x: Any) -> Any:
+        raise self.error
+
+
+def test_errors_of_a_users_own_stay_as_they_are() -> None:
+    for error in (KeyError("a"), TypeError("mine"), AttributeError("mine")):
+        with pytest.raises(type(error)) as caught:
+            nn.Sequential(nn.ReLU(), Failing(error))(flow.ones(2))
+        assert caught.value is error
+    layer = nn.Linear(2, 2)
+
+    def hook(*_: Any) -> None:
+        raise ZeroDivisionError
+
+    layer.register_forward_hook(hook)
+    with pytest.raises(ZeroDivisionError):
+        layer(flow.ones(2, 2))
+    with pytest.raises(TypeError) as bare:
+        Failing(KeyError())()
+    assert not isinstance(bare.value, WeftError)  # the signature is the user's, and Python tells it
+    with pytest.raises(TypeError, match="missing 1 required"):
+        Failing()  # type: ignore[call-arg]
+    with pytest.raises(ValueError, match="mine"):
+        flow.vmap(Failing(ValueError("mine")))(flow.ones(2))
+
+
+def test_a_lazy_layer_that_was_refused_stays_lazy() -> None:
+    layer = nn.LazyLinear("a")  # type: ignore[arg-type]
+    for _ in range(2):
+        with pytest.raises(OptionError, match="whole numbers"):
+            layer(flow.ones(2, 3))
+    assert type(layer) is nn.LazyLinear
+    good = nn.LazyConv1d(2, 1).eval()
+    with pytest.raises(WeftError, match="learns its size"):
+        good(flow.ones(3))
+    assert good(flow.ones(1, 3, 5)).shape == (1, 2, 5) and type(good) is nn.Conv1d and not good.training

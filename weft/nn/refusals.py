@@ -1,0 +1,44 @@
+"""Where Python's own complaint would leave a layer: what the layer takes, and what it was given."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from weft.functional.signature import SAID, ours, taught
+
+Init = Callable[..., None]
+
+
+def constructing(init: Init) -> Init:
+    """`__init__` as users call it."""
+
+    @functools.wraps(init)
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        try:
+            init(self, *args, **kwargs)
+        except Exception as cause:
+            layer: Any = next(c for c in type(self).__mro__ if _wefts(c))
+            inner = layer.__init__ is not __init__  # the one that was called knows what came from its caller
+            if inner or isinstance(cause, SAID) or not ours(cause):
+                raise
+            raise taught(layer.__name__, functools.partial(init, self), cause, args, kwargs) from cause
+
+    return __init__
+
+
+def guard(layer: type) -> None:
+    """Let a layer of Weft's answer for the arguments that it is made with."""
+    if _wefts(layer) and "__init__" in vars(layer):
+        layer.__init__ = constructing(vars(layer)["__init__"])
+
+
+def teach(module: Any, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
+    """Where the forward of a layer of Weft's stumbled over its arguments, raise what it takes."""
+    if _wefts(type(module)) and not isinstance(cause, (*SAID, NotImplementedError)) and ours(cause):
+        raise taught(type(module).__name__, module.forward, cause, args, kwargs) from cause
+
+
+def _wefts(kind: type) -> bool:
+    return kind.__module__.startswith("weft.")
