@@ -55,12 +55,19 @@ class C10dTransport(Transport):
             prefix = f"{device}/{','.join(map(str, ranks))}" + f"/{line}" * bool(line)
             store = self._meeting.under(prefix)
             make = self._nccl if device == "cuda" else self._gloo
+            self._gather(prefix, ranks)
             try:
                 found = make(store, ranks.index(self.rank), len(ranks))
             except RuntimeError as error:
                 raise self.explained(error, f"connecting ranks {ranks}", ranks) from None
             self._processes[ranks, device, line] = found
         return found
+
+    def _gather(self, what: str, ranks: tuple[int, ...]) -> None:
+        """Wait until all have come to connect: c10d itself would wait on for a rank that has failed before."""
+        self._meeting.put(f"come/{what}/{self.rank}", b"1")
+        for rank in ranks:
+            self._meeting.get(f"come/{what}/{rank}", self.deadline, lambda: self.look_around(ranks))
 
     def _gloo(self, store: Any, index: int, size: int) -> Any:
         options = dist.ProcessGroupGloo._Options()  # pyright: ignore[reportAttributeAccessIssue]  (missing in torch's stubs)
