@@ -6,6 +6,8 @@ import hypothesis
 import pytest
 import torch
 
+from tests.worlds import nursery, world  # noqa: F401  (fixtures of many folders)
+
 hypothesis.settings.register_profile("repeatable", deadline=None, derandomize=True, database=None)
 hypothesis.settings.load_profile("repeatable")
 torch.set_num_threads(1)

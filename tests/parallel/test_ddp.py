@@ -12,7 +12,7 @@ import torch
 import weft as flow
 from weft.core.errors import ArgumentError
 from weft.interop import from_torch, load_torch
-from weft.launch import spawn, spawn_threads
+from weft.launch import spawn_threads
 from weft.parallel import ddp
 from weft.parallel.ddp import DistributedDataParallel, no_sync
 
@@ -211,8 +211,8 @@ def beside_torch() -> None:
 
 
 @pytest.mark.parametrize("transport", ["shm", "c10d"])
-def test_beside_torchs_own(transport: str) -> None:
-    spawn(2, f"{__file__}:beside_torch", transport=transport)
+def test_beside_torchs_own(world: Any, transport: str) -> None:
+    world("beside_torch", 2, transport).well()
 
 
 def test_what_cannot_be_averaged() -> None:

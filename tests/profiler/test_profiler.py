@@ -13,7 +13,7 @@ import weft as flow
 from weft import nn
 from weft.core.errors import ArgumentError, OptionError
 from weft.core.rank import current
-from weft.launch import spawn, spawn_threads
+from weft.launch import spawn_threads
 from weft.profiler.averages import own_times
 from weft.vm.trace import Event
 
@@ -89,8 +89,8 @@ def test_threads(tmp_path: Path) -> None:
     check_merged(tmp_path)
 
 
-def test_processes(tmp_path: Path) -> None:
-    spawn(2, f"{__file__}:profiled", str(tmp_path), transport="shm")
+def test_processes(world: Any, tmp_path: Path) -> None:
+    world("profiled", 2, "shm", str(tmp_path)).well()
     check_merged(tmp_path)
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import itertools
 from collections.abc import Callable
+from typing import Any
 
 import pytest
 import torch
 
 from weft.core.errors import ArgumentError, DtypeError, PlacementError, RankError
 from weft.core.rank import current
-from weft.launch import spawn, spawn_threads
+from weft.launch import spawn_threads
 from weft.transport import Group, Transport, transport_of
 
 DTYPES = (
@@ -212,6 +213,5 @@ def test_local(n: int) -> None:
 
 
 @pytest.mark.parametrize("transport", ["shm", "c10d"])
-def test_processes(transport: str) -> None:
-    ended = spawn(4, f"{__file__}:body", transport=transport, env={"WEFT_DEADLINE": "60"}, deadline=110)
-    assert [e.out for e in ended] == ["all is well\n"] * 4
+def test_processes(world: Any, transport: str) -> None:
+    assert world("body", 4, transport, env={"WEFT_DEADLINE": "60"}).well() == ["all is well\n"] * 4

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import threading
+from typing import Any
 
+import pytest
 import torch
 
 from weft.core.rank import current, enter
-from weft.launch import spawn, spawn_threads
+from weft.launch import spawn_threads
 from weft.transport import Line, transport_of
 
 
@@ -41,9 +43,6 @@ def test_threads() -> None:
     spawn_threads(2, talk, deadline=20)
 
 
-def test_shared_memory() -> None:
-    spawn(2, f"{__file__}:talk", transport="shm", env={"WEFT_DEADLINE": "20"})
-
-
-def test_c10d() -> None:
-    spawn(2, f"{__file__}:talk", transport="c10d", env={"WEFT_DEADLINE": "20"})
+@pytest.mark.parametrize("transport", ["shm", "c10d"])
+def test_processes(world: Any, transport: str) -> None:
+    world("talk", 2, transport, env={"WEFT_DEADLINE": "20"}).well()

@@ -12,6 +12,9 @@ import os
 import sys
 import traceback
 
+import pytest  # noqa: F401  (what tests' files import)
+import torch._dynamo  # noqa: F401  (what torch.optim imports)
+
 import weft  # noqa: F401
 from weft.launch.call import main
 

@@ -1,4 +1,8 @@
-"""Worlds of real processes that start quickly, and what must be left of them: nothing."""
+"""Worlds of real processes that start quickly, and what must be left of them: nothing.
+
+A process that imports torch and Weft takes two seconds for that; one that is forked from a process that has, nothing.
+That ranks are found and watched where they start from nothing is shown in tests/launch.
+"""
 
 from __future__ import annotations
 
@@ -7,17 +11,17 @@ import os
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
+from datetime import timedelta
 from pathlib import Path
 
 import pytest
+import torch.distributed as dist
 
 from weft.launch.processes import variables_of
-from weft.transport.rendezvous import serve
 
-NOTICED = 10.0  # seconds that the others may take to end
-PATIENCE = 60.0
+PATIENCE = 100.0  # seconds
 
 
 @dataclass
@@ -26,6 +30,7 @@ class World:
 
     pids: list[int]
     logs: list[Path]
+    store: dist.Store
     ended: dict[int, tuple[float, int]] = field(default_factory=dict)
 
     def said(self, rank: int) -> str:
@@ -37,6 +42,12 @@ class World:
         while words not in (self.said(rank) if self.logs[rank].exists() else ""):
             assert time.monotonic() < end, f"rank {rank} never said {words!r}"
             time.sleep(0.01)
+
+    def well(self) -> list[str]:
+        """What each rank said, where all have ended well."""
+        said = [self.said(rank) for rank in range(len(self.logs))]
+        assert [self.ended[rank][1] for rank in range(len(said))] == [0] * len(said), "\n".join(said)
+        return said
 
     def signal(self, rank: int, number: int) -> None:
         os.kill(self.pids[rank], number)
@@ -62,17 +73,24 @@ def world(nursery: subprocess.Popen[str], tmp_path: Path, request: pytest.Fixtur
     """`world("function", n, transport)` runs a function of the test's file on n ranks; `during` may interfere."""
     before, ports = shared(), set()
 
-    def start(target: str, n: int, transport: str, *args: str, during: Callable[[World], None] | None = None) -> World:
+    def start(
+        target: str,
+        n: int,
+        transport: str,
+        *args: str,
+        env: Mapping[str, str] | None = None,
+        during: Callable[[World], None] | None = None,
+    ) -> World:
         assert nursery.stdin is not None and nursery.stdout is not None
-        store = serve("127.0.0.1", 0, True, PATIENCE)
+        store = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=PATIENCE), wait_for_workers=False)
         ports.add(store.port)
         logs = [tmp_path / f"rank{i}.log" for i in range(n)]
         told = [variables_of(i, n, host="127.0.0.1", port=store.port, transport=transport) for i in range(n)]
-        ranks = [{"env": t, "log": str(log)} for t, log in zip(told, logs, strict=True)]
+        ranks = [{"env": {**t, **(env or {})}, "log": str(log)} for t, log in zip(told, logs, strict=True)]
         order = {"target": f"{request.path}:{target}", "args": list(args), "ranks": ranks}
         print(json.dumps(order), file=nursery.stdin, flush=True)
         pids = json.loads(nursery.stdout.readline())
-        found = World(pids, logs)
+        found = World(pids, logs, store)
         try:
             if during is not None:
                 during(found)
