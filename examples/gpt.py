@@ -234,8 +234,8 @@ def text() -> str:
 def encode(text: str) -> tuple[np.ndarray, str]:
     """Characters as numbers, and the alphabet that the numbers count."""
     codes = np.frombuffer(text.encode("utf-32-le"), np.uint32)
-    found, ids = np.unique(codes, return_inverse=True)
-    return ids.astype(np.int64), "".join(map(chr, found))
+    occurs = np.bincount(codes) > 0
+    return np.cumsum(occurs)[codes] - 1, "".join(map(chr, np.flatnonzero(occurs)))
 
 
 def batches(ids: np.ndarray, batch: int, context: int, seed: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:

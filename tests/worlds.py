@@ -70,7 +70,10 @@ def nursery() -> Iterator[subprocess.Popen[str]]:
 
 @pytest.fixture
 def world(nursery: subprocess.Popen[str], tmp_path: Path, request: pytest.FixtureRequest) -> Iterator[Start]:
-    """`world("function", n, transport)` runs a function of the test's file on n ranks; `during` may interfere."""
+    """`world("function", n, transport)` runs a function on n ranks; `during` may interfere.
+
+    The function is one of the test's file, or "file.py:function".
+    """
     before, ports = shared(), set()
 
     def start(
@@ -87,7 +90,8 @@ def world(nursery: subprocess.Popen[str], tmp_path: Path, request: pytest.Fixtur
         logs = [tmp_path / f"rank{i}.log" for i in range(n)]
         told = [variables_of(i, n, host="127.0.0.1", port=store.port, transport=transport) for i in range(n)]
         ranks = [{"env": {**t, **(env or {})}, "log": str(log)} for t, log in zip(told, logs, strict=True)]
-        order = {"target": f"{request.path}:{target}", "args": list(args), "ranks": ranks}
+        place = target if ":" in target else f"{request.path}:{target}"
+        order = {"target": place, "args": list(args), "ranks": ranks}
         print(json.dumps(order), file=nursery.stdin, flush=True)
         pids = json.loads(nursery.stdout.readline())
         found = World(pids, logs, store)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import argparse
 import functools
 import itertools
+import json
 import os
 import subprocess
 import sys
@@ -18,7 +19,7 @@ import torch
 
 import weft as flow
 from weft.launch import __main__ as launcher
-from weft.launch import spawn, spawn_threads
+from weft.launch import spawn_threads
 
 ROOT = Path(__file__).resolve().parents[2]
 SEVERAL = f"{Path(__file__).parent / 'several.py'}:run"
@@ -118,19 +119,25 @@ def ways(*more: str) -> list[str]:
     return [f"{TINY} {one}" for one in more]
 
 
-def agreed(ended: Any, count: int) -> None:
-    assert [e.out.count("are those of plain torch") for e in ended] == [count] * len(ended)
+def agreed(said: str, count: int) -> None:
+    expected = truth(2, "adamw", 1e-3)
+    found = [json.loads(line) for line in said.splitlines()]
+    assert len(found) == count
+    for losses in found:
+        torch.testing.assert_close(torch.tensor(losses), expected, rtol=1e-5, atol=1e-5)
 
 
-def test_processes_over_shared_memory() -> None:
+def test_processes_over_shared_memory(world: Any) -> None:
     asked = [f"--parallel {how} {road}" for how in ("data", "tensor", "pipeline") for road in ("", "--graph")]
     asked.append("--parallel pipeline --graph --micro-batches 4")
-    agreed(spawn(2, SEVERAL, *ways(*asked), transport="shm"), 7)
+    for said in world(SEVERAL, 2, "shm", *ways(*asked)).well():
+        agreed(said, 7)
 
 
-def test_four_processes() -> None:
+def test_four_processes(world: Any) -> None:
     asked = ("--parallel pipeline+data --graph --micro-batches 2", "--parallel data+tensor --graph", "--parallel data")
-    agreed(spawn(4, SEVERAL, *ways(*asked), transport="shm"), 3)
+    for said in world(SEVERAL, 4, "shm", *ways(*asked)).well():
+        agreed(said, 3)
 
 
 def test_torchrun_over_c10d() -> None:
@@ -139,7 +146,7 @@ def test_torchrun_over_c10d() -> None:
     told = {**os.environ, "OMP_NUM_THREADS": "1", "WEFT_TRANSPORT": "c10d"}
     ended = subprocess.run([*command, *ways(*asked)], cwd=ROOT, env=told, capture_output=True, text=True, timeout=100)
     assert ended.returncode == 0, ended.stderr
-    assert ended.stdout.count("are those of plain torch") == 2 * 3
+    agreed(ended.stdout, 2 * 3)
 
 
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
