@@ -1036,8 +1036,9 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     [[3.0, 3.0], [3.0, 3.0]]
     """
 
-def embedding(weight: Tensor, ids: Tensor, padding_idx: _int | None = None) -> Tensor:
-    """The rows of weight that ids name. The row padding_idx gets no gradient.
+def embedding(weight: Tensor, ids: Tensor, padding_idx: _int | None = None, by_frequency: _bool = False) -> Tensor:
+    """The rows of weight that ids name. The row padding_idx gets no gradient; each gets the mean of those of all
+    its places rather than their sum, if it is to be `by_frequency`.
 
     >>> flow._C.embedding(flow.tensor([[1., 2.], [3., 4.]]), flow.tensor([1, 0])).tolist()
     [[3.0, 4.0], [1.0, 2.0]]

@@ -93,7 +93,7 @@ OVERWRITING: list[tuple[str, tuple[Any, ...]]] = [
     ("logical_and_", (B,)), ("cumsum_", (1,)), ("atan2_", (B,)), ("copysign_", (B,)), ("hypot_", (B,)),
     ("xlogy_", (B.abs(),)), ("nan_to_num_", ()), ("unsqueeze_", (0,)), ("transpose_", (0, 1)), ("t_", ()),
     ("squeeze_", ()), ("resize_", (2, 3)), ("fill_diagonal_", (7.0,)), ("deg2rad_", ()), ("frac_", ()),
-    ("scatter_reduce_", (1, PLACES, rand(2, 3), "amax")),
+    ("scatter_reduce_", (1, PLACES, rand(2, 3), "amax")), ("scatter_", (1, PLACES, 2.0)),
 ]  # fmt: skip
 
 
@@ -104,6 +104,18 @@ def test_methods_that_overwrite(name: str, args: tuple[Any, ...]) -> None:
     got = getattr(mine, name)(*(of_torch(a) if isinstance(a, torch.Tensor) else a for a in args))
     assert got is mine
     torch.testing.assert_close(got.to_torch(), expected)
+
+
+@pytest.mark.parametrize("reduce", ["add", "multiply"])
+@pytest.mark.parametrize("src", [2.0, rand(2, 3)], ids=["number", "tensor"])
+def test_scatter_that_adds_or_multiplies(src: Any, reduce: str) -> None:
+    mine, given = of_torch(A.clone()), of_torch(src) if isinstance(src, torch.Tensor) else src
+    expected = A.clone().scatter_(1, PLACES, src, reduce=reduce)
+    assert mine.scatter_(1, of_torch(PLACES), given, reduce=reduce) is mine
+    torch.testing.assert_close(mine.to_torch(), expected)
+    assert mine.scatter_(1, of_torch(PLACES), value=0.0).sum().item() == pytest.approx(
+        A.clone().scatter_(1, PLACES, src, reduce=reduce).scatter_(1, PLACES, value=0.0).sum().item()
+    )
 
 
 def test_a_tensor_that_became_its_view_has_a_gradient() -> None:

@@ -345,6 +345,7 @@ SLIPS_FOUND: list[tuple[str, type[WeftError], str]] = [
     ("F.embedding(None, None, None, 2.0)", ArgumentError, "'input' must be tensor, not NoneType"),
     ("flow._C.slice(flow.ones(2), 7)", ArgumentError, "'slice_tup_list' must be Sequence.*not int"),
     ("f'{flow.ones(2):.3f}'", ArgumentError, r"'\.3f' formats one number; this tensor has shape \[2\]"),
+    ("flow.ones(2, dtype=flow.bfloat16).numpy()", DtypeError, r"numpy has no weft.bfloat16; write x.float\(\)"),
     ("flow.hann_window(2.5, wrong=1)", ArgumentError, "wrong"),
 ]
 

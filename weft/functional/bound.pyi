@@ -817,7 +817,9 @@ class Bound:
     def elu(x: Tensor, alpha: _float = 1.0) -> Tensor: ...
 
     @staticmethod
-    def embedding(weight: Tensor, ids: Tensor, padding_idx: _int | None = None) -> Tensor: ...
+    def embedding(
+        weight: Tensor, ids: Tensor, padding_idx: _int | None = None, by_frequency: _bool = False
+    ) -> Tensor: ...
 
     @staticmethod
     def embedding_bag(
@@ -1558,6 +1560,11 @@ class Bound:
     ) -> Any: ...
 
     @staticmethod
+    def lp_pool3d(
+        input: Any, norm_type: _float, kernel_size: Any, stride: Any = None, ceil_mode: _bool = False
+    ) -> Any: ...
+
+    @staticmethod
     def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]: ...
 
     @staticmethod
@@ -2233,6 +2240,9 @@ class Bound:
 
     @staticmethod
     def scatter(x: Tensor, dim: _int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor: ...
+
+    @staticmethod
+    def scatter_(x: Tensor, dim: _int, index: Tensor, src: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
 
     @staticmethod
     def scatter_add(x: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor: ...

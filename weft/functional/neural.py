@@ -127,16 +127,17 @@ def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The rows of the weight that the input names.
+    """The rows of the weight that the input names. `scale_grad_by_freq`: each row's gradient is the mean of those of
+    its places, not their sum.
 
     >>> flow.nn.functional.embedding(flow.tensor([1]), flow.tensor([[1., 2.], [3., 4.]])).tolist()
     [[3.0, 4.0]]
     """
-    if scale_grad_by_freq or sparse:
-        raise ArgumentError("embedding(): scale_grad_by_freq and sparse have no counterpart here; leave them out")
+    if sparse:
+        raise ArgumentError("embedding(): there are no sparse gradients here; leave sparse out")
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
-    return _embedding(weight, input, padding_idx)
+    return _embedding(weight, input, padding_idx, scale_grad_by_freq)
 
 
 @public("neural")

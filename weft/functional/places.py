@@ -6,11 +6,12 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
+from weft.autograd.inplace import assign
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import indexing
 from weft.functional.overwrite import number_like
 from weft.functional.shaping import tensor_split
-from weft.functional.table import calling, public
+from weft.functional.table import calling, overwriting, public
 from weft.ops import OPS
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
@@ -18,6 +19,7 @@ from weft.tensor.tensor import Tensor
 _select, _index_put, _reshape, _expand, _unsqueeze, _index_select, _gather = map(
     calling, ("select", "index_put", "reshape", "expand", "unsqueeze", "index_select", "gather")
 )
+_scatter_to = overwriting(OPS["scatter"])
 
 
 def _by_last(index: Tensor) -> list[Tensor]:
@@ -82,6 +84,14 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None 
     if reduce == "add":
         return OPS["scatter_add"](x, dim, index, given)
     return OPS["scatter_reduced"](x, dim, index, given, "prod")
+
+
+@public("tensor", straight=True)
+def scatter_(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
+    """`scatter`, into x's memory."""
+    if reduce is None:
+        return _scatter_to(x, dim, index, src)
+    return assign(x, scatter(x, dim, index, src, reduce=reduce))
 
 
 @public("flow")

@@ -12,11 +12,18 @@ from weft.core.errors import OptionError, ShapeError
 from weft.functional import creation, shaping
 from weft.nn import functional as F
 from weft.nn import init, margins
-from weft.nn.convolution import Conv1d, Conv2d, Conv3d
+from weft.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from weft.nn.linear import Linear
 from weft.nn.making import made
 from weft.nn.module import Module
-from weft.nn.normalization import BatchNorm1d, BatchNorm2d, BatchNorm3d
+from weft.nn.normalization import (
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
+)
 from weft.nn.shaping import _Dropout
 from weft.nn.spatial import _Pad
 from weft.ops import OPS
@@ -134,6 +141,7 @@ LocalResponseNorm = _layer(
 _WINDOW = ("norm_type", ...), ("kernel_size", ...), ("stride", None), ("ceil_mode", False)
 LPPool1d = _layer("LPPool1d", margins.lp_pool1d, "The p-norm of every window of sequences.", *_WINDOW)
 LPPool2d = _layer("LPPool2d", margins.lp_pool2d, "The p-norm of every window of images.", *_WINDOW)
+LPPool3d = _layer("LPPool3d", margins.lp_pool3d, "The p-norm of every window of volumes.", *_WINDOW)
 
 
 class RReLU(Module):
@@ -227,11 +235,18 @@ def _lazy(kind: type[Module], at: int) -> type[Module]:
 
 LazyLinear = _lazy(Linear, -1)
 LazyConv1d, LazyConv2d, LazyConv3d = (_lazy(k, 1) for k in (Conv1d, Conv2d, Conv3d))
+LazyConvTranspose1d, LazyConvTranspose2d, LazyConvTranspose3d = (
+    _lazy(k, 1) for k in (ConvTranspose1d, ConvTranspose2d, ConvTranspose3d)
+)
+LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = (
+    _lazy(k, 1) for k in (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)
+)
 LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = (_lazy(k, 1) for k in (BatchNorm1d, BatchNorm2d, BatchNorm3d))
 
 __all__ = [
     "AlphaDropout", "Bilinear", "ChannelShuffle", "CircularPad1d", "CircularPad2d", "CircularPad3d", "CoinFlip",
-    "EmbeddingBag", "FeatureAlphaDropout", "LPPool1d", "LPPool2d", "LazyBatchNorm1d", "LazyBatchNorm2d",
-    "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyLinear", "LocalResponseNorm", "RReLU",
-    "Softmax2d", "Softmin", "Tanhshrink", "Unflatten",
+    "EmbeddingBag", "FeatureAlphaDropout", "LPPool1d", "LPPool2d", "LPPool3d", "LazyBatchNorm1d", "LazyBatchNorm2d",
+    "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d", "LazyConvTranspose2d",
+    "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d", "LazyLinear",
+    "LocalResponseNorm", "RReLU", "Softmax2d", "Softmin", "Tanhshrink", "Unflatten",
 ]  # fmt: skip

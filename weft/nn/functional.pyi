@@ -245,7 +245,8 @@ def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
-    """The rows of the weight that the input names.
+    """The rows of the weight that the input names. `scale_grad_by_freq`: each row's gradient is the mean of those of
+    its places, not their sum.
 
     >>> flow.nn.functional.embedding(flow.tensor([1]), flow.tensor([[1., 2.], [3., 4.]])).tolist()
     [[3.0, 4.0]]
@@ -409,6 +410,9 @@ def lp_pool1d(input: Any, norm_type: float, kernel_size: int, stride: Any = None
     """The p-norm of every window."""
 
 def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+    """The p-norm of every window."""
+
+def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
     """The p-norm of every window."""
 
 def margin_ranking_loss(

@@ -56,11 +56,9 @@ class Embedding(Module):
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        if scale_grad_by_freq or sparse:
-            raise OptionError(
-                "Embedding has no scale_grad_by_freq and no sparse gradient: gradients are dense here; leave them out"
-            )
-        self.max_norm, self.norm_type = max_norm, norm_type
+        if sparse:
+            raise OptionError("Embedding has no sparse gradient: gradients are dense here; leave sparse out")
+        self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:
                 raise OptionError(f"padding_idx {padding_idx} must be within num_embeddings, {num_embeddings}")
@@ -80,12 +78,14 @@ class Embedding(Module):
     @classmethod
     def from_pretrained(
         cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
-        norm_type: float = 2.0,
+        norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
     ) -> Embedding:  # fmt: skip
         """An embedding over a table that is there already."""
         if embeddings.ndim != 2:
             raise OptionError(f"a table of embeddings has 2 dimensions; got {list(embeddings.shape)}")
-        made_of = cls(embeddings.shape[0], embeddings.shape[1], padding_idx, max_norm, norm_type, _weight=embeddings)
+        made_of = cls(
+            *embeddings.shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight=embeddings
+        )
         made_of.weight.requires_grad = not freeze
         return made_of
 
@@ -98,7 +98,7 @@ class Embedding(Module):
     def forward(self, x: Tensor) -> Tensor:
         if self.max_norm is not None:
             embedding_renorm_(self.weight, x, self.max_norm, self.norm_type)
-        return embedding(self.weight, x, self.padding_idx)
+        return embedding(self.weight, x, self.padding_idx, self.scale_grad_by_freq)
 
     def extra_repr(self) -> str:
         padding = "" if self.padding_idx is None else f", padding_idx={self.padding_idx}"

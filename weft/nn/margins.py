@@ -10,6 +10,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.functional import creation
 from weft.functional.likeness import beside
+from weft.functional.older import embedding_renorm_
 from weft.nn.losses import cosine_similarity, pairwise_distance, reduced
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
@@ -17,8 +18,8 @@ from weft.tensor.tensor import Tensor
 __all__ = [
     "bilinear", "channel_shuffle", "combined_margin_loss", "cosine_embedding_loss", "ctc_greedy_decoder",
     "embedding_bag", "gaussian_nll_loss", "hinge_embedding_loss", "local_response_norm", "lp_pool1d", "lp_pool2d",
-    "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "pdist", "poisson_nll_loss", "rrelu",
-    "triplet_margin_with_distance_loss",
+    "lp_pool3d", "multi_margin_loss", "multilabel_margin_loss", "multilabel_soft_margin_loss", "pdist",
+    "poisson_nll_loss", "rrelu", "triplet_margin_with_distance_loss",
 ]  # fmt: skip
 
 relu, cast, where, total, mean = (OPS[n] for n in ("relu", "cast", "where", "sum", "mean"))
@@ -209,6 +210,11 @@ def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
+def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+    """The p-norm of every window."""
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
 def pdist(input: Any, p: float = 2.0) -> Any:
     """The distances between all pairs of rows."""
     n = input.shape[0]
@@ -247,8 +253,10 @@ def embedding_bag(
     """
     if mode not in ("sum", "mean", "max") or (per_sample_weights is not None and mode != "sum"):
         raise OptionError(f'embedding_bag: mode is "sum", "mean" or "max", with weights "sum"; got {mode!r}')
-    if max_norm is not None or scale_grad_by_freq or sparse:
-        raise OptionError("embedding_bag: max_norm, scale_grad_by_freq and sparse have no counterpart here")
+    if sparse or (scale_grad_by_freq and mode == "max"):
+        raise OptionError('embedding_bag: there is no sparse gradient here, and no scale_grad_by_freq of mode "max"')
+    if max_norm is not None:
+        embedding_renorm_(weight, input, max_norm, norm_type)
     flat = OPS["reshape"](input, (-1,))
     if offsets is None:
         bags, each = input.shape
@@ -258,7 +266,7 @@ def embedding_bag(
         bags = starts.shape[0]
         places = creation.arange(flat.shape[0], **beside(weight))
         owner = OPS["searchsorted"](starts, places, True) - 1
-    rows = OPS["embedding"](weight, flat, padding_idx)
+    rows = OPS["embedding"](weight, flat, padding_idx, scale_grad_by_freq)
     counted = OPS["ones_like"](OPS["narrow"](rows.detach(), 1, 0, 1))
     if padding_idx is not None:
         counted = counted * cast(OPS["unsqueeze"](flat != padding_idx, 1), rows.dtype)

@@ -6,19 +6,21 @@ meets on its way.
 
 
 __all__ = [
-    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
-    "AdaptiveMaxPool3d", "AllReduce", "AlphaDropout", "AvgPool1d", "AvgPool2d", "AvgPool3d", "BCELoss",
-    "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "CELU", "CTCLoss", "ChannelShuffle",
-    "CircularPad1d", "CircularPad2d", "CircularPad3d", "CoinFlip", "CombinedMarginLoss", "ConstantPad1d",
-    "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d", "ConvTranspose2d",
-    "ConvTranspose3d", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "Dropout", "Dropout1d",
-    "Dropout2d", "Dropout3d", "ELU", "Embedding", "EmbeddingBag", "FakeQuantization", "FeatureAlphaDropout", "Flatten",
-    "Fold", "FusedBatchNorm1d", "FusedBatchNorm2d", "FusedBatchNorm3d", "FusedMLP", "GELU", "GLU", "GRU", "GRUCell",
-    "GaussianNLLLoss", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish", "Hardtanh", "HingeEmbeddingLoss",
-    "HuberLoss", "Identity", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d", "KLDivLoss", "L1Loss", "LPPool1d",
-    "LPPool2d", "LSTM", "LSTMCell", "LayerNorm", "LazyBatchNorm1d", "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d",
-    "LazyConv2d", "LazyConv3d", "LazyLinear", "LeakyReLU", "Linear", "LocalResponseNorm", "LogSigmoid", "LogSoftmax",
-    "MSELoss", "MarginRankingLoss", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
+    "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveLogSoftmaxWithLoss", "AdaptiveMaxPool1d",
+    "AdaptiveMaxPool2d", "AdaptiveMaxPool3d", "AllReduce", "AlphaDropout", "AvgPool1d", "AvgPool2d", "AvgPool3d",
+    "BCELoss", "BCEWithLogitsLoss", "BatchNorm1d", "BatchNorm2d", "BatchNorm3d", "Bilinear", "CELU", "CTCLoss",
+    "ChannelShuffle", "CircularPad1d", "CircularPad2d", "CircularPad3d", "CoinFlip", "CombinedMarginLoss",
+    "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "Conv1d", "Conv2d", "Conv3d", "ConvTranspose1d",
+    "ConvTranspose2d", "ConvTranspose3d", "CosineEmbeddingLoss", "CosineSimilarity", "CrossEntropyLoss", "DataParallel",
+    "Dropout", "Dropout1d", "Dropout2d", "Dropout3d", "ELU", "Embedding", "EmbeddingBag", "FakeQuantization",
+    "FeatureAlphaDropout", "Flatten", "Fold", "FusedBatchNorm1d", "FusedBatchNorm2d", "FusedBatchNorm3d", "FusedMLP",
+    "GELU", "GLU", "GRU", "GRUCell", "GaussianNLLLoss", "GroupNorm", "Hardshrink", "Hardsigmoid", "Hardswish",
+    "Hardtanh", "HingeEmbeddingLoss", "HuberLoss", "Identity", "InstanceNorm1d", "InstanceNorm2d", "InstanceNorm3d",
+    "KLDivLoss", "L1Loss", "LPPool1d", "LPPool2d", "LPPool3d", "LSTM", "LSTMCell", "LayerNorm", "LazyBatchNorm1d",
+    "LazyBatchNorm2d", "LazyBatchNorm3d", "LazyConv1d", "LazyConv2d", "LazyConv3d", "LazyConvTranspose1d",
+    "LazyConvTranspose2d", "LazyConvTranspose3d", "LazyInstanceNorm1d", "LazyInstanceNorm2d", "LazyInstanceNorm3d",
+    "LazyLinear", "LeakyReLU", "Linear", "LocalResponseNorm", "LogSigmoid", "LogSoftmax", "MSELoss",
+    "MarginRankingLoss", "MaxPool1d", "MaxPool2d", "MaxPool3d", "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
     "MinMaxObserver", "Mish", "Module", "ModuleDict", "ModuleList", "MovingAverageMinMaxObserver",
     "MultiLabelMarginLoss", "MultiLabelSoftMarginLoss", "MultiMarginLoss", "MultiheadAttention", "NLLLoss", "PReLU",
     "PairwiseDistance", "Parameter", "ParameterDict", "ParameterList", "PixelShuffle", "PixelUnshuffle",
@@ -69,12 +71,19 @@ from weft.nn.channels import EmbeddingBag as EmbeddingBag
 from weft.nn.channels import FeatureAlphaDropout as FeatureAlphaDropout
 from weft.nn.channels import LPPool1d as LPPool1d
 from weft.nn.channels import LPPool2d as LPPool2d
+from weft.nn.channels import LPPool3d as LPPool3d
 from weft.nn.channels import LazyBatchNorm1d as LazyBatchNorm1d
 from weft.nn.channels import LazyBatchNorm2d as LazyBatchNorm2d
 from weft.nn.channels import LazyBatchNorm3d as LazyBatchNorm3d
 from weft.nn.channels import LazyConv1d as LazyConv1d
 from weft.nn.channels import LazyConv2d as LazyConv2d
 from weft.nn.channels import LazyConv3d as LazyConv3d
+from weft.nn.channels import LazyConvTranspose1d as LazyConvTranspose1d
+from weft.nn.channels import LazyConvTranspose2d as LazyConvTranspose2d
+from weft.nn.channels import LazyConvTranspose3d as LazyConvTranspose3d
+from weft.nn.channels import LazyInstanceNorm1d as LazyInstanceNorm1d
+from weft.nn.channels import LazyInstanceNorm2d as LazyInstanceNorm2d
+from weft.nn.channels import LazyInstanceNorm3d as LazyInstanceNorm3d
 from weft.nn.channels import LazyLinear as LazyLinear
 from weft.nn.channels import LocalResponseNorm as LocalResponseNorm
 from weft.nn.channels import RReLU as RReLU
@@ -82,6 +91,7 @@ from weft.nn.channels import Softmax2d as Softmax2d
 from weft.nn.channels import Softmin as Softmin
 from weft.nn.channels import Tanhshrink as Tanhshrink
 from weft.nn.channels import Unflatten as Unflatten
+from weft.nn.clusters import AdaptiveLogSoftmaxWithLoss as AdaptiveLogSoftmaxWithLoss
 from weft.nn.containers import ModuleDict as ModuleDict
 from weft.nn.containers import ModuleList as ModuleList
 from weft.nn.containers import ParameterDict as ParameterDict
@@ -149,6 +159,7 @@ from weft.nn.recurrent import RNN as RNN
 from weft.nn.recurrent import RNNBase as RNNBase
 from weft.nn.recurrent import RNNCell as RNNCell
 from weft.nn.recurrent import RNNCellBase as RNNCellBase
+from weft.nn.replicas import DataParallel as DataParallel
 from weft.nn.shaping import AdaptiveAvgPool1d as AdaptiveAvgPool1d
 from weft.nn.shaping import AdaptiveAvgPool2d as AdaptiveAvgPool2d
 from weft.nn.shaping import AdaptiveAvgPool3d as AdaptiveAvgPool3d

@@ -7,15 +7,17 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core.dtype import int64
 from weft.core.errors import IndexingError
 from weft.core.sbp import broadcast, partial_sum, split
 from weft.ops import notation
-from weft.ops.copies import masked_fill
+from weft.ops.copies import cast, masked_fill
 from weft.ops.declaration import op
-from weft.ops.elementwise import eq
+from weft.ops.elementwise import div, eq
 from weft.ops.form import Form, alike, counts
+from weft.ops.indexing import gather, scatter_add_zeros
 from weft.ops.notation import Rule
-from weft.ops.shape import axes, unsqueeze
+from weft.ops.shape import axes, reshape, unsqueeze
 
 aten = torch.ops.aten
 
@@ -35,8 +37,9 @@ def out_of_range(what: str, ids: Tensor, rows: int) -> IndexingError | None:
 
 
 @op(linear="weight")
-def embedding(weight: Tensor, ids: Tensor, padding_idx: int | None = None) -> Tensor:
-    """The rows of weight that ids name. The row padding_idx gets no gradient.
+def embedding(weight: Tensor, ids: Tensor, padding_idx: int | None = None, by_frequency: bool = False) -> Tensor:
+    """The rows of weight that ids name. The row padding_idx gets no gradient; each gets the mean of those of all
+    its places rather than their sum, if it is to be `by_frequency`.
 
     >>> flow._C.embedding(flow.tensor([[1., 2.], [3., 4.]]), flow.tensor([1, 0])).tolist()
     [[3.0, 4.0], [1.0, 2.0]]
@@ -48,19 +51,19 @@ def embedding(weight: Tensor, ids: Tensor, padding_idx: int | None = None) -> Te
 
 
 @embedding.layout
-def _(weight, ids, padding_idx):
+def _(weight, ids, padding_idx, by_frequency):
     at = " ".join(axes(len(ids)))
     return f"v@ d, {at} -> {at} d"
 
 
 @embedding.form
-def _(weight, ids, padding_idx):
+def _(weight, ids, padding_idx, by_frequency):
     fits = len(weight.shape) == 2 and weight.shape[0] and alike(weight) and counts(ids)
     return Form((*ids.shape, weight.shape[1]), weight.dtype) if fits else None
 
 
 @embedding.out
-def _(y, weight, ids, padding_idx):
+def _(y, weight, ids, padding_idx, by_frequency):
     try:
         torch.index_select(weight, 0, ids.reshape(-1), out=y.view(-1, weight.shape[1]))
     except IndexError as error:
@@ -68,14 +71,14 @@ def _(y, weight, ids, padding_idx):
 
 
 @embedding.prepared
-def _(y, weight, ids, padding_idx):
+def _(y, weight, ids, padding_idx, by_frequency):
     if not ids.is_contiguous():
         return None
     return torch.index_select, (weight, 0, ids.view(-1)), {"out": y.view(-1, weight.shape[1])}
 
 
 @embedding.ranked
-def _(where, weight, ids, padding_idx):
+def _(where, weight, ids, padding_idx, by_frequency):
     start, stop = where.inputs[0][0]
     wrong = out_of_range("embedding", ids, where.input_shapes[0][0])
     if wrong is not None:
@@ -87,8 +90,17 @@ def _(where, weight, ids, padding_idx):
 
 
 @embedding.grad
-def _(dy, weight_shape, ids, padding_idx):
+def _(dy, weight_shape, ids, padding_idx, by_frequency):
+    if by_frequency:
+        dy = div(dy, unsqueeze(_frequencies(ids, weight_shape[0], dy.dtype), -1))
     return embedding_weight_grad(dy, ids, weight_shape[0], padding_idx), None
+
+
+def _frequencies(ids: Any, rows: int, dtype: Any) -> Any:
+    """How often each of the ids stands among all of them."""
+    flat = cast(reshape(ids, (-1,)), int64)
+    counts = scatter_add_zeros(cast(eq(flat, flat), dtype), 0, flat, (rows,))
+    return reshape(gather(counts, 0, flat), tuple(ids.shape))
 
 
 @embedding.samples

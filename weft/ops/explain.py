@@ -42,7 +42,7 @@ SAME: Final = (
     frozenset({"other", "b", "y", "mat2", "x2", "vec"}), frozenset({"tensors", "inputs"}),
     frozenset({"dim", "axis", "dims"}), frozenset({"keepdim", "keepdims"}), frozenset({"shape", "size"}),
     frozenset({"index", "indices"}), frozenset({"split_size_or_sections", "split_size"}),
-    frozenset({"alpha", "lambd", "negative_slope"}),
+    frozenset({"alpha", "lambd", "negative_slope"}), frozenset({"src", "value"}),
 )  # fmt: skip
 
 

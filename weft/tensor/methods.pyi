@@ -1422,8 +1422,8 @@ class Methods:
     def scatter(self, dim: _int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
         """x with src at the positions along a dimension that the index tells; or added to what is there, or multiplied."""
 
-    def scatter_(self, dim: _int, index: Tensor, src: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`scatter`, into the memory of its first operand."""
+    def scatter_(self, dim: _int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
+        """`scatter`, into x's memory."""
 
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
         """x with src added at the positions along a dimension that the index tells."""

@@ -25,6 +25,7 @@ from weft.core.errors import AutogradError, DeviceError, DtypeError, IndexingErr
 from weft.core.placement import Placement
 from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
+from weft.tensor.array import array_of
 from weft.tensor.blob import Blob
 from weft.tensor.hook import RemovableHook, waiting_for_gradients
 from weft.tensor.methods import Methods
@@ -287,13 +288,12 @@ class Tensor(Methods):
     def numpy(self) -> np.ndarray:
         if self._requires_grad:
             raise AutogradError("numpy() on a tensor that requires a gradient; use tensor.detach().numpy()")
-        data = self._whole("numpy()")
-        return data.cpu().numpy() if data.device.type != "cpu" else data.numpy()
+        return array_of(self._whole("numpy()"))
 
     to_numpy = numpy
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        out = self._whole("numpy.asarray(tensor)").cpu().numpy()
+        out = array_of(self._whole("numpy.asarray(tensor)"))
         out = out if dtype is None else out.astype(dtype)
         return out.copy() if copy else out
 

@@ -1,0 +1,16 @@
+"""A tensor's numbers as numpy's."""
+
+from __future__ import annotations
+
+import numpy as np
+import torch
+
+from weft.core import dtype as dtypes
+from weft.core.errors import DtypeError
+
+
+def array_of(data: torch.Tensor) -> np.ndarray:
+    try:
+        return data.numpy() if data.device.type == "cpu" else data.cpu().numpy()
+    except TypeError as cause:
+        raise DtypeError(f"numpy has no {dtypes.of_torch(data.dtype)}; write x.float().numpy()") from cause
