@@ -14,10 +14,11 @@ from pathlib import Path
 from typing import NoReturn
 
 from weft.core.errors import ArgumentError, RankError
-from weft.launch.processes import GRACE, Processes, blamed, redirected, variables_of
+from weft.launch.hosts import Hosts
+from weft.launch.processes import GRACE, Processes, blamed, redirected, said, variables_of
 from weft.launch.threads import spawn_threads
 from weft.transport import BACKENDS
-from weft.transport.rendezvous import is_loopback, serve
+from weft.transport.rendezvous import serve
 
 
 def parser() -> argparse.ArgumentParser:
@@ -25,13 +26,13 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m weft.launch",
         description="Start a program's ranks on this host; when one fails, end the others.",
     )
-    it.add_argument("--nproc_per_node", type=int, default=1, metavar="K", help="ranks on this host")
+    it.add_argument(*either("nproc_per_node"), type=int, default=1, metavar="K", help="ranks on this host")
     it.add_argument("--nnodes", type=int, default=1, metavar="N", help="hosts")
-    it.add_argument("--node_rank", type=int, default=0, metavar="R", help="which of the hosts this is")
-    it.add_argument("--master_addr", default="127.0.0.1", metavar="A", help="host 0, where the ranks meet")
-    it.add_argument("--master_port", type=int, default=0, metavar="P", help="0: any free one, on one host")
+    it.add_argument(*either("node_rank"), type=int, default=0, metavar="R", help="which of the hosts this is")
+    it.add_argument(*either("master_addr"), default="127.0.0.1", metavar="A", help="host 0, where the ranks meet")
+    it.add_argument(*either("master_port"), type=int, default=0, metavar="P", help="0: any free one, on one host")
     it.add_argument("-m", "--module", action="store_true", help="the program is a module's name, as in python -m")
-    it.add_argument("--no_python", action="store_true", help="the program is run as it is, not by Python")
+    it.add_argument(*either("no_python"), action="store_true", help="the program is run as it is, not by Python")
     it.add_argument("--redirect_stdout_and_stderr", action="store_true", help="into files below --logdir")
     it.add_argument("--logdir", default="log", metavar="D")
     it.add_argument("--transport", choices=("auto", *BACKENDS), help="how ranks reach each other")
@@ -39,6 +40,11 @@ def parser() -> argparse.ArgumentParser:
     it.add_argument("program")
     it.add_argument("arguments", nargs=argparse.REMAINDER)
     return it
+
+
+def either(name: str) -> tuple[str, str]:
+    """An option in OneFlow's writing and in torchrun's."""
+    return f"--{name}", f"--{name.replace('_', '-')}"
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -56,16 +62,16 @@ def main(argv: Sequence[str] | None = None) -> int:
 def run_processes(given: argparse.Namespace) -> int:
     if given.nnodes > 1 and not given.master_port:
         raise ArgumentError("several hosts meet at a port that all know: give each --master_port 29500, say")
+    for number in (signal.SIGTERM, signal.SIGHUP):
+        signal.signal(number, _stop)
     command = [] if given.no_python else [sys.executable, *(["-m"] if given.module else [])]
     command += [given.program, *given.arguments]
     host, port, store = given.master_addr, given.master_port, None
     if given.node_rank == 0:  # this launcher serves the store, so no rank has to outlive the others
-        one_host = given.nnodes == 1 and is_loopback(host)
-        store = serve(host, port, one_host, 300)
+        store = serve(host, port, 300)
         port = store.port
-    for number in (signal.SIGTERM, signal.SIGHUP):
-        signal.signal(number, _stop)
     n = given.nproc_per_node
+    hosts = Hosts(given.node_rank, given.nnodes, n, host, port, store) if given.nnodes > 1 else None
     told = [
         variables_of(i, n, given.node_rank, given.nnodes, host=host, port=port, transport=given.transport)
         for i in range(n)
@@ -74,8 +80,12 @@ def run_processes(given: argparse.Namespace) -> int:
         folder = given.logdir if given.redirect_stdout_and_stderr else None
         processes = Processes(command, told, [redirected(folder, i, files) for i in range(n)])
         try:
-            failed = next((e for e in processes.wait() if e[1]), None)
+            failed = next((e for e in processes.wait(enough=hosts and hosts.look) if e[1]), None)
+            if hosts is not None and failed is not None:
+                hosts.tell(failed[0], said(*failed).removeprefix(f"rank {failed[0]} "))
         except (KeyboardInterrupt, SystemExit) as stop:
+            if hosts is not None:
+                hosts.tell(hosts.first, "was interrupted, with all others of its host")
             processes.signal(signal.SIGINT)
             processes.end(GRACE / 2)
             print("weft.launch: interrupted; every rank was ended", file=sys.stderr, flush=True)
@@ -84,11 +94,15 @@ def run_processes(given: argparse.Namespace) -> int:
             processes.end(0)
             raise
         processes.end()
-    if failed is None:
+    if hosts is not None:
+        hosts.end(3 * GRACE)
+    if failed is None and (hosts is None or hosts.failure is None):
         return 0
+    rank, code = failed or (0, 1)
+    words = blamed(store if hosts is None else hosts.store, rank, code)[1] if failed else hosts and hosts.failure
     where = f"; its output is in {given.logdir}/" if folder else ""
-    print(f"weft.launch: {blamed(store, *failed)[1]}; every other rank was ended{where}", file=sys.stderr, flush=True)
-    return failed[1] if failed[1] > 0 else 128 - failed[1]
+    print(f"weft.launch: {words}; every other rank was ended{where}", file=sys.stderr, flush=True)
+    return code if code > 0 else 128 - code
 
 
 def _stop(number: int, _: object) -> NoReturn:

@@ -62,8 +62,8 @@ class Processes:
             self.end(0)
             raise
 
-    def wait(self, deadline: float | None = None) -> list[tuple[int, int]]:
-        """The ranks and codes in the order of their ends, up to the first failure."""
+    def wait(self, deadline: float | None = None, enough: Callable[[], bool] | None = None) -> list[tuple[int, int]]:
+        """The ranks and codes in the order of their ends, up to the first failure, or until it is `enough`."""
         running, ended = dict(self.started), []
         start = time.monotonic()
         while running:
@@ -74,6 +74,8 @@ class Processes:
                     del running[rank]
                     if code:
                         return ended
+            if enough is not None and enough():
+                return ended
             if deadline is not None and time.monotonic() - start > deadline:
                 raise DeadlineError(f"ranks {sorted(running)} still ran after {deadline:g} s")
             time.sleep(LOOK)
@@ -135,7 +137,9 @@ def said(rank: int, code: int) -> str:
 
 def blamed(store: dist.Store | None, rank: int, code: int) -> tuple[int, str]:
     """Which rank failed first, and how: a rank may end before the one because of which it ended."""
-    told = told_failure(store) if store is not None else None
+    told = None
+    with contextlib.suppress(dist.DistNetworkError, dist.DistStoreError):  # the store may be gone, on another host
+        told = told_failure(store) if store is not None else None
     if told is None or (told[0] == rank and code < 0):
         return rank, said(rank, code)
     return told
@@ -161,7 +165,7 @@ def spawn(
         raise ArgumentError(f"a world has one rank or more; got {n}")
     command = [sys.executable]
     command += ["-m", "weft.launch.call", target, *args] if ":" in target else [target, *args]
-    store = serve("127.0.0.1", 0, True, deadline)
+    store = serve("127.0.0.1", 0, deadline)
     with contextlib.ExitStack() as files:
         outputs = [
             (files.enter_context(tempfile.TemporaryFile()), files.enter_context(tempfile.TemporaryFile()))

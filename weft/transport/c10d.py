@@ -5,6 +5,7 @@ The process groups are made directly over a store of their own, so torch.distrib
 
 from __future__ import annotations
 
+import os
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from datetime import timedelta
@@ -19,7 +20,7 @@ from weft.core.rank import Rank
 from weft.transport import reduction
 from weft.transport.base import Channel, Group, PeerFailed, Transport, checking
 from weft.transport.c10d_channel import FIRST_TAG, C10dChannel
-from weft.transport.rendezvous import Meeting, is_loopback
+from weft.transport.rendezvous import Meeting
 from weft.transport.waiter import Waiter
 from weft.transport.watch import Watch
 
@@ -71,10 +72,12 @@ class C10dTransport(Transport):
 
     def _gloo(self, store: Any, index: int, size: int) -> Any:
         options = dist.ProcessGroupGloo._Options()  # pyright: ignore[reportAttributeAccessIssue]  (missing in torch's stubs)
-        if self._meeting.one_host and is_loopback(self._meeting.host):
-            device = dist.ProcessGroupGloo.create_device(hostname="127.0.0.1")
+        # By itself c10d takes what the host's name stands for, which often is the host's own loopback.
+        interface = os.environ.get("GLOO_SOCKET_IFNAME")
+        if interface:
+            device = dist.ProcessGroupGloo.create_device(interface=interface)
         else:
-            device = dist.ProcessGroupGloo.create_default_device()
+            device = dist.ProcessGroupGloo.create_device(hostname=self._meeting.own_address())
         options._devices, options._timeout = [device], timedelta(seconds=self.deadline)
         return dist.ProcessGroupGloo(store, index, size, options)
 

@@ -42,11 +42,9 @@ def address() -> tuple[str, int]:
     return host, int(port)
 
 
-def serve(host: str, port: int, one_host: bool, patience: float) -> dist.TCPStore:
-    """The store itself; on one host it listens on loopback alone."""
-    listening = None
-    if one_host and is_loopback(host):
-        listening = _listen(port)
+def serve(host: str, port: int, patience: float) -> dist.TCPStore:
+    """The store itself; where ranks meet at loopback, nobody else can come."""
+    listening = _listen(port) if is_loopback(host) else None
     # `multi_tenant`: torch.distributed in the same process may meet at the same port, as it would without Weft.
     return dist.TCPStore(
         host,
@@ -60,32 +58,44 @@ def serve(host: str, port: int, one_host: bool, patience: float) -> dist.TCPStor
     )
 
 
-def _reach(host: str, port: int, patience: float) -> dist.TCPStore:
-    """A connection to the store, and an answer from it."""
-    store = dist.TCPStore(host, port, None, False, timedelta(seconds=patience), wait_for_workers=False)
-    store.check(["weft"])
-    return store
+def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.TCPStore:
+    """A connection to the store, and an answer from it.
 
-
-def _in_time(connect: Callable[[], dist.TCPStore], patience: float) -> dist.TCPStore:
-    """What `connect` gives; who listens there may be no store, and never say a word, and then c10d would wait on."""
-    found: queue.SimpleQueue[tuple[dist.TCPStore | None, Exception | None]] = queue.SimpleQueue()
+    Who listens there may be no store, and never say a word, and then c10d would wait on.
+    """
+    found: queue.SimpleQueue[dist.TCPStore | Exception] = queue.SimpleQueue()
 
     def run() -> None:
         try:
-            found.put((connect(), None))
+            store = dist.TCPStore(host, port, None, False, timedelta(seconds=patience), wait_for_workers=False)
+            store.check(["weft"])
+            found.put(store)
         except Exception as error:
-            found.put((None, error))
+            found.put(error)
 
     threading.Thread(target=run, name="weft-meeting", daemon=True).start()
     try:
-        store, error = found.get(timeout=patience + ANSWER)
+        got = found.get(timeout=patience + ANSWER)
     except queue.Empty:
-        raise RuntimeError("there came no answer") from None
-    if error is not None:
-        raise error
-    assert store is not None
-    return store
+        got = RuntimeError("there came no answer")
+    if isinstance(got, Exception):
+        raise RankError(
+            f"{who} can't reach the store at {host}:{port}: {str(got).splitlines()[0]}. Is {server} running?"
+        ) from None
+    return got
+
+
+def own_address(host: str, port: int) -> str:
+    """This host's address on the way to the store: the others reach the store, and so this host, over that network."""
+    failed: OSError | None = None
+    for family, kind, protocol, _, there in socket.getaddrinfo(host, port, type=socket.SOCK_DGRAM):
+        try:
+            with socket.socket(family, kind, protocol) as probe:
+                probe.connect(there)  # finds the way, and sends nothing
+                return probe.getsockname()[0]
+        except OSError as error:
+            failed = error
+    raise RankError(f"there is no way from this host to {host}: {failed}")
 
 
 def _listen(port: int) -> socket.socket | None:
@@ -127,21 +137,19 @@ class Meeting:
 
     def __init__(self, rank: Rank, patience: float) -> None:
         host, port = address()
-        self.one_host = is_loopback(host) or rank.local_size == rank.world_size
         self.host, self.port = host, port
         agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
         self.serves = rank.index == 0 and not agent
-        try:
-            if self.serves:
-                self.tcp = serve(host, port, self.one_host, patience)
-            else:
-                self.tcp = _in_time(lambda: _reach(host, port, patience), patience)
-        except (dist.DistNetworkError, dist.DistStoreError, RuntimeError) as error:
-            line = str(error).splitlines()[0]
-            raise RankError(
-                f"rank {rank.index} can't {'serve' if self.serves else 'reach'} the store at {host}:{port}: {line}. "
-                + ("Is the port taken by another run? Set another MASTER_PORT" if self.serves else "Is rank 0 running?")
-            ) from None
+        if self.serves:
+            try:
+                self.tcp = serve(host, port, patience)
+            except (dist.DistNetworkError, dist.DistStoreError, RuntimeError) as error:
+                raise RankError(
+                    f"rank {rank.index} can't serve the store at {host}:{port}: {str(error).splitlines()[0]}. "
+                    "Is the port taken by another run? Set another MASTER_PORT"
+                ) from None
+        else:
+            self.tcp = reach(host, port, patience, f"rank {rank.index}", "rank 0")
         # A program may close its rank and open it again: each time is a meeting of its own.
         opened = self.tcp.add(f"weft/{restart()}/opened/{rank.index}", 1)
         self.prefix = f"weft/{restart()}/{opened}"
@@ -181,6 +189,10 @@ class Meeting:
     def claim(self, key: str) -> bool:
         """Whether this rank is the first to come for `key`, so that it makes what the others then get."""
         return self.add(f"{key}/claim") == 1
+
+    def own_address(self) -> str:
+        """Where the other ranks reach this one."""
+        return "127.0.0.1" if is_loopback(self.host) else own_address(self.host, self.port)
 
     def connect(self) -> dist.Store:
         """Another connection, for another thread."""

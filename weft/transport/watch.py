@@ -69,7 +69,7 @@ class Watch:
 
     def _run(self, tcp: dist.Store) -> None:
         store = dist.PrefixStore(f"{self._meeting.prefix}/watch", tcp)
-        beats: dict[int, tuple[bytes, float]] = {}
+        beats: dict[int, tuple[bytes | None, float]] = {}
         count = 0
         try:
             while not self._stop.wait(BEAT):
@@ -80,7 +80,7 @@ class Watch:
             if not self._stop.is_set():
                 self.failure = self.failure or "the launcher, or rank 0, which serves the store, died without a word"
 
-    def _look(self, tcp: dist.Store, store: dist.Store, beats: dict[int, tuple[bytes, float]]) -> None:
+    def _look(self, tcp: dist.Store, store: dist.Store, beats: dict[int, tuple[bytes | None, float]]) -> None:
         if (told := told_failure(tcp)) is not None and told[0] != self.rank:
             self.failure = self.failure or told[1]
             return
@@ -94,9 +94,9 @@ class Watch:
             if store.check([f"left/{other}"]):
                 self._remote.remove(other)
                 self._ended.add(other)
-            elif store.check([f"beat/{other}"]):
-                beat = store.get(f"beat/{other}")
-                last, since = beats.get(other, (b"", now))
+            else:
+                beat = store.get(f"beat/{other}") if store.check([f"beat/{other}"]) else b""
+                last, since = beats.get(other, (None, now))
                 beats[other] = (beat, now if beat != last else since)
                 if now - beats[other][1] > SILENCE:
                     self._remote.remove(other)

@@ -1,0 +1,102 @@
+"""Several hosts: a launcher on each, which here all are on this one, at ends of the same loopback."""
+
+from __future__ import annotations
+
+import os
+import socket
+import subprocess
+import sys
+import threading
+from pathlib import Path
+
+import pytest
+
+from weft.core.errors import ArgumentError
+from weft.launch.hosts import Hosts
+from weft.transport.rendezvous import own_address, serve
+
+PROGRAM = """
+import sys, torch
+from weft.core.rank import current
+from weft.transport import transport_of
+
+me = current()
+if sys.argv[1:] == ["leave"] and me.index == 1:
+    sys.exit(3)                                     # before the others can notice it by themselves
+transport = transport_of()
+t = torch.tensor([1.0 + me.index])
+transport.group(range(me.world_size)).all_reduce(t)
+print(type(transport).__name__, me.index, me.local_index, me.local_size, me.world_size, t.item())
+"""
+
+
+def launch(tmp_path: Path, *words: str) -> list[tuple[int, str, str]]:
+    """What the launchers of two hosts give, with one rank each: their codes, and what was written there."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        port = str(found.getsockname()[1])
+    launchers = [
+        subprocess.Popen(
+            [sys.executable, "-m", "weft.launch", "--nnodes", "2", "--node-rank", str(i), "--master-port", port,
+             str(program), *words],
+            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "WEFT_DEADLINE": "60"},
+        )
+        for i in range(2)
+    ]  # fmt: skip
+    said = [launcher.communicate(timeout=100) for launcher in launchers]
+    return [(launcher.returncode, *words) for launcher, words in zip(launchers, said, strict=True)]
+
+
+def test_ranks_of_two_hosts_meet_and_share_no_memory(tmp_path: Path) -> None:
+    first, second = launch(tmp_path)
+    assert first[:2] == (0, "C10dTransport 0 0 1 2 3.0\n"), first
+    assert second[:2] == (0, "C10dTransport 1 0 1 2 3.0\n"), second
+
+
+def test_a_failure_on_one_host_ends_the_other(tmp_path: Path) -> None:
+    first, second = launch(tmp_path, "leave")
+    for code, _, words in (first, second):
+        assert "weft.launch: rank 1 failed with exit code 3; every other rank was ended" in words
+        assert code
+    assert second[0] == 3
+
+
+def test_host_0_ends_last() -> None:
+    store = serve("127.0.0.1", 0, 20)
+    first = Hosts(0, 2, 4, "127.0.0.1", store.port, store)
+    second = Hosts(1, 2, 4, "127.0.0.1", store.port, None)
+    assert not second.look()
+    ending = threading.Thread(target=first.end, args=(1.0,))
+    ending.start()
+    ending.join(0.2)
+    assert ending.is_alive() and not second.look()
+    second.end(1.0)
+    ending.join(10)
+    assert not ending.is_alive() and first.failure is None
+
+
+def test_host_0_hears_of_a_failure_after_its_own_ranks_ended() -> None:
+    store = serve("127.0.0.1", 0, 20)
+    first = Hosts(0, 2, 4, "127.0.0.1", store.port, store)
+    second = Hosts(1, 2, 4, "127.0.0.1", store.port, None)
+    second.tell(6, "ran out of paper")
+    second.tell(7, "followed")
+    second.end(1.0)
+    first.end(1.0)
+    assert first.failure == second.failure == "rank 6 ran out of paper"
+
+
+def test_hosts_are_started_alike_and_once() -> None:
+    store = serve("127.0.0.1", 0, 20)
+    first = Hosts(0, 2, 4, "127.0.0.1", store.port, store)
+    with pytest.raises(ArgumentError, match="another launcher has --node_rank 0"):
+        Hosts(0, 2, 4, "127.0.0.1", store.port, None)
+    with pytest.raises(ArgumentError, match="host 0 was started with --nnodes 2 --nproc_per_node 4, and this one"):
+        Hosts(1, 2, 3, "127.0.0.1", store.port, None)
+    assert first.look() and "rank 3 was not started" in str(first.failure)
+
+
+def test_a_host_is_known_by_its_address_on_the_way_to_the_store() -> None:
+    assert own_address("127.0.0.1", 29500) == "127.0.0.1"

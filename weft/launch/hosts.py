@@ -1,0 +1,95 @@
+"""The launchers of several hosts, who tell each other through the run's store how their ranks fare.
+
+The launcher of host 0 serves the store. It ends last, for the ranks of others may still be at work when its own have
+ended.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import math
+import time
+
+import torch.distributed as dist
+
+from weft.core.errors import ArgumentError
+from weft.transport.rendezvous import reach, restart, tell_failure, told_failure
+
+BEAT = 0.5  # seconds
+SILENCE = 20.0  # seconds without a beat after which a launcher is taken for dead
+ENDED = b"ended"
+Lost = (dist.DistNetworkError, dist.DistStoreError)
+
+
+class Hosts:
+    """One launcher's view of the others. `store` is given where this launcher serves it.
+
+    failure    the run's first one, wherever it was, once it is known here
+    """
+
+    def __init__(self, node: int, nodes: int, ranks: int, host: str, port: int, store: dist.TCPStore | None) -> None:
+        self.node, self.nodes, self.first = node, nodes, node * ranks
+        self.failure: str | None = None
+        self._beats, self._next = 0, 0.0
+        self._seen: dict[int, tuple[bytes, float]] = {}
+        self.store = (
+            reach(host, port, 300.0, f"host {node}", "the launcher with --node_rank 0") if store is None else store
+        )
+        self._agree(f"--nnodes {nodes} --nproc_per_node {ranks}")
+
+    def _key(self, node: int, what: str) -> str:
+        return f"weft/{restart()}/host/{node}/{what}"
+
+    def _agree(self, mine: str) -> None:
+        if self.store.add(self._key(self.node, "launchers"), 1) > 1:
+            raise ArgumentError(f"another launcher has --node_rank {self.node} in this run; each host has its own")
+        if self.node == 0:
+            self.store.set(self._key(0, "words"), mine)
+        elif (first := bytes(self.store.get(self._key(0, "words"))).decode()) != mine:
+            self.tell(self.first, f"was not started: host {self.node} was given {mine}, and host 0 {first}")
+            raise ArgumentError(f"host 0 was started with {first}, and this one with {mine}; all are started alike")
+
+    def look(self) -> bool:
+        """Say that this launcher lives. Whether the run has failed, here or elsewhere."""
+        now = time.monotonic()
+        if now >= self._next:
+            self._next = now + BEAT
+            self._beats += 1
+            try:
+                self.store.set(self._key(self.node, "beat"), str(self._beats))
+                told = told_failure(self.store)
+            except Lost:
+                told = (0, "the launcher of host 0, which serves the store, has ended")
+            self.failure = None if told is None else told[1]
+        return self.failure is not None
+
+    def tell(self, rank: int, why: str) -> None:
+        """A rank failed: the others hear of it, unless one failed before."""
+        with contextlib.suppress(*Lost):
+            self.failure = tell_failure(self.store, rank, why)
+
+    def end(self, patience: float) -> None:
+        """The ranks of this host have ended. Host 0 stays while others run; after a failure, for so many seconds."""
+        with contextlib.suppress(*Lost):
+            self.store.set(self._key(self.node, "beat"), ENDED.decode())
+            end = math.inf
+            while self.node == 0 and time.monotonic() < end:
+                running = self._running()  # before the look for failures, so that those of the last to end are seen
+                if self.failure is None and (told := told_failure(self.store)) is not None:
+                    self.failure = told[1]
+                if not running:
+                    break
+                if self.failure is not None:
+                    end = min(end, time.monotonic() + patience)
+                time.sleep(BEAT / 10)
+
+    def _running(self) -> bool:
+        """Whether another launcher's ranks run, as far as it says."""
+        now, running = time.monotonic(), False
+        for node in range(1, self.nodes):
+            key = self._key(node, "beat")
+            beat = bytes(self.store.get(key)) if self.store.check([key]) else b""
+            last, since = self._seen.get(node, (None, now))
+            self._seen[node] = beat, since if beat == last else now
+            running = running or (beat != ENDED and now - self._seen[node][1] < SILENCE)
+        return running
