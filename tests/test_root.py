@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import runpy
 import subprocess
 import sys
 
@@ -43,13 +44,14 @@ def test_importing_is_quick_and_leaves_the_collector_as_it_was() -> None:
         "import torch, time, gc; t = time.process_time(); import weft; t = time.process_time() - t; "
         "assert gc.isenabled(); print(t)"
     )
-    taken = [float(subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout)
-             for _ in range(2)]  # fmt: skip
-    assert min(taken) < 1.5, "an import that takes a second or more is felt"
+    command = [sys.executable, "-c", program]
+    taken = (float(subprocess.run(command, capture_output=True, text=True, check=True).stdout) for _ in range(2))
+    assert any(each < 1.5 for each in taken), "an import that takes a second or more is felt"  # the first was disturbed
 
 
-def test_the_doctor_says_what_is_installed() -> None:
-    done = subprocess.run([sys.executable, "-m", "weft", "--doctor"], capture_output=True, text=True, check=True)
-    facts = dict(line.split(": ", 1) for line in done.stdout.splitlines())
+def test_the_doctor_says_what_is_installed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setattr(sys, "argv", ["weft", "--doctor"])
+    runpy.run_module("weft", run_name="__main__")
+    facts = dict(line.split(": ", 1) for line in capsys.readouterr().out.splitlines())
     assert facts["version"] == flow.__version__ and facts["torch"] == torch.__version__
     assert facts["rank"] == "0 of 1" and facts["path"].endswith("weft") and "local" in facts["transports"]

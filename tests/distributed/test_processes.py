@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import runpy
 import socket
 import subprocess
 import sys
 from pathlib import Path
+
+import pytest
 
 from weft.distributed import launch
 
@@ -21,6 +24,11 @@ def test_spawned_processes_join_and_train_as_one() -> None:
     assert ran.stdout.split() == ["alike", "2"]
 
 
-def test_the_launcher_answers_to_the_name_that_others_know() -> None:
-    ran = subprocess.run([sys.executable, "-m", launch.__name__, "--help"], capture_output=True, text=True, timeout=60)
-    assert ran.returncode == 0 and "--nproc_per_node" in ran.stdout
+def test_the_launcher_answers_to_the_name_that_others_know(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["launch", "--help"])
+    monkeypatch.delitem(sys.modules, launch.__name__)  # as in a process that hasn't imported it
+    with pytest.raises(SystemExit) as ended:
+        runpy.run_module(launch.__name__, run_name="__main__")
+    assert not ended.value.code and "--nproc_per_node" in capsys.readouterr().out

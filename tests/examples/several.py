@@ -14,8 +14,4 @@ import gpt
 def run(*ways: str) -> None:
     for way in ways:
         losses = gpt.train(gpt.parser().parse_args(way.split()))
-        print(json.dumps(losses) + "\n", end="", flush=True)  # in one piece: ranks may write to one file
-
-
-if __name__ == "__main__":
-    run(*sys.argv[1:])
+        print(json.dumps(losses))

@@ -6,8 +6,6 @@ import argparse
 import functools
 import itertools
 import json
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any
@@ -140,13 +138,10 @@ def test_four_processes(world: Any) -> None:
         agreed(said, 3)
 
 
-def test_torchrun_over_c10d() -> None:
-    command = [sys.executable, "-m", "torch.distributed.run", "--nproc_per_node", "2", "-m", "tests.examples.several"]
+def test_processes_over_c10d(world: Any) -> None:
     asked = ("--parallel data --graph", "--parallel tensor", "--parallel pipeline --graph --micro-batches 2")
-    told = {**os.environ, "OMP_NUM_THREADS": "1", "WEFT_TRANSPORT": "c10d"}
-    ended = subprocess.run([*command, *ways(*asked)], cwd=ROOT, env=told, capture_output=True, text=True, timeout=100)
-    assert ended.returncode == 0, ended.stderr
-    agreed(ended.stdout, 2 * 3)
+    for said in world(SEVERAL, 2, "c10d", *ways(*asked)).well():
+        agreed(said, 3)
 
 
 def test_the_command_line(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:

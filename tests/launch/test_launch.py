@@ -7,12 +7,14 @@ import signal
 import socket
 import subprocess
 import sys
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
 from weft.core.errors import ArgumentError
 from weft.core.rank import current
+from weft.launch import __main__ as launcher
 from weft.launch import spawn, spawn_threads
 
 PROGRAM = """
@@ -41,14 +43,23 @@ def program(tmp_path: Path) -> str:
     return str(path)
 
 
-def launch(*words: str, **more: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "weft.launch", *words],
-        capture_output=True,
-        text=True,
-        timeout=100,
-        env={**os.environ, **more},
-    )
+def launch(*words: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "weft.launch", *words], capture_output=True, text=True, timeout=100)
+
+
+Here = Callable[..., tuple[int, str, str]]
+
+
+@pytest.fixture
+def launch_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Here]:
+    """The launcher's code, output and errors, without a process of its own."""
+    for name in ("argv", "path"):
+        monkeypatch.setattr(sys, name, list(getattr(sys, name)))
+    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
+    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
+    yield lambda *words: (launcher.main(words), *capfd.readouterr())
+    for number, handler in before.items():
+        signal.signal(number, handler)
 
 
 def test_processes_and_their_files(program: str, tmp_path: Path) -> None:
@@ -59,37 +70,38 @@ def test_processes_and_their_files(program: str, tmp_path: Path) -> None:
         assert (log / f"local_rank_{i}" / "stdout").read_text() == (f"ShmTransport rank {i} of 2: 3.0 ['--a', 'b']\n")
 
 
-def test_threads_and_modules(program: str, tmp_path: Path) -> None:
-    done = launch("--threads", "--nproc_per_node", "3", "-m", "program", "x", PYTHONPATH=str(tmp_path))
-    assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.splitlines()) == [f"LocalTransport rank {i} of 3: 6.0 ['x']" for i in range(3)]
+def test_threads_and_modules(program: str, launch_here: Here) -> None:
+    sys.path.insert(0, str(Path(program).parent))
+    code, out, err = launch_here("--threads", "--nproc_per_node", "3", "-m", "program", "x")
+    assert code == 0, err
+    assert sorted(out.splitlines()) == [f"LocalTransport rank {i} of 3: 6.0 ['x']" for i in range(3)]
 
 
-def test_a_failing_rank_ends_the_others(program: str) -> None:
-    done = launch("--nproc_per_node", "3", program, "fail")
-    assert done.returncode == 1
-    assert "weft.launch: rank 1 raised ValueError: on purpose; every other rank was ended" in done.stderr
+def test_a_failing_rank_ends_the_others(program: str, launch_here: Here) -> None:
+    code, _, err = launch_here("--nproc_per_node", "3", program, "fail")
+    assert code == 1
+    assert "weft.launch: rank 1 raised ValueError: on purpose; every other rank was ended" in err
 
 
-def test_a_failing_thread_ends_the_others(program: str) -> None:
-    done = launch("--threads", "--nproc_per_node", "3", program, "fail")
-    assert done.returncode == 1
-    assert "ValueError: on purpose" in done.stderr and "raised on rank 1 of 3" in done.stderr
+def test_a_failing_thread_ends_the_others(program: str, launch_here: Here) -> None:
+    with pytest.raises(ValueError, match="on purpose") as caught:
+        launch_here("--threads", "--nproc_per_node", "3", program, "fail")
+    assert caught.value.__notes__ == ["raised on rank 1 of 3"]
 
 
-@pytest.mark.parametrize("way", [signal.SIGINT, signal.SIGKILL])
-def test_nothing_outlives_the_launcher(program: str, way: signal.Signals) -> None:
+def test_nothing_outlives_the_launcher(program: str) -> None:
+    """Not even where it has no chance to end anybody; tests/faults interrupts it."""
     words = [sys.executable, "-u", "-m", "weft.launch", "--nproc_per_node", "2", program, "hang"]
-    launcher = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert launcher.stdout is not None
+    started = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
+    assert started.stdout is not None
     for _ in range(2):
-        assert "ShmTransport" in launcher.stdout.readline()
-    launcher.send_signal(way)
-    launcher.stdout.read()  # ends when the last process that can write to it has ended
-    assert launcher.wait(20) == (130 if way == signal.SIGINT else -signal.SIGKILL)
+        assert "ShmTransport" in started.stdout.readline()
+    started.kill()
+    started.stdout.read()  # ends when the last process that can write to it has ended
+    assert started.wait(20) == -signal.SIGKILL
 
 
-def test_by_hand_and_by_torchrun(program: str) -> None:
+def test_by_hand(program: str) -> None:
     with socket.socket() as found:
         found.bind(("127.0.0.1", 0))
         port = str(found.getsockname()[1])
@@ -105,21 +117,30 @@ def test_by_hand_and_by_torchrun(program: str) -> None:
     ]
     assert [r.communicate(timeout=60)[0] for r in ranks] == [f"ShmTransport rank {i} of 2: 3.0 []\n" for i in range(2)]
     assert [r.returncode for r in ranks] == [0, 0]
+
+
+def test_by_torchrun(tmp_path: Path) -> None:
+    """Over what suits, and over c10d."""
+    path = tmp_path / "program.py"
+    again = 'current().close()\nos.environ["WEFT_TRANSPORT"] = "c10d"\n'
+    path.write_text(f"import os\n{PROGRAM}\n{again}{PROGRAM}")
     done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", program],
+        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", str(path)],
         capture_output=True, text=True, timeout=100,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
-    assert sorted(done.stdout.splitlines()) == [f"ShmTransport rank {i} of 2: 3.0 []" for i in range(2)]
+    kinds = ("C10dTransport", "ShmTransport")
+    assert sorted(done.stdout.splitlines()) == [f"{kind} rank {i} of 2: 3.0 []" for kind in kinds for i in range(2)]
 
 
 def test_spawn_threads_returns_in_order() -> None:
     assert spawn_threads(4, lambda k: current().index * k, 10) == [0, 10, 20, 30]
 
 
-def test_mistakes() -> None:
+def test_mistakes(launch_here: Here) -> None:
     with pytest.raises(ArgumentError, match="one rank or more"):
         spawn_threads(0, print)
     with pytest.raises(ArgumentError, match="one rank or more"):
         spawn(0, "x.py")
-    assert "there is no program 'missing.py'" in launch("--threads", "missing.py").stderr
+    with pytest.raises(ArgumentError, match=r"there is no program 'missing\.py'"):
+        launch_here("--threads", "missing.py")
