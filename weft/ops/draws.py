@@ -97,6 +97,9 @@ def _(dy, concentration, y):
     return mul(dy, standard_gamma_slope(concentration, y))
 
 
+standard_gamma.form(lambda concentration: concentration)
+
+
 @standard_gamma.samples
 def _(rand):
     yield (rand(4, 6).abs() + 0.5,)
@@ -105,9 +108,10 @@ def _(rand):
 @op("..., ... -> ...", returns="slope*")
 def standard_gamma_slope(concentration: Tensor, y: Tensor) -> Tensor:
     """How a draw of standard_gamma moves with its concentration."""
-    if y.device.type == "meta":
-        return torch.empty_like(y)
     return torch._standard_gamma_grad(concentration, y)
+
+
+standard_gamma_slope.form(lambda concentration, y: y)
 
 
 @standard_gamma_slope.samples
