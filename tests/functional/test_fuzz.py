@@ -225,7 +225,10 @@ def obeys(name: str, f: Function, args: list[Any], kwargs: dict[str, Any]) -> No
     """Call it; an AssertionError tells which law it broke."""
     given = list(inside([args, kwargs]))
     before = [state(t) for t in given]
-    told = f"{name}(*{args}, **{kwargs})"
+
+    def told() -> str:
+        return f"{name}(*{args}, **{kwargs})"
+
     result, error = None, None
     signal.setitimer(signal.ITIMER_VIRTUAL, LONG)
     try:
@@ -235,14 +238,14 @@ def obeys(name: str, f: Function, args: list[Any], kwargs: dict[str, Any]) -> No
                 y.to_torch().clone()
     except WeftError as named:
         error = named
-        assert str(named), f"{told}: an error that says nothing"
+        assert str(named), f"{told()}: an error that says nothing"
     except Exception as raw:
         twice = isinstance(raw, TypeError) and "multiple values for argument" in str(raw)
         if not twice or raw.__traceback__ is None or raw.__traceback__.tb_next is not None:
-            raise AssertionError(f"{told}: raised {type(raw).__name__}: {raw}") from raw
+            raise AssertionError(f"{told()}: raised {type(raw).__name__}: {raw}") from raw
         error = raw  # Python's own, before anything of Weft's is called
     except Late as late:
-        raise AssertionError(f"{told}: took too long") from late
+        raise AssertionError(f"{told()}: took too long") from late
     finally:
         signal.setitimer(signal.ITIMER_VIRTUAL, 0)
     op = OPS.get(name.rpartition(".")[2])
@@ -251,7 +254,7 @@ def obeys(name: str, f: Function, args: list[Any], kwargs: dict[str, Any]) -> No
     changing = overwritten(name, f, given) if error is None else []
     for t, held in zip(given, before, strict=True):
         if not any(t is c for c in changing):
-            assert state(t) == held, f"{told}: changed {held}\nto {state(t)}, having {error or 'returned'}"
+            assert state(t) == held, f"{told()}: changed {held}\nto {state(t)}, having {error or 'returned'}"
     if name.split(".")[0] in ("flow", "tensor", "neural") and not changing:
         for y in [y for y in inside(result) if y.node is not None and y.numel() < 1 << 20][:1]:
             try:
@@ -259,7 +262,7 @@ def obeys(name: str, f: Function, args: list[Any], kwargs: dict[str, Any]) -> No
             except WeftError:
                 pass
             except Exception as raw:
-                raise AssertionError(f"{told}: backward raised {type(raw).__name__}: {raw}") from raw
+                raise AssertionError(f"{told()}: backward raised {type(raw).__name__}: {raw}") from raw
 
 
 @pytest.fixture(autouse=True)

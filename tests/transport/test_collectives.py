@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Callable
 from typing import Any
@@ -24,8 +25,12 @@ FOLD = {"sum": torch.add, "avg": torch.add, "prod": torch.mul, "max": torch.maxi
 
 def data(seed: int, shape: tuple[int, ...], dtype: torch.dtype) -> torch.Tensor:
     """Small whole numbers: sums are exact in every dtype, in any order."""
-    made = torch.randint(0, 3, shape, generator=torch.Generator().manual_seed(seed))
-    return made.to(dtype)
+    return drawn(seed, shape).to(dtype, copy=True)
+
+
+@functools.cache
+def drawn(seed: int, shape: tuple[int, ...]) -> torch.Tensor:
+    return torch.randint(0, 3, shape, generator=torch.Generator().manual_seed(seed), dtype=torch.uint8)
 
 
 def fold(terms: list[torch.Tensor], reduce: str) -> torch.Tensor:
