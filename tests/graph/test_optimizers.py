@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -193,3 +194,38 @@ def test_an_optimizer_that_is_another_by_now() -> None:
     optimizer.add_param_group({"params": list(net.second.parameters())})
     with pytest.raises(GraphError, match="given a group"):
         graph(batch(1))
+
+
+@pytest.mark.parametrize("compiled", [False, True])
+def test_training_goes_on_from_the_state_of_a_graph(compiled: bool, tmp_path: Path) -> None:
+    def make() -> Train:
+        net = Net()
+        optimizer = flow.optim.Adam(net.parameters(), lr=0.05)
+        graph = Train(net, optimizer, lr_sch=schedules.StepLR(optimizer, 2, 0.5))
+        graph.set_grad_scaler(flow.amp.GradScaler(init_scale=64.0, growth_interval=2))
+        return graph
+
+    whole = make()
+    losses = trained(whole, 0)
+    flow.save(whole.state_dict(), tmp_path / "state")
+    losses += trained(whole, 3)
+    again = make()
+    if compiled:
+        trained(again, 7)
+    again.load_state_dict(flow.load(tmp_path / "state"))
+    assert trained(again, 3) == losses[3:]
+
+    class Look(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.net = Net()
+
+        def build(self, x: Any) -> Any:
+            return self.net(x)
+
+    look = Look()
+    look.load_state_dict(flow.load(tmp_path / "state"))  # what doesn't train takes the modules
+    state = whole.state_dict()
+    state["-training"].pop()
+    with pytest.raises(GraphError, match="of 2 optimizers, schedules and scalers, and this graph has 3"):
+        again.load_state_dict(state)

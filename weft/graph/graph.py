@@ -22,6 +22,8 @@ from weft.optim import LBFGS, Optimizer
 from weft.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from weft.tensor.tensor import Tensor
 
+TRAINING = "-training"  # in states; no module can have this name
+
 
 class Graph:
     """Subclass it: modules in `__init__`, the computation in `build`; then call it like a function.
@@ -108,22 +110,38 @@ class Graph:
         self.__dict__["_scaler"] = grad_scaler
 
     def state_dict(self) -> dict[str, Any]:
-        """Of every module, by its name in the graph."""
+        """Of every module, by its name in the graph; and of what trains them, so that training goes on from there."""
         self._settle()
-        return {name: block.to(Module).state_dict() for name, block in self._blocks.items()}
+        state: dict[str, Any] = {name: block.to(Module).state_dict() for name, block in self._blocks.items()}
+        trained = [part.state_dict() for part in self._training()]
+        return state | {TRAINING: trained} if trained else state
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
+        """Take over a state that `state_dict` gave; its optimizers' go to a graph that has such, if they are there."""
         self._settle()
         if not isinstance(state, Mapping):
             raise GraphError(f"load_state_dict takes what state_dict() gave; got {type(state).__name__}")
-        unknown, missing = set(state) - set(self._blocks), set(self._blocks) - set(state)
+        unknown, missing = set(state) - set(self._blocks) - {TRAINING}, set(self._blocks) - set(state)
         if strict and (unknown or missing):
             raise GraphError(
                 f"load_state_dict: missing modules {sorted(missing)}, unexpected modules {sorted(unknown)}"
             )
+        parts, trained = self._training(), state.get(TRAINING, ())
+        if parts and trained and len(parts) != len(trained):
+            raise GraphError(
+                f"load_state_dict: the state is of {len(trained)} optimizers, schedules and scalers, and this graph has "
+                f"{len(parts)}. Leave {TRAINING!r} out of it to load the modules alone"
+            )
         for name, block in self._blocks.items():
             if name in state:
                 block.to(Module).load_state_dict(state[name], strict=strict)
+        for part, saved in zip(parts, trained, strict=False):
+            part.load_state_dict(saved)
+
+    def _training(self) -> list[Any]:
+        """The optimizers, each with its schedule behind it, and the scaler."""
+        parts = [part for pair in self._optimizers for part in pair]
+        return [part for part in (*parts, self._scaler) if part is not None]
 
     def _settle(self) -> None:
         if self._compiled is not None:
