@@ -129,8 +129,8 @@ class Graph:
         parts, trained = self._training(), state.get(TRAINING, ())
         if parts and trained and len(parts) != len(trained):
             raise GraphError(
-                f"load_state_dict: the state is of {len(trained)} optimizers, schedules and scalers, and this graph has "
-                f"{len(parts)}. Leave {TRAINING!r} out of it to load the modules alone"
+                f"load_state_dict: the state is of {len(trained)} optimizers, schedules and scalers, and this graph "
+                f"has {len(parts)}. Leave {TRAINING!r} out of it to load the modules alone"
             )
         for name, block in self._blocks.items():
             if name in state:
