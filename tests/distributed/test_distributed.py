@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+import numpy as np
 import pytest
 
 import weft as flow
@@ -96,12 +97,33 @@ def test_objects_travel_as_plain_data() -> None:
     assert said == [{"lr": 0.1}, "go"]
     gathered = [None] * 3 if rank == 2 else None
     dist.gather_object((rank, "x"), gathered, dst=2)
-    assert gathered == ([[0, "x"], [1, "x"], [2, "x"]] if rank == 2 else None)
+    assert gathered == ([(0, "x"), (1, "x"), (2, "x")] if rank == 2 else None)
     mine = [None]
     dist.scatter_object_list(mine, [10, 20, 30] if rank == 0 else None, src=0)
     assert mine == [10 * (rank + 1)]
     with pytest.raises(ArgumentError, match="plain data"):
         dist.all_gather_object(found, object())
+
+
+@on(2)
+def test_objects_arrive_as_what_they_were() -> None:
+    rank = dist.get_rank()
+    sent = [
+        (1, (2.0, [None])), {3: "a", (4, "b"): {5, 6}}, frozenset("x"), 1 + 2j, flow.bfloat16, [], {}, np.float32(0.5),
+        np.arange(6, dtype=np.int16).reshape(2, 3), np.array(["ab", "c"]), flow.arange(6.0).reshape(2, 3).t(),
+        flow.ones(2, dtype=flow.bfloat16), flow.zeros(0, 3),
+    ]  # fmt: skip
+    found: list[Any] = list(sent) if rank == 0 else [None] * len(sent)
+    dist.broadcast_object_list(found, src=0)
+    for a, b in zip(sent, found, strict=True):
+        assert type(a) is type(b)
+        assert a.dtype == b.dtype if isinstance(a, (np.ndarray, flow.Tensor)) else True
+        assert a.shape == b.shape and a.tolist() == b.tolist() if hasattr(a, "tolist") else a == b
+    here: list[Any] = [{"rank": rank}, (rank,)]
+    if rank == 0:
+        dist.send_object_list(here, dst=1)
+    else:
+        assert dist.recv_object_list(here, src=0) == 0 and here == [{"rank": 0}, (0,)]
 
 
 @on(2)

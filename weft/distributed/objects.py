@@ -5,27 +5,83 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import numpy as np
 import torch
 
+from weft.core import dtype as dtypes
+from weft.core.dtype import DType
 from weft.core.errors import ArgumentError
 from weft.distributed.collectives import all_gather, broadcast
-from weft.distributed.groups import get_rank, get_world_size
-from weft.tensor.tensor import of_torch
+from weft.distributed.groups import get_rank, get_world_size, root
+from weft.distributed.messages import recv, send
+from weft.tensor.tensor import Tensor, of_torch
+
+# What MessagePack has no form for travels as an extension of it: a number that says what it is, and its parts.
+TUPLE, SET, FROZENSET, ITEMS, COMPLEX, ARRAY, TENSOR, DTYPE = range(1, 9)
+
+
+def _plain(value: Any) -> Any:
+    """The value in what MessagePack has, so that the other side gets it back as it was."""
+    if isinstance(value, list):
+        return [_plain(v) for v in value]
+    if isinstance(value, dict):
+        if all(type(k) is str for k in value):
+            return {k: _plain(v) for k, v in value.items()}
+        return _extension(ITEMS, [[_plain(k), _plain(v)] for k, v in value.items()])
+    for kind, code in ((tuple, TUPLE), (set, SET), (frozenset, FROZENSET)):
+        if isinstance(value, kind):
+            return _extension(code, [_plain(v) for v in value])
+    if type(value) is complex:
+        return _extension(COMPLEX, [value.real, value.imag])
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufcSUmM":
+        alone = isinstance(value, np.generic)
+        return _extension(ARRAY, [value.dtype.str, list(value.shape), value.tobytes(), alone])
+    if isinstance(value, Tensor):
+        data = value.detach().to_torch().contiguous().cpu()
+        return _extension(
+            TENSOR, [value.dtype.name, list(data.shape), data.view(-1).view(torch.uint8).numpy().tobytes()]
+        )
+    if isinstance(value, DType):
+        return _extension(DTYPE, value.name)
+    return value
+
+
+def _extension(code: int, parts: Any) -> msgspec.msgpack.Ext:
+    return msgspec.msgpack.Ext(code, msgspec.msgpack.encode(parts))
+
+
+def _made(code: int, raw: memoryview) -> Any:
+    """What `_plain` made an extension of."""
+    parts = msgspec.msgpack.decode(raw, ext_hook=_made)
+    if code == ARRAY:
+        form, shape, data, alone = parts
+        array = np.frombuffer(bytearray(data), np.dtype(form)).reshape(shape)
+        return array[()] if alone else array
+    if code == TENSOR:
+        name, shape, data = parts
+        dtype = dtypes.named(name)
+        empty = torch.empty(shape, dtype=dtype.torch)
+        return of_torch(torch.frombuffer(bytearray(data), dtype=dtype.torch).view(shape) if data else empty)
+    if code == ITEMS:
+        return {k: v for k, v in parts}
+    return {TUPLE: tuple, SET: set, FROZENSET: frozenset, COMPLEX: lambda c: complex(*c), DTYPE: dtypes.named}[code](
+        parts
+    )
 
 
 def _encoded(what: str, value: Any) -> torch.Tensor:
     try:
-        raw = msgspec.msgpack.encode(value)
+        raw = msgspec.msgpack.encode(_plain(value))
     except (TypeError, ValueError, OverflowError) as error:
         raise ArgumentError(
-            f"{what}(): objects travel as plain data (None, bool, int, float, str, bytes, lists, tuples and dicts of "
-            f"them), since unpickling what another process sends would run its code; {error}. Send tensors as tensors"
+            f"{what}(): objects travel as plain data (None, numbers, str, bytes, arrays, local tensors, and lists, "
+            f"tuples, sets and dicts of them), since unpickling what another process sends would run its code; {error}"
         ) from None
     return torch.frombuffer(bytearray(raw), dtype=torch.uint8)
 
 
 def _decoded(data: torch.Tensor, length: int) -> Any:
-    return msgspec.msgpack.decode(data[:length].numpy().tobytes())
+    return msgspec.msgpack.decode(data[:length].numpy().tobytes(), ext_hook=_made)
 
 
 def _lengths(mine: int, group: Any) -> list[int]:
@@ -36,7 +92,7 @@ def _lengths(mine: int, group: Any) -> list[int]:
 
 
 def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> None:
-    """Fill the list with every rank's object. Tuples arrive as lists."""
+    """Fill the list with every rank's object."""
     size = get_world_size(group)
     if len(object_list) != size:
         raise ArgumentError(
@@ -88,3 +144,29 @@ def scatter_object_list(
         whole = list(scatter_object_input_list)
     broadcast_object_list(whole, src, group)
     scatter_object_output_list[0] = whole[get_rank(group)]
+
+
+def send_object_list(
+    object_list: list[Any], dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None
+) -> None:
+    """Send the objects of the list to one rank."""
+    to = root("send_object_list", dst, group_dst, group)
+    raw = _encoded("send_object_list", list(object_list))
+    send(of_torch(torch.tensor([len(raw)])), to, group)
+    send(of_torch(raw), to, group)
+
+
+def recv_object_list(
+    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
+) -> int:
+    """Replace the objects of the list with those that one rank sends, and tell which rank."""
+    of = root("recv_object_list", src, group_src, group)
+    length = of_torch(torch.zeros(1, dtype=torch.int64))
+    recv(length, of, group)
+    data = of_torch(torch.empty(int(length.item()), dtype=torch.uint8))
+    recv(data, of, group)
+    found = _decoded(data.to_torch(), int(length.item()))
+    if len(found) != len(object_list):
+        raise ArgumentError(f"recv_object_list(): rank {of} sends {len(found)} objects, not {len(object_list)}")
+    object_list[:] = found
+    return of
