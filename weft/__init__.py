@@ -75,7 +75,7 @@ from weft.core.dtype import (
     uint8,
 )  # fmt: skip
 from weft.core.placement import Placement as placement
-from weft.functional import asyncs, comm, cuda, distributions, env, fft, global_view, jit, matrices, special
+from weft.functional import asyncs, comm, cuda, distributions, env, factors, fft, global_view, jit, matrices, special
 from weft.functional import linalg as _linalg
 from weft.functional import random as _random
 from weft.functional.bound import _C, register
@@ -117,7 +117,8 @@ def _module(path: str, **members: Any) -> ModuleType:
 
 _distributed = _module("utils.data.distributed", Dataset=data.Dataset, DistributedSampler=data.DistributedSampler,
                        Sampler=data.Sampler)  # fmt: skip
-linalg = _module("linalg", **{n: getattr(m, n) for m in (_linalg, matrices) for n in m.__all__})
+linalg = _module("linalg", **{n: getattr(m, n) for m in (_linalg, matrices, factors) for n in m.__all__})
+linalg.LinAlgError = errors.OpError  # type: ignore[attr-defined]  # what is raised where a kernel finds no solution
 func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stateless) for n in m.__all__})
 optim.swa_utils = _module("optim.swa_utils", SWALR=SWALR, **{n: getattr(averaging, n) for n in averaging.__all__})  # type: ignore[attr-defined]
 utils = _module("utils", data=data, checkpoint=recompute, global_view=global_view)

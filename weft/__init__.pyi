@@ -13,6 +13,9 @@ from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.placement import Placement
 from weft.functional.bound import Bound
+from weft.functional.counts import Histogram
+from weft.functional.factors import Triangles
+from weft.functional.further import Parts
 from weft.functional.linalg import QR, SVDWithV, SignAndSize
 from weft.functional.random import DefaultGenerator
 from weft.functional.ranked import Ranked
@@ -687,6 +690,13 @@ def cholesky(x: Tensor) -> Tensor:
     [[2.0, 0.0], [0.0, 3.0]]
     """
 
+def cholesky_inverse(L: Any, upper: _bool = False) -> Any:
+    """The inverse of A, where L is A's Cholesky factor.
+
+    >>> flow.cholesky_inverse(flow.tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
+    [[0.25, 0.0], [0.0, 1.0]]
+    """
+
 def cholesky_solve(x: Any, L: Any, upper: _bool = False) -> Any:
     """The y of A @ y = x, where L is A's Cholesky factor."""
 
@@ -780,6 +790,13 @@ def conj(x: Tensor) -> Tensor:
 
 def conj_physical(x: Tensor) -> Tensor:
     """The complex conjugate."""
+
+def constant_pad_nd(x: Tensor, pad: Any, value: Any = 0) -> Tensor:
+    """A border of one number: (left, right) of the last dimension, then of the one before it, and so on.
+
+    >>> flow.constant_pad_nd(flow.ones(1), (1, 1), 5).tolist()
+    [5.0, 1.0, 5.0]
+    """
 
 def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
@@ -1029,6 +1046,13 @@ def dsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tenso
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
     """The tensors one behind the other, along the third dimension."""
 
+def eig(x: Tensor) -> tuple[Tensor, Tensor]:
+    """The eigenvalues of square matrices, complex ones, and their eigenvectors as columns; `eigvals` has a gradient.
+
+    >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]]))[0].tolist()
+    [1j, -1j]
+    """
+
 def einsum(equation: str, *operands: Any) -> Tensor:
     """The sum of products that an equation tells, as "ij,jk->ik" does the product of matrices.
 
@@ -1255,6 +1279,16 @@ def frac(x: Tensor) -> Tensor:
 def frac_(x: Tensor) -> Tensor:
     """`frac`, into the memory of its first operand."""
 
+def frexp(x: Any) -> Parts:
+    """The elements as mantissa * 2 ** exponent, with mantissas from 0.5 to 1.
+
+    >>> [part.tolist() for part in flow.frexp(flow.tensor([6.0]))]
+    [[0.75], [3]]
+    """
+
+def frobenius_norm(x: Tensor, dim: Any = None, keepdim: _bool = False) -> Tensor:
+    """The root of the sum of squares, over some dimensions or all."""
+
 def from_dlpack(exporter: Any) -> Tensor:
     """A tensor that shares memory with whatever speaks DLPack: numpy, torch, jax, cupy."""
 
@@ -1263,6 +1297,15 @@ def from_numpy(array: Any) -> Tensor:
 
 def from_torch(x: torch.Tensor) -> Tensor:
     """A tensor that shares memory with a torch tensor."""
+
+def frombuffer(
+    buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False
+) -> Tensor:
+    """A vector that shares memory with an object that has bytes.
+
+    >>> flow.frombuffer(bytearray([1, 0, 2, 0]), dtype=flow.int16).tolist()
+    [1, 2]
+    """
 
 def full(
     size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None,
@@ -1323,6 +1366,9 @@ def ger(x: Tensor, other: Tensor) -> Tensor:
 
 def get_default_device() -> Device:
     """Where this thread's tensors go of which nothing else is said."""
+
+def get_device(x: Tensor) -> _int:
+    """The number of the device that x lies on; -1 for the CPU."""
 
 def get_float32_matmul_precision(*args: Any, **options: Any) -> Any:
     """How exactly products of float32 are computed on CUDA devices: a setting of the kernels, torch's and Weft's."""
@@ -1421,6 +1467,16 @@ def histc(x: Any, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any:
     [2.0, 1.0]
     """
 
+def histogram(
+    x: Any, bins: Any, *, range: Sequence[_float] | None = None, weight: Any = None, density: _bool = False
+) -> Histogram:
+    """How many elements lie between each two edges: of so many equal parts of a range, by default x's own, or of these.
+    With weights, their sums; as a `density`, whose integral is 1.
+
+    >>> [part.tolist() for part in flow.histogram(flow.tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 4.0))]
+    [[2.0, 1.0], [0.0, 2.0, 4.0]]
+    """
+
 def hsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
     """Parts side by side: along the second dimension, of a vector along its only one."""
 
@@ -1441,6 +1497,16 @@ def i0(x: Tensor) -> Tensor:
 
 def i0_(x: Tensor) -> Tensor:
     """`i0`, into the memory of its first operand."""
+
+def igamma(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
+    """The lower incomplete gamma function of order a at b, as a share of the whole."""
+
+def igammac(
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+) -> Tensor:
+    """The upper incomplete gamma function of order a at b, likewise."""
 
 def ignore(drop: Any = False, **_: Any) -> Any:
     """A decorator that changes nothing, with or without arguments."""
@@ -1500,6 +1566,16 @@ def index_put(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumu
 def index_put_(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
     """`index_put`, into the memory of its first operand."""
 
+def index_reduce(
+    x: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
+) -> Tensor:
+    """x with the source's slices put in along a dimension at these positions; where several meet, they are reduced:
+    "prod", "mean", "amax" or "amin".
+
+    >>> flow.index_reduce(flow.ones(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "prod").tolist()
+    [1.0, 6.0]
+    """
+
 def index_select(x: Tensor, dim: _int, index: Tensor) -> Tensor:
     """The slices of x along a dimension at these positions.
 
@@ -1530,6 +1606,12 @@ def inverse(x: Tensor) -> Tensor:
     [[0.5, 0.0], [0.0, 0.25]]
     """
 
+def is_anomaly_check_nan_enabled() -> _bool:
+    """Whether a gradient that is no number is an error in anomaly mode."""
+
+def is_anomaly_enabled() -> _bool:
+    """Whether every call's stack is kept, for what backward may find."""
+
 def is_complex(x: Tensor) -> _bool:
     """Whether x holds complex numbers."""
 
@@ -1541,6 +1623,12 @@ def is_floating_point(x: Tensor) -> _bool:
 
 def is_inference(x: Tensor) -> _bool:
     """False: tensors made in inference mode are tensors like others."""
+
+def is_inference_mode_enabled() -> _bool:
+    """Whether no gradients are recorded: inference mode is no more than that here."""
+
+def is_neg(x: Tensor) -> _bool:
+    """False: what is negated is computed, not marked."""
 
 def is_nonzero(x: Tensor) -> _bool:
     """Whether the only element of x is not zero."""
@@ -1593,12 +1681,26 @@ def isposinf(x: Tensor) -> Tensor:
     [False]
     """
 
+def isreal(x: Tensor) -> Tensor:
+    """Whether the elements have no imaginary part.
+
+    >>> flow.isreal(flow.tensor([1.0, 2j])).tolist()
+    [True, False]
+    """
+
 def istft(
     input: Any, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
     center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None,
     return_complex: _bool = False
 ) -> Any:
     """The signal that `stft` makes these windows of: each put back in its place, where they overlap their mean."""
+
+def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, **options: Any) -> Tensor:
+    """Kaiser's window of so many elements; `beta`: how narrow it is.
+
+    >>> flow.kaiser_window(3, periodic=False, beta=0.0).tolist()
+    [1.0, 1.0, 1.0]
+    """
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = 'mean', log_target: _bool = False) -> Tensor:
     """How far the distribution whose logarithm is `input` lies from `target`; "batchmean" divides by the batch size."""
@@ -1809,6 +1911,12 @@ def lt(
     >>> flow.lt(flow.tensor([3.0]), 2.0).tolist()
     [False]
     """
+
+def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
+    """The x of A @ x = b, of what `lu_factor` made of A."""
+
+def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: _bool = True, unpack_pivots: _bool = True) -> Triangles:
+    """What `lu_factor` packs, unpacked."""
 
 def manual_seed(seed: _int) -> DefaultGenerator:
     """Start this rank's random numbers anew from a seed. Give every rank the same one for global tensors to agree."""
@@ -2053,6 +2161,15 @@ def nanmean(x: Any, dim: Any = None, keepdim: _bool = False, *, dtype: Any = Non
 def nanmedian(x: Any, dim: _int | None = None, keepdim: _bool = False) -> Any:
     """The middle of the elements that are numbers: of all, or along a dimension, with where it stands."""
 
+def nanquantile(
+    x: Any, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
+) -> Tensor:
+    """What a share q of the elements that are numbers lies below.
+
+    >>> flow.nanquantile(flow.tensor([0., float("nan"), 2.]), 0.25).item()
+    0.5
+    """
+
 def nansum(x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of the elements that are numbers.
 
@@ -2170,6 +2287,9 @@ def not_equal(
     [True]
     """
 
+def nuclear_norm(x: Tensor, dim: Any = ..., keepdim: _bool = False) -> Tensor:
+    """The sum of the singular values."""
+
 def numel(x: Tensor) -> _int:
     """How many elements x has."""
 
@@ -2214,6 +2334,9 @@ def pairwise_distance(
     x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False
 ) -> Tensor:
     """The p-norm of the difference, along the last dimension."""
+
+def pca_lowrank(A: Any, q: _int | None = None, center: _bool = True, niter: _int = 2) -> tuple[Any, Any, Any]:
+    """The first q principal components of A's rows: their shares in each row, their sizes, and their directions."""
 
 def pdist(input: Any, p: _float = 2.0) -> Any:
     """The distances between all pairs of rows."""
@@ -2441,7 +2564,10 @@ def reshape(x: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
     """
 
 def resolve_conj(x: Tensor) -> Tensor:
-    """The complex conjugate."""
+    """x: conjugates, and what is negated, are computed, not marked."""
+
+def resolve_neg(x: Tensor) -> Tensor:
+    """x: conjugates, and what is negated, are computed, not marked."""
 
 def result_type(a: Any, b: Any) -> DType:
     """The dtype that arithmetic between the two gives."""
@@ -2601,6 +2727,9 @@ def selu(x: Tensor) -> Tensor:
 
 def selu_(x: Tensor) -> Tensor:
     """`selu`, into the memory of its first operand."""
+
+def set_anomaly_enabled(mode: _bool, check_nan: _bool = True) -> None:
+    """Set anomaly mode, from here on."""
 
 def set_default_device(device: Any) -> None:
     """Let this thread make tensors and layers on a device where nothing else is said.
@@ -2864,6 +2993,13 @@ def sum_to_size(x: Tensor, *size: _int | Sequence[_int]) -> Tensor:
 def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> SVDWithV:
     """The thin singular value decomposition: x = u @ diag(s) @ v.T. Gives u, s and v."""
 
+def svd_lowrank(A: Any, q: _int = 6, niter: _int = 2, M: Any = None) -> tuple[Any, Any, Any]:
+    """The first q parts of A's singular value decomposition, of A - M if M is given: exact, so `niter` changes nothing.
+
+    >>> flow.svd_lowrank(flow.tensor([[2.0, 0.0], [0.0, 1.0]]), q=1)[1].tolist()
+    [2.0]
+    """
+
 def swapaxes(
     x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None
 ) -> Tensor:
@@ -3088,6 +3224,29 @@ def unravel_index(indices: Any, shape: Sequence[_int] | _int) -> tuple[Tensor, .
 
     >>> [i.tolist() for i in flow.unravel_index(flow.tensor([5, 7]), (3, 4))]
     [[1, 1], [1, 3]]
+    """
+
+def unsafe_chunk(x: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+    """Views of at most so many parts along a dimension, all of one size but the last.
+
+    >>> [p.tolist() for p in flow.arange(5).chunk(3)]
+    [[0, 1], [2, 3], [4]]
+    """
+
+def unsafe_split(x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+    """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
+
+    >>> [p.tolist() for p in flow.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
+    """
+
+def unsafe_split_with_sizes(
+    x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0
+) -> tuple[Tensor, ...]:
+    """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
+
+    >>> [p.tolist() for p in flow.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
     """
 
 def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: _int, axis: _int = 0) -> Tensor:

@@ -1,9 +1,18 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""flow.linalg: cholesky, cross, det, diagonal, eigh, inv, matmul, matrix_norm, norm, qr, slogdet, solve, svd, svdvals, vector_norm, cond, eigvalsh, lstsq, matrix_exp, matrix_power, matrix_rank, multi_dot, pinv, solve_triangular, vander, vecdot"""
+"""flow.linalg: cholesky, cross, det, diagonal, eigh, inv, matmul, matrix_norm, norm, qr, slogdet, solve, svd, svdvals, vector_norm, cond, eigvalsh, lstsq, matrix_exp, matrix_power, matrix_rank, multi_dot, pinv, solve_triangular, vander, vecdot, eig, eigvals, lu, lu_factor, lu_solve, tensorinv, tensorsolve"""
 
+import torch
+from weft.core.errors import OpError
 from weft.tensor.tensor import Tensor
 
+LinAlgError = OpError
+from weft.functional.factors import eig as eig
+from weft.functional.factors import lu as lu
+from weft.functional.factors import lu_factor as lu_factor
+from weft.functional.factors import lu_solve as lu_solve
+from weft.functional.factors import tensorinv as tensorinv
+from weft.functional.factors import tensorsolve as tensorsolve
 from weft.functional.linalg import cross as cross
 from weft.functional.linalg import diagonal as diagonal
 from weft.functional.linalg import eigh as eigh
@@ -39,6 +48,13 @@ def det(x: Tensor) -> Tensor:
 
     >>> flow.linalg.det(flow.tensor([[2., 0.], [0., 4.]])).item()
     8.0
+    """
+
+def eigvals(x: torch.Tensor) -> torch.Tensor:
+    """The eigenvalues of square matrices, complex ones, in no order.
+
+    >>> flow.linalg.eigvals(flow.tensor([[2., 0.], [0., 3.]])).tolist()
+    [(2+0j), (3+0j)]
     """
 
 def inv(x: Tensor) -> Tensor:

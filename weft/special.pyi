@@ -7,7 +7,8 @@ from typing import Any
 from weft.tensor.tensor import Tensor
 
 __all__ = [
-    "digamma", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammaln", "i0", "i1", "log1p", "log_softmax",
+    "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2",
+    "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax",
     "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "softmax", "xlog1py",
     "xlogy"
 ]
@@ -17,6 +18,18 @@ from weft.functional.special import ndtr as ndtr
 from weft.functional.special import ndtri as ndtri
 from weft.functional.special import polygamma as polygamma
 from weft.functional.special import xlog1py as xlog1py
+
+def bessel_j0(x: torch.Tensor) -> torch.Tensor:
+    """Bessel's function of the first kind, of order 0."""
+
+def bessel_j1(x: torch.Tensor) -> torch.Tensor:
+    """Bessel's function of the first kind, of order 1."""
+
+def bessel_y0(x: torch.Tensor) -> torch.Tensor:
+    """Bessel's function of the second kind, of order 0."""
+
+def bessel_y1(x: torch.Tensor) -> torch.Tensor:
+    """Bessel's function of the second kind, of order 1."""
 
 def digamma(x: torch.Tensor) -> torch.Tensor:
     """The derivative of lgamma."""
@@ -32,6 +45,13 @@ def erfc(x: torch.Tensor) -> torch.Tensor:
     """1 - erf(x).
 
     >>> flow.erfc(flow.tensor([0.0])).tolist()
+    [1.0]
+    """
+
+def erfcx(x: torch.Tensor) -> torch.Tensor:
+    """exp(x * x) times erfc(x), without overflow.
+
+    >>> flow.special.erfcx(flow.tensor([0.0])).tolist()
     [1.0]
     """
 
@@ -63,6 +83,16 @@ def expm1(x: torch.Tensor) -> torch.Tensor:
     [0.0]
     """
 
+def gammainc(
+    input: torch.Tensor | float | int | bool | complex, other: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """The lower incomplete gamma function of order a at b, as a share of the whole."""
+
+def gammaincc(
+    input: torch.Tensor | float | int | bool | complex, other: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """The upper incomplete gamma function of order a at b, likewise."""
+
 def gammaln(x: torch.Tensor) -> torch.Tensor:
     """The logarithm of the gamma function's absolute value.
 
@@ -73,8 +103,14 @@ def gammaln(x: torch.Tensor) -> torch.Tensor:
 def i0(x: torch.Tensor) -> torch.Tensor:
     """The modified Bessel function of the first kind, of order 0."""
 
+def i0e(x: torch.Tensor) -> torch.Tensor:
+    """exp(-|x|) times i0(x)."""
+
 def i1(x: torch.Tensor) -> torch.Tensor:
     """The modified Bessel function of the first kind, of order 1."""
+
+def i1e(x: torch.Tensor) -> torch.Tensor:
+    """exp(-|x|) times i1(x)."""
 
 def log1p(x: torch.Tensor) -> torch.Tensor:
     """log(1 + x), exact near zero.
@@ -82,6 +118,9 @@ def log1p(x: torch.Tensor) -> torch.Tensor:
     >>> flow.log1p(flow.tensor([0.0])).tolist()
     [0.0]
     """
+
+def log_ndtr(x: torch.Tensor) -> torch.Tensor:
+    """The logarithm of a normal draw's probability to be below x."""
 
 def log_softmax(x: torch.Tensor, dim: int) -> torch.Tensor:
     """The logarithm of softmax, computed without overflow.

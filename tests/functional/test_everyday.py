@@ -16,6 +16,7 @@ SQUARE = rand(3, 3) + 4 * torch.eye(3, dtype=torch.float64)
 IDS, MASK = torch.tensor([3, 0, 3, 1]), A > 0
 HOLES = torch.where(A > 0.5, torch.nan, A)
 PLACES = torch.tensor([[0, 1, 1], [2, 2, 0]])
+POSITIVE = (A.abs() + 0.5).detach()
 Z = torch.complex(A, B)
 
 # (name, arguments, options): functions
@@ -58,13 +59,29 @@ CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
     ("special.entr", (A.abs(),), {}), ("special.ndtr", (A,), {}), ("special.ndtri", (A.sigmoid(),), {}),
     ("special.xlog1py", (A, B.abs()), {}), ("special.polygamma", (1, A.abs()), {}),
     ("fft.rfft", (A,), {"norm": "ortho"}), ("fft.fft2", (Z,), {}), ("fft.irfft", (Z, 7), {}),
+    ("fft.hfft", (Z,), {}), ("fft.hfft", (Z, 5), {"norm": "ortho"}), ("fft.ihfft", (A,), {"norm": "forward"}),
+    ("linalg.lu_factor", (SQUARE,), {}), ("linalg.lu", (SQUARE,), {}), ("linalg.lu", (rand(2, 3, 3),), {}),
+    ("linalg.tensorinv", (rand(2, 3, 6),), {}), ("linalg.tensorsolve", (rand(2, 3, 6), rand(2, 3)), {}),
+    ("linalg.tensorsolve", (rand(2, 6, 3), rand(2, 3)), {"dims": (1,)}), ("linalg.eigvals", (SQUARE,), {}),
+    ("special.i0e", (A,), {}), ("special.i1e", (A,), {}), ("special.erfcx", (A,), {}), ("special.log_ndtr", (A,), {}),
+    ("special.gammaincc", (POSITIVE, A.abs()), {}), ("igamma", (POSITIVE, A.abs()), {}),
+    ("nanquantile", (HOLES, 0.3), {}), ("nanquantile", (HOLES, 0.7, 1), {"keepdim": True}),
+    ("nanquantile", (HOLES, torch.tensor([0.1, 0.9], dtype=torch.float64), 0), {"interpolation": "higher"}),
+    ("nanquantile", (A, 0.25), {"interpolation": "midpoint"}), ("frexp", (A,), {}), ("isreal", (Z,), {}),
+    ("isreal", (A,), {}), ("index_reduce", (A, 1, torch.tensor([2, 0, 2]), rand(3, 3), "amax"), {}),
+    ("index_reduce", (A, 0, torch.tensor([1]), rand(1, 4), "mean"), {"include_self": False}),
+    ("frobenius_norm", (A,), {"dim": (0, 1)}), ("nuclear_norm", (SQUARE,), {}),
+    ("constant_pad_nd", (A, (1, 2), 0.5), {}),
+    ("kaiser_window", (7,), {"dtype": None}), ("kaiser_window", (6,), {"periodic": False, "beta": 3.0}),
     ("fft.fftshift", (A,), {}), ("fft.ifftn", (Z,), {}), ("fft.fftfreq", (5, 0.5), {}), ("fft.rfftfreq", (6,), {}),
 ]  # fmt: skip
 
 
 def parts(T: Any, y: Any) -> list[Any]:
     """What a function gives, complex numbers as pairs."""
-    return [T.view_as_real(v) if v.dtype.is_complex else v for v in (y if isinstance(y, tuple) else (y,))]
+    return [
+        T.view_as_real(v.resolve_conj()) if v.dtype.is_complex else v for v in (y if isinstance(y, tuple) else (y,))
+    ]
 
 
 @pytest.mark.parametrize(("name", "args", "options"), CALLS, ids=lambda v: v if isinstance(v, str) else "")
@@ -94,6 +111,8 @@ OVERWRITING: list[tuple[str, tuple[Any, ...]]] = [
     ("xlogy_", (B.abs(),)), ("nan_to_num_", ()), ("unsqueeze_", (0,)), ("transpose_", (0, 1)), ("t_", ()),
     ("squeeze_", ()), ("resize_", (2, 3)), ("fill_diagonal_", (7.0,)), ("deg2rad_", ()), ("frac_", ()),
     ("scatter_reduce_", (1, PLACES, rand(2, 3), "amax")), ("scatter_", (1, PLACES, 2.0)),
+    ("ldexp_", (IDS,)), ("float_power_", (2,)), ("renorm_", (2, 0, 1.0)),
+    ("index_reduce_", (1, torch.tensor([2, 0, 2]), rand(3, 3), "prod")),
 ]  # fmt: skip
 
 
@@ -106,10 +125,97 @@ def test_methods_that_overwrite(name: str, args: tuple[Any, ...]) -> None:
     torch.testing.assert_close(got.to_torch(), expected)
 
 
+HISTOGRAMS: list[dict[str, Any]] = [
+    {"bins": 4}, {"bins": 3, "range": (-1.0, 0.5)}, {"bins": 4, "density": True}, {"bins": 5, "weight": B.abs()},
+    {"bins": torch.tensor([-1.0, 0.0, 0.25, 2.0], dtype=torch.float64)},
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("options", HISTOGRAMS)
+def test_histograms(options: dict[str, Any]) -> None:
+    given: dict[str, Any] = {k: of_torch(v) if isinstance(v, torch.Tensor) else v for k, v in options.items()}
+    got, expected = flow.histogram(of_torch(A), **given), torch.histogram(A, **options)
+    torch.testing.assert_close(got.hist.to_torch(), expected.hist)
+    torch.testing.assert_close(got.bin_edges.to_torch(), expected.bin_edges)
+
+
+def test_equations_solved_by_factors() -> None:
+    factors, same = flow.linalg.lu_factor(of_torch(SQUARE)), torch.linalg.lu_factor(SQUARE)
+    for left, adjoint, b in ((True, False, A), (True, True, A), (False, False, A.T), (False, True, A.T)):
+        got = flow.linalg.lu_solve(*factors, of_torch(b), left=left, adjoint=adjoint)
+        torch.testing.assert_close(got.to_torch(), torch.linalg.lu_solve(*same, b, left=left, adjoint=adjoint))
+    for upper, x in ((False, SQUARE.tril()), (True, SQUARE.triu())):
+        inverse = flow.cholesky_inverse(of_torch(x), upper)
+        torch.testing.assert_close(inverse.to_torch(), torch.cholesky_inverse(x, upper))
+    torch.testing.assert_close(flow.lu_solve(of_torch(A), *factors).to_torch(), torch.linalg.solve(SQUARE, A))
+
+
+def test_matrices_taken_apart() -> None:
+    for shape in ((4, 3), (3, 4), (2, 3, 3)):
+        x = rand(*shape)
+        p, lower, upper = flow.linalg.lu(of_torch(x))
+        torch.testing.assert_close((p @ lower @ upper).to_torch(), x)
+    values, vectors = flow.linalg.eig(of_torch(SQUARE))
+    torch.testing.assert_close((of_torch(SQUARE).cdouble() @ vectors).to_torch(), (vectors * values).to_torch())
+    u, s, v = flow.svd_lowrank(of_torch(C), 2)
+    torch.testing.assert_close(s.to_torch(), torch.linalg.svdvals(C)[..., :2])
+    assert u.shape == (2, 3, 2) and v.shape == (2, 4, 2)
+    u, s, v = flow.pca_lowrank(of_torch(A))
+    torch.testing.assert_close(((u * s) @ v.mT).to_torch(), A - A.mean(-2, True))
+    with pytest.raises(flow.errors.AutogradError, match="square"):
+        flow.linalg.lu(of_torch(rand(4, 3)).requires_grad_())[1].sum().backward()
+    with pytest.raises(flow.linalg.LinAlgError, match="singular"):
+        flow.linalg.inv(flow.zeros(2, 2))
+
+
+def test_bessels_functions_and_their_slopes() -> None:
+    x = POSITIVE.clone()
+    for name in ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1"):
+        f = getattr(flow.special, name)
+        torch.testing.assert_close(f(of_torch(x)).to_torch(), getattr(torch.special, name)(x))
+        assert flow.autograd.gradcheck(f, (of_torch(x).requires_grad_(),))
+
+
+def test_memory_and_modes() -> None:
+    x = flow.arange(6.0)
+    assert x.untyped_storage().data_ptr() == x[2:].untyped_storage().data_ptr() == x.data_ptr()
+    assert flow.frombuffer(b"\x01\x00\x02\x00", dtype=flow.int16, offset=2).tolist() == [2]
+    assert flow.get_device(x) == -1 and not x.is_neg() and x.resolve_neg() is x and x.cfloat().dtype is flow.complex64
+    assert flow.tensor([1j]).resolve_conj().tolist() == [1j] and flow.tensor([1j]).conj_physical().tolist() == [-1j]
+    assert [t.tolist() for t in x.unsafe_split([2, 4])] == [[0.0, 1.0], [2.0, 3.0, 4.0, 5.0]]
+    with flow.inference_mode():
+        assert flow.is_inference_mode_enabled()
+    assert not flow.is_inference_mode_enabled() and not flow.is_anomaly_enabled()
+    flow.set_anomaly_enabled(True, False)
+    assert flow.is_anomaly_enabled() and not flow.is_anomaly_check_nan_enabled()
+    flow.set_anomaly_enabled(False)
+    assert not flow.is_anomaly_enabled()
+
+
+IMAGES = rand(2, 3, 4, 6)
+NEURAL: list[tuple[str, tuple[Any, ...]]] = [
+    ("celu_", (0.5,)), ("selu_", ()), ("hardtanh_", (-0.5, 0.5)), ("threshold_", (0.1, 3.0)),
+    ("max_pool2d_with_indices", (2,)), ("adaptive_max_pool2d_with_indices", (3,)), ("upsample_nearest", (None, 2)),
+    ("upsample_bilinear", ((5, 7),)),
+]  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore:.*is deprecated")
+@pytest.mark.parametrize(("name", "args"), NEURAL, ids=lambda v: v if isinstance(v, str) else "")
+def test_short_forms_of_what_layers_do(name: str, args: tuple[Any, ...]) -> None:
+    mine = of_torch(IMAGES.clone())
+    expected = getattr(torch.nn.functional, name)(IMAGES.clone(), *args)
+    got = getattr(flow.nn.functional, name)(mine, *args)
+    for a, b in zip(parts(flow, got), parts(torch, expected), strict=True):
+        torch.testing.assert_close(a.to_torch(), b)
+    assert not name.endswith("_") or got is mine
+
+
 @pytest.mark.parametrize("reduce", ["add", "multiply"])
 @pytest.mark.parametrize("src", [2.0, rand(2, 3)], ids=["number", "tensor"])
 def test_scatter_that_adds_or_multiplies(src: Any, reduce: str) -> None:
-    mine, given = of_torch(A.clone()), of_torch(src) if isinstance(src, torch.Tensor) else src
+    mine: Any = of_torch(A.clone())
+    given = of_torch(src) if isinstance(src, torch.Tensor) else src
     expected = A.clone().scatter_(1, PLACES, src, reduce=reduce)
     assert mine.scatter_(1, of_torch(PLACES), given, reduce=reduce) is mine
     torch.testing.assert_close(mine.to_torch(), expected)

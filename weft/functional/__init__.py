@@ -8,8 +8,10 @@ from weft.functional import (
     creation,
     einstein,
     env,
+    factors,
     fft,
     forms,
+    further,
     fused,
     indexing,
     info,
@@ -60,7 +62,8 @@ bind()
 functions = dict(table.listed("flow"))
 
 __all__ = [
-    "bind", "comm", "conversion", "counts", "creation", "einstein", "env", "fft", "forms", "functions", "fused", "info",
-    "likeness", "linalg", "matrices", "methods", "names", "neural", "older", "overwrite", "pieces", "places", "pools",
-    "random", "ranked", "reduction", "sampling", "series", "shaping", "special", "statistics", "table", "typed",
+    "bind", "comm", "conversion", "counts", "creation", "einstein", "env", "factors", "fft", "forms", "functions",
+    "further", "fused", "info", "likeness", "linalg", "matrices", "methods", "names", "neural", "older", "overwrite",
+    "pieces", "places", "pools", "random", "ranked", "reduction", "sampling", "series", "shaping", "special",
+    "statistics", "table", "typed",
 ]  # fmt: skip

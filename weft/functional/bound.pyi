@@ -10,6 +10,9 @@ from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.placement import Placement
 from weft.core.sbp import Sbp
+from weft.functional.counts import Histogram
+from weft.functional.factors import Triangles
+from weft.functional.further import Parts
 from weft.functional.linalg import QR, SVDWithV, SignAndSize
 from weft.functional.random import DefaultGenerator
 from weft.functional.ranked import Ranked
@@ -131,10 +134,19 @@ class Bound:
     def adaptive_max_pool1d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> tuple[Tensor, Tensor]: ...
 
     @staticmethod
+    def adaptive_max_pool1d_with_indices(x: Tensor, output_size: Any) -> Any: ...
+
+    @staticmethod
     def adaptive_max_pool2d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> tuple[Tensor, Tensor]: ...
 
     @staticmethod
+    def adaptive_max_pool2d_with_indices(x: Tensor, output_size: Any) -> Any: ...
+
+    @staticmethod
     def adaptive_max_pool3d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def adaptive_max_pool3d_with_indices(x: Tensor, output_size: Any) -> Any: ...
 
     @staticmethod
     def add(x: Any, other: Any = None, *, alpha: Any = 1) -> Tensor: ...
@@ -168,6 +180,9 @@ class Bound:
 
     @staticmethod
     def addmv(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
+
+    @staticmethod
+    def addmv_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
     def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any: ...
@@ -359,6 +374,18 @@ class Bound:
     def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor: ...
 
     @staticmethod
+    def bessel_j0(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def bessel_j1(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def bessel_y0(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def bessel_y1(x: Tensor) -> Tensor: ...
+
+    @staticmethod
     def bfloat16(x: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -467,10 +494,16 @@ class Bound:
     def cdist(x1: Any, x2: Any, p: _float = 2.0, compute_mode: Any = None) -> Any: ...
 
     @staticmethod
+    def cdouble(x: Tensor) -> Tensor: ...
+
+    @staticmethod
     def ceil(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def celu(x: Tensor, alpha: _float = 1.0) -> Tensor: ...
+
+    @staticmethod
+    def cfloat(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def chain_matmul(*matrices: Any) -> Any: ...
@@ -486,6 +519,9 @@ class Bound:
 
     @staticmethod
     def cholesky(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def cholesky_inverse(L: Any, upper: _bool = False) -> Any: ...
 
     @staticmethod
     def cholesky_solve(x: Any, L: Any, upper: _bool = False) -> Any: ...
@@ -553,6 +589,9 @@ class Bound:
 
     @staticmethod
     def constant(shape: Sequence[_int], value: Any, *, dtype: Any = None, device: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def constant_pad_nd(x: Tensor, pad: Any, value: Any = 0) -> Tensor: ...
 
     @staticmethod
     def contiguous(x: Tensor, memory_format: Any = None) -> Tensor: ...
@@ -808,7 +847,13 @@ class Bound:
     def dstack(tensors: Sequence[Tensor]) -> Tensor: ...
 
     @staticmethod
+    def eig(x: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
     def eigh(x: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def eigvals(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def einsum(equation: str, *operands: Any) -> Tensor: ...
@@ -859,6 +904,9 @@ class Bound:
 
     @staticmethod
     def erfc(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def erfcx(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def erfinv(x: Tensor) -> Tensor: ...
@@ -938,6 +986,9 @@ class Bound:
     def float_power(x: Any, exponent: Any) -> Any: ...
 
     @staticmethod
+    def float_power_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
     def floor(x: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -977,6 +1028,12 @@ class Bound:
     def frac(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def frexp(x: Any) -> Parts: ...
+
+    @staticmethod
+    def frobenius_norm(x: Tensor, dim: Any = None, keepdim: _bool = False) -> Tensor: ...
+
+    @staticmethod
     def from_dlpack(exporter: Any) -> Tensor: ...
 
     @staticmethod
@@ -984,6 +1041,11 @@ class Bound:
 
     @staticmethod
     def from_torch(x: torch.Tensor) -> Tensor: ...
+
+    @staticmethod
+    def frombuffer(
+        buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False
+    ) -> Tensor: ...
 
     @staticmethod
     def full(
@@ -1099,6 +1161,9 @@ class Bound:
     def get_default_device() -> Device: ...
 
     @staticmethod
+    def get_device(x: Tensor) -> _int: ...
+
+    @staticmethod
     def get_float32_matmul_precision(*args: Any, **options: Any) -> Any: ...
 
     @staticmethod
@@ -1208,6 +1273,9 @@ class Bound:
     def hardtanh(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0, inplace: _bool = False) -> Tensor: ...
 
     @staticmethod
+    def hardtanh_(input: Tensor, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor: ...
+
+    @staticmethod
     def heaviside(
         input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
     ) -> Tensor: ...
@@ -1220,6 +1288,11 @@ class Bound:
 
     @staticmethod
     def histc(x: Any, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any: ...
+
+    @staticmethod
+    def histogram(
+        x: Any, bins: Any, *, range: Sequence[_float] | None = None, weight: Any = None, density: _bool = False
+    ) -> Histogram: ...
 
     @staticmethod
     def hsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]: ...
@@ -1239,7 +1312,23 @@ class Bound:
     def i0(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def i0e(x: Tensor) -> Tensor: ...
+
+    @staticmethod
     def i1(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def i1e(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def igamma(
+        input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def igammac(
+        input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
 
     @staticmethod
     def ignore(drop: Any = False, **_: Any) -> Any: ...
@@ -1288,6 +1377,14 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def index_reduce(
+        x: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
+    ) -> Tensor: ...
+
+    @staticmethod
+    def index_reduce_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
     def index_select(x: Tensor, dim: _int, index: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -1316,6 +1413,12 @@ class Bound:
     def inv(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def is_anomaly_check_nan_enabled() -> _bool: ...
+
+    @staticmethod
+    def is_anomaly_enabled() -> _bool: ...
+
+    @staticmethod
     def is_complex(x: Tensor) -> _bool: ...
 
     @staticmethod
@@ -1326,6 +1429,12 @@ class Bound:
 
     @staticmethod
     def is_inference(x: Tensor) -> _bool: ...
+
+    @staticmethod
+    def is_inference_mode_enabled() -> _bool: ...
+
+    @staticmethod
+    def is_neg(x: Tensor) -> _bool: ...
 
     @staticmethod
     def is_nonzero(x: Tensor) -> _bool: ...
@@ -1369,11 +1478,17 @@ class Bound:
     def isposinf(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def isreal(x: Tensor) -> Tensor: ...
+
+    @staticmethod
     def istft(
         input: Any, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
         center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None,
         return_complex: _bool = False
     ) -> Any: ...
+
+    @staticmethod
+    def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, **options: Any) -> Tensor: ...
 
     @staticmethod
     def keep_mask(
@@ -1427,6 +1542,9 @@ class Bound:
 
     @staticmethod
     def ldexp(x: Any, other: Any) -> Any: ...
+
+    @staticmethod
+    def ldexp_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
     def le(
@@ -1493,6 +1611,9 @@ class Bound:
 
     @staticmethod
     def log2(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def log_ndtr(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def log_normal_(x: Tensor, mean: _float = 1.0, std: _float = 2.0, *, generator: Any = None) -> Tensor: ...
@@ -1571,6 +1692,17 @@ class Bound:
     def lt(
         input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
     ) -> Tensor: ...
+
+    @staticmethod
+    def lu_factor(x: Tensor) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any: ...
+
+    @staticmethod
+    def lu_unpack(
+        LU_data: Any, LU_pivots: Any, unpack_data: _bool = True, unpack_pivots: _bool = True
+    ) -> Triangles: ...
 
     @staticmethod
     def manual_seed(seed: _int) -> DefaultGenerator: ...
@@ -1788,6 +1920,11 @@ class Bound:
     def nanmedian(x: Any, dim: _int | None = None, keepdim: _bool = False) -> Any: ...
 
     @staticmethod
+    def nanquantile(
+        x: Any, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
+    ) -> Tensor: ...
+
+    @staticmethod
     def nansum(x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor: ...
 
     @staticmethod
@@ -1886,6 +2023,9 @@ class Bound:
     def normalize(input: Tensor, p: _float = 2.0, dim: _int = 1, eps: _float = 1e-12) -> Tensor: ...
 
     @staticmethod
+    def nuclear_norm(x: Tensor, dim: Any = ..., keepdim: _bool = False) -> Tensor: ...
+
+    @staticmethod
     def numel(x: Tensor) -> _int: ...
 
     @staticmethod
@@ -1933,7 +2073,13 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def pca_lowrank(A: Any, q: _int | None = None, center: _bool = True, niter: _int = 2) -> tuple[Any, Any, Any]: ...
+
+    @staticmethod
     def pdist(input: Any, p: _float = 2.0) -> Any: ...
+
+    @staticmethod
+    def permutation_of(pivots: Tensor, rows: _int, dtype: DType) -> Tensor: ...
 
     @staticmethod
     def permute(x: Tensor, *dims: _int | Sequence[_int]) -> Tensor: ...
@@ -2080,6 +2226,9 @@ class Bound:
     def reciprocal_no_nan(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def record_stream(x: Tensor, stream: Any) -> None: ...
+
+    @staticmethod
     def recv(
         src: _int, shape: Any = None, dtype: Any = None, device: Any = None, *, out: Tensor | None = None
     ) -> Tensor: ...
@@ -2109,6 +2258,9 @@ class Bound:
 
     @staticmethod
     def renorm(x: Any, p: _float, dim: _int, maxnorm: _float) -> Any: ...
+
+    @staticmethod
+    def renorm_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
     def repeat(x: Tensor, *sizes: _int | Sequence[_int]) -> Tensor: ...
@@ -2150,6 +2302,9 @@ class Bound:
 
     @staticmethod
     def resolve_conj(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def resolve_neg(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def result_type(a: Any, b: Any) -> DType: ...
@@ -2304,6 +2459,9 @@ class Bound:
 
     @staticmethod
     def set_(x: Tensor, source: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def set_anomaly_enabled(mode: _bool, check_nan: _bool = True) -> None: ...
 
     @staticmethod
     def set_default_device(device: Any) -> None: ...
@@ -2528,6 +2686,9 @@ class Bound:
     def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> SVDWithV: ...
 
     @staticmethod
+    def svd_lowrank(A: Any, q: _int = 6, niter: _int = 2, M: Any = None) -> tuple[Any, Any, Any]: ...
+
+    @staticmethod
     def swapaxes_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
@@ -2718,6 +2879,17 @@ class Bound:
     def unravel_index(indices: Any, shape: Sequence[_int] | _int) -> tuple[Tensor, ...]: ...
 
     @staticmethod
+    def unsafe_chunk(x: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
+    def unsafe_split(x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
+    def unsafe_split_with_sizes(
+        x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0
+    ) -> tuple[Tensor, ...]: ...
+
+    @staticmethod
     def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: _int, axis: _int = 0) -> Tensor: ...
 
     @staticmethod
@@ -2725,6 +2897,9 @@ class Bound:
 
     @staticmethod
     def unsqueeze_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
+
+    @staticmethod
+    def untyped_storage(x: Tensor) -> Any: ...
 
     @staticmethod
     def upsample(
@@ -2739,6 +2914,9 @@ class Bound:
     ) -> Any: ...
 
     @staticmethod
+    def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor: ...
+
+    @staticmethod
     def upsample_bilinear_2d(
         x: Any, height_scale: _float = 1.0, width_scale: _float = 1.0, align_corners: _bool = False,
         output_size: Any = None, data_format: str = 'channels_first'
@@ -2749,6 +2927,9 @@ class Bound:
         x: Any, scale_factor: _float = 1.0, align_corners: _bool = False, output_size: Any = None,
         data_format: str = 'channels_first'
     ) -> Any: ...
+
+    @staticmethod
+    def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor: ...
 
     @staticmethod
     def upsample_nearest_1d(

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import math
-from typing import Any
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
 import torch
 
@@ -196,6 +197,43 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     part = cast(_where(inside, part, float(bins)), dtypes.int64)
     counts = OPS["index_put_zeros"](OPS["ones_like"](flat), [part], (bins + 1,))
     return _narrow(counts, 0, 0, bins)
+
+
+class Histogram(NamedTuple):
+    """What `histogram` gives."""
+
+    hist: Any
+    bin_edges: Any
+
+
+@public("flow tensor")
+def histogram(
+    x: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False
+) -> Histogram:
+    """How many elements lie between each two edges: of so many equal parts of a range, by default x's own, or of these.
+    With weights, their sums; as a `density`, whose integral is 1.
+
+    >>> [part.tolist() for part in flow.histogram(flow.tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 4.0))]
+    [[2.0, 1.0], [0.0, 2.0, 4.0]]
+    """
+    flat = OPS["reshape"](x, (-1,))
+    if isinstance(bins, Tensor):
+        edges: Any = bins
+    else:
+        low, high = (_amin(flat).item(), _amax(flat).item()) if range is None else map(float, range)
+        low, high = (low, high) if low != high else (low - 0.5, high + 0.5)
+        edges = creation.linspace(low, high, bins + 1, dtype=x.dtype, **beside(x))
+    n = edges.shape[0] - 1
+    part = OPS["searchsorted"](edges, flat, True) - 1
+    part = _where(flat == OPS["select"](edges, 0, n), n - 1, part)  # the last edge belongs to the last part
+    inside = OPS["logical_and"](part >= 0, part < n)
+    each = OPS["ones_like"](flat.detach()) if weight is None else OPS["reshape"](weight, (-1,))
+    hist = OPS["index_put_zeros"](each, [cast(_where(inside, part, n), dtypes.int64)], (n + 1,))
+    hist = _narrow(hist, 0, 0, n)
+    if density:
+        wide = _narrow(edges, 0, 1, n) - _narrow(edges, 0, 0, n)
+        hist = hist / (OPS["sum"](hist) * wide)
+    return Histogram(hist, edges)
 
 
 @public("flow tensor")

@@ -118,6 +118,25 @@ rfft, rfft2, rfftn = _family(_to_half, "rfft", "The half of real numbers' Fourie
 irfft, irfft2, irfftn = _family(_from_half, "irfft", "The real numbers whose Fourier transform has this half,")
 
 
+OTHER_WAY = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}  # of the scale
+
+
+def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:
+    """The real Fourier transform of a signal whose other half is the conjugate of this one.
+
+    >>> flow.fft.hfft(flow.tensor([1.0, 1.0])).tolist()
+    [2.0, 0.0]
+    """
+    _scale(norm, True)
+    return irfft(OPS["conj"](_complex(input)), n, dim, OTHER_WAY[norm])
+
+
+def ihfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:
+    """The half of a signal, whose other half is its conjugate, that has this real Fourier transform."""
+    _scale(norm, True)
+    return OPS["conj"](rfft(input, n, dim, OTHER_WAY[norm]))
+
+
 def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     """The frequencies that a transform of n elements tells, samples being d apart.
 
@@ -225,8 +244,8 @@ def istft(
 
 
 __all__ = [
-    "fft", "fft2", "fftfreq", "fftn", "fftshift", "ifft", "ifft2", "ifftn", "ifftshift", "irfft", "irfft2", "irfftn",
-    "istft", "rfft", "rfft2", "rfftfreq", "rfftn", "stft",
+    "fft", "fft2", "fftfreq", "fftn", "fftshift", "hfft", "ifft", "ifft2", "ifftn", "ifftshift", "ihfft", "irfft",
+    "irfft2", "irfftn", "istft", "rfft", "rfft2", "rfftfreq", "rfftn", "stft",
 ]  # fmt: skip
 
 globals().update({name: guarded(globals()[name]) for name in __all__})

@@ -91,6 +91,22 @@ def scatter_reduce(x: Tensor, dim: int, index: Tensor, src: Any, reduce: str, *,
     return OPS["div"](whole, each) if x.dtype.differentiable else OPS["floor_divide"](whole, each)
 
 
+@_both
+def index_reduce(
+    x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """x with the source's slices put in along a dimension at these positions; where several meet, they are reduced:
+    "prod", "mean", "amax" or "amin".
+
+    >>> flow.index_reduce(flow.ones(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "prod").tolist()
+    [1.0, 6.0]
+    """
+    d = dim_of(dim, x.ndim)
+    places = OPS["reshape"](index, [-1 if i == d else 1 for i in builtins.range(x.ndim)])
+    places = OPS["expand"](places, tuple(source.shape))
+    return scatter_reduce(x, d, places, source, reduce, include_self=include_self)
+
+
 @public("flow tensor")
 def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """x with another slice in a place along a dimension."""
@@ -312,7 +328,7 @@ def is_complex(x: Tensor) -> bool:
     return x.dtype.is_complex
 
 
-@public("flow tensor", "conj_physical resolve_conj")
+@public("flow tensor", "conj_physical")
 def conj_physical(x: Tensor) -> Tensor:
     """The complex conjugate."""
     return OPS["conj"](x)

@@ -27,7 +27,11 @@ def _adaptive_max_pool(name: str) -> None:
         found = both(x, output_size)
         return found if return_indices else found[0]
 
+    def where(x: Tensor, output_size: Any) -> Any:
+        return both(x, output_size)
+
     _name(pool, name, "The largest of windows that make the given size; with `return_indices`, where it was, too.")
+    _name(where, f"{name}_with_indices", "The largest of windows that make the given size, and where each was.")
 
 
 def _name(pool: Any, name: str, doc: str) -> None:

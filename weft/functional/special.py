@@ -10,6 +10,10 @@ from weft.functional.signature import guarded
 from weft.functional.table import calling
 from weft.ops import OPS
 
+bessel_j0, bessel_j1, bessel_y0, bessel_y1, erfcx, gammainc, gammaincc, i0e, i1e, log_ndtr = map(
+    calling,
+    ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "erfcx", "igamma", "igammac", "i0e", "i1e", "log_ndtr"),
+)
 digamma, erf, erfc, erfinv, exp2, expm1, gammaln, i0, i1, log1p, logit, round, sinc, xlogy = map(
     calling,
     ("digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "lgamma", "i0", "i1", "log1p", "logit", "round", "sinc",
@@ -50,9 +54,10 @@ def xlog1py(x: Any, y: Any) -> Any:
 
 
 __all__ = [
-    "digamma", "entr", "erf", "erfc", "erfinv", "exp2", "expit", "expm1", "gammaln", "i0", "i1", "log1p",
-    "log_softmax", "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc",
-    "softmax", "xlog1py", "xlogy",
+    "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2",
+    "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax",
+    "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "softmax", "xlog1py",
+    "xlogy",
 ]  # fmt: skip
 
 globals().update({name: guarded(globals()[name]) for name in __all__})

@@ -12,6 +12,7 @@ from weft.functional import creation
 from weft.functional.conversion import cast
 from weft.functional.likeness import beside
 from weft.functional.ranked import Ranked
+from weft.functional.shaping import stack, unbind
 from weft.functional.signature import overloaded
 from weft.functional.table import calling, public
 from weft.ops import OPS
@@ -21,6 +22,7 @@ from weft.tensor.tensor import Tensor
 _median, _reshape, _sort, _mul, _sub, _select, _unique = map(
     calling, ("median", "reshape", "sort", "mul", "sub", "select", "unique_values")
 )
+WAYS = ("linear", "lower", "higher", "nearest", "midpoint")  # between two elements
 
 
 def _median_of_all(x: Tensor) -> Tensor:
@@ -59,9 +61,8 @@ def quantile(
     >>> flow.quantile(flow.tensor([0., 1., 2.]), 0.25).item()
     0.5
     """
-    ways = ("linear", "lower", "higher", "nearest", "midpoint")
-    if interpolation not in ways:
-        raise ArgumentError(f"quantile(): interpolation is one of {', '.join(ways)}; got {interpolation!r}")
+    if interpolation not in WAYS:
+        raise ArgumentError(f"quantile(): interpolation is one of {', '.join(WAYS)}; got {interpolation!r}")
     shape = tuple(x.shape)
     rows = _reshape(x, (-1,)) if dim is None else OPS["transpose"](x, dim_of(dim, x.ndim), -1)
     ordered = _sort(rows, -1)[0]
@@ -83,6 +84,35 @@ def quantile(
     elif dim is not None:
         y = _back(y, dim_of(dim, x.ndim), len(shape))
     return y if shares.ndim else _select(y, 0, 0)
+
+
+@public("flow tensor")
+def nanquantile(
+    x: Any, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
+) -> Tensor:
+    """What a share q of the elements that are numbers lies below.
+
+    >>> flow.nanquantile(flow.tensor([0., float("nan"), 2.]), 0.25).item()
+    0.5
+    """
+    if isinstance(q, Tensor) and q.ndim:
+        each = [nanquantile(x, s, dim, keepdim, interpolation=interpolation) for s in unbind(q)]
+        return stack(each, 0)
+    d = -1 if dim is None else dim_of(dim, x.ndim)
+    rows = _reshape(x, (-1,)) if dim is None else x
+    ordered = _sort(rows, d)[0]  # what is no number comes last
+    count = OPS["sum"](cast(OPS["logical_not"](OPS["isnan"](rows)), x.dtype), d, True)
+    place = OPS["clamp"](_mul(_sub(count, 1.0), q), 0.0)
+    low, high = OPS["floor"](place), OPS["ceil"](place)
+    if interpolation in ("nearest", "lower", "higher"):
+        low = high = {"nearest": OPS["round"](place), "lower": low, "higher": high}[interpolation]
+    elif interpolation not in ("linear", "midpoint"):
+        raise ArgumentError(f"nanquantile(): interpolation is one of {', '.join(WAYS)}; got {interpolation!r}")
+    first, second = (OPS["gather"](ordered, d, cast(p, dtypes.int64)) for p in (low, high))
+    y = OPS["lerp"](first, second, OPS["full_like"](place, 0.5) if interpolation == "midpoint" else _sub(place, low))
+    if dim is None:
+        return _reshape(y, (1,) * x.ndim if keepdim else ())
+    return y if keepdim else OPS["squeeze"](y, d)
 
 
 def _last_first(ndim: int) -> tuple[int, ...]:
@@ -151,3 +181,19 @@ def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -
     steps = creation.arange(window_length, **{"dtype": dtypes.of(creation.get_default_dtype()), **options})
     half = (window_length if periodic else window_length - 1) / 2
     return _sub(1.0, OPS["abs"](_sub(_mul(steps, 1 / half), 1.0)))
+
+
+@public("flow")
+def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
+    """Kaiser's window of so many elements; `beta`: how narrow it is.
+
+    >>> flow.kaiser_window(3, periodic=False, beta=0.0).tolist()
+    [1.0, 1.0, 1.0]
+    """
+    if window_length == 1:
+        return creation.ones(1, **options)
+    steps = creation.arange(window_length, **{"dtype": dtypes.of(creation.get_default_dtype()), **options})
+    half = (window_length if periodic else window_length - 1) / 2
+    off = _sub(_mul(steps, 1 / half), 1.0)
+    inside = OPS["sqrt"](OPS["clamp"](_sub(1.0, _mul(off, off)), 0.0))
+    return _mul(OPS["i0"](_mul(inside, beta)), 1 / OPS["i0"](creation.tensor(float(beta))).item())

@@ -7,7 +7,7 @@ from weft.core.errors import OptionError, ShapeError
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
-__all__ = ["glu", "hardtanh", "prelu", "relu6", "softmin", "tanhshrink"]
+__all__ = ["glu", "hardtanh", "hardtanh_", "prelu", "relu6", "softmin", "tanhshrink"]
 
 mul, sub, where = (OPS[n] for n in ("mul", "sub", "where"))
 
@@ -21,6 +21,11 @@ def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace
     if min_val > max_val:
         raise OptionError(f"hardtanh: min_val {min_val} is above max_val {max_val}")
     return _held(input, min_val, max_val, inplace)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """`hardtanh`, into the input's memory."""
+    return hardtanh(input, min_val, max_val, True)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:

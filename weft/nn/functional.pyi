@@ -30,11 +30,20 @@ def adaptive_avg_pool3d(x: Tensor, output_size: int | tuple[int, ...] | list[int
 def adaptive_max_pool1d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest of windows that make the given size; with `return_indices`, where it was, too."""
 
+def adaptive_max_pool1d_with_indices(x: Tensor, output_size: Any) -> Any:
+    """The largest of windows that make the given size, and where each was."""
+
 def adaptive_max_pool2d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest of windows that make the given size; with `return_indices`, where it was, too."""
 
+def adaptive_max_pool2d_with_indices(x: Tensor, output_size: Any) -> Any:
+    """The largest of windows that make the given size, and where each was."""
+
 def adaptive_max_pool3d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
     """The largest of windows that make the given size; with `return_indices`, where it was, too."""
+
+def adaptive_max_pool3d_with_indices(x: Tensor, output_size: Any) -> Any:
+    """The largest of windows that make the given size, and where each was."""
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
     """The grid of places that affine matrices send an image of this size to, for `grid_sample`.
@@ -115,6 +124,9 @@ def celu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     >>> flow.nn.functional.celu(flow.zeros(1)).tolist()
     [0.0]
     """
+
+def celu_(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """`celu`, into the memory of its first operand."""
 
 def channel_shuffle(input: Any, groups: int) -> Any:
     """Channels dealt out anew: the first of each group, then the second of each, and so on."""
@@ -341,6 +353,9 @@ def hardswish(x: Tensor, inplace: bool = False) -> Tensor:
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
     """x, held in [min_val, max_val]."""
 
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """`hardtanh`, into the input's memory."""
+
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = 'mean') -> Tensor:
     """A distance, where the target is 1; how much it lacks to the margin, where it is -1."""
 
@@ -426,17 +441,50 @@ def max_pool1d(
 ) -> Any:
     """The largest of each window; with `return_indices`, where it was, too."""
 
+def max_pool1d_with_indices(
+    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
+    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
+    ceil_mode: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The largest of each window of 1 dimension, and its place, counted through all of them.
+
+    >>> flow._C.max_pool1d_with_indices(flow.ones(1, 1, 2), 2)[1].item()
+    0
+    """
+
 def max_pool2d(
     x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False
 ) -> Any:
     """The largest of each window; with `return_indices`, where it was, too."""
 
+def max_pool2d_with_indices(
+    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
+    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
+    ceil_mode: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The largest of each window of 2 dimensions, and its place, counted through all of them.
+
+    >>> flow._C.max_pool2d_with_indices(flow.ones(1, 1, 2, 2), 2)[1].item()
+    0
+    """
+
 def max_pool3d(
     x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False
 ) -> Any:
     """The largest of each window; with `return_indices`, where it was, too."""
+
+def max_pool3d_with_indices(
+    x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
+    padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
+    ceil_mode: bool = False
+) -> tuple[Tensor, Tensor]:
+    """The largest of each window of 3 dimensions, and its place, counted through all of them.
+
+    >>> flow._C.max_pool3d_with_indices(flow.ones(1, 1, 2, 2, 2), 2)[1].item()
+    0
+    """
 
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
@@ -587,6 +635,9 @@ def selu(x: Tensor, inplace: bool = False) -> Tensor:
     [0.0]
     """
 
+def selu_(x: Tensor) -> Tensor:
+    """`selu`, into the memory of its first operand."""
+
 def sigmoid(x: Tensor, inplace: bool = False) -> Tensor:
     """1 / (1 + exp(-x)).
 
@@ -662,6 +713,9 @@ def threshold(x: Tensor, threshold: float, value: float, inplace: bool = False) 
     [7.0, 2.0]
     """
 
+def threshold_(x: Tensor, threshold: float, value: float) -> Tensor:
+    """`threshold`, into the memory of its first operand."""
+
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-06,
     swap: bool = False, reduction: str = 'mean'
@@ -681,3 +735,9 @@ def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: bool | None = None
 ) -> Tensor:
     """interpolate, by its older name."""
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate between neighbours, the corners staying where they are, by its older name."""
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate from the nearest, by its older name."""

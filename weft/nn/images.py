@@ -15,7 +15,7 @@ from weft.tensor.tensor import Tensor
 
 __all__ = [
     "fold", "instance_norm", "interpolate", "max_unpool1d", "max_unpool2d", "max_unpool3d", "pad", "pixel_shuffle",
-    "pixel_unshuffle", "unfold", "upsample",
+    "pixel_unshuffle", "unfold", "upsample", "upsample_bilinear", "upsample_nearest",
 ]  # fmt: skip
 
 reshape, mul, add, sub, mean = (OPS[n] for n in ("reshape", "mul", "add", "sub", "mean"))
@@ -89,6 +89,16 @@ def upsample(
 ) -> Tensor:
     """interpolate, by its older name."""
     return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate from the nearest, by its older name."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate between neighbours, the corners staying where they are, by its older name."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tensor:

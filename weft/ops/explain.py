@@ -247,7 +247,7 @@ def named(cause: Exception) -> tuple[type[WeftError], str]:
         return errors.DtypeError if any(w in message for w in DTYPE_WORDS) else errors.ArgumentError, message
     if any(w in message for w in SHAPE_WORDS):
         return errors.ShapeError, message
-    return errors.OpError if type(cause) is RuntimeError else errors.OptionError, message or type(cause).__name__
+    return errors.OpError if isinstance(cause, RuntimeError) else errors.OptionError, message or type(cause).__name__
 
 
 def hint(message: str) -> str:

@@ -40,6 +40,20 @@ rad2deg.grad(lambda dy: rad2deg(dy))
 frac = unary("frac", torch.frac, "What is behind the point.", "1.5 -> 0.5", inplace=torch.frac_)
 frac.grad(lambda dy: dy)
 
+
+@op("... -> ..., ...", returns="mantissa exponent*")
+def frexp(x: Tensor) -> Any:
+    """x as mantissa * 2 ** exponent, with mantissas from 0.5 to 1."""
+    return tuple(torch.frexp(x))
+
+
+@frexp.grad
+def _(dmantissa, x, exponent):
+    return mul(dmantissa, exp(mul(cast(exponent, x.dtype), -math.log(2))))
+
+
+frexp.samples(lambda rand: [(rand(4, 6),)])
+
 signbit = unary("signbit", torch.signbit, "Whether x has a minus sign.", "-3.0 -> True", out=False)
 isposinf = unary("isposinf", torch.isposinf, "Whether x is infinite and above zero.", "1.0 -> False", out=False)
 isneginf = unary("isneginf", torch.isneginf, "Whether x is infinite and below zero.", "1.0 -> False", out=False)

@@ -6,6 +6,8 @@ from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 from weft.core.placement import Placement
+from weft.functional.counts import Histogram
+from weft.functional.further import Parts
 from weft.functional.linalg import QR, SVDWithV, SignAndSize
 from weft.functional.ranked import Ranked
 from weft.tensor.hook import RemovableHook
@@ -189,6 +191,9 @@ class Methods:
 
     def addmv(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * x + alpha * (batch1 @ batch2)."""
+
+    def addmv_(self, *args: Any, **options: Any) -> Tensor:
+        """`addmv`, into x's memory."""
 
     def addr(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         """beta * x + alpha * (vec1 outer vec2)."""
@@ -391,6 +396,9 @@ class Methods:
     def cauchy_(self, median: _float = 0.0, sigma: _float = 1.0, *, generator: Any = None) -> Tensor:
         """Overwrite x with draws from the Cauchy distribution."""
 
+    def cdouble(self) -> Tensor:
+        """x in complex128."""
+
     def ceil(self) -> Tensor:
         """The smallest whole number that is at least x."""
 
@@ -400,6 +408,9 @@ class Methods:
     def celu_(self, alpha: _float = 1.0) -> Tensor:
         """`celu`, into the memory of its first operand."""
 
+    def cfloat(self) -> Tensor:
+        """x in complex64."""
+
     def char(self) -> Tensor:
         """x as int8."""
 
@@ -408,6 +419,9 @@ class Methods:
 
     def cholesky(self) -> Tensor:
         """The lower triangular l of x = l @ l.T, for symmetric positive definite x."""
+
+    def cholesky_inverse(self, upper: _bool = False) -> Any:
+        """The inverse of A, where L is A's Cholesky factor."""
 
     def cholesky_solve(self, L: Any, upper: _bool = False) -> Any:
         """The y of A @ y = x, where L is A's Cholesky factor."""
@@ -577,6 +591,9 @@ class Methods:
     def dsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
         """Parts one behind the other, along the third dimension."""
 
+    def eig(self) -> tuple[Tensor, Tensor]:
+        """The eigenvalues of square matrices, complex ones, and their eigenvectors as columns; `eigvals` has a gradient."""
+
     def elu_(self, alpha: _float = 1.0) -> Tensor:
         """`elu`, into the memory of its first operand."""
 
@@ -664,6 +681,9 @@ class Methods:
     def float_power(self, exponent: Any) -> Any:
         """x ** exponent, in float64."""
 
+    def float_power_(self, *args: Any, **options: Any) -> Tensor:
+        """`float_power`, into x's memory."""
+
     def floor(self) -> Tensor:
         """The largest whole number that is at most x."""
 
@@ -693,6 +713,9 @@ class Methods:
 
     def frac_(self) -> Tensor:
         """`frac`, into the memory of its first operand."""
+
+    def frexp(self) -> Parts:
+        """The elements as mantissa * 2 ** exponent, with mantissas from 0.5 to 1."""
 
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
         """The elements of x at the positions along a dimension that the index tells."""
@@ -770,6 +793,13 @@ class Methods:
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any:
         """How many elements lie in each of so many equal parts of [min, max]; of their own range, if both are equal."""
 
+    def histogram(
+        self, bins: Any, *, range: Sequence[_float] | None = None, weight: Any = None, density: _bool = False
+    ) -> Histogram:
+        """How many elements lie between each two edges: of so many equal parts of a range, by default x's own, or of these.
+        With weights, their sums; as a `density`, whose integral is 1.
+        """
+
     def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
         """Parts side by side: along the second dimension, of a vector along its only one."""
 
@@ -784,6 +814,18 @@ class Methods:
 
     def i0_(self) -> Tensor:
         """`i0`, into the memory of its first operand."""
+
+    def igamma(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """The lower incomplete gamma function of order a at b, as a share of the whole."""
+
+    def igamma_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`igamma`, into the memory of its first operand."""
+
+    def igammac(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """The upper incomplete gamma function of order a at b, likewise."""
+
+    def igammac_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
+        """`igammac`, into the memory of its first operand."""
 
     @property
     def imag(self) -> Tensor:
@@ -823,6 +865,16 @@ class Methods:
     def index_put_(self, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
         """`index_put`, into the memory of its first operand."""
 
+    def index_reduce(
+        self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
+    ) -> Tensor:
+        """x with the source's slices put in along a dimension at these positions; where several meet, they are reduced:
+        "prod", "mean", "amax" or "amin".
+        """
+
+    def index_reduce_(self, *args: Any, **options: Any) -> Tensor:
+        """`index_reduce`, into x's memory."""
+
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
         """The slices of x along a dimension at these positions."""
 
@@ -852,6 +904,9 @@ class Methods:
 
     @property
     def is_meta(self) -> Any: ...
+
+    def is_neg(self) -> _bool:
+        """False: what is negated is computed, not marked."""
 
     def is_nonzero(self) -> _bool:
         """Whether the only element of x is not zero."""
@@ -897,6 +952,9 @@ class Methods:
     def isposinf(self) -> Tensor:
         """Whether x is infinite and above zero."""
 
+    def isreal(self) -> Tensor:
+        """Whether the elements have no imaginary part."""
+
     def istft(
         self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
         center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None,
@@ -934,6 +992,9 @@ class Methods:
 
     def ldexp(self, other: Any) -> Any:
         """x * 2 ** other."""
+
+    def ldexp_(self, *args: Any, **options: Any) -> Tensor:
+        """`ldexp`, into x's memory."""
 
     def le(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is at most b, element by element."""
@@ -1056,6 +1117,9 @@ class Methods:
 
     def lt_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`lt`, into the memory of its first operand."""
+
+    def lu_solve(self, LU_data: Any, LU_pivots: Any) -> Any:
+        """The x of A @ x = b, of what `lu_factor` made of A."""
 
     @property
     def mH(self) -> Tensor:
@@ -1190,6 +1254,11 @@ class Methods:
 
     def nanmedian(self, dim: _int | None = None, keepdim: _bool = False) -> Any:
         """The middle of the elements that are numbers: of all, or along a dimension, with where it stands."""
+
+    def nanquantile(
+        self, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
+    ) -> Tensor:
+        """What a share q of the elements that are numbers lies below."""
 
     def nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
         """The sum of the elements that are numbers."""
@@ -1349,6 +1418,9 @@ class Methods:
     def reciprocal_(self) -> Tensor:
         """`reciprocal`, into the memory of its first operand."""
 
+    def record_stream(self, stream: Any) -> None:
+        """Nothing: memory is given back when the last who reads it is done."""
+
     def reduce_nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
         """The sum of the elements that are numbers."""
 
@@ -1366,6 +1438,9 @@ class Methods:
 
     def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Any:
         """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
+
+    def renorm_(self, *args: Any, **options: Any) -> Tensor:
+        """`renorm`, into x's memory."""
 
     def repeat(self, *sizes: _int | Sequence[_int]) -> Tensor:
         """Copies of x laid side by side, so many along each dimension."""
@@ -1394,7 +1469,10 @@ class Methods:
         """The other's shape, as `resize_`."""
 
     def resolve_conj(self) -> Tensor:
-        """The complex conjugate."""
+        """x: conjugates, and what is negated, are computed, not marked."""
+
+    def resolve_neg(self) -> Tensor:
+        """x: conjugates, and what is negated, are computed, not marked."""
 
     def roll(
         self, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ...
@@ -1727,11 +1805,25 @@ class Methods:
     ) -> Any:
         """The elements, each run of equals once."""
 
+    def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views of at most so many parts along a dimension, all of one size but the last."""
+
+    def unsafe_split(self, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+        """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes."""
+
+    def unsafe_split_with_sizes(
+        self, split_size_or_sections: _int | Sequence[_int], dim: _int = 0
+    ) -> tuple[Tensor, ...]:
+        """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes."""
+
     def unsqueeze(self, dim: _int) -> Tensor:
         """x with a dimension of size one put in."""
 
     def unsqueeze_(self, *args: Any, **options: Any) -> Tensor:
         """`unsqueeze`, of the tensor itself: it has another shape from now on."""
+
+    def untyped_storage(self) -> Any:
+        """The memory that x looks at, of this rank's part of it: torch's own storage, with `data_ptr()` and `nbytes()`."""
 
     def var(
         self, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,

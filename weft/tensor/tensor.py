@@ -168,7 +168,7 @@ class Tensor(Methods):
         return self.spec.placement.type == "cuda" if self.spec is not None else self.device.type == "cuda"
 
     def get_device(self) -> int:
-        return self.device.index
+        return self.device.index if self.is_cuda else -1
 
     def data_ptr(self) -> int:
         return self._local("data_ptr()").data_ptr()

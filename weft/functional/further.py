@@ -1,0 +1,172 @@
+"""Further names that programs use: older ones, short forms of others, and questions that have one answer here."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import torch
+
+from weft.autograd import modes
+from weft.core import dtype as dtypes
+from weft.core.dispatch import here
+from weft.functional import arithmetic, linalg, pieces, shaping
+from weft.functional.conversion import cast
+from weft.functional.table import public
+from weft.ops import OPS
+from weft.ops.complex import imag
+from weft.tensor.tensor import Tensor, of_torch
+
+# ---- numbers ---------------------------------------------------------------------------------------------
+
+
+@public("flow tensor")
+def isreal(x: Tensor) -> Tensor:
+    """Whether the elements have no imaginary part.
+
+    >>> flow.isreal(flow.tensor([1.0, 2j])).tolist()
+    [True, False]
+    """
+    return OPS["eq"](imag(x), 0) if x.dtype.is_complex else OPS["ones_like"](x, dtypes.bool_)
+
+
+class Parts(NamedTuple):
+    """What `frexp` gives."""
+
+    mantissa: Any
+    exponent: Any
+
+
+@public("flow tensor")
+def frexp(x: Any) -> Parts:
+    """The elements as mantissa * 2 ** exponent, with mantissas from 0.5 to 1.
+
+    >>> [part.tolist() for part in flow.frexp(flow.tensor([6.0]))]
+    [[0.75], [3]]
+    """
+    return Parts(*OPS["frexp"](x))
+
+
+@public("flow tensor", "resolve_conj resolve_neg")
+def resolve_conj(x: Tensor) -> Tensor:
+    """x: conjugates, and what is negated, are computed, not marked."""
+    return x
+
+
+@public("flow tensor")
+def is_neg(x: Tensor) -> bool:
+    """False: what is negated is computed, not marked."""
+    return False
+
+
+def _accumulated(name: str, f: Any) -> None:
+    """`name_`, which overwrites, of a function that is composed of ops."""
+
+    def overwrite(x: Tensor, *args: Any, **options: Any) -> Tensor:
+        return x.copy_(f(x, *args, **options))  # type: ignore[attr-defined]  # bound from the registry
+
+    overwrite.__name__ = overwrite.__qualname__ = f"{name}_"
+    overwrite.__doc__ = f"`{name}`, into x's memory."
+    public("tensor")(overwrite)
+
+
+_accumulated("ldexp", pieces.ldexp)
+_accumulated("float_power", pieces.float_power)
+_accumulated("renorm", pieces.renorm)
+_accumulated("addmv", arithmetic.baddbmm)
+
+
+@public("flow")
+def frobenius_norm(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The root of the sum of squares, over some dimensions or all."""
+    return linalg.vector_norm(x, 2, None if dim == () else dim, keepdim)
+
+
+@public("flow")
+def nuclear_norm(x: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    """The sum of the singular values."""
+    return linalg.matrix_norm(x, "nuc", dim, keepdim)
+
+
+@public("flow")
+def constant_pad_nd(x: Tensor, pad: Any, value: Any = 0) -> Tensor:
+    """A border of one number: (left, right) of the last dimension, then of the one before it, and so on.
+
+    >>> flow.constant_pad_nd(flow.ones(1), (1, 1), 5).tolist()
+    [5.0, 1.0, 5.0]
+    """
+    return OPS["pad_with"](x, tuple(pad), value)
+
+
+# ---- tensors ---------------------------------------------------------------------------------------------
+
+
+@public("flow")
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A vector that shares memory with an object that has bytes.
+
+    >>> flow.frombuffer(bytearray([1, 0, 2, 0]), dtype=flow.int16).tolist()
+    [1, 2]
+    """
+    made = of_torch(torch.frombuffer(buffer, dtype=dtypes.of(dtype).torch, count=count, offset=offset))
+    return made.requires_grad_(requires_grad) if requires_grad else made
+
+
+@public("tensor")
+def cfloat(x: Tensor) -> Tensor:
+    """x in complex64."""
+    return cast(x, dtypes.complex64)
+
+
+@public("tensor")
+def cdouble(x: Tensor) -> Tensor:
+    """x in complex128."""
+    return cast(x, dtypes.complex128)
+
+
+public("flow tensor", "unsafe_chunk")(shaping.chunk)
+public("flow tensor", "unsafe_split unsafe_split_with_sizes")(shaping.split)
+
+
+@public("tensor")
+def untyped_storage(x: Tensor) -> Any:
+    """The memory that x looks at, of this rank's part of it: torch's own storage, with `data_ptr()` and `nbytes()`."""
+    return x._local("untyped_storage()").untyped_storage()
+
+
+@public("tensor")
+def record_stream(x: Tensor, stream: Any) -> None:
+    """Nothing: memory is given back when the last who reads it is done."""
+
+
+@public("flow")
+def get_device(x: Tensor) -> int:
+    """The number of the device that x lies on; -1 for the CPU."""
+    return x.get_device()
+
+
+# ---- how the program goes --------------------------------------------------------------------------------
+
+
+@public("flow")
+def is_inference_mode_enabled() -> bool:
+    """Whether no gradients are recorded: inference mode is no more than that here."""
+    return not here.grad
+
+
+@public("flow")
+def is_anomaly_enabled() -> bool:
+    """Whether every call's stack is kept, for what backward may find."""
+    return modes.anomaly() is not None
+
+
+@public("flow")
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether a gradient that is no number is an error in anomaly mode."""
+    mode = modes.anomaly()
+    return mode is None or mode.check_nan
+
+
+@public("flow")
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Set anomaly mode, from here on."""
+    modes.set_detect_anomaly(mode, check_nan)
