@@ -75,3 +75,29 @@ def test_typed_tensors_and_seeds() -> None:
     a = flow.rand(3, device="cuda")
     flow.cuda.manual_seed_all(1)
     assert flow.rand(3, device="cuda").tolist() == a.tolist()
+
+
+@pytest.mark.parametrize("pinned", [False, True])
+def test_copies_go_on_beside_kernels(pinned: bool) -> None:
+    """What was given away, or is written at once, is neither read too early nor too late."""
+    n = 1 << 20
+    given = flow.zeros(n).pin_memory() if pinned else flow.zeros(n)
+    busy = flow.rand(1024, 1024, device="cuda")
+    sums = []
+    for step in range(50):
+        busy = (busy @ busy).clamp(0, 1)  # the copy overtakes it
+        given.fill_(step)
+        x = given.cuda()
+        given.fill_(-1.0)
+        sums.append((x * 2).sum())
+        del x  # its memory is needed by kernels still
+    assert [s.item() for s in sums] == [2.0 * n * step for step in range(50)]
+    back = [(flow.full((n,), float(step), device="cuda") + 1).cpu() for step in range(20)]
+    assert [(float(b[0]), float(b[-1])) for b in back] == [(step + 1.0, step + 1.0) for step in range(20)]
+    assert bool(busy.isfinite().all())
+
+
+def test_a_copy_that_nobody_waits_for() -> None:
+    batches = [flow.full((1 << 18,), float(i)).pin_memory() for i in range(8)]
+    there = [b.to("cuda", non_blocking=True) for b in batches]
+    assert [float(t.mean()) for t in there] == [float(i) for i in range(8)]

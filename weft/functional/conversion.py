@@ -49,7 +49,7 @@ def to(
             device = other.device
         else:
             x = to_global(x, other.placement, other.sbp)
-    y = x if device is None else _on(x, Device(device))
+    y = x if device is None else _on(x, Device(device), non_blocking)
     if dtype is not None:
         y = cast(y, dtype)
     return _clone(y) if copy and y is x else y
@@ -68,13 +68,13 @@ def _names_device(text: str) -> bool:
     return text.partition(":")[0] in ("cpu", "cuda", "meta")
 
 
-def _on(x: Tensor, device: Device) -> Tensor:
+def _on(x: Tensor, device: Device, non_blocking: bool = False) -> Tensor:
     if x.spec is not None:
         if x.placement.type == device.type:
             return x
         device.check()
         return convert.to_global(x, Placement(device.type, x.placement.ranks.tolist()), x.sbp)
-    return x if x.device is device else move.to_device(x, device.check(), x.device)
+    return x if x.device is device else move.to_device(x, device.check(), x.device, not non_blocking)
 
 
 @public("flow tensor", straight=True)
@@ -142,7 +142,7 @@ def cpu(x: Tensor) -> Tensor:
 @public("tensor")
 def cuda(x: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
     """x on a CUDA device, the current one if none is named."""
-    return _on(x, Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"))
+    return _on(x, Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"), non_blocking)
 
 
 @public("flow tensor", straight=True)
