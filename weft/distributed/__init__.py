@@ -42,6 +42,7 @@ from weft.distributed.groups import (
     is_torchelastic_launched,
     new_group,
 )
+from weft.distributed.mesh import DeviceMesh, init_device_mesh
 from weft.distributed.messages import P2POp, Work, batch_isend_irecv, irecv, isend, recv, send
 from weft.distributed.objects import (
     all_gather_object,
@@ -51,13 +52,15 @@ from weft.distributed.objects import (
     scatter_object_list,
     send_object_list,
 )
+from weft.transport.stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 
 __all__ = [
-    "Backend", "GroupMember", "P2POp", "ProcessGroup", "ReduceOp", "Work", "all_gather", "all_gather_into_tensor",
-    "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast",
-    "broadcast_object_list", "destroy_process_group", "gather", "gather_object", "get_backend", "get_global_rank",
-    "get_group_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_process_group", "irecv",
-    "is_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
+    "Backend", "DeviceMesh", "FileStore", "GroupMember", "HashStore", "P2POp", "PrefixStore", "ProcessGroup",
+    "ReduceOp", "Store", "TCPStore", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce",
+    "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list",
+    "destroy_process_group", "gather", "gather_object", "get_backend", "get_global_rank", "get_group_rank",
+    "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_device_mesh", "init_process_group",
+    "irecv", "is_available", "is_gloo_available", "is_initialized", "is_mpi_available", "is_nccl_available",
     "is_torchelastic_launched", "isend", "monitored_barrier", "new_group", "recv", "recv_object_list", "reduce",
     "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list", "send", "send_object_list",
 ]  # fmt: skip

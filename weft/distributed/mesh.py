@@ -1,0 +1,118 @@
+"""`DeviceMesh`: ranks as a grid whose axes have names, and a group along each, as `torch.distributed` has it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from weft.core.errors import ArgumentError, RankError
+from weft.core.placement import Placement
+from weft.core.rank import current
+from weft.distributed.groups import ProcessGroup
+from weft.tensor.tensor import Tensor, of_torch
+
+
+class DeviceMesh:
+    """A grid of ranks. `mesh.get_group("dp")`: the ranks that differ from this one along that axis only.
+
+    `mesh.placement` is where a global tensor over the grid lies.
+    """
+
+    def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None) -> None:
+        ranks = mesh.numpy() if isinstance(mesh, Tensor) else mesh
+        self.device_type, self._ranks = device_type, np.asarray(ranks, dtype=np.int64)
+        self.mesh_dim_names = None if mesh_dim_names is None else tuple(mesh_dim_names)
+        world = current().world_size
+        if self._ranks.size and not (self._ranks.min() >= 0 and self._ranks.max() < world):
+            raise RankError(f"a mesh is of ranks 0 to {world - 1}; got {self._ranks.tolist()}")
+        if len({*self._ranks.flat}) < self._ranks.size or not self._ranks.size:
+            raise RankError(f"a mesh names each of its ranks once; got {self._ranks.tolist()}")
+        if self.mesh_dim_names is not None and len({*self.mesh_dim_names}) != self._ranks.ndim:
+            raise ArgumentError(f"a mesh of {self._ranks.ndim} axes has as many different names; got {mesh_dim_names}")
+
+    @property
+    def mesh(self) -> Tensor:
+        return of_torch(torch.from_numpy(self._ranks.copy()))
+
+    @property
+    def placement(self) -> Placement:
+        return Placement(self.device_type, self._ranks.tolist())
+
+    @property
+    def ndim(self) -> int:
+        return self._ranks.ndim
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        return self._ranks.shape
+
+    def size(self, mesh_dim: int | str | None = None) -> int:
+        return self._ranks.size if mesh_dim is None else self._ranks.shape[self._axis(mesh_dim)]
+
+    def get_rank(self) -> int:
+        return current().index
+
+    def get_coordinate(self) -> tuple[int, ...] | None:
+        """The caller's place in the grid, or None."""
+        found = np.argwhere(self._ranks == current().index)
+        return tuple(found[0].tolist()) if len(found) else None
+
+    def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
+        """The caller's place along an axis, which may be left out where there is one."""
+        return self._here()[self._axis(mesh_dim)]
+
+    def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
+        """The caller and those who differ from it along an axis only."""
+        here, axis = self._here(), self._axis(mesh_dim)
+        return ProcessGroup(self._ranks[(*here[:axis], slice(None), *here[axis + 1 :])].tolist())
+
+    def get_all_groups(self) -> list[ProcessGroup]:
+        return [self.get_group(axis) for axis in range(self.ndim)]
+
+    def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
+        """The part of the grid with these axes in which the caller is."""
+        wanted = (names,) if isinstance(names, str) else tuple(names)
+        here, axes = self._here(), [self._axis(name) for name in wanted]
+        kept = tuple(slice(None) if axis in axes else at for axis, at in enumerate(here))
+        order = [sorted(axes).index(axis) for axis in axes]
+        return DeviceMesh(self.device_type, self._ranks[kept].transpose(order), mesh_dim_names=wanted)
+
+    def _axis(self, given: int | str | None) -> int:
+        if given is None and self.ndim == 1:
+            return 0
+        if isinstance(given, str) and given in (self.mesh_dim_names or ()):
+            return (self.mesh_dim_names or ()).index(given)
+        if isinstance(given, int) and -self.ndim <= given < self.ndim:
+            return given % self.ndim
+        raise ArgumentError(f"{self} has no axis {given!r}: an axis is a number, or one of the names")
+
+    def _here(self) -> tuple[int, ...]:
+        found = self.get_coordinate()
+        if found is None:
+            raise RankError(f"rank {current().index} is not in {self}")
+        return found
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, DeviceMesh) and repr(self) == repr(other)
+
+    def __hash__(self) -> int:
+        return hash(repr(self))
+
+    def __repr__(self) -> str:
+        names = "" if self.mesh_dim_names is None else f", mesh_dim_names={self.mesh_dim_names}"
+        return f"DeviceMesh({self.device_type!r}, {self._ranks.tolist()}{names})"
+
+
+def init_device_mesh(
+    device_type: str, mesh_shape: Sequence[int], *, mesh_dim_names: Sequence[str] | None = None
+) -> DeviceMesh:
+    """All ranks as a grid, in their order."""
+    world, size = current().world_size, int(np.prod(mesh_shape))
+    if size != world:
+        raise RankError(
+            f"init_device_mesh(): a grid of shape {tuple(mesh_shape)} has {size} ranks; the world has {world}"
+        )
+    return DeviceMesh(device_type, np.arange(world).reshape(mesh_shape), mesh_dim_names=mesh_dim_names)

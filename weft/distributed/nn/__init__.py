@@ -1,0 +1,21 @@
+"""Collectives that gradients flow through, as `torch.distributed.nn` has them."""
+
+from weft.distributed.nn.functional import (
+    all_gather,
+    all_reduce,
+    all_to_all,
+    all_to_all_single,
+    broadcast,
+    reduce,
+    reduce_scatter,
+)
+
+__all__ = [
+    "all_gather",
+    "all_reduce",
+    "all_to_all",
+    "all_to_all_single",
+    "broadcast",
+    "reduce",
+    "reduce_scatter",
+]
