@@ -34,9 +34,11 @@ from weft import (
     optim,
     parallel,
     profiler,
+    testing,
     vm,
 )
 from weft.amp import (
+    GradScaler,
     autocast,
     autocast_decorator,
     clear_autocast_cache,
@@ -74,8 +76,22 @@ from weft.core.dtype import (
     int64,
     uint8,
 )  # fmt: skip
+from weft.core.errors import OutOfMemoryError
 from weft.core.placement import Placement as placement
-from weft.functional import asyncs, comm, cuda, distributions, env, factors, fft, global_view, jit, matrices, special
+from weft.functional import (
+    accelerator,
+    asyncs,
+    comm,
+    cuda,
+    distributions,
+    env,
+    factors,
+    fft,
+    global_view,
+    jit,
+    matrices,
+    special,
+)  # fmt: skip
 from weft.functional import linalg as _linalg
 from weft.functional import random as _random
 from weft.functional.bound import _C, register
@@ -103,7 +119,8 @@ globals().update(
 # numbers, and PyTorch's words for how memory lies, which kernels decide here
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 strided, preserve_format = _torch.strided, _torch.preserve_format
-contiguous_format, channels_last = _torch.contiguous_format, _torch.channels_last
+contiguous_format = _torch.contiguous_format
+channels_last, channels_last_3d = _torch.channels_last, _torch.channels_last_3d
 backends = _torch.backends  # the kernels' settings: they are torch's
 multiprocessing = _torch.multiprocessing  # torch's, too; what it starts joins by distributed.init_process_group
 
@@ -117,6 +134,7 @@ def _module(path: str, **members: Any) -> ModuleType:
 
 _distributed = _module("utils.data.distributed", Dataset=data.Dataset, DistributedSampler=data.DistributedSampler,
                        Sampler=data.Sampler)  # fmt: skip
+version = _module("version", __version__=__version__, cuda=_torch.version.cuda, hip=_torch.version.hip)
 linalg = _module("linalg", **{n: getattr(m, n) for m in (_linalg, matrices, factors) for n in m.__all__})
 linalg.LinAlgError = errors.OpError  # type: ignore[attr-defined]  # what is raised where a kernel finds no solution
 func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stateless) for n in m.__all__})
@@ -135,7 +153,8 @@ _layers |= {"__doc__": nn.__doc__, "__all__": [n for n in nn.__all__ if n in _la
 nn.modules = _module("nn.modules", **_layers, **_inner.NAMES)  # type: ignore[attr-defined]
 nn.parameter = _module("nn.parameter", Parameter=Parameter)  # type: ignore[attr-defined]
 PATHS = {
-    "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp, "distributions": distributions, "env": env,  # type: ignore[attr-defined]
+    "accelerator": accelerator, "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp,  # type: ignore[attr-defined]
+    "distributions": distributions, "env": env,
     "fft": fft, "func": func, "jit": jit, "linalg": linalg, "mock_torch": mock_torch, "nn.graph": graph,
     "nn.modules": nn.modules, "nn.parallel": parallel, "nn.parameter": nn.parameter, "optim.swa_utils": optim.swa_utils,  # type: ignore[attr-defined]
     "random": random, "sbp": sbp, "special": special, "utils": utils, "utils.checkpoint": recompute,
@@ -159,15 +178,16 @@ def __getattr__(name: str) -> Callable[..., Any]:
 
 
 __all__ = [
-    "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "asyncs", "autocast", "autocast_decorator", "autograd",
-    "backends", "bfloat16", "boxing", "channels_last", "checkpoint", "clear_autocast_cache", "comm", "complex128",
-    "complex64", "contiguous_format", "cuda", "data", "default_generator", "device", "distributed", "distributions",
-    "dtype", "e", "enable_grad", "env", "errors", "fft", "float16", "float32", "float64", "func", "functional",
-    "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf",
-    "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled",
-    "is_grad_enabled", "jit", "launch", "linalg", "load", "mock_torch", "multiprocessing", "nan", "newaxis", "nn",
-    "no_grad", "optim", "parallel", "pi", "placement", "preserve_format", "profiler", "random", "register", "save",
-    "sbp", "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled",
-    "set_autocast_gpu_dtype", "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided",
-    "uint8", "utils", "vm", "vmap",
+    "Generator", "GradScaler", "OutOfMemoryError", "Parameter", "Size", "Tensor", "_C", "accelerator", "amp", "asyncs",
+    "autocast", "autocast_decorator", "autograd", "backends", "bfloat16", "boxing", "channels_last", "channels_last_3d",
+    "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "contiguous_format", "cuda", "data",
+    "default_generator", "device", "distributed", "distributions", "dtype", "e", "enable_grad", "env", "errors", "fft",
+    "float16", "float32", "float64", "func", "functional", "get_autocast_cpu_dtype", "get_autocast_dtype",
+    "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf", "inference_mode", "int16", "int32", "int64", "int8",
+    "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch", "linalg", "load",
+    "mock_torch", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement",
+    "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
+    "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+    "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided", "testing", "uint8", "utils",
+    "version", "vm", "vmap",
 ]  # fmt: skip

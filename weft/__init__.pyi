@@ -21,17 +21,18 @@ from weft.functional.random import DefaultGenerator
 from weft.functional.ranked import Ranked
 
 __all__ = [
-    "Generator", "Parameter", "Size", "Tensor", "_C", "amp", "asyncs", "autocast", "autocast_decorator", "autograd",
-    "backends", "bfloat16", "boxing", "channels_last", "checkpoint", "clear_autocast_cache", "comm", "complex128",
-    "complex64", "contiguous_format", "cuda", "data", "default_generator", "device", "distributed", "distributions",
-    "dtype", "e", "enable_grad", "env", "errors", "fft", "float16", "float32", "float64", "func", "functional",
-    "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf",
-    "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled",
-    "is_grad_enabled", "jit", "launch", "linalg", "load", "mock_torch", "multiprocessing", "nan", "newaxis", "nn",
-    "no_grad", "optim", "parallel", "pi", "placement", "preserve_format", "profiler", "random", "register", "save",
-    "sbp", "set_autocast_cache_enabled", "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled",
-    "set_autocast_gpu_dtype", "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided",
-    "uint8", "utils", "vm", "vmap"
+    "Generator", "GradScaler", "OutOfMemoryError", "Parameter", "Size", "Tensor", "_C", "accelerator", "amp", "asyncs",
+    "autocast", "autocast_decorator", "autograd", "backends", "bfloat16", "boxing", "channels_last", "channels_last_3d",
+    "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "contiguous_format", "cuda", "data",
+    "default_generator", "device", "distributed", "distributions", "dtype", "e", "enable_grad", "env", "errors", "fft",
+    "float16", "float32", "float64", "func", "functional", "get_autocast_cpu_dtype", "get_autocast_dtype",
+    "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf", "inference_mode", "int16", "int32", "int64", "int8",
+    "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch", "linalg", "load",
+    "mock_torch", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement",
+    "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
+    "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+    "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided", "testing", "uint8", "utils",
+    "version", "vm", "vmap"
 ]
 
 from torch import backends as backends
@@ -52,7 +53,9 @@ from weft import optim as optim
 from weft import parallel as parallel
 from weft import profiler as profiler
 from weft import random as random
+from weft import testing as testing
 from weft import utils as utils
+from weft import version as version
 from weft import vm as vm
 from weft.amp.autocast import autocast as autocast
 from weft.amp.autocast import autocast_decorator as autocast_decorator
@@ -67,6 +70,7 @@ from weft.amp.autocast import set_autocast_cpu_dtype as set_autocast_cpu_dtype
 from weft.amp.autocast import set_autocast_dtype as set_autocast_dtype
 from weft.amp.autocast import set_autocast_enabled as set_autocast_enabled
 from weft.amp.autocast import set_autocast_gpu_dtype as set_autocast_gpu_dtype
+from weft.amp.scaler import GradScaler as GradScaler
 from weft.autograd.modes import enable_grad as enable_grad
 from weft.autograd.modes import inference_mode as inference_mode
 from weft.autograd.modes import is_grad_enabled as is_grad_enabled
@@ -77,6 +81,8 @@ from weft.checkpoint.checkpoint import load as load
 from weft.checkpoint.checkpoint import save as save
 from weft.core import errors as errors
 from weft.core import sbp as sbp
+from weft.core.errors import OutOfMemoryError as OutOfMemoryError
+from weft.functional import accelerator as accelerator
 from weft.functional import asyncs as asyncs
 from weft.functional import comm as comm
 from weft.functional import cuda as cuda
@@ -102,6 +108,7 @@ byte: DType
 cdouble: DType
 cfloat: DType
 channels_last: torch.memory_format
+channels_last_3d: torch.memory_format
 char: DType
 complex128: DType
 complex64: DType

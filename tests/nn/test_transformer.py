@@ -120,3 +120,24 @@ def test_what_cannot_be_is_said() -> None:
     refused(lambda: attend(x, x, x, attn_mask=flow.zeros(4, 4)))
     with pytest.raises(OptionError, match="is_causal"):
         attend(x, x, x, is_causal=True)
+
+
+@pytest.mark.parametrize("apart", [False, True])
+def test_attention_of_weights_that_are_given(apart: bool) -> None:
+    """As some models call it for a single query over an image."""
+    torch.manual_seed(0)
+    layer = torch.nn.MultiheadAttention(8, 2, kdim=6 if apart else None, vdim=6 if apart else None, add_bias_kv=True)
+    query, key = torch.randn(3, 2, 8), torch.randn(5, 2, 6 if apart else 8)
+    mask = torch.zeros(2, 5, dtype=torch.bool)
+    mask[0, 3:] = True
+    names = ("in_proj_weight", "in_proj_bias", "bias_k", "bias_v", "q_proj_weight", "k_proj_weight", "v_proj_weight")
+    found = []
+    for m, of in ((flow, flow.tensor), (torch, lambda t: t)):
+        given: Any = {n: None if getattr(layer, n) is None else of(getattr(layer, n).detach()) for n in names}
+        found += m.nn.functional.multi_head_attention_forward(
+            of(query), of(key), of(key), 8, 2, add_zero_attn=True, dropout_p=0.0, key_padding_mask=of(mask),
+            out_proj_weight=of(layer.out_proj.weight.detach()), out_proj_bias=of(layer.out_proj.bias.detach()),
+            training=False, use_separate_proj_weight=apart, **given,
+        )  # fmt: skip
+    torch.testing.assert_close(found[0].to_torch(), found[2])
+    torch.testing.assert_close(found[1].to_torch(), found[3])

@@ -1,6 +1,7 @@
 """Gradients: wraps whichever interpreter runs below, records the tape, and goes back over it."""
 
 from weft.autograd import functional, graph
+from weft.autograd import modes as grad_mode
 from weft.autograd.call import call, fresh, whole
 from weft.autograd.check import gradcheck, gradgradcheck
 from weft.autograd.engine import backward, grad
@@ -27,7 +28,7 @@ hooks.fresh = fresh
 hooks.backward = backward
 
 __all__ = [
-    "Function", "Variable", "assign", "backward", "call", "checkpoint", "detect_anomaly", "enable_grad",
-    "functional", "grad", "gradcheck", "gradgradcheck", "graph", "in_place", "inference_mode", "is_grad_enabled",
+    "Function", "Variable", "assign", "backward", "call", "checkpoint", "detect_anomaly", "enable_grad", "functional",
+    "grad", "grad_mode", "gradcheck", "gradgradcheck", "graph", "in_place", "inference_mode", "is_grad_enabled",
     "no_grad", "set_detect_anomaly", "set_grad_enabled",
 ]  # fmt: skip

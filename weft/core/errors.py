@@ -19,6 +19,10 @@ class ShapeError(WeftError, RuntimeError, ValueError):
     """Shapes that can't work together, or a shape that the data doesn't have."""
 
 
+class OutOfMemoryError(ShapeError):
+    """More memory than there is."""
+
+
 class DtypeError(WeftError, TypeError, RuntimeError):
     """A dtype that the op can't take, or that can't have a gradient."""
 

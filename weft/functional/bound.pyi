@@ -1889,6 +1889,17 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def multi_head_attention_forward(
+        query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: _int, num_heads: _int,
+        in_proj_weight: Tensor | None, in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None,
+        add_zero_attn: _bool, dropout_p: _float, out_proj_weight: Tensor, out_proj_bias: Tensor | None,
+        training: _bool = True, key_padding_mask: Tensor | None = None, need_weights: _bool = True,
+        attn_mask: Tensor | None = None, use_separate_proj_weight: _bool = False, q_proj_weight: Tensor | None = None,
+        k_proj_weight: Tensor | None = None, v_proj_weight: Tensor | None = None, static_k: Tensor | None = None,
+        static_v: Tensor | None = None, average_attn_weights: _bool = True, is_causal: _bool = False
+    ) -> tuple[Tensor, Tensor | None]: ...
+
+    @staticmethod
     def multi_margin_loss(
         input: Any, target: Any, p: _int = 1, margin: _float = 1.0, weight: Any = None, reduction: str = 'mean'
     ) -> Any: ...
@@ -2660,6 +2671,9 @@ class Bound:
     ) -> Any: ...
 
     @staticmethod
+    def storage(x: Tensor) -> Any: ...
+
+    @staticmethod
     def store(x: Tensor, value: Tensor) -> None: ...
 
     @staticmethod
@@ -2762,7 +2776,10 @@ class Bound:
     def to_consistent(x: Tensor, placement: Any = None, sbp: Any = None, **options: Any) -> Any: ...
 
     @staticmethod
-    def to_device(x: Tensor, device: Device, source: Device) -> Tensor: ...
+    def to_dense(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def to_device(x: Tensor, device: Device, source: Device, wait: _bool = True) -> Tensor: ...
 
     @staticmethod
     def to_dlpack(x: Tensor) -> Any: ...

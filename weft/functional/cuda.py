@@ -3,15 +3,18 @@
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import torch
 
+from weft.core import random as sources
 from weft.core.device import Device, choose_cuda
+from weft.core.errors import OutOfMemoryError
 from weft.functional import random
 from weft.functional.conversion import TYPES
 from weft.functional.typed import TensorType
+from weft.tensor.tensor import Tensor, of_torch
 from weft.vm.machine import vm_of
 
 
@@ -93,6 +96,64 @@ def manual_seed_all(seed: int) -> None:
     random.manual_seed(seed)
 
 
+def initial_seed() -> int:
+    """The seed that this rank's random numbers started from."""
+    return random.initial_seed()
+
+
+def seed() -> int:
+    """Start this rank's random numbers anew from a seed that nobody knows; gives the seed."""
+    return random.seed()
+
+
+seed_all = seed
+
+
+def get_rng_state(device: Any = "cuda") -> Tensor:
+    """The state of this rank's random numbers on a device, for `set_rng_state`."""
+    return of_torch(_source(device).get_state())
+
+
+def get_rng_state_all() -> list[Tensor]:
+    """The state on every device; of none, where there is none."""
+    return [get_rng_state(i) for i in range(device_count())]
+
+
+def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
+    """Go on with random numbers on a device where `get_rng_state` was taken."""
+    _source(device).set_state(new_state._local("set_rng_state()").cpu())
+
+
+def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
+    """Likewise, on every device."""
+    for i, state in enumerate(new_states):
+        set_rng_state(state, i)
+
+
+def _source(device: Any) -> torch.Generator:
+    return sources.of().generator(torch.device("cuda", _index(device)))
+
+
+def init() -> None:
+    """Begin with the device now, which the first tensor there does by itself."""
+    torch.cuda.init()
+
+
+def is_initialized() -> bool:
+    """Whether the process has begun with a device."""
+    return torch.cuda.is_initialized()
+
+
+def memory_stats(device: Any = None) -> dict[str, Any]:
+    """Figures of the device's memory; none without a device."""
+    return dict(torch.cuda.memory_stats(_index(device))) if is_available() else {}
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """Likewise, as a table to be read."""
+    return torch.cuda.memory_summary(_index(device), abbreviated) if is_available() else "there is no CUDA device here"
+
+
 def get_device_name(device: Any = None) -> str:
     """What the device is sold as."""
     return torch.cuda.get_device_name(_index(device))
@@ -148,9 +209,10 @@ BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTe
 
 __all__ = [
     "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "Event", "FloatTensor", "HalfTensor", "IntTensor",
-    "LongTensor", "Stream", "current_device", "current_stream", "default_stream", "device", "device_count",
-    "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "is_available",
-    "is_bf16_supported", "manual_seed", "manual_seed_all", "max_memory_allocated", "max_memory_reserved",
-    "mem_get_info", "memory_allocated", "memory_reserved", "reset_peak_memory_stats", "set_device", "stream",
-    "synchronize",
+    "LongTensor", "OutOfMemoryError", "Stream", "current_device", "current_stream", "default_stream", "device",
+    "device_count", "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state",
+    "get_rng_state_all", "init", "initial_seed", "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
+    "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",
+    "memory_reserved", "memory_stats", "memory_summary", "reset_peak_memory_stats", "seed", "seed_all", "set_device",
+    "set_rng_state", "set_rng_state_all", "stream", "synchronize",
 ]  # fmt: skip

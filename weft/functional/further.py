@@ -128,6 +128,12 @@ public("flow tensor", "unsafe_split unsafe_split_with_sizes")(shaping.split)
 
 
 @public("tensor")
+def to_dense(x: Tensor) -> Tensor:
+    """x: every tensor is dense here."""
+    return x
+
+
+@public("tensor", "untyped_storage storage")
 def untyped_storage(x: Tensor) -> Any:
     """The memory that x looks at, of this rank's part of it: torch's own storage, with `data_ptr()` and `nbytes()`."""
     return x._local("untyped_storage()").untyped_storage()

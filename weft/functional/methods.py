@@ -43,8 +43,9 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
     "nbytes": lambda x: x.dtype.itemsize * x.numel(),
     "is_cpu": lambda x: _kind(x) == "cpu",
     "is_meta": lambda x: _kind(x) == "meta",
-    "is_sparse": lambda x: False,
-    "is_quantized": lambda x: False,
+    **dict.fromkeys(
+        ("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_nested"), lambda x: False
+    ),
     "is_consistent": lambda x: x.is_global,
     "global_id": _global_id,
     "layout": lambda x: torch.strided,

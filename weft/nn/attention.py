@@ -175,3 +175,30 @@ def _added(mask: Tensor, like: Tensor) -> Tensor:
     if mask.dtype is not dtypes.bool_:
         raise OptionError(f"a mask is boolean, true where it hides, or real and added; got {mask.dtype}")
     return OPS["where"](mask, float("-inf"), OPS["zeros_like"](OPS["cast"](mask, like.dtype)))
+
+
+@F.composed  # type: ignore[attr-defined]  # its stub has what users call
+def multi_head_attention_forward(
+    query: Tensor, key: Tensor, value: Tensor, embed_dim_to_check: int, num_heads: int, in_proj_weight: Tensor | None,
+    in_proj_bias: Tensor | None, bias_k: Tensor | None, bias_v: Tensor | None, add_zero_attn: bool, dropout_p: float,
+    out_proj_weight: Tensor, out_proj_bias: Tensor | None, training: bool = True,
+    key_padding_mask: Tensor | None = None, need_weights: bool = True, attn_mask: Tensor | None = None,
+    use_separate_proj_weight: bool = False, q_proj_weight: Tensor | None = None, k_proj_weight: Tensor | None = None,
+    v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
+    average_attn_weights: bool = True, is_causal: bool = False,
+) -> tuple[Tensor, Tensor | None]:  # fmt: skip
+    """What `MultiheadAttention` computes, of weights that are given."""
+    if query.shape[-1] != embed_dim_to_check:
+        raise ShapeError(f"the queries are {query.shape[-1]} wide; embed_dim_to_check says {embed_dim_to_check}")
+    if static_k is not None or static_v is not None:
+        raise OptionError("static_k and static_v have no counterpart here; give the key and the value")
+    layer = object.__new__(MultiheadAttention)
+    vars(layer).update(
+        _roles={}, embed_dim=embed_dim_to_check, num_heads=num_heads, head_dim=embed_dim_to_check // num_heads,
+        dropout=dropout_p, batch_first=False, add_zero_attn=add_zero_attn, training=training, bias_k=bias_k,
+        bias_v=bias_v, in_proj_weight=None if use_separate_proj_weight else in_proj_weight, in_proj_bias=in_proj_bias,
+        q_proj_weight=q_proj_weight, k_proj_weight=k_proj_weight, v_proj_weight=v_proj_weight,
+        out_proj=lambda y: F.linear(y, out_proj_weight, out_proj_bias),
+    )  # fmt: skip
+    causal = is_causal and attn_mask is not None
+    return layer.forward(query, key, value, key_padding_mask, need_weights, attn_mask, average_attn_weights, causal)

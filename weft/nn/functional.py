@@ -16,6 +16,13 @@ COMPOSED = {
     for module in (compositions, ctc, dropouts, images, losses, margins, regions, windows) for name in module.__all__
 }  # fmt: skip
 
+
+def composed(function: Callable[..., Any]) -> Callable[..., Any]:
+    """Offer a function here that is made of a layer, and stands above."""
+    COMPOSED[function.__name__] = table.ADAPTERS["neural"][function.__name__] = guarded(function)
+    return function
+
+
 for _name, _function in COMPOSED.items():  # so that flow._C finds them
     table.ADAPTERS["neural"].setdefault(_name, _function)
     if hasattr(torch, _name) or _name in ("pad", *regions.__all__):

@@ -12,7 +12,7 @@ from torch import Tensor
 
 from weft.core.device import Device
 from weft.core.dtype import DType, float64, int64
-from weft.core.errors import ShapeError
+from weft.core.errors import OutOfMemoryError
 from weft.core.placement import Placement
 from weft.core.random import generator
 from weft.core.sbp import NdSbp, broadcast, partials
@@ -37,7 +37,7 @@ def _on(device: Device | None, size: Size, dtype: DType) -> torch.device:
     where = CPU if device is None else device.torch
     count = math.prod(size)
     if count > LARGE and where.type == "cpu" and count * dtype.itemsize > memory():
-        raise ShapeError(
+        raise OutOfMemoryError(
             f"{dtype.name}{list(size)} takes {count * dtype.itemsize / 2**30:.4g} GiB, and there are "
             f"{memory() / 2**30:.4g} here. Split it over ranks: placement=flow.placement(...), sbp=flow.sbp.split(0)"
         )

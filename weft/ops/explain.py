@@ -238,7 +238,7 @@ def named(cause: Exception) -> tuple[type[WeftError], str]:
     if isinstance(cause, MemoryError) or any(w in message for w in MEMORY_WORDS):
         asked = re.search(r"allocate (\d+) bytes", message)
         size = f"{int(asked[1]) / 2**30:.4g} GiB of " if asked else ""
-        return errors.ShapeError, f"there isn't the {size}memory that this takes"
+        return errors.OutOfMemoryError, f"there isn't the {size}memory that this takes"
     if isinstance(cause, ArithmeticError):
         return errors.OptionError, message or type(cause).__name__
     if isinstance(cause, IndexError) or "out of range" in message or "out of bounds" in message:

@@ -905,8 +905,17 @@ class Methods:
     @property
     def is_meta(self) -> Any: ...
 
+    @property
+    def is_mkldnn(self) -> Any: ...
+
+    @property
+    def is_mps(self) -> Any: ...
+
     def is_neg(self) -> _bool:
         """False: what is negated is computed, not marked."""
+
+    @property
+    def is_nested(self) -> Any: ...
 
     def is_nonzero(self) -> _bool:
         """Whether the only element of x is not zero."""
@@ -928,6 +937,12 @@ class Methods:
 
     @property
     def is_sparse(self) -> Any: ...
+
+    @property
+    def is_sparse_csr(self) -> Any: ...
+
+    @property
+    def is_xpu(self) -> Any: ...
 
     def isclose(
         self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
@@ -1645,6 +1660,9 @@ class Methods:
     ) -> Any:
         """The Fourier transforms of windows of a signal, one every `hop_length` samples: (..., frequencies, windows)."""
 
+    def storage(self) -> Any:
+        """The memory that x looks at, of this rank's part of it: torch's own storage, with `data_ptr()` and `nbytes()`."""
+
     def sub(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """x - alpha * other, element by element."""
 
@@ -1721,6 +1739,9 @@ class Methods:
 
     def to_consistent(self, placement: Any = None, sbp: Any = None, **options: Any) -> Any:
         """`to_global`, by its older name."""
+
+    def to_dense(self) -> Tensor:
+        """x: every tensor is dense here."""
 
     def to_global(
         self, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,

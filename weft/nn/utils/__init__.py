@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
+from typing import Any, TypeVar
 
 from weft.autograd import assign, no_grad
 from weft.core.errors import ShapeError
@@ -24,9 +25,16 @@ from weft.tensor.tensor import Tensor
 __all__ = [
     "clip_grad_norm_", "clip_grad_value_", "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
     "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector", "parametrizations", "parametrize", "prune",
-    "remove_spectral_norm", "remove_weight_norm", "rnn", "spectral_norm", "stateless", "vector_to_parameters",
-    "weight_norm",
+    "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init", "spectral_norm", "stateless",
+    "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
+
+M = TypeVar("M")
+
+
+def skip_init(module_cls: Callable[..., M], *args: Any, **kwargs: Any) -> M:
+    """A layer whose parameters are about to be overwritten: made like any other."""
+    return module_cls(*args, **kwargs)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:

@@ -1,0 +1,54 @@
+"""What programs ask of the machine, and catch: devices, versions, memory, random numbers of devices."""
+
+from __future__ import annotations
+
+import importlib
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft.core.errors import DeviceError, ShapeError
+
+
+def test_an_accelerator_is_what_cuda_says() -> None:
+    there = flow.cuda.is_available()
+    assert flow.accelerator.is_available() is there and flow.accelerator.device_count() == flow.cuda.device_count()
+    assert flow.accelerator.current_accelerator() == (flow.device("cuda") if there else None)
+    flow.accelerator.synchronize()
+    assert importlib.import_module("weft.accelerator") is flow.accelerator
+
+
+def test_without_an_accelerator(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("torch.cuda.is_available", lambda: False)
+    monkeypatch.setattr("torch.cuda.device_count", lambda: 0)
+    for call in (flow.accelerator.current_device_index, lambda: flow.accelerator.set_device_index(0)):
+        with pytest.raises(DeviceError, match="is_available"):
+            call()
+    assert flow.cuda.get_rng_state_all() == [] and flow.cuda.memory_stats() == {}
+    flow.cuda.set_rng_state_all([])
+    assert "no CUDA device" in flow.cuda.memory_summary()
+    with pytest.raises(DeviceError):
+        flow.cuda.get_rng_state()
+
+
+def test_versions_and_layouts_of_memory() -> None:
+    assert flow.version.__version__ == flow.__version__ and flow.version.cuda == torch.version.cuda
+    assert flow.channels_last_3d is torch.channels_last_3d and flow.GradScaler is flow.amp.GradScaler
+    assert flow.autograd.grad_mode.no_grad is flow.no_grad
+
+
+def test_more_memory_than_there_is() -> None:
+    with pytest.raises(flow.OutOfMemoryError, match="GiB") as caught:
+        flow.ones(2**45)
+    assert isinstance(caught.value, ShapeError) and flow.cuda.OutOfMemoryError is flow.OutOfMemoryError
+
+
+def test_questions_with_one_answer() -> None:
+    x: Any = flow.ones(2)
+    for name in ("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_nested"):
+        assert getattr(x, name) is False is getattr(torch.ones(2), name)
+    assert x.to_dense() is x and x.storage().nbytes() == 8
+    layer = flow.nn.utils.skip_init(flow.nn.Linear, 2, 3, bias=False)
+    assert layer.weight.shape == (3, 2) and layer.bias is None

@@ -1,0 +1,36 @@
+"""Tensors set beside each other, as tests do."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from weft.tensor.tensor import Tensor
+
+
+def assert_close(
+    actual: Any, expected: Any, *, allow_subclasses: bool = True, rtol: float | None = None, atol: float | None = None,
+    equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
+    check_stride: bool = False, msg: Any = None,
+) -> None:  # fmt: skip
+    """Raise an AssertionError that says where two tensors, or lists and dicts of them, differ by more than rounding.
+
+    A global tensor stands for its logical value; every rank of its placement takes part.
+
+    >>> flow.testing.assert_close(flow.ones(2), flow.ones(2) + 1e-9)
+    """
+    torch.testing.assert_close(
+        _plain(actual), _plain(expected), allow_subclasses=allow_subclasses, rtol=rtol, atol=atol, equal_nan=equal_nan,
+        check_device=check_device, check_dtype=check_dtype, check_layout=check_layout, check_stride=check_stride,
+        msg=msg,
+    )  # fmt: skip
+
+
+def _plain(value: Any) -> Any:
+    """The same with torch's tensors."""
+    if isinstance(value, Tensor):
+        return value._whole("assert_close()").detach()
+    if isinstance(value, dict):
+        return {k: _plain(v) for k, v in value.items()}
+    return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value
