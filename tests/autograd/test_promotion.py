@@ -124,3 +124,27 @@ def test_losses_of_two_dtypes(name: str, reduction: str) -> None:
                 except (RuntimeError, flow.errors.DtypeError):
                     found.append(None)
             assert found[0] == found[1], (first, second, shape)
+
+
+NORMS: dict[str, Callable[[Any, Any, Any], Any]] = {
+    "layer": lambda F, x, w: F.layer_norm(x, (6,), w, w * 2),
+    "rms": lambda F, x, w: F.rms_norm(x, (6,), w, 1e-5),
+    "group": lambda F, x, w: F.group_norm(x, 2, w[:4], w[:4] * 2),
+    "instance": lambda F, x, w: F.instance_norm(x, None, None, w[:4], w[:4] * 2),
+}
+
+
+@pytest.mark.parametrize("kind", ["bfloat16", "float16", "float32"])
+@pytest.mark.parametrize("name", NORMS)
+def test_normalisations_whose_weights_have_more_digits(name: str, kind: str) -> None:
+    data, found = torch.linspace(-2, 3, 48).reshape(2, 4, 6), []
+    for m in (flow, torch):
+        x = m.as_tensor(data).to(getattr(m, kind)).requires_grad_()
+        w = m.linspace(0.5, 2, 6).requires_grad_()
+        y = NORMS[name](m.nn.functional, x, w)
+        (y * y).sum().backward()
+        found.append([t.detach().to_torch() if m is flow else t.detach() for t in (y, x.grad, w.grad)])
+    for mine, theirs in zip(*found, strict=True):
+        assert mine.dtype == theirs.dtype
+        near = 1e-4 if kind == "float32" else 3e-2
+        torch.testing.assert_close(mine.float(), theirs.float(), rtol=near, atol=near)

@@ -190,6 +190,11 @@ def second_gradient(a, b, c, dy, hat, rstd, weight, dims, wanted, centred=True):
 # ---- rms_norm ----------------------------------------------------------------------------------------
 
 
+def _wide(x: Tensor) -> Tensor:
+    """x with digits enough for sums of squares."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
 def _rstd(x: Tensor, normalized: Size, eps: float) -> Tensor:
     return torch.rsqrt(x.square().mean(_dims(normalized), True) + eps)
 
@@ -201,8 +206,9 @@ def rms_norm(x: Tensor, normalized_shape: Size, weight: Tensor | None = None, ep
     >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
     [[1.0, -1.0]]
     """
-    y = x * _rstd(x, normalized_shape, eps)
-    return y if weight is None else y * weight
+    wide = _wide(x)
+    y = wide * _rstd(wide, normalized_shape, eps)
+    return (y if weight is None else y * weight).to(x.dtype)
 
 
 @rms_norm.layout
@@ -231,14 +237,15 @@ def rms_norm_grad(
     dy: Tensor, x: Tensor, weight: Tensor | None, normalized_shape: Size, eps: float, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor]:
     """The gradients of rms_norm's x and weight; those that are not wanted are zero."""
-    rstd = _rstd(x, normalized_shape, eps)
-    hat = x * rstd
+    wide, dy = _wide(x), _wide(dy)
+    rstd = _rstd(wide, normalized_shape, eps)
+    hat = wide * rstd
     dx = dw = None
     if wanted[0]:
         g = dy if weight is None else dy * weight
-        dx = (g - hat * (g * hat).mean(_dims(normalized_shape), True)) * rstd
+        dx = ((g - hat * (g * hat).mean(_dims(normalized_shape), True)) * rstd).to(x.dtype)
     if wanted[1]:
-        dw = (dy * hat).sum_to_size(tuple(normalized_shape))
+        dw = (dy * hat).sum_to_size(tuple(normalized_shape)).to(x.dtype if weight is None else weight.dtype)
     return absent(x, dx), absent(x, dw)
 
 
