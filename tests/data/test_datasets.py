@@ -64,6 +64,8 @@ def test_a_spoilt_sample_raises_where_the_batch_is_read(workers: int) -> None:
     assert next(batches).tolist() == [0.0] and next(batches).tolist() == [1.0]
     with pytest.raises(ValueError, match="sample 2 is spoilt"):
         next(batches)
+    # Read to the end: torch waits five seconds for the workers of batches that are left.
+    assert [batch.tolist() for batch in batches] == [[3.0]]
 
 
 def test_datasets_put_together() -> None:
