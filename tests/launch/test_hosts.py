@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import socket
 import subprocess
@@ -30,13 +31,20 @@ print(type(transport).__name__, me.index, me.local_index, me.local_size, me.worl
 """
 
 
+def free_port() -> int:
+    """Below those that the kernel gives to connections: whoever comes first might be given the one to meet at."""
+    for port in range(20_000 + os.getpid() % 8_000, 30_000):
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
+    raise AssertionError("no port is free")
+
+
 def launch(tmp_path: Path, *words: str) -> list[tuple[int, str, str]]:
     """What the launchers of two hosts give, with one rank each: their codes, and what was written there."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = str(found.getsockname()[1])
+    port = str(free_port())
     launchers = [
         subprocess.Popen(
             [sys.executable, "-m", "weft.launch", "--nnodes", "2", "--node-rank", str(i), "--master-port", port,
@@ -95,6 +103,7 @@ def test_hosts_are_started_alike_and_once() -> None:
         Hosts(0, 2, 4, "127.0.0.1", store.port, None)
     with pytest.raises(ArgumentError, match="host 0 was started with --nnodes 2 --nproc_per_node 4, and this one"):
         Hosts(1, 2, 3, "127.0.0.1", store.port, None)
+    first.end(0.5)
     assert first.look() and "rank 3 was not started" in str(first.failure)
 
 

@@ -88,10 +88,14 @@ def run_processes(given: argparse.Namespace) -> int:
                 hosts.tell(hosts.first, "was interrupted, with all others of its host")
             processes.signal(signal.SIGINT)
             processes.end(GRACE / 2)
+            if hosts is not None:
+                hosts.end(1.0)
             print("weft.launch: interrupted; every rank was ended", file=sys.stderr, flush=True)
             return stop.code if isinstance(stop, SystemExit) and isinstance(stop.code, int) else 130
         except BaseException:
             processes.end(0)
+            if hosts is not None:
+                hosts.end(0.0)
             raise
         processes.end()
     if hosts is not None:
@@ -99,7 +103,7 @@ def run_processes(given: argparse.Namespace) -> int:
     if failed is None and (hosts is None or hosts.failure is None):
         return 0
     rank, code = failed or (0, 1)
-    words = blamed(store if hosts is None else hosts.store, rank, code)[1] if failed else hosts and hosts.failure
+    words = blamed(store, rank, code)[1] if hosts is None else hosts.failure
     where = f"; its output is in {given.logdir}/" if folder else ""
     print(f"weft.launch: {words}; every other rank was ended{where}", file=sys.stderr, flush=True)
     return code if code > 0 else 128 - code

@@ -8,7 +8,9 @@ from __future__ import annotations
 
 import contextlib
 import math
+import threading
 import time
+from collections.abc import Callable
 
 import torch.distributed as dist
 
@@ -17,6 +19,7 @@ from weft.transport.rendezvous import reach, restart, tell_failure, told_failure
 
 BEAT = 0.5  # seconds
 SILENCE = 20.0  # seconds without a beat after which a launcher is taken for dead
+ANSWER = 3.0  # seconds for the store to answer before a launcher goes on without it
 ENDED = b"ended"
 Lost = (dist.DistNetworkError, dist.DistStoreError)
 
@@ -25,17 +28,20 @@ class Hosts:
     """One launcher's view of the others. `store` is given where this launcher serves it.
 
     failure    the run's first one, wherever it was, once it is known here
+
+    A thread talks to the store: if its host can't be reached any more, calls may wait for minutes.
     """
 
     def __init__(self, node: int, nodes: int, ranks: int, host: str, port: int, store: dist.TCPStore | None) -> None:
         self.node, self.nodes, self.first = node, nodes, node * ranks
         self.failure: str | None = None
-        self._beats, self._next = 0, 0.0
+        self._answered = time.monotonic()
         self._seen: dict[int, tuple[bytes, float]] = {}
-        self.store = (
-            reach(host, port, 300.0, f"host {node}", "the launcher with --node_rank 0") if store is None else store
-        )
+        self.store = store or reach(host, port, 300.0, f"host {node}", "the launcher with --node_rank 0")
         self._agree(f"--nnodes {nodes} --nproc_per_node {ranks}")
+        self._ended = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="weft-hosts", daemon=True)
+        self._thread.start()
 
     def _key(self, node: int, what: str) -> str:
         return f"weft/{restart()}/host/{node}/{what}"
@@ -49,39 +55,61 @@ class Hosts:
             self.tell(self.first, f"was not started: host {self.node} was given {mine}, and host 0 {first}")
             raise ArgumentError(f"host 0 was started with {first}, and this one with {mine}; all are started alike")
 
+    def _run(self) -> None:
+        """Say that this launcher lives, and hear whether the run has failed."""
+        count = 0
+        try:
+            while not self._ended.is_set():
+                count += 1
+                self.store.set(self._key(self.node, "beat"), str(count))
+                self._hear()
+                self._answered = time.monotonic()
+                self._ended.wait(BEAT)
+        except Lost:
+            self.failure = self.failure or "the launcher of host 0, which serves the store, has ended"
+
+    def _hear(self) -> None:
+        told = told_failure(self.store)
+        self.failure = self.failure if told is None else told[1]
+
     def look(self) -> bool:
-        """Say that this launcher lives. Whether the run has failed, here or elsewhere."""
-        now = time.monotonic()
-        if now >= self._next:
-            self._next = now + BEAT
-            self._beats += 1
-            try:
-                self.store.set(self._key(self.node, "beat"), str(self._beats))
-                told = told_failure(self.store)
-            except Lost:
-                told = (0, "the launcher of host 0, which serves the store, has ended")
-            self.failure = None if told is None else told[1]
+        """Whether the run has failed, here or elsewhere."""
+        if time.monotonic() - self._answered > SILENCE:
+            self.failure = self.failure or f"host 0, which serves the store, has not answered for {SILENCE:g} s"
         return self.failure is not None
 
     def tell(self, rank: int, why: str) -> None:
         """A rank failed: the others hear of it, unless one failed before."""
-        with contextlib.suppress(*Lost):
-            self.failure = tell_failure(self.store, rank, why)
+        if self.failure is None:
+            self.failure = f"rank {rank} {why}"
+            self._ask(lambda: tell_failure(self.store, rank, why))
+            self._ask(self._hear)
+
+    def _ask(self, action: Callable[[], object]) -> None:
+        """Do something with the store, if it answers."""
+
+        def run() -> None:
+            with contextlib.suppress(*Lost):
+                action()
+
+        thread = threading.Thread(target=run, name="weft-hosts", daemon=True)
+        thread.start()
+        thread.join(ANSWER)
 
     def end(self, patience: float) -> None:
         """The ranks of this host have ended. Host 0 stays while others run; after a failure, for so many seconds."""
-        with contextlib.suppress(*Lost):
-            self.store.set(self._key(self.node, "beat"), ENDED.decode())
-            end = math.inf
-            while self.node == 0 and time.monotonic() < end:
-                running = self._running()  # before the look for failures, so that those of the last to end are seen
-                if self.failure is None and (told := told_failure(self.store)) is not None:
-                    self.failure = told[1]
-                if not running:
-                    break
-                if self.failure is not None:
-                    end = min(end, time.monotonic() + patience)
-                time.sleep(BEAT / 10)
+        self._ended.set()
+        self._thread.join(ANSWER)
+        self._ask(lambda: self.store.set(self._key(self.node, "beat"), ENDED.decode()))
+        end = math.inf
+        while self.node == 0 and time.monotonic() < end:
+            running = self._running()  # before the look for failures, so that those of the last to end are seen
+            self._hear()
+            if not running:
+                break
+            if self.failure is not None:
+                end = min(end, time.monotonic() + patience)
+            time.sleep(BEAT / 10)
 
     def _running(self) -> bool:
         """Whether another launcher's ranks run, as far as it says."""

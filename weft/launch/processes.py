@@ -137,9 +137,7 @@ def said(rank: int, code: int) -> str:
 
 def blamed(store: dist.Store | None, rank: int, code: int) -> tuple[int, str]:
     """Which rank failed first, and how: a rank may end before the one because of which it ended."""
-    told = None
-    with contextlib.suppress(dist.DistNetworkError, dist.DistStoreError):  # the store may be gone, on another host
-        told = told_failure(store) if store is not None else None
+    told = told_failure(store) if store is not None else None
     if told is None or (told[0] == rank and code < 0):
         return rank, said(rank, code)
     return told
