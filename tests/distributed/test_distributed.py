@@ -9,21 +9,9 @@ import pytest
 
 import weft as flow
 import weft.distributed as dist
+from tests.ranks import on
 from weft.core.errors import ArgumentError, RankError
 from weft.launch import spawn_threads
-
-
-def on(n: int):
-    """Run a test on n ranks."""
-
-    def wrap(each):
-        def test() -> None:
-            spawn_threads(n, each, deadline=20)
-
-        test.__name__ = each.__name__
-        return test
-
-    return wrap
 
 
 @on(3)

@@ -5,22 +5,10 @@ from __future__ import annotations
 import pytest
 
 import weft as flow
+from tests.ranks import on
 from weft.launch import spawn_threads
 
 comm = flow.comm
-
-
-def on(n: int):
-    """Run a test on n ranks."""
-
-    def wrap(each):
-        def test() -> None:
-            spawn_threads(n, each, deadline=20)
-
-        test.__name__ = each.__name__
-        return test
-
-    return wrap
 
 
 def mine(*values: float) -> flow.Tensor:
@@ -98,7 +86,7 @@ def test_where_a_rank_stands() -> None:
 @pytest.mark.parametrize(
     ("call", "message"),
     [
-        (lambda: comm.all_reduce([1]), "takes tensors, not list"),
+        (lambda: comm.all_reduce([1]), "takes tensors, not list"),  # type: ignore[arg-type]
         (lambda: comm.all_gather([flow.ones(1)] * 2, flow.ones(1)), "one tensor per rank, 1 of them; got 2"),
         (lambda: comm.broadcast(flow.ones(1), 4), "rank 4 is outside this world"),
         (lambda: comm.send(flow.ones(1), 1), "rank 1 is outside this world"),
