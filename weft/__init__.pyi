@@ -617,7 +617,7 @@ def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[_int
     weft.Size([3, 2])
     """
 
-def broadcast_shapes(*shapes: Sequence[_int]) -> Size:
+def broadcast_shapes(*shapes: Sequence[_int] | _int) -> Size:
     """The shape that tensors of these shapes broadcast to together.
 
     >>> flow.broadcast_shapes((2, 1), (3,))
@@ -690,8 +690,8 @@ def chain_matmul(*matrices: Any) -> Any:
 def channel_shuffle(input: Any, groups: _int) -> Any:
     """Channels dealt out anew: the first of each group, then the second of each, and so on."""
 
-def cholesky(x: Tensor) -> Tensor:
-    """The lower triangular l of x = l @ l.T, for symmetric positive definite x.
+def cholesky(x: Tensor, upper: _bool = False) -> Tensor:
+    """The lower triangular l of x = l @ l.T, for symmetric positive definite x; or its transpose, `upper`.
 
     >>> flow.linalg.cholesky(flow.tensor([[4., 0.], [0., 9.]])).tolist()
     [[2.0, 0.0], [0.0, 3.0]]
@@ -1240,7 +1240,7 @@ def flipud(x: Tensor) -> Tensor:
     """x with its rows in the reverse order."""
 
 def float_power(x: Any, exponent: Any) -> Any:
-    """x ** exponent, in float64."""
+    """x ** exponent, in float64, or of complex numbers in complex128."""
 
 def floor(x: Tensor) -> Tensor:
     """The largest whole number that is at most x."""
@@ -1792,8 +1792,8 @@ def linalg_cross(x: Tensor, other: Tensor, *, dim: _int = -1) -> Tensor:
     """
 
 def linspace(
-    start: _float, end: _float, steps: _int, dtype: Any = None, device: Any = None, placement: Placement | None = None,
-    sbp: Any = None, requires_grad: _bool = False
+    start: _float | Tensor, end: _float | Tensor, steps: _int, dtype: Any = None, device: Any = None,
+    placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
 ) -> Tensor:
     """`steps` numbers from start to end, both included, at equal distances.
 
@@ -1899,8 +1899,8 @@ def logit_(x: Tensor, eps: _float | None = None) -> Tensor:
     """`logit`, into the memory of its first operand."""
 
 def logspace(
-    start: _float, end: _float, steps: _int, base: _float = 10.0, dtype: Any = None, device: Any = None,
-    placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
+    start: _float | Tensor, end: _float | Tensor, steps: _int, base: _float = 10.0, dtype: Any = None,
+    device: Any = None, placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
 ) -> Tensor:
     """`steps` numbers from base ** start to base ** end, their logarithms at equal distances."""
 
@@ -2998,7 +2998,7 @@ def sum_to_size(x: Tensor, *size: _int | Sequence[_int]) -> Tensor:
     """x summed over the dimensions that broadcasting from this size would have made."""
 
 def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> SVDWithV:
-    """The thin singular value decomposition: x = u @ diag(s) @ v.T. Gives u, s and v."""
+    """The singular value decomposition: x = u @ diag(s) @ v.T, thin if only `some` of u and v. Gives u, s and v."""
 
 def svd_lowrank(A: Any, q: _int = 6, niter: _int = 2, M: Any = None) -> tuple[Any, Any, Any]:
     """The first q parts of A's singular value decomposition, of A - M if M is given: exact, so `niter` changes nothing.

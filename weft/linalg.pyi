@@ -13,6 +13,7 @@ from weft.functional.factors import lu_factor as lu_factor
 from weft.functional.factors import lu_solve as lu_solve
 from weft.functional.factors import tensorinv as tensorinv
 from weft.functional.factors import tensorsolve as tensorsolve
+from weft.functional.linalg import cholesky as cholesky
 from weft.functional.linalg import cross as cross
 from weft.functional.linalg import diagonal as diagonal
 from weft.functional.linalg import eigh as eigh
@@ -35,13 +36,6 @@ from weft.functional.matrices import pinv as pinv
 from weft.functional.matrices import solve_triangular as solve_triangular
 from weft.functional.matrices import vander as vander
 from weft.functional.matrices import vecdot as vecdot
-
-def cholesky(x: Tensor) -> Tensor:
-    """The lower triangular l of x = l @ l.T, for symmetric positive definite x.
-
-    >>> flow.linalg.cholesky(flow.tensor([[4., 0.], [0., 9.]])).tolist()
-    [[2.0, 0.0], [0.0, 3.0]]
-    """
 
 def det(x: Tensor) -> Tensor:
     """The determinant of matrices.

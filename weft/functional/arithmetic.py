@@ -226,7 +226,12 @@ _product("dot", (1, 1), "The inner product of two vectors.")
 @public("flow tensor", "addmm")
 def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (mat1 @ mat2)."""
-    return _add(_scaled(x, beta), _scaled(_matmul(mat1, mat2), alpha))
+    return beside(x, beta, _scaled(_matmul(mat1, mat2), alpha))
+
+
+def beside(x: Any, beta: Any, product: Tensor) -> Tensor:
+    """beta * x + product, whose shape x is broadcast to; what x holds doesn't count where beta is zero."""
+    return _add(_scaled(x, beta) if beta != 0 else OPS["zeros_like"](x), product)
 
 
 @public("flow tensor", "baddbmm addmv")
@@ -242,13 +247,13 @@ def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: 
 @public("flow tensor")
 def clamp_min(x: Tensor, min: Any) -> Tensor:
     """x, but at least min."""
-    return OPS["clamp"](x, min, None)
+    return clamp(x, min)
 
 
 @public("flow tensor")
 def clamp_max(x: Tensor, max: Any) -> Tensor:
     """x, but at most max."""
-    return OPS["clamp"](x, None, max)
+    return clamp(x, None, max)
 
 
 @public("flow tensor", "clamp_min_")
@@ -281,9 +286,14 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     [-1.0, 0.5, 1.0]
     """
     if isinstance(min, Tensor) or isinstance(max, Tensor):
-        low = x if min is None else OPS["maximum"](x, number_like(x, min))
-        return low if max is None else OPS["minimum"](low, number_like(x, max))
+        low = x if min is None else _bounded("lt", x, number_like(x, min))
+        return low if max is None else _bounded("gt", low, number_like(x, max))
     return _clamp(x, min, max)
+
+
+def _bounded(beyond: str, x: Tensor, limit: Tensor) -> Tensor:
+    """x up to a limit; where it meets that, the gradient is x's alone, as torch's."""
+    return OPS["where"](OPS[beyond](x, limit), limit, x)
 
 
 @public("flow tensor")

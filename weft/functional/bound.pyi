@@ -461,7 +461,7 @@ class Bound:
     def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[_int] | None = None) -> Tensor: ...
 
     @staticmethod
-    def broadcast_shapes(*shapes: Sequence[_int]) -> Size: ...
+    def broadcast_shapes(*shapes: Sequence[_int] | _int) -> Size: ...
 
     @staticmethod
     def broadcast_tensors(*tensors: Tensor) -> list[Tensor]: ...
@@ -518,7 +518,7 @@ class Bound:
     def check_meta_consistency(x: Tensor) -> None: ...
 
     @staticmethod
-    def cholesky(x: Tensor) -> Tensor: ...
+    def cholesky(x: Tensor, upper: _bool = False) -> Tensor: ...
 
     @staticmethod
     def cholesky_inverse(L: Any, upper: _bool = False) -> Any: ...
@@ -577,6 +577,9 @@ class Bound:
 
     @staticmethod
     def compile(model: Any = None, **_: Any) -> Any: ...
+
+    @staticmethod
+    def completion(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def complex(real: Tensor, imag: Tensor) -> Tensor: ...
@@ -1574,7 +1577,7 @@ class Bound:
 
     @staticmethod
     def linspace(
-        start: _float, end: _float, steps: _int, dtype: Any = None, device: Any = None,
+        start: _float | Tensor, end: _float | Tensor, steps: _int, dtype: Any = None, device: Any = None,
         placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
 
@@ -1660,8 +1663,8 @@ class Bound:
 
     @staticmethod
     def logspace(
-        start: _float, end: _float, steps: _int, base: _float = 10.0, dtype: Any = None, device: Any = None,
-        placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
+        start: _float | Tensor, end: _float | Tensor, steps: _int, base: _float = 10.0, dtype: Any = None,
+        device: Any = None, placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
 
     @staticmethod
@@ -2587,7 +2590,7 @@ class Bound:
     def softmax_grad(dy: Tensor, y: Tensor, dim: _int) -> Tensor: ...
 
     @staticmethod
-    def softmin(input: Tensor, dim: _int) -> Tensor: ...
+    def softmin(input: Tensor, dim: _int, dtype: Any = None) -> Tensor: ...
 
     @staticmethod
     def softplus(x: Tensor, beta: _float = 1.0, threshold: _float = 20.0) -> Tensor: ...

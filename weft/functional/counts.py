@@ -12,6 +12,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError
 from weft.functional import creation, reduction
 from weft.functional.conversion import cast
+from weft.functional.info import promote_types
 from weft.functional.likeness import beside
 from weft.functional.ranked import Ranked
 from weft.functional.table import calling, public
@@ -43,6 +44,8 @@ def var_mean(
     x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
     """The variance and the mean."""
+    if isinstance(dim, bool):  # PyTorch's short form
+        dim, unbiased = None, dim
     return reduction.var(x, dim, unbiased, keepdim, correction=correction), _mean(x, dim, keepdim)
 
 
@@ -51,6 +54,8 @@ def std_mean(
     x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
     """The standard deviation and the mean."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
     return reduction.std(x, dim, unbiased, keepdim, correction=correction), _mean(x, dim, keepdim)
 
 
@@ -119,6 +124,8 @@ def diff(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, ap
     [3, 5]
     """
     d = dim_of(dim, x.ndim)
+    if n == 0:
+        return x
     parts = [p for p in (prepend, x, append) if p is not None]
     y = OPS["cat"](parts, d) if len(parts) > 1 else x
     for _ in range(min(n, y.shape[d] + 1)):  # nothing less nothing stays nothing
@@ -139,7 +146,7 @@ def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
     between = (_narrow(y, d, 1, n - 1) + _narrow(y, d, 0, n - 1)) / 2
     if x is None:
         return _sum(between, d) * dx
-    steps = diff(x)
+    steps = diff(x, dim=d if x.ndim == y.ndim else -1)
     if x.ndim == 1:
         steps = OPS["reshape"](steps, (-1, *(1,) * (y.ndim - d - 1)))
     return _sum(between * steps, d)
@@ -153,10 +160,13 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
     [[2.0, -2.0], [-2.0, 2.0]]
     """
     rows = OPS["reshape"](x, (1, -1)) if x.ndim < 2 else x
+    kinds = [t.dtype for t in (rows, aweights) if t is not None and t.dtype.differentiable]
+    kind = promote_types(kinds[0], kinds[-1]) if kinds else creation.get_default_dtype()
+    rows = rows if rows.dtype is kind else cast(rows, kind)
     weights = [w for w in (fweights, aweights) if w is not None]
     if not weights:
         off = rows - _mean(rows, 1, True)
-        found = off @ off.mT / float(max(rows.shape[1] - correction, 0))
+        found = off @ off.mH / float(max(rows.shape[1] - correction, 0))
     else:
         weight = cast(weights[0], rows.dtype)
         weight = weight * weights[1] if len(weights) == 2 else weight
@@ -166,8 +176,8 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
             less = whole - correction
         else:
             less = whole - correction * _sum(weight * aweights) / whole
-        found = (off * weight) @ off.mT / OPS["clamp"](less, 0.0)
-    return found.squeeze() if x.ndim < 2 else found
+        found = (off * weight) @ off.mH / OPS["clamp"](less, 0.0)
+    return found.squeeze() if found.numel() == 1 else found
 
 
 @public("flow tensor")

@@ -161,25 +161,31 @@ def arange(
 
 @public("flow")
 def linspace(
-    start: float, end: float, steps: int, dtype: Any = None, device: Any = None, placement: Placement | None = None,
-    sbp: Any = None, requires_grad: bool = False,
+    start: float | Tensor, end: float | Tensor, steps: int, dtype: Any = None, device: Any = None,
+    placement: Placement | None = None, sbp: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """`steps` numbers from start to end, both included, at equal distances.
 
     >>> flow.linspace(0, 1, 3).tolist()
     [0.0, 0.5, 1.0]
     """
-    data = torch.linspace(start, end, steps, dtype=None if dtype is None else dtypes.of(dtype).torch)
+    first, last = _number(start), _number(end)
+    data = torch.linspace(first, last, steps, dtype=None if dtype is None else dtypes.of(dtype).torch)
     return placed("linspace", data, device, placement, sbp, requires_grad)
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, Tensor) else value
 
 
 @public("flow")
 def logspace(
-    start: float, end: float, steps: int, base: float = 10.0, dtype: Any = None, device: Any = None,
+    start: float | Tensor, end: float | Tensor, steps: int, base: float = 10.0, dtype: Any = None, device: Any = None,
     placement: Placement | None = None, sbp: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """`steps` numbers from base ** start to base ** end, their logarithms at equal distances."""
-    data = torch.logspace(start, end, steps, base, dtype=None if dtype is None else dtypes.of(dtype).torch)
+    first, last = _number(start), _number(end)
+    data = torch.logspace(first, last, steps, base, dtype=None if dtype is None else dtypes.of(dtype).torch)
     return placed("logspace", data, device, placement, sbp, requires_grad)
 
 

@@ -303,13 +303,27 @@ def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
     [0.0, 1.0]
     """
+    if isinstance(value, Tensor):
+        return _filled(x, mask, value)
     return _masked_fill(x, _mask(mask), value)
 
 
 @public("flow tensor", straight=True)
 def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`masked_fill`, into x's memory."""
+    if isinstance(value, Tensor):
+        return assign(x, _filled(x, mask, value))
     return _mask_over(x, _mask(mask), value)
+
+
+def _filled(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
+    """x with what a tensor of one element holds where the mask holds."""
+    if value.ndim:
+        raise ShapeError(
+            f"masked_fill(): the value is a number or a tensor of no dimension; got shape {list(value.shape)}. "
+            "flow.where(mask, value, x) takes any"
+        )
+    return _where(_mask(mask), _value(x, value), x)
 
 
 @public("flow tensor")

@@ -86,12 +86,15 @@ def norm(
     """
     ord = p if p is not None else ord
     if isinstance(ord, str):
-        return vector_norm(x, 2, dim, keepdim, dtype=dtype) if dim is None else matrix_norm(x, ord, dim, keepdim)  # type: ignore
+        if ord == "fro":  # of tensors of any dimensions the same as of vectors
+            return vector_norm(x, 2, dim, keepdim, dtype=dtype)
+        return matrix_norm(x, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)  # type: ignore[arg-type]
     return vector_norm(x, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
 
 
 matmul = calling("matmul")
-inv, det, cholesky = map(calling, ("inv", "det", "cholesky"))
+inv, det, _cholesky = map(calling, ("inv", "det", "cholesky"))
+_completion, _cat = calling("completion"), calling("cat")
 _slogdet, _eigh, _qr = map(calling, ("slogdet", "eigh", "qr"))
 _svd, _solve, _cross, _expand, _unsqueeze = map(calling, ("svd", "solve", "cross", "expand", "unsqueeze"))
 
@@ -169,8 +172,29 @@ def slogdet(x: Tensor) -> SignAndSize:
 
 @guarded
 def eigh(x: Tensor, UPLO: str = "L") -> Eigen:
-    """The eigenvalues of symmetric matrices, in rising order, and their eigenvectors as columns."""
-    return Eigen(*_eigh(x))
+    """The eigenvalues of symmetric matrices, in rising order, and their eigenvectors as columns. Only the lower
+    triangle is read, or with UPLO="U" the upper.
+    """
+    return Eigen(*_eigh(lower_of(x, UPLO)))
+
+
+def lower_of(x: Tensor, UPLO: str) -> Tensor:
+    """What has in its lower triangle what a symmetric matrix is told by."""
+    if UPLO not in ("L", "U"):
+        raise ArgumentError(f'eigh(): UPLO is "L" or "U", the triangle that is read; got {UPLO!r}')
+    return x if UPLO == "L" else x.mH  # type: ignore[attr-defined]
+
+
+@guarded
+@public("flow tensor")
+def cholesky(x: Tensor, upper: bool = False) -> Tensor:
+    """The lower triangular l of x = l @ l.T, for symmetric positive definite x; or its transpose, `upper`.
+
+    >>> flow.linalg.cholesky(flow.tensor([[4., 0.], [0., 9.]])).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
+    lower = _cholesky(x)
+    return lower.mH if upper else lower  # type: ignore[attr-defined]
 
 
 @guarded
@@ -188,19 +212,24 @@ def qr(x: Tensor, mode: str = "reduced") -> QR:
 
 @public("flow tensor", "svd")
 def _svd_with_v(x: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWithV:
-    """The thin singular value decomposition: x = u @ diag(s) @ v.T. Gives u, s and v."""
-    if not some or not compute_uv:
-        raise ArgumentError("svd(): only the thin decomposition with u and v is there: some=True, compute_uv=True")
-    u, s, vh = _svd(x)
-    return SVDWithV(u, s, vh.mT)  # type: ignore[attr-defined]
+    """The singular value decomposition: x = u @ diag(s) @ v.T, thin if only `some` of u and v. Gives u, s and v."""
+    if not compute_uv:
+        raise ArgumentError("svd(): u and v always come; leave compute_uv=False out, or take linalg.svdvals()")
+    u, s, vh = svd(x, not some)
+    return SVDWithV(u, s, vh.mH)  # type: ignore[attr-defined]
 
 
 @guarded
 def svd(x: Tensor, full_matrices: bool = False) -> SVD:
-    """The singular value decomposition: x = u @ diag(s) @ vh. Thin only."""
-    if full_matrices:
-        raise ArgumentError("linalg.svd(): only the thin decomposition is there: write full_matrices=False")
-    return SVD(*_svd(x))
+    """The singular value decomposition: x = u @ diag(s) @ vh; thin, or with u and vh square, `full_matrices`. What
+    makes them square has no gradient.
+    """
+    u, s, vh = _svd(x)
+    if full_matrices and u.shape[-2] > u.shape[-1]:
+        u = _cat([u, _completion(u)], -1)
+    if full_matrices and vh.shape[-1] > vh.shape[-2]:
+        vh = _cat([vh, _completion(vh.mH).mH], -2)  # type: ignore[attr-defined]
+    return SVD(u, s, vh)
 
 
 @guarded

@@ -48,13 +48,13 @@ def vdot(x: Any, other: Any) -> Any:
 @public("flow tensor")
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * (vec1 outer vec2)."""
-    return x * beta + OPS["unsqueeze"](vec1, 1) * vec2 * alpha
+    return arithmetic.beside(x, beta, OPS["unsqueeze"](vec1, 1) * vec2 * alpha)
 
 
 @public("flow tensor")
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * the sum of the products of two batches of matrices."""
-    return x * beta + _sum(_matmul(batch1, batch2), 0) * alpha
+    return arithmetic.beside(x, beta, _sum(_matmul(batch1, batch2), 0) * alpha)
 
 
 def _overwriting(name: str, f: Any) -> None:
@@ -155,12 +155,12 @@ def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) ->
     limit = limit if atol is None else OPS["maximum"](limit, OPS["zeros_like"](limit) + atol)
     kept = parts > limit
     inverse = OPS["where"](kept, 1.0 / OPS["where"](kept, parts, 1.0), 0.0)
-    return _matmul(OPS["transpose"](vh, -2, -1) * OPS["unsqueeze"](inverse, -2), OPS["transpose"](u, -2, -1))
+    return _matmul(vh.mH * OPS["unsqueeze"](inverse, -2), u.mH)  # type: ignore[attr-defined]
 
 
 def eigvalsh(x: Tensor, UPLO: str = "L") -> Tensor:
     """The eigenvalues of symmetric matrices, in rising order."""
-    return OPS["eigh"](x)[0]
+    return linalg.eigh(x, UPLO)[0]
 
 
 def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
@@ -173,8 +173,8 @@ def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitrian
 @public("flow tensor")
 def cholesky_solve(x: Any, L: Any, upper: bool = False) -> Any:
     """The y of A @ y = x, where L is A's Cholesky factor."""
-    lower = L.mT if upper else L
-    return OPS["solve_triangle"](lower.mT, OPS["solve_triangle"](lower, x), True)
+    lower = L.mH if upper else L
+    return OPS["solve_triangle"](lower.mH, OPS["solve_triangle"](lower, x), True)
 
 
 @public("flow tensor")
@@ -189,7 +189,9 @@ def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any =
     s: Any = linalg.svdvals(x)
     tiny = 2.0**-23 if x.dtype is dtypes.float32 else 2.0**-52
     given = atol if tol is None else tol
-    limit = OPS["amax"](s, -1, True) * (max(x.shape[-2:]) * tiny if rtol is None else rtol) if given is None else given
+    relative = (max(x.shape[-2:]) * tiny if given is None else 0.0) if rtol is None else rtol
+    limit = OPS["amax"](s, -1, True) * relative
+    limit = limit if given is None else OPS["maximum"](limit, OPS["zeros_like"](limit) + given)
     return _sum(OPS["cast"](s > limit, dtypes.int64), -1)
 
 

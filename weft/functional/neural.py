@@ -15,6 +15,7 @@ from weft.functional.conversion import cast
 from weft.functional.creation import drawing
 from weft.functional.older import embedding_renorm_
 from weft.functional.places import repeat_interleave
+from weft.functional.shaping import broadcast_shapes
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
@@ -156,6 +157,8 @@ def scaled_dot_product_attention(
                 f"{heads[0]} heads of the query can't share {heads[1]} of the key, {heads[2]} of the value"
             )
         key, value = (repeat_interleave(x, heads[0] // x.shape[-3], -3) for x in (key, value))
+    if not dropout_p and not query.ndim == key.ndim == value.ndim == 4 and min(query.ndim, key.ndim, value.ndim) > 1:
+        return _as_images(query, key, value, attn_mask, is_causal, scale)
     if not dropout_p:
         return _attention(query, key, value, attn_mask, is_causal, scale)
     by = query.shape[-1] ** -0.5 if scale is None else scale
@@ -167,6 +170,19 @@ def scaled_dot_product_attention(
     elif attn_mask is not None:
         scores = OPS["add"](scores, attn_mask)
     return _matmul(_dropout(_softmax(scores, -1), dropout_p, True), value)
+
+
+def _as_images(q: Tensor, k: Tensor, v: Tensor, mask: Any, is_causal: bool, scale: float | None) -> Tensor:
+    """Attention over any leading dimensions, as over (batch, heads), which the kernel knows."""
+    lead = tuple(broadcast_shapes(*(tuple(t.shape)[:-2] for t in (q, k, v))))
+    count = math.prod(lead)
+    q, k, v = (
+        calling("reshape")(calling("expand")(t, (*lead, *t.shape[-2:])), (count, 1, *t.shape[-2:])) for t in (q, k, v)
+    )
+    if mask is not None and mask.ndim > 2:
+        mask = calling("reshape")(calling("expand")(mask, (*lead, *mask.shape[-2:])), (count, 1, *mask.shape[-2:]))
+    y = _attention(q, k, v, mask, is_causal, scale)
+    return calling("reshape")(y, (*lead, *y.shape[-2:]))
 
 
 @public("neural")

@@ -13,7 +13,8 @@ from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import creation, indexing, places
 from weft.functional.conversion import cast
 from weft.functional.likeness import beside
-from weft.functional.shaping import movedim
+from weft.functional.linalg import vector_norm
+from weft.functional.shaping import broadcast_shapes, movedim
 from weft.functional.table import public
 from weft.ops import OPS
 from weft.ops.complex import imag as imag_of
@@ -155,7 +156,9 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
     >>> flow.masked_scatter(flow.zeros(3), flow.tensor([True, False, True]), flow.tensor([1., 2., 3.])).tolist()
     [1.0, 0.0, 2.0]
     """
-    flat = OPS["reshape"](OPS["expand"](mask, tuple(x.shape)), (-1,))
+    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
+    x = x if tuple(x.shape) == shape else OPS["expand"](x, shape)
+    flat = OPS["reshape"](OPS["expand"](mask, shape), (-1,))
     at: Any = OPS["cumsum"](cast(flat, dtypes.int64), 0) - 1
     picked = OPS["index"](OPS["reshape"](source, (-1,)), [OPS["clamp"](at, 0)])
     return OPS["reshape"](OPS["where"](flat, picked, OPS["reshape"](x, (-1,))), tuple(x.shape))
@@ -354,13 +357,14 @@ def ldexp(x: Any, other: Any) -> Any:
 
 @public("flow tensor")
 def float_power(x: Any, exponent: Any) -> Any:
-    """x ** exponent, in float64."""
-    return OPS["pow"](cast(x, dtypes.float64), exponent)
+    """x ** exponent, in float64, or of complex numbers in complex128."""
+    wide = dtypes.complex128 if x.dtype.is_complex else dtypes.float64
+    return OPS["pow"](cast(x, wide), exponent)
 
 
 @public("flow tensor")
 def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:
     """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
     others = tuple(d for d in builtins.range(x.ndim) if d != dim_of(dim, x.ndim))
-    size = OPS["pow"](OPS["sum"](OPS["pow"](OPS["abs"](x), float(p)), others, True), 1.0 / p)
+    size: Any = vector_norm(x, float(p), others, True)
     return x * OPS["where"](size > maxnorm, maxnorm / (size + 1e-7), 1.0)

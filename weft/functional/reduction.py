@@ -105,6 +105,8 @@ def var(
     >>> flow.tensor([1., 3.]).var().item()
     2.0
     """
+    if isinstance(dim, bool):  # PyTorch's short form: var(False)
+        dim, unbiased = None, dim
     less = int(unbiased) if correction is None else correction
     off = _sub(x, _mean(x, dim, True))
     off = _abs(off) if off.dtype.is_complex else off

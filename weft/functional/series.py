@@ -80,7 +80,7 @@ def _slope(y: Any, d: int, step: Any, order: int) -> Tensor:
         between = _from(step, 0, 1, n - 1) - _from(step, 0, 0, n - 1)
         gaps = between.reshape([-1 if i == d else 1 for i in range(y.ndim)])
     else:
-        gaps = creation.full((*[1] * d, n - 1, *[1] * (y.ndim - d - 1)), float(step), **beside(y))
+        gaps = creation.full((*[1] * d, n - 1, *[1] * (y.ndim - d - 1)), float(step), dtype=y.dtype, **beside(y))
     rise = (_from(y, d, 1, n - 1) - _from(y, d, 0, n - 1)) / gaps
     first, last = _from(rise, d, 0, 1), _from(rise, d, n - 2, 1)
     if n == 2:

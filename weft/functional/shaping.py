@@ -109,20 +109,19 @@ def expand_as(x: Tensor, other: Tensor) -> Tensor:
 
 
 @public("flow")
-def broadcast_shapes(*shapes: Sequence[int]) -> Size:
+def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
     """The shape that tensors of these shapes broadcast to together.
 
     >>> flow.broadcast_shapes((2, 1), (3,))
     weft.Size([2, 3])
     """
-    ndim = max(map(len, shapes), default=0)
+    given = [(shape,) if isinstance(shape, int) else shape for shape in shapes]
+    ndim = max(map(len, given), default=0)
     full = [1] * ndim
-    for shape in shapes:
+    for shape in given:
         for i, n in enumerate(shape, ndim - len(shape)):
             if n != 1 and full[i] not in (1, n):
-                raise ShapeError(
-                    f"shapes {', '.join(map(str, map(list, shapes)))} don't broadcast: {full[i]} meets {n}"
-                )
+                raise ShapeError(f"shapes {', '.join(map(str, map(list, given)))} don't broadcast: {full[i]} meets {n}")
             full[i] = n if full[i] == 1 else full[i]
     return Size(full)
 
@@ -286,6 +285,9 @@ def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int =
         _check_parts("tensor_split", indices_or_sections)
         base, longer = divmod(n, indices_or_sections)
         return split(x, [base + (i < longer) for i in range(indices_or_sections)], dim)
+    if isinstance(indices_or_sections, Tensor):
+        found = indices_or_sections.tolist()
+        return tensor_split(x, found, dim)
     cuts = [0, *(min(i if i >= 0 else max(n + i, 0), n) for i in indices_or_sections), n]
     return tuple(_narrow(x, dim, a, max(b - a, 0)) for a, b in itertools.pairwise(cuts))
 

@@ -49,6 +49,8 @@ def nansum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = No
     1.0
     """
     x = x if dtype is None else cast(x, dtype)
+    if not x.dtype.differentiable:
+        return OPS["sum"](x, dim, keepdim)
     return OPS["sum"](OPS["where"](OPS["isnan"](x), 0.0, x), dim, keepdim)
 
 

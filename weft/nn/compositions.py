@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 from weft.autograd import in_place
 from weft.core.errors import OptionError, ShapeError
+from weft.functional.conversion import cast
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
@@ -47,9 +50,9 @@ def tanhshrink(input: Tensor) -> Tensor:
     return sub(input, OPS["tanh"](input))
 
 
-def softmin(input: Tensor, dim: int) -> Tensor:
+def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """softmax(-x)."""
-    return OPS["softmax"](OPS["neg"](input), dim)
+    return OPS["softmax"](OPS["neg"](input if dtype is None else cast(input, dtype)), dim)
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:

@@ -676,7 +676,7 @@ def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     [0.5, 0.5]
     """
 
-def softmin(input: Tensor, dim: int) -> Tensor:
+def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
     """softmax(-x)."""
 
 def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:

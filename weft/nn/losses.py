@@ -8,6 +8,7 @@ from weft.core.dtype import bool_
 from weft.core.errors import DtypeError, OptionError, ShapeError
 from weft.functional.info import promote_types
 from weft.functional.linalg import vector_norm
+from weft.functional.shaping import broadcast_shapes
 from weft.ops import OPS
 from weft.ops.square_error import square_error
 from weft.tensor.tensor import Tensor
@@ -179,6 +180,9 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""
+    if x1.shape != x2.shape:
+        shape = tuple(broadcast_shapes(tuple(x1.shape), tuple(x2.shape)))
+        x1, x2 = OPS["expand"](x1, shape), OPS["expand"](x2, shape)
     dot = total(mul(x1, x2), dim)
     return div(dot, mul(*(OPS["clamp"](vector_norm(x, 2.0, dim), eps) for x in (x1, x2))))
 

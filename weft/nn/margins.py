@@ -35,7 +35,7 @@ def cosine_embedding_loss(
 
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
     """A distance, where the target is 1; how much it lacks to the margin, where it is -1."""
-    loss = where(target == 1, input, 0.0) + where(target == -1, relu(margin - input), 0.0)
+    loss = where(target == -1, 0.0, input) + where(target == 1, 0.0, relu(margin - input))
     return reduced(loss, reduction)
 
 

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.ops.broadcast import fit
 from weft.ops.declaration import op
 from weft.ops.elementwise import add, cos, div, mul, neg, sin, square
 from weft.ops.shape import unsqueeze
@@ -24,8 +25,8 @@ def complex__(real: Tensor, imag: Tensor) -> Tensor:
 
 
 @complex__.grad
-def _(dy):
-    return real(dy), imag(dy)
+def _(dy, real_shape, imag_shape):
+    return fit(real(dy), real_shape), fit(imag(dy), imag_shape)
 
 
 @complex__.samples

@@ -105,3 +105,18 @@ def _(dy, x):
 @eigvals.samples
 def _(rand):
     yield (_regular(rand, 4),)
+
+
+@op("... i! k! -> ... i! j!", returns="columns*")
+def completion(x: Tensor) -> Tensor:
+    """Further orthogonal columns, as many as make a square with these.
+
+    >>> flow._C.completion(flow.tensor([[0.], [1.]])).abs().tolist()
+    [[1.0], [0.0]]
+    """
+    return torch.linalg.qr(x, mode="complete")[0][..., x.shape[-1] :]
+
+
+@completion.samples
+def _(rand):
+    yield (torch.linalg.qr(rand(2, 4, 2))[0],)

@@ -417,8 +417,8 @@ class Methods:
     def check_meta_consistency(self) -> None:
         """Nothing: a global tensor's shape and dtype are compared over all ranks when it is made."""
 
-    def cholesky(self) -> Tensor:
-        """The lower triangular l of x = l @ l.T, for symmetric positive definite x."""
+    def cholesky(self, upper: _bool = False) -> Tensor:
+        """The lower triangular l of x = l @ l.T, for symmetric positive definite x; or its transpose, `upper`."""
 
     def cholesky_inverse(self, upper: _bool = False) -> Any:
         """The inverse of A, where L is A's Cholesky factor."""
@@ -679,7 +679,7 @@ class Methods:
         """x as float32."""
 
     def float_power(self, exponent: Any) -> Any:
-        """x ** exponent, in float64."""
+        """x ** exponent, in float64, or of complex numbers in complex128."""
 
     def float_power_(self, *args: Any, **options: Any) -> Tensor:
         """`float_power`, into x's memory."""
@@ -1684,7 +1684,7 @@ class Methods:
         """x summed over the dimensions that broadcasting from this size would have made."""
 
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> SVDWithV:
-        """The thin singular value decomposition: x = u @ diag(s) @ v.T. Gives u, s and v."""
+        """The singular value decomposition: x = u @ diag(s) @ v.T, thin if only `some` of u and v. Gives u, s and v."""
 
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
         """x with two dimensions exchanged."""

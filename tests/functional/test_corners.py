@@ -1,0 +1,103 @@
+"""Calls in the forms that programs also write: torch's values, and its gradients."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+
+X = torch.linspace(-2, 3, 24, dtype=torch.float64).reshape(2, 3, 4)
+ROW, SQUARE = X[0, 0].clone(), (X[0, :, :3] + 3 * torch.eye(3, dtype=torch.float64)).clone()
+HOLE = torch.tensor([float("nan")], dtype=torch.float64)
+
+
+def lower(t: Callable[[torch.Tensor], Any]) -> Any:
+    """A complex triangle."""
+    return t(SQUARE.tril()) * (1 + 0.5j)
+
+
+CALLS: dict[str, Callable[[Any, Callable[[torch.Tensor], Any]], Any]] = {
+    "norm of all, nuclear": lambda m, t: m.norm(t(SQUARE), "nuc"),
+    "norm over two dimensions": lambda m, t: t(X).norm("fro", (1, 2)),
+    "cosine of what broadcasts": lambda m, t: m.nn.functional.cosine_similarity(t(X[:1]), t(X[:, :1] + 1), -2),
+    "symmetric by the upper triangle": lambda m, t: m.linalg.eigvalsh(t(SQUARE), UPLO="U"),
+    "Cholesky, upper": lambda m, t: m.linalg.cholesky(t(SQUARE @ SQUARE.T), upper=True),
+    "Cholesky, upper, as a method": lambda m, t: t(SQUARE @ SQUARE.T).cholesky(True),
+    "rank by two limits": lambda m, t: m.linalg.matrix_rank(t(SQUARE), atol=3.0, rtol=0.1),
+    "renorm by the largest": lambda m, t: m.renorm(t(X), float("inf"), 1, 0.5),
+    "hinge of other targets": lambda m, t: m.nn.functional.hinge_embedding_loss(t(ROW), t(ROW.round())),
+    "no difference": lambda m, t: m.diff(t(X), 0, 1, prepend=t(X)),
+    "covariance of one variable": lambda m, t: m.cov(t(X[0, :1])),
+    "correlation of one variable": lambda m, t: m.corrcoef(t(X[0, :1])),
+    "variance, short": lambda m, t: t(X).var(False),
+    "deviation, short": lambda m, t: t(X).std(False),
+    "variance and mean, short": lambda m, t: m.var_mean(t(X), False)[0],
+    "at least another tensor": lambda m, t: m.clamp_min(t(X), t(ROW)),
+    "at most another tensor": lambda m, t: t(X).clamp_max(t(ROW)),
+    "shapes of numbers": lambda m, t: m.zeros(m.broadcast_shapes((5, 1), 5), dtype=m.float64),
+    "from tensor to tensor": lambda m, t: m.linspace(t(ROW[0]), t(ROW[3]), 3, dtype=m.float64),
+    "filled with a tensor": lambda m, t: t(X).masked_fill(t(X) > 0, t(ROW[1])),
+    "filled with a tensor in place": lambda m, t: (t(X) * 1).masked_fill_(t(X) > 0, t(ROW[1])),
+    "scattered where more is": lambda m, t: m.masked_scatter(t(ROW), t(X) > 0, t(X)),
+    "softmin in another dtype": lambda m, t: m.nn.functional.softmin(t(X), 1, dtype=m.float32),
+    "split by a tensor": lambda m, t: m.tensor_split(t(X), m.tensor([1, 3]), 2)[1],
+    "integral along another dimension": lambda m, t: m.trapezoid(t(X), t(X + X), dim=1),
+    "solved by complex triangles": lambda m, t: m.cholesky_solve(t(SQUARE).cdouble(), lower(t).detach()).abs(),
+    "undone, complex": lambda m, t: m.linalg.pinv(lower(t)).abs(),
+    "covariance of complex numbers": lambda m, t: m.cov(lower(t)).abs(),
+    "covariance, weighed": lambda m, t: m.cov(m.tensor([1, 2, 4]), aweights=t(ROW[:3].abs())),
+    "a power of complex numbers": lambda m, t: m.float_power(lower(t) + 1, 2).abs(),
+    "a sum of whole numbers": lambda m, t: m.nansum(m.tensor([1, 2])),
+    "complex of what broadcasts": lambda m, t: m.complex(t(X), t(ROW[1])).abs(),
+    "nothing of what is no number": lambda m, t: m.addmm(t(HOLE), t(SQUARE), t(SQUARE), beta=0),
+    "attention without heads": lambda m, t: m.nn.functional.scaled_dot_product_attention(t(X), t(X + 1), t(X)),
+    "attention without heads or batch": lambda m, t: m.nn.functional.scaled_dot_product_attention(
+        t(X[0]), t(X[0] + 1), t(X[0]), is_causal=True
+    ),
+    "attention whose queries broadcast": lambda m, t: m.nn.functional.scaled_dot_product_attention(
+        t(X[0]), t(X + 1), t(X), attn_mask=t(torch.linspace(0, 1, 9, dtype=torch.float64).reshape(3, 3))
+    ),
+    "full matrices' singular values": lambda m, t: m.linalg.svd(t(X), full_matrices=True)[1],
+    "what full matrices make again": lambda m, t: (lambda u, s, v: (u * s[:, None]) @ v[:, :3])(
+        *m.linalg.svd(t(X), full_matrices=True)
+    ),
+}  # fmt: skip
+
+
+def found(m: Any, name: str) -> list[torch.Tensor]:
+    """The value and the gradients of what goes in."""
+    leaves: list[Any] = []
+
+    def leaf(x: torch.Tensor) -> Any:
+        made = flow.tensor(x) if m is flow else x.clone()
+        leaves.append(made.requires_grad_())
+        return made * 1
+
+    y = CALLS[name](m, leaf)
+    if y.requires_grad:
+        (y * y).sum().backward()
+    grads = [torch.zeros(x.shape, dtype=torch.float64) if x.grad is None else x.grad for x in leaves]
+    return [t.detach().to_torch() if isinstance(t, flow.Tensor) else t.detach() for t in (y, *grads)]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("name", CALLS)
+def test_forms_of_calls(name: str) -> None:
+    for mine, theirs in zip(found(flow, name), found(torch, name), strict=True):
+        torch.testing.assert_close(mine, theirs)
+
+
+def test_full_matrices_are_orthogonal() -> None:
+    for shape in ((4, 2), (2, 4), (3, 3), (2, 4, 3)):
+        x = flow.randn(*shape, dtype=flow.float64)
+        u, s, vh = flow.linalg.svd(x, full_matrices=True)
+        v = flow.svd(x, some=False)[2]
+        for q in (u, vh, v):
+            assert q.shape[-1] == q.shape[-2]
+            flow.testing.assert_close(q @ q.mT, flow.eye(q.shape[-1], dtype=flow.float64).expand(q.shape))
+        k = s.shape[-1]
+        flow.testing.assert_close((u[..., :k] * s.unsqueeze(-2)) @ vh[..., :k, :], x)
