@@ -142,6 +142,20 @@ def is_mpi_available() -> bool:
     return False
 
 
+def is_backend_available(backend: str) -> bool:
+    """Whether there is what a program means by a backend of this name.
+
+    >>> flow.distributed.is_backend_available("gloo"), flow.distributed.is_backend_available("mpi")
+    (True, False)
+    """
+    return backend.lower() == "gloo" or (backend.lower() == "nccl" and is_nccl_available())
+
+
+def get_node_local_rank(fallback_rank: int | None = None) -> int:
+    """This rank's number on its host."""
+    return current().local_index
+
+
 def get_rank(group: Any = None) -> int:
     """This rank's number in the world, or in a group: -1 if it is no member."""
     return current().index if group is None else _group(group).rank()
