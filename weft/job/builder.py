@@ -250,9 +250,24 @@ class Builder:
         before = self.settings
         self.settings = before._replace(checkpoint=True)
         try:
-            return call()
+            return self._kept(call()) if not before.checkpoint else call()
         finally:
             self.settings = before
+
+    def _kept(self, result: Any) -> Any:
+        """What leaves a part that is computed again: it is kept, or the next part would begin with all before it."""
+        todo = [result]
+        while todo:
+            found = todo.pop()
+            if isinstance(found, Tensor) and found.value is not None:
+                made = self.job.producer.get(found.value)
+                if made is not None:
+                    made.extra.pop("checkpoint", None)
+            elif isinstance(found, (list, tuple)):
+                todo += found
+            elif isinstance(found, dict):
+                todo += found.values()
+        return result
 
     # ---- modules ---------------------------------------------------------------------------------------
 
@@ -271,7 +286,8 @@ class Builder:
             kwargs = {k: _moved(a, own.placement) for k, a in kwargs.items()}
         self.settings = own
         try:
-            return call(*args, **kwargs)
+            result = call(*args, **kwargs)
+            return self._kept(result) if own.checkpoint and not before.checkpoint else result
         finally:
             self.settings = before
 
