@@ -12,6 +12,7 @@ import weft as flow
 
 X = torch.linspace(-2, 3, 24, dtype=torch.float64).reshape(2, 3, 4)
 ROW, SQUARE = X[0, 0].clone(), (X[0, :, :3] + 3 * torch.eye(3, dtype=torch.float64)).clone()
+EDGE = torch.eye(3, 4, dtype=torch.float64)
 HOLE = torch.tensor([float("nan")], dtype=torch.float64)
 
 
@@ -52,6 +53,11 @@ CALLS: dict[str, Callable[[Any, Callable[[torch.Tensor], Any]], Any]] = {
     "covariance, weighed": lambda m, t: m.cov(m.tensor([1, 2, 4]), aweights=t(ROW[:3].abs())),
     "a power of complex numbers": lambda m, t: m.float_power(lower(t) + 1, 2).abs(),
     "a sum of whole numbers": lambda m, t: m.nansum(m.tensor([1, 2])),
+    "between complex numbers": lambda m, t: m.lerp(lower(t), t(SQUARE) * 1j, lower(t) + 1).abs(),
+    "sums of complex exponents": lambda m, t: m.logaddexp(lower(t), t(SQUARE) * 1j).abs(),
+    "a wide matrix made orthogonal": lambda m, t: m.linalg.qr(t(X + EDGE))[1].abs(),
+    "a tall matrix made orthogonal": lambda m, t: m.linalg.qr(t(X[0].T + EDGE.T))[1].abs(),
+    "undone, complex and of low rank": lambda m, t: m.linalg.pinv(lower(t) @ (t(EDGE) * (1 + 1j))).abs(),
     "complex of what broadcasts": lambda m, t: m.complex(t(X), t(ROW[1])).abs(),
     "nothing of what is no number": lambda m, t: m.addmm(t(HOLE), t(SQUARE), t(SQUARE), beta=0),
     "attention without heads": lambda m, t: m.nn.functional.scaled_dot_product_attention(t(X), t(X + 1), t(X)),

@@ -94,7 +94,7 @@ def norm(
 
 matmul = calling("matmul")
 inv, det, _cholesky = map(calling, ("inv", "det", "cholesky"))
-_completion, _cat = calling("completion"), calling("cat")
+_completion, _cat, _narrow = map(calling, ("completion", "cat", "narrow"))
 _slogdet, _eigh, _qr = map(calling, ("slogdet", "eigh", "qr"))
 _svd, _solve, _cross, _expand, _unsqueeze = map(calling, ("svd", "solve", "cross", "expand", "unsqueeze"))
 
@@ -207,7 +207,11 @@ def qr(x: Tensor, mode: str = "reduced") -> QR:
     """
     if mode != "reduced":
         raise ArgumentError(f'qr(): only the thin decomposition is there, mode="reduced"; got {mode!r}')
-    return QR(*_qr(x))
+    n, m = tuple(x.shape)[-2:]
+    if n >= m:
+        return QR(*_qr(x))
+    q, r = _qr(_narrow(x, -1, 0, n))  # the first columns tell the turn
+    return QR(q, _cat([r, matmul(q.mH, _narrow(x, -1, n, m - n))], -1))
 
 
 @public("flow tensor", "svd")

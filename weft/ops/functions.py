@@ -110,11 +110,11 @@ lerp.inplace(lambda a, b, weight: a.lerp_(b, weight))
 
 @lerp.grad
 def _(dy, a, b, weight, a_shape, b_shape, weight_shape, needs):
-    there = mul(dy, weight)
+    there = mul(dy, turned(weight))
     return (
         fit(sub(dy, there), a_shape) if needs[0] else None,
         fit(there, b_shape) if needs[1] else None,
-        fit(mul(dy, sub(b, a)), weight_shape) if needs[2] else None,
+        fit(mul(dy, turned(sub(b, a))), weight_shape) if needs[2] else None,
     )
 
 

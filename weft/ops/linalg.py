@@ -9,7 +9,7 @@ from torch import Tensor
 
 from weft.ops.broadcast import fit
 from weft.ops.declaration import op
-from weft.ops.diagonal import diagonal_zeros
+from weft.ops.diagonal import diagonal, diagonal_zeros
 from weft.ops.elementwise import add, div, mul, neg, reciprocal, square, sub, turned
 from weft.ops.matmul import matmul
 from weft.ops.shape import axes, dim_of, transpose, unsqueeze
@@ -225,6 +225,9 @@ def _(du, ds, dvh, x_shape, u, s, vh):
     inside_u, inside_v = matmul(_t(u), du), matmul(vh, dv)
     mid = mul(mul(sub(inside_u, _t(inside_u)), gaps), across)
     mid = add(mid, mul(along_s, mul(sub(inside_v, _t(inside_v)), gaps)))
+    if inside_u.dtype.is_complex:  # columns of u may turn, if those of v turn along
+        turn = diagonal(sub(inside_u, _t(inside_u)), 0, -2, -1)
+        mid = add(mid, _diagonal_of(div(turn, mul(s, 2.0))))
     dx = matmul(matmul(u, add(mid, _diagonal_of(ds))), vh)
     if m > n:  # what of du lies outside of u's columns
         beyond = sub(du, matmul(u, inside_u))

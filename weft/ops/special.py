@@ -9,7 +9,7 @@ from torch import Tensor
 
 from weft.ops.broadcast import fit
 from weft.ops.declaration import op
-from weft.ops.elementwise import binary, exp, mul, square, sub, unary
+from weft.ops.elementwise import binary, exp, mul, square, sub, turned, unary
 from weft.ops.functions import _above_zero, _inside_one
 
 lgamma = unary(
@@ -71,6 +71,6 @@ logaddexp = binary(
 @logaddexp.grad
 def _(dy, input, other, y, input_shape, other_shape, needs):
     return (
-        fit(mul(dy, exp(sub(input, y))), input_shape) if needs[0] else None,
-        fit(mul(dy, exp(sub(other, y))), other_shape) if needs[1] else None,
+        fit(mul(dy, turned(exp(sub(input, y)))), input_shape) if needs[0] else None,
+        fit(mul(dy, turned(exp(sub(other, y)))), other_shape) if needs[1] else None,
     )
