@@ -12,7 +12,8 @@ from pathlib import Path
 
 import pytest
 
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, RankError
+from weft.launch.__main__ import main
 from weft.launch.hosts import Hosts
 from weft.transport.rendezvous import own_address, serve
 
@@ -109,3 +110,13 @@ def test_hosts_are_started_alike_and_once() -> None:
 
 def test_a_host_is_known_by_its_address_on_the_way_to_the_store() -> None:
     assert own_address("127.0.0.1", 29500) == "127.0.0.1"
+
+
+def test_a_port_that_is_taken_or_none_is_told() -> None:
+    with socket.socket() as taken:
+        taken.bind(("127.0.0.1", 0))
+        taken.listen()
+        with pytest.raises(RankError, match="Is the port taken by another run"):
+            serve("127.0.0.1", taken.getsockname()[1], 5)
+    with pytest.raises(ArgumentError, match="--master_port is a number up to 65535; got 70000"):
+        main(["--nnodes", "2", "--master_port", "70000", "program.py"])

@@ -54,6 +54,8 @@ def main(argv: Sequence[str] | None = None) -> int:
             "--nproc_per_node is 1 or more, and --node_rank from 0 to --nnodes - 1; got "
             f"--nproc_per_node {given.nproc_per_node} --nnodes {given.nnodes} --node_rank {given.node_rank}"
         )
+    if not 0 <= given.master_port < 1 << 16:
+        raise ArgumentError(f"--master_port is a number up to 65535; got {given.master_port}")
     if given.threads:
         return run_threads(given)
     return run_processes(given)

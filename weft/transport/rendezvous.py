@@ -45,17 +45,23 @@ def address() -> tuple[str, int]:
 def serve(host: str, port: int, patience: float) -> dist.TCPStore:
     """The store itself; where ranks meet at loopback, nobody else can come."""
     listening = _listen(port) if is_loopback(host) else None
-    # `multi_tenant`: torch.distributed in the same process may meet at the same port, as it would without Weft.
-    return dist.TCPStore(
-        host,
-        listening.getsockname()[1] if listening else port,
-        None,
-        True,
-        timedelta(seconds=patience),
-        wait_for_workers=False,
-        multi_tenant=True,
-        master_listen_fd=listening.detach() if listening else None,
-    )
+    try:
+        # `multi_tenant`: torch.distributed in the same process may meet at the same port, as it would without Weft.
+        return dist.TCPStore(
+            host,
+            listening.getsockname()[1] if listening else port,
+            None,
+            True,
+            timedelta(seconds=patience),
+            wait_for_workers=False,
+            multi_tenant=True,
+            master_listen_fd=listening.detach() if listening else None,
+        )
+    except (dist.DistNetworkError, dist.DistStoreError, RuntimeError) as error:
+        raise RankError(
+            f"can't serve the store at {host}:{port}: {str(error).splitlines()[0]}. Is the port taken by another "
+            "run? Set another MASTER_PORT, or --master_port"
+        ) from None
 
 
 def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.TCPStore:
@@ -141,13 +147,7 @@ class Meeting:
         agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
         self.serves = rank.index == 0 and not agent
         if self.serves:
-            try:
-                self.tcp = serve(host, port, patience)
-            except (dist.DistNetworkError, dist.DistStoreError, RuntimeError) as error:
-                raise RankError(
-                    f"rank {rank.index} can't serve the store at {host}:{port}: {str(error).splitlines()[0]}. "
-                    "Is the port taken by another run? Set another MASTER_PORT"
-                ) from None
+            self.tcp = serve(host, port, patience)
         else:
             self.tcp = reach(host, port, patience, f"rank {rank.index}", "rank 0")
         # A program may close its rank and open it again: each time is a meeting of its own.
