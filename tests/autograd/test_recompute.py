@@ -125,6 +125,25 @@ def test_without_reentering_gradients_go_where_they_go_without_a_checkpoint() ->
         assert flow.tensor(plain).allclose(flow.tensor(again), atol=1e-6)
 
 
+@pytest.mark.parametrize("outer", [True, False])
+@pytest.mark.parametrize("inner", [True, False])
+def test_one_inside_of_another_in_either_way(outer: bool, inner: bool) -> None:
+    a, b = flow.nn.Linear(3, 3), flow.nn.Linear(3, 3)
+    results = []
+    for way in (lambda f, x, again: f(x), lambda f, x, again: checkpoint(f, x, use_reentrant=again)):
+        x = flow.ones(2, 3, requires_grad=True)
+
+        def part(x: flow.Tensor, way: Any = way) -> flow.Tensor:
+            return (x + b(way(a, x, inner).tanh())).sin()
+
+        way(part, x * 1, outer).sum().backward()
+        found = (x.grad, *(p.grad for p in (*a.parameters(), *b.parameters())))
+        results.append([None if g is None else g.tolist() for g in found])
+        for layer in (a, b):
+            layer.zero_grad()
+    assert results[0] == results[1]
+
+
 def test_without_reentering_nothing_is_kept_and_a_change_is_noticed() -> None:
     kept, counts = [], iter([1, 2])
 

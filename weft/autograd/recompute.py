@@ -84,7 +84,9 @@ class _Call:
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rng: bool) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.tensors = [t for t in leaves((args, kwargs)) if isinstance(t, Tensor)]
-        self.stack, self.plain = here.stack, here.plain
+        # How the first call's tensors were kept is no matter of the second's, which backward needs at once.
+        self.stack = tuple(i for i in here.stack if not isinstance(i, saved_tensors_hooks))
+        self.plain = here.plain
         self.randomness = randomness() if rng else None
 
     def __call__(self, tensors: list[Tensor]) -> Any:
