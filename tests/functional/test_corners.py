@@ -58,6 +58,8 @@ CALLS: dict[str, Callable[[Any, Callable[[torch.Tensor], Any]], Any]] = {
     "a wide matrix made orthogonal": lambda m, t: m.linalg.qr(t(X + EDGE))[1].abs(),
     "a tall matrix made orthogonal": lambda m, t: m.linalg.qr(t(X[0].T + EDGE.T))[1].abs(),
     "undone, complex and of low rank": lambda m, t: m.linalg.pinv(lower(t) @ (t(EDGE) * (1 + 1j))).abs(),
+    "a number filled": lambda m, t: t(ROW[1]).index_fill(0, m.tensor([0]), 5.0),
+    "a number copied": lambda m, t: t(ROW[1]).index_copy(0, m.tensor([0]), t(ROW[2])),
     "complex of what broadcasts": lambda m, t: m.complex(t(X), t(ROW[1])).abs(),
     "nothing of what is no number": lambda m, t: m.addmm(t(HOLE), t(SQUARE), t(SQUARE), beta=0),
     "attention without heads": lambda m, t: m.nn.functional.scaled_dot_product_attention(t(X), t(X + 1), t(X)),

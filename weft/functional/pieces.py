@@ -50,6 +50,8 @@ def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
     >>> flow.index_copy(flow.zeros(3), 0, flow.tensor([2]), flow.ones(1)).tolist()
     [0.0, 0.0, 1.0]
     """
+    if not x.ndim:  # as one element in a row
+        return OPS["reshape"](index_copy(OPS["reshape"](x, (1,)), 0, index, OPS["reshape"](source, (-1,))), ())
     d = dim_of(dim, x.ndim)
     moved = source if source.ndim < x.ndim else movedim(source, d, 0)
     y = OPS["index_put"](movedim(x, d, 0), [OPS["reshape"](index, (-1,))], moved)
@@ -63,6 +65,8 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     >>> flow.index_fill(flow.zeros(3), 0, flow.tensor([0, 2]), 5).tolist()
     [5.0, 0.0, 5.0]
     """
+    if not x.ndim:
+        return OPS["reshape"](index_fill(OPS["reshape"](x, (1,)), 0, index, value), ())
     d = dim_of(dim, x.ndim)
     filled = value if isinstance(value, Tensor) else creation.full((), value, dtype=x.dtype, **beside(x))
     return OPS["index_put"](x, [*[None] * d, OPS["reshape"](index, (-1,))], filled)
