@@ -83,9 +83,9 @@ class Embedding(Module):
         """An embedding over a table that is there already."""
         if embeddings.ndim != 2:
             raise OptionError(f"a table of embeddings has 2 dimensions; got {list(embeddings.shape)}")
-        made_of = cls(
-            *embeddings.shape, padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse, _weight=embeddings
-        )
+        count, width = embeddings.shape
+        options = padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
+        made_of = cls(count, width, *options, _weight=embeddings)
         made_of.weight.requires_grad = not freeze
         return made_of
 
