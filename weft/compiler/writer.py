@@ -223,6 +223,7 @@ class Writer:
             made = n.outputs[0].name if n.outputs else n.name
             parts += [f"{k}={self.literal(made, a)}" for k, a in keywords.items()]
             name = getattr(function, "__name__", n.op).partition(".")[0]
+            function = getattr(function, "_op", function)  # torch's overload without the Python around it
             texts.append(f"{self.name(name, function)}({', '.join(parts)})")
         return texts
 

@@ -16,12 +16,11 @@ from weft.ops.copies import where
 from weft.ops.declaration import op
 from weft.ops.elementwise import add, mul
 from weft.ops.form import Form, alike
+from weft.ops.kernels import aten
 from weft.ops.matmul import matmul
 from weft.ops.shape import transpose
 from weft.ops.softmax import softmax, softmax_grad
 from weft.ops.triangle import hide_future
-
-aten = torch.ops.aten
 
 
 def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
@@ -97,7 +96,7 @@ def scaled_dot_product_attention(
 def _(q, k, v, attn_mask, is_causal, scale):
     if not _flash(q, k, v) or _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v):
         return None
-    flash = aten._scaled_dot_product_flash_attention_for_cpu.default
+    flash = aten._scaled_dot_product_flash_attention_for_cpu
     return flash, (q, k, v, 0.0, is_causal), {"attn_mask": attn_mask, "scale": scale}
 
 

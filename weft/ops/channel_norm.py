@@ -11,11 +11,10 @@ from weft.core.errors import ArgumentError, ShapeError
 from weft.ops.declaration import op
 from weft.ops.elementwise import add, mul, rsqrt, square, sub
 from weft.ops.form import Form, alike
+from weft.ops.kernels import aten
 from weft.ops.norm import absent, second_gradient
 from weft.ops.reduce import mean, sum
 from weft.ops.shape import axes, reshape
-
-aten = torch.ops.aten
 
 
 def _channels(n: int, ndim: int) -> tuple[int, ...]:

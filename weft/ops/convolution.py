@@ -12,10 +12,9 @@ from weft.core.errors import ShapeError
 from weft.core.sbp import Sbp, broadcast, partial_sum, split
 from weft.ops.declaration import Op, Size, op
 from weft.ops.form import Form, alike
+from weft.ops.kernels import aten
 from weft.ops.notation import Rule
 from weft.ops.reduce import sum
-
-aten = torch.ops.aten
 
 
 def spread(value: Any, dims: int) -> tuple[int, ...]:

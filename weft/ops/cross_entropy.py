@@ -18,12 +18,12 @@ from weft.ops.declaration import op
 from weft.ops.elementwise import add, div, exp, log, mul, ne, neg, sub
 from weft.ops.embedding import embedding
 from weft.ops.form import Form, alike
+from weft.ops.kernels import aten
 from weft.ops.pick import class_dim, pick, terms, unpick, wrong_label
 from weft.ops.reduce import amax, mean, sum
 from weft.ops.shape import reshape, squeeze, unsqueeze
 from weft.ops.softmax import log_softmax
 
-aten = torch.ops.aten
 REDUCTIONS = ("none", "mean", "sum")
 
 
@@ -238,7 +238,7 @@ def _(dx, dy, logp, target, weight, count, ignore_index, reduction, label_smooth
     labelled = (dy, logp, target, weight, REDUCTIONS.index(reduction), ignore_index, count)
     return [
         (aten.nll_loss_backward.grad_input, labelled, {"grad_input": dx}),
-        (aten._log_softmax_backward_data.out, (dx, logp, 1, logp.dtype), {"out": dx}),  # row by row, so in place
+        (aten._log_softmax_backward_data, (dx, logp, 1, logp.dtype), {"out": dx}),  # row by row, so in place
     ]
 
 

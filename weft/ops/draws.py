@@ -16,6 +16,7 @@ from weft.core.sbp import NdSbp
 from weft.ops.create import CPU
 from weft.ops.declaration import Scalar, Size, op
 from weft.ops.elementwise import mul
+from weft.ops.form import alike
 from weft.ops.sampling import once
 from weft.ops.shape import axes
 
@@ -111,7 +112,7 @@ def standard_gamma_slope(concentration: Tensor, y: Tensor) -> Tensor:
     return torch._standard_gamma_grad(concentration, y)
 
 
-standard_gamma_slope.form(lambda concentration, y: y)
+standard_gamma_slope.form(lambda x, y: y if alike(x, y) and x.shape == y.shape else None)
 
 
 @standard_gamma_slope.samples

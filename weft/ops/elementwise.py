@@ -13,8 +13,7 @@ from weft.ops.broadcast import fit
 from weft.ops.copies import cast
 from weft.ops.create import zeros_like
 from weft.ops.declaration import Op, Scalar, op
-
-aten = torch.ops.aten
+from weft.ops.kernels import aten
 
 
 def example(name: str, shows: str) -> str:

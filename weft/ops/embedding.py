@@ -16,10 +16,9 @@ from weft.ops.declaration import op
 from weft.ops.elementwise import div, eq
 from weft.ops.form import Form, alike, counts
 from weft.ops.indexing import gather, scatter_add_zeros
+from weft.ops.kernels import aten
 from weft.ops.notation import Rule
 from weft.ops.shape import axes, reshape, unsqueeze
-
-aten = torch.ops.aten
 
 
 def out_of_range(what: str, ids: Tensor, rows: int) -> IndexingError | None:

@@ -12,10 +12,9 @@ from weft.ops.create import zeros_like
 from weft.ops.declaration import Size, op
 from weft.ops.elementwise import add, mul, neg, rsqrt, square, sub
 from weft.ops.form import Form, alike
+from weft.ops.kernels import aten
 from weft.ops.reduce import mean as mean_of
 from weft.ops.shape import axes
-
-aten = torch.ops.aten
 
 
 def _terms(shape: tuple[int, ...], normalized: Size) -> tuple[str, str, str]:

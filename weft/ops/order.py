@@ -12,12 +12,10 @@ from weft.ops.broadcast import expand
 from weft.ops.declaration import Size, op
 from weft.ops.elementwise import div, mul, turned
 from weft.ops.indexing import scatter_add_zeros
+from weft.ops.kernels import aten
 from weft.ops.reduce import dims_of, kept, reduced
 from weft.ops.shape import axes, dim_of, reshape
 from weft.ops.softmax import along
-
-aten = torch.ops.aten
-
 
 # ---- turning and shifting ----------------------------------------------------------------------------
 

@@ -10,11 +10,10 @@ from torch import Tensor
 from weft.core.errors import ArgumentError
 from weft.core.sbp import partial_sum
 from weft.ops.declaration import Scalar, Size, op
+from weft.ops.kernels import aten
 from weft.ops.notation import Rule, rules
 from weft.ops.pick import wrong_label
 from weft.ops.shape import axes
-
-aten = torch.ops.aten
 
 
 def _padded(shape: tuple[int, ...], pad: Size) -> tuple[str, tuple[int, ...]]:

@@ -13,9 +13,8 @@ from weft.core.errors import ShapeError
 from weft.ops.convolution import spread
 from weft.ops.declaration import Op, Size, op
 from weft.ops.form import Form, alike
+from weft.ops.kernels import aten
 from weft.ops.shape import axes
-
-aten = torch.ops.aten
 
 
 def _terms(ndim: int, dims: int) -> tuple[str, str]:

@@ -10,8 +10,8 @@ from torch import Tensor
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.ops.declaration import op
+from weft.ops.kernels import aten
 
-aten = torch.ops.aten
 MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "reflection")
 
 

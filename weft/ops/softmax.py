@@ -10,10 +10,9 @@ from torch import Tensor
 from weft.core.errors import ShapeError
 from weft.ops.declaration import op
 from weft.ops.elementwise import exp, mul, neg, sub
+from weft.ops.kernels import aten
 from weft.ops.reduce import sum
 from weft.ops.shape import axes, dim_of
-
-aten = torch.ops.aten
 
 
 def along(shape: tuple[int, ...], dim: int, operands: int = 1) -> str:
@@ -34,7 +33,7 @@ def softmax(x: Tensor, dim: int) -> Tensor:
 
 
 softmax.layout(lambda x, dim: along(x, dim))
-softmax.out(lambda y, x, dim: aten._softmax.out(x, dim, False, out=y))
+softmax.out(lambda y, x, dim: aten._softmax(x, dim, False, out=y))
 
 
 @softmax.grad
@@ -55,7 +54,7 @@ def softmax_grad(dy: Tensor, y: Tensor, dim: int) -> Tensor:
 
 
 softmax_grad.layout(lambda dy, y, dim: along(y, dim, 2))
-softmax_grad.out(lambda dx, dy, y, dim: aten._softmax_backward_data.out(dy, y, dim, y.dtype, grad_input=dx))
+softmax_grad.out(lambda dx, dy, y, dim: aten._softmax_backward_data(dy, y, dim, y.dtype, grad_input=dx))
 
 
 @softmax_grad.grad
@@ -86,7 +85,7 @@ def log_softmax(x: Tensor, dim: int) -> Tensor:
 
 
 log_softmax.layout(lambda x, dim: along(x, dim))
-log_softmax.out(lambda y, x, dim: aten._log_softmax.out(x, dim, False, out=y))
+log_softmax.out(lambda y, x, dim: aten._log_softmax(x, dim, False, out=y))
 
 
 @log_softmax.grad
@@ -109,7 +108,7 @@ def log_softmax_grad(dy: Tensor, y: Tensor, dim: int) -> Tensor:
 
 
 log_softmax_grad.layout(lambda dy, y, dim: along(y, dim, 2))
-log_softmax_grad.out(lambda dx, dy, y, dim: aten._log_softmax_backward_data.out(dy, y, dim, y.dtype, out=dx))
+log_softmax_grad.out(lambda dx, dy, y, dim: aten._log_softmax_backward_data(dy, y, dim, y.dtype, out=dx))
 
 
 @log_softmax_grad.grad

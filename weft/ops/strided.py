@@ -6,9 +6,8 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import Size, op
+from weft.ops.kernels import aten
 from weft.ops.shape import axes, dim_of
-
-aten = torch.ops.aten
 
 
 @op(linear="x", view=True)

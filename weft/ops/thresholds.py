@@ -9,8 +9,8 @@ from weft.ops.broadcast import fit
 from weft.ops.copies import where
 from weft.ops.declaration import op
 from weft.ops.elementwise import abs, add, div, gt, mul, sigmoid, square, sub
+from weft.ops.kernels import aten
 
-aten = torch.ops.aten
 ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805  # of selu, from the paper that proposes it
 
 
@@ -24,7 +24,7 @@ def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
     return aten.threshold(x, threshold, value)
 
 
-threshold.out(lambda y, x, threshold, value: aten.threshold.out(x, threshold, value, out=y))
+threshold.out(lambda y, x, threshold, value: aten.threshold(x, threshold, value, out=y))
 threshold.inplace(lambda x, threshold, value: aten.threshold_(x, threshold, value))
 
 

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-import torch
 from torch import Tensor
 
 from weft.core.errors import ArgumentError
 from weft.ops.convolution import spread
 from weft.ops.declaration import Size, op
+from weft.ops.kernels import aten
 from weft.ops.shape import axes
-
-aten = torch.ops.aten
 
 
 @op("n c! h! w! -> n k! l!", linear="x")
