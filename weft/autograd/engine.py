@@ -344,8 +344,21 @@ def _accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) 
         t.grad = OPS["clone"](g) if shared else g if create_graph else _own(g)
     elif create_graph or t.grad.node is not None:
         t.grad = _add(t.grad, g)
-    else:
-        in_place(OPS["add"], (t.grad, g))  # who holds .grad, or looks at it, sees it grow
+    elif not _grew(t.grad, g):
+        in_place(OPS["add"], (t.grad, g))
+
+
+def _grew(total: Tensor, g: Tensor) -> bool:
+    """Where nothing stands in the way, add right there: who holds `.grad`, or looks at it, sees it grow."""
+    if here.stack or total._view_of is not None or total._requires_grad or total.spec is not None or g.spec is not None:
+        return False
+    into, more = total.blob, g.blob
+    if into.access is not None or into.now is None or more.now is None or into.now.dtype is not more.now.dtype:
+        return False
+    if into.now.shape != more.now.shape:
+        return False
+    into.now.add_(more.now)
+    return True
 
 
 def _own(g: Tensor) -> Tensor:
