@@ -27,13 +27,14 @@ from weft.vm.dependency import alias
 
 def make_entry(op: Op) -> Callable[..., Any]:
     """The function behind a public op."""
-    if op.conversion or op.writes or op.dynamic or any(p.kind == "tensors" for p in op.params) or not op.operands:
+    if op.conversion or op.writes or op.dynamic or not op.operands:
         return _general(op)
     source = source_of(op)
     space: dict[str, Any] = {
         "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call,
         "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing, "in_place": in_place,
         "kernel": op.kernel, "alias": alias, "again": again, "next_sequence": next_sequence,
+        "opened": opened, "opened_or_none": opened_or_none, "any_wanting": any_wanting,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
     exec(compile(source, f"<weft entry of {op.name}>", "exec"), space)
@@ -96,10 +97,44 @@ def at_hand(op: Op, access: str = "") -> tuple[list[str], list[str]]:
             lines.append(f"            k{i} = {p.name}.__class__")
             lines.append(f"            {data} = {p.name} if k{i} is float or k{i} is int else {p.name}.blob.now")
             ready.append(f"{data} is not None")
+        elif p.kind == "tensors":
+            data = f"d{i}"
+            lines.append(f"            {data} = {'opened_or_none' if 'None' in p.type else 'opened'}({p.name})")
+            ready.append(f"{data} is not None")
         kernel_args.append(f"{p.name}={data}" if p.keyword_only else data)
     lines.append("            ready = " + " and ".join(ready))
     lines += ["        except AttributeError:", "            ready = False"]
     return lines, kernel_args
+
+
+def opened(tensors: Any) -> list[Any] | None:
+    """The data of a list of operands; None where some isn't at hand."""
+    found = [t.blob.now for t in tensors] if type(tensors) in (list, tuple) else None
+    if found is not None:
+        for data in found:
+            if data is None:
+                return None
+    return found
+
+
+def opened_or_none(tensors: Any) -> list[Any] | None:
+    """The same, where None may stand in the place of an operand."""
+    if type(tensors) not in (list, tuple):
+        return None
+    found = []
+    for t in tensors:
+        data = None if t is None else t.blob.now
+        if data is None and t is not None:
+            return None
+        found.append(data)
+    return found
+
+
+def any_wanting(tensors: Any) -> bool:
+    for t in tensors:
+        if t is not None and t._requires_grad:
+            return True
+    return False
 
 
 def wanting(op: Op, i: int) -> str:
@@ -107,6 +142,8 @@ def wanting(op: Op, i: int) -> str:
     p = op.params[i]
     if p.kind == "tensor":
         return f"{p.name}._requires_grad"
+    if p.kind == "tensors":
+        return f"any_wanting({p.name})"
     test = f"{p.name} is not None" if p.kind == "optional" else f"k{i} is not float and k{i} is not int"
     return f"({test} and {p.name}._requires_grad)"
 
@@ -151,7 +188,7 @@ def _record(op: Op, several: bool) -> list[str]:
     ]
     pad = " " * 16
     lines = [f"            if here.grad and ({' or '.join(wants)}):"]
-    if op.visible > 1:  # rare: leave it to the general recorder
+    if op.visible > 1 or op.lists:  # rare: leave it to the general recorder
         outs = ", ".join([f"y{j}" for j in range(op.visible)])
         hidden = ", ".join(f"r{j}" for j in range(op.visible, len(op.returns)))
         lines.append(f"{pad}record(op, ({', '.join(op.names)},), ({outs},), ({hidden}{',' if hidden else ''}))")

@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
 
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.table import calling, public
-from weft.ops import OPS
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
-_sum, _squeeze, _diagonal = map(calling, ("sum", "squeeze", "diagonal"))
+_sum, _squeeze, _diagonal, _einsum = map(calling, ("sum", "squeeze", "diagonal", "einsum"))
+_mul, _unsqueeze = map(calling, ("mul", "unsqueeze"))
 
 
 @public("flow")
@@ -24,39 +25,58 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
     if not isinstance(equation, str) or not all(isinstance(x, Tensor) for x in given) or not given:
         raise ArgumentError('einsum() takes an equation and tensors: einsum("ij,jk->ik", a, b)')
-    terms, out = _spelled(equation, given)
-    for i, (x, term) in enumerate(zip(given, terms, strict=True)):
-        given[i], terms[i] = _diagonals(x, term)
+    shapes = tuple(tuple(x.shape) for x in given)
+    terms, out = _spelled(equation, tuple(map(len, shapes)))
+    if any(len(set(term)) < len(term) for term in terms):
+        plain = [_diagonals(x, term) for x, term in zip(given, terms, strict=True)]
+        return einsum(f"{','.join(term for _, term in plain)}->{out}", *(x for x, _ in plain))
+    drops, text = _plan(equation, shapes)
+    for i, (alone, ones) in enumerate(drops):
+        if alone:
+            given[i] = _squeeze(_sum(given[i], alone, True), alone + ones)
+        elif ones:
+            given[i] = _squeeze(given[i], ones)
+    return _einsum(given, text)
+
+
+@functools.lru_cache(1024)
+def _plan(
+    equation: str, shapes: tuple[tuple[int, ...], ...]
+) -> tuple[list[tuple[tuple[int, ...], tuple[int, ...]]], str]:
+    """What is summed and dropped before: axes that no other operand has, and those broadcast; and the op's equation."""
+    terms, out = _spelled(equation, tuple(map(len, shapes)))
     size: dict[str, int] = {}
-    for x, term in zip(given, terms, strict=True):
-        for axis, n in zip(term, x.shape, strict=True):
+    for shape, term in zip(shapes, terms, strict=True):
+        for axis, n in zip(term, shape, strict=True):
             if n != 1 and size.get(axis, 1) not in (1, n):
                 raise ShapeError(f"einsum({equation!r}): axis {axis} has {size[axis]} elements, and {n}")
             size[axis] = max(size.get(axis, 1), n)
-    for i, (x, term) in enumerate(zip(given, terms, strict=True)):
+    drops, kept = [], []
+    for i, (shape, term) in enumerate(zip(shapes, terms, strict=True)):
         elsewhere = set(out).union(*(t for k, t in enumerate(terms) if k != i))
         alone = tuple(d for d, axis in enumerate(term) if axis not in elsewhere)
-        ones = tuple(d for d, axis in enumerate(term) if x.shape[d] == 1 and size[axis] != 1)
-        given[i] = _squeeze(_sum(x, alone, True), alone + ones) if alone else _squeeze(x, ones) if ones else x
-        terms[i] = "".join(axis for d, axis in enumerate(term) if d not in alone + ones)
-    return OPS["einsum"](given, f"{','.join(terms)}->{out}")
+        ones = tuple(d for d, axis in enumerate(term) if shape[d] == 1 and size[axis] != 1)
+        drops.append((alone, ones))
+        kept.append("".join(axis for d, axis in enumerate(term) if d not in alone + ones))
+    return drops, f"{','.join(kept)}->{out}"
 
 
-def _spelled(equation: str, given: list[Tensor]) -> tuple[list[str], str]:
+@functools.lru_cache(1024)
+def _spelled(equation: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
     """The terms and the result's, with letters in the place of "..." and nothing left implicit."""
     left, arrow, out = equation.replace(" ", "").partition("->")
     terms = left.split(",")
-    if len(terms) != len(given):
-        raise ArgumentError(f"einsum({equation!r}): {len(terms)} terms, but {len(given)} tensors")
+    if len(terms) != len(ndims):
+        raise ArgumentError(f"einsum({equation!r}): {len(terms)} terms, but {len(ndims)} tensors")
     free = [c for c in LETTERS if c not in equation]
-    more = max((x.ndim - len(t.replace("...", "")) for t, x in zip(terms, given, strict=True) if "..." in t), default=0)
+    more = max((n - len(t.replace("...", "")) for t, n in zip(terms, ndims, strict=True) if "..." in t), default=0)
     dots = "".join(free[: max(more, 0)])
     whole = []
-    for term, x in zip(terms, given, strict=True):
-        n = x.ndim - len(term.replace("...", ""))
+    for term, ndim in zip(terms, ndims, strict=True):
+        n = ndim - len(term.replace("...", ""))
         full = term.replace("...", dots[len(dots) - max(n, 0) :])
-        if len(full) != x.ndim or not all(c in LETTERS for c in full):
-            raise ShapeError(f"einsum({equation!r}): the term {term!r} doesn't fit the shape {list(x.shape)}")
+        if len(full) != ndim or not all(c in LETTERS for c in full):
+            raise ShapeError(f"einsum({equation!r}): the term {term!r} doesn't fit a tensor of {ndim} dimensions")
         whole.append(full)
     if arrow:
         out = out.replace("...", dots)
@@ -65,7 +85,7 @@ def _spelled(equation: str, given: list[Tensor]) -> tuple[list[str], str]:
         out = dots + "".join(sorted(c for c in set(every) if every.count(c) == 1 and c not in dots))
     if len(set(out)) != len(out) or not set(out) <= set("".join(whole)):
         raise ArgumentError(f"einsum({equation!r}): the result names each axis once, and only axes of the operands")
-    return whole, out
+    return tuple(whole), out
 
 
 def _diagonals(x: Tensor, term: str) -> tuple[Tensor, str]:
@@ -102,4 +122,6 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 @public("flow tensor")
 def outer(x: Tensor, other: Tensor) -> Tensor:
     """Every product of an element of x and one of the other."""
-    return einsum("i,j->ij", x, other)
+    if x.ndim != 1 or other.ndim != 1:
+        return einsum("i,j->ij", x, other)  # which says what is wrong
+    return _mul(_unsqueeze(x, 1), other)
