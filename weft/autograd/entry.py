@@ -131,7 +131,7 @@ def opened_or_none(tensors: Any) -> list[Any] | None:
 
 
 def any_wanting(tensors: Any) -> bool:
-    for t in tensors:
+    for t in tensors:  # noqa: SIM110  (a generator would take longer than most calls)
         if t is not None and t._requires_grad:
             return True
     return False

@@ -5,26 +5,22 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import numpy as np
-
-from weft.autograd.inplace import assign, check_writable, in_place
+from weft.autograd.inplace import assign, check_writable
 from weft.core.dispatch import here
 from weft.core.dtype import bool_
 from weft.core.errors import DtypeError, IndexingError, ShapeError
-from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.conversion import cast
+from weft.functional.keys import Step, beside, check_index, is_mask, parse, positions_alone, span_of, view_of
 from weft.functional.overwrite import number_like
 from weft.functional.shaping import broadcast_shapes, unbind
 from weft.functional.table import calling, overwriting, public
 from weft.ops import OPS
-from weft.ops.declaration import Op
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
-Step = tuple[Op, tuple[Any, ...]]
-_select, _narrow, _unsqueeze, _fill = (OPS[n] for n in ("select", "narrow", "unsqueeze", "fill"))
 _select_now, _narrow_now, _expand, _where = map(calling, ("select", "narrow", "expand", "where"))
+_index, _fill_over = calling("index"), overwriting(OPS["fill"])
 _masked_fill, _mask_over = calling("masked_fill"), overwriting(OPS["masked_fill"])
 
 
@@ -34,12 +30,17 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     if kind is int:
         if not x.ndim:
             raise IndexingError(f"x[{key}]: a tensor of no dimension can't be indexed; read it with x.item()")
-        _check_index(key, 0, x.shape)
+        check_index(key, 0, x.shape)
         return _select_now(x, 0, key)
     if kind is slice:
         if not x.ndim:
             raise IndexingError("x[:]: a tensor of no dimension can't be sliced; write x[...]")
-        return _narrow_now(x, 0, *_span(key, x.shape[0]))
+        return _narrow_now(x, 0, *span_of(key, x.shape[0]))
+    if kind is Tensor:
+        if positions_alone(x, key):
+            return _index(x, (key,))
+    elif (view := view_of(x, key)) is not None:
+        return view
     steps, gathered = parse(x, key)
     for op, attributes in steps:
         x = op(x, *attributes)
@@ -57,6 +58,11 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
     """x[key] = value."""
+    if x.spec is None and here.trace is None and not isinstance(key, Tensor):
+        part = view_of(x, key)
+        if part is not None:
+            _write(part, value)
+            return
     steps, gathered = parse(x, key)
     if x.spec is not None or here.trace is not None:
         _replace(x, steps, gathered, value)
@@ -66,8 +72,13 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         part = op(part, *attributes)
     if any(g is not None for g in gathered):
         _put(part, gathered, value)
-    elif type(value) in (int, float, bool):
-        in_place(_fill, (part, value))
+    else:
+        _write(part, value)
+
+
+def _write(part: Tensor, value: Any) -> None:
+    if type(value) in (int, float, bool):
+        _fill_over(part, value)
     elif not _itself(part, value):
         assign(part, _fitting(part, value))
 
@@ -80,116 +91,6 @@ def _itself(part: Tensor, value: Any) -> bool:
     return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
 
 
-def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
-    """The views that a key asks for, in order, and per dimension of the last one the tensor to gather by."""
-    keys = list(key) if isinstance(key, tuple) else [key]
-    keys = [_normal(k) for k in keys]
-    used = sum(_dims(k) for k in keys)
-    if used > x.ndim:
-        raise IndexingError(f"too many indices: {used} for a tensor of {x.ndim} dimensions, of shape {list(x.shape)}")
-    ellipses = [i for i, k in enumerate(keys) if k is Ellipsis]
-    if len(ellipses) > 1:
-        raise IndexingError("an index can only have a single ellipsis ('...')")
-    at = ellipses[0] if ellipses else len(keys)
-    keys[at : at + len(ellipses)] = [slice(None)] * (x.ndim - used)
-    steps: list[Step] = []
-    gathered: list[Tensor | None] = []
-    shape, dim, source = list(x.shape), 0, 0
-    for k in keys:
-        if k is None:
-            steps.append((_unsqueeze, (dim,)))
-            shape.insert(dim, 1)
-        elif isinstance(k, bool):
-            steps.append((_unsqueeze, (dim,)))
-            shape.insert(dim, 1)
-            gathered.append(_like(x, creation.tensor([k])))
-            dim += 1
-            continue
-        elif isinstance(k, int):
-            _check_index(k, source, x.shape)
-            steps.append((_select, (dim, k)))
-            del shape[dim]
-            source += 1
-            continue
-        elif isinstance(k, slice):
-            span = _span(k, shape[dim])
-            if span != (0, shape[dim], 1):
-                steps.append((_narrow, (dim, *span)))
-                shape[dim] = span[1]
-            source += 1
-        elif not _dims(k):  # one bool for all of it
-            steps.append((_unsqueeze, (dim,)))
-            shape.insert(dim, 1)
-            gathered.append(OPS["reshape"](_like(x, k), (1,)))
-            dim += 1
-            continue
-        else:
-            k = _like(x, k)
-            gathered.append(k)
-            gathered.extend([None] * (_dims(k) - 1))  # a mask covers several
-            source, dim = source + _dims(k), dim + _dims(k)
-            continue
-        gathered.append(None)
-        dim += 1
-    return steps, gathered
-
-
-def _normal(k: Any) -> Any:
-    if k is None or k is Ellipsis or isinstance(k, (slice, bool)):
-        return k
-    if isinstance(k, Tensor):
-        if k.dtype.is_floating_point or k.dtype.is_complex:
-            raise IndexingError(f"tensors used as indices must be integers or masks; got {k.dtype}: cast it, i.long()")
-        return k
-    if isinstance(k, np.bool_):
-        return bool(k)
-    if isinstance(k, (list, tuple, range, np.ndarray)):
-        made = creation.tensor(list(k) if isinstance(k, range) else k)
-        return (
-            creation.tensor(k, dtype="int64") if not isinstance(k, np.ndarray) and not made.numel() else _normal(made)
-        )
-    try:
-        return k.__index__()
-    except (AttributeError, TypeError):
-        raise IndexingError(
-            f"an index is an int, a slice, None, ..., a tensor or a list; got {type(k).__name__} ({k!r})"
-        ) from None
-
-
-def _dims(k: Any) -> int:
-    """How many dimensions a key consumes."""
-    if k is None or k is Ellipsis or isinstance(k, bool):
-        return 0
-    return k.ndim if isinstance(k, Tensor) and _is_mask(k) else 1
-
-
-def _is_mask(t: Tensor) -> bool:
-    return t.dtype.name in ("bool", "uint8")
-
-
-def _check_index(k: int, dim: int, shape: Any) -> None:
-    n = shape[dim]
-    if not -n <= k < n:
-        raise IndexingError(f"index {k} is out of bounds for dimension {dim} with size {n}, in shape {list(shape)}")
-
-
-def _span(s: slice, n: int) -> tuple[int, int, int]:
-    """start, length, step."""
-    if s.step is not None and s.step <= 0:
-        raise IndexingError(f"a slice's step must be greater than zero; got {s.step}: write x.flip(dim)")
-    start, stop, step = s.indices(n)
-    return start, max(0, -(-(stop - start) // step)), step
-
-
-def _like(x: Tensor, k: Tensor) -> Tensor:
-    """An index where x lies: a local one beside a global tensor is the same on every rank."""
-    if x.spec is not None and k.spec is None:
-        return creation.placed("index", k._local("index"), None, x.placement, (broadcast,) * x.placement.ndim, False)
-    if x.spec is None and x.value is None and k.spec is None and k.value is None and k.device is not x.device:
-        return k.to(x.device)  # type: ignore[attr-defined]
-    return k
-
-
 def _as_positions(x: Tensor, gathered: list[Tensor | None]) -> list[Tensor | None]:
     """Masks as the positions of their true elements."""
     found: list[Tensor | None] = []
@@ -197,7 +98,7 @@ def _as_positions(x: Tensor, gathered: list[Tensor | None]) -> list[Tensor | Non
         if g is None:
             if len(found) <= dim:
                 found.append(None)
-        elif not _is_mask(g):
+        elif not is_mask(g):
             found.append(g)
         else:
             covered = tuple(x.shape)[dim : dim + g.ndim]
@@ -223,7 +124,7 @@ def _put(part: Tensor, gathered: list[Tensor | None], value: Any) -> None:
 def _only_mask(part: Tensor, gathered: list[Tensor | None], value: Any) -> Tensor | None:
     """The mask where there is but one, and a number to write: that needs no positions, whose count depends on data."""
     masks = [g for g in gathered if g is not None]
-    whole = len(masks) == 1 and _is_mask(masks[0]) and gathered[0] is masks[0]
+    whole = len(masks) == 1 and is_mask(masks[0]) and gathered[0] is masks[0]
     number = not isinstance(value, Tensor) and isinstance(value, (int, float))
     if not (whole and number and tuple(masks[0].shape) == tuple(part.shape)[: masks[0].ndim]):
         return None
@@ -237,7 +138,7 @@ def _value(part: Tensor, value: Any) -> Tensor:
         if isinstance(value, (int, float, complex)):
             return number_like(part, value)
         value = creation.as_tensor(value)
-    value = _like(part, value)
+    value = beside(part, value)
     return value if value.dtype is part.dtype else OPS["cast"](value, part.dtype)
 
 
@@ -335,7 +236,7 @@ def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
     """
     if not as_tuple:
         return OPS["nonzero"](x)
-    positions = OPS["nonzero"](_unsqueeze(x, 0) if isinstance(x, Tensor) and not x.ndim else x)
+    positions = OPS["nonzero"](OPS["unsqueeze"](x, 0) if isinstance(x, Tensor) and not x.ndim else x)
     return tuple(_select_now(positions, 1, i) for i in range(positions.shape[1]))
 
 

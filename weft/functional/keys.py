@@ -1,0 +1,173 @@
+"""What stands between the brackets of `x[...]`: ints, slices, None and Ellipsis ask for views, the rest gathers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from weft.core.errors import IndexingError
+from weft.core.sbp import broadcast
+from weft.functional import creation
+from weft.functional.table import calling
+from weft.ops import OPS
+from weft.ops.declaration import Op
+from weft.tensor.tensor import Tensor
+
+Step = tuple[Op, tuple[Any, ...]]
+_select, _narrow, _unsqueeze = (OPS[n] for n in ("select", "narrow", "unsqueeze"))
+_select_now, _narrow_now, _unsqueeze_now = map(calling, ("select", "narrow", "unsqueeze"))
+
+
+def view_of(x: Tensor, key: Any) -> Tensor | None:
+    """x[key] for a key of ints, slices, None and one Ellipsis, without a list of steps; None for any other, and where
+    `parse` has something to say."""
+    kind = type(key)
+    if key is None:
+        return _unsqueeze_now(x, 0)
+    if kind is not tuple:
+        key = (key,) if kind is int or kind is slice else (...,)  # which is no view of its own
+    left = x.ndim  # dimensions that the key leaves as they are
+    for k in key:
+        left -= k is not None and k is not Ellipsis
+    dim, dots, made = 0, left, x
+    for k in key:
+        kind = type(k)
+        if kind is slice:
+            if k.start is not None or k.stop is not None or k.step is not None:
+                n = made.shape[dim] if dim < made.ndim else -1
+                if n < 0 or (k.step is not None and k.step <= 0):
+                    return None
+                made = _narrow_now(made, dim, *span_of(k, n))
+            dim += 1
+        elif kind is int:
+            if dim >= made.ndim or not -made.shape[dim] <= k < made.shape[dim]:
+                return None
+            made = _select_now(made, dim, k)
+        elif k is None:
+            made = _unsqueeze_now(made, dim)
+            dim += 1
+        elif k is Ellipsis and dots >= 0:
+            dim, dots = dim + dots, -1
+        else:
+            return None
+    return None if left < 0 or made is x else made
+
+
+def positions_alone(x: Tensor, key: Tensor) -> bool:
+    """Whether a key is a tensor of positions where x lies, both local, with nothing to look into."""
+    if x.spec is not None or key.spec is not None or x.value is not None or key.value is not None:
+        return False
+    a, b = x.blob.data, key.blob.data
+    return a is not None and b is not None and b.dtype is torch.int64 and a.device == b.device and a.dim() > 0
+
+
+def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
+    """The views that a key asks for, in order, and per dimension of the last one the tensor to gather by."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    keys = [_normal(k) for k in keys]
+    used = sum(_dims(k) for k in keys)
+    if used > x.ndim:
+        raise IndexingError(f"too many indices: {used} for a tensor of {x.ndim} dimensions, of shape {list(x.shape)}")
+    ellipses = [i for i, k in enumerate(keys) if k is Ellipsis]
+    if len(ellipses) > 1:
+        raise IndexingError("an index can only have a single ellipsis ('...')")
+    at = ellipses[0] if ellipses else len(keys)
+    keys[at : at + len(ellipses)] = [slice(None)] * (x.ndim - used)
+    steps: list[Step] = []
+    gathered: list[Tensor | None] = []
+    shape, dim, source = list(x.shape), 0, 0
+    for k in keys:
+        if k is None:
+            steps.append((_unsqueeze, (dim,)))
+            shape.insert(dim, 1)
+        elif isinstance(k, bool):
+            steps.append((_unsqueeze, (dim,)))
+            shape.insert(dim, 1)
+            gathered.append(beside(x, creation.tensor([k])))
+            dim += 1
+            continue
+        elif isinstance(k, int):
+            check_index(k, source, x.shape)
+            steps.append((_select, (dim, k)))
+            del shape[dim]
+            source += 1
+            continue
+        elif isinstance(k, slice):
+            span = span_of(k, shape[dim])
+            if span != (0, shape[dim], 1):
+                steps.append((_narrow, (dim, *span)))
+                shape[dim] = span[1]
+            source += 1
+        elif not _dims(k):  # one bool for all of it
+            steps.append((_unsqueeze, (dim,)))
+            shape.insert(dim, 1)
+            gathered.append(OPS["reshape"](beside(x, k), (1,)))
+            dim += 1
+            continue
+        else:
+            k = beside(x, k)
+            gathered.append(k)
+            gathered.extend([None] * (_dims(k) - 1))  # a mask covers several
+            source, dim = source + _dims(k), dim + _dims(k)
+            continue
+        gathered.append(None)
+        dim += 1
+    return steps, gathered
+
+
+def _normal(k: Any) -> Any:
+    if k is None or k is Ellipsis or isinstance(k, (slice, bool)):
+        return k
+    if isinstance(k, Tensor):
+        if k.dtype.is_floating_point or k.dtype.is_complex:
+            raise IndexingError(f"tensors used as indices must be integers or masks; got {k.dtype}: cast it, i.long()")
+        return k
+    if isinstance(k, np.bool_):
+        return bool(k)
+    if isinstance(k, (list, tuple, range, np.ndarray)):
+        made = creation.tensor(list(k) if isinstance(k, range) else k)
+        return (
+            creation.tensor(k, dtype="int64") if not isinstance(k, np.ndarray) and not made.numel() else _normal(made)
+        )
+    try:
+        return k.__index__()
+    except (AttributeError, TypeError):
+        raise IndexingError(
+            f"an index is an int, a slice, None, ..., a tensor or a list; got {type(k).__name__} ({k!r})"
+        ) from None
+
+
+def _dims(k: Any) -> int:
+    """How many dimensions a key consumes."""
+    if k is None or k is Ellipsis or isinstance(k, bool):
+        return 0
+    return k.ndim if isinstance(k, Tensor) and is_mask(k) else 1
+
+
+def is_mask(t: Tensor) -> bool:
+    return t.dtype.name in ("bool", "uint8")
+
+
+def check_index(k: int, dim: int, shape: Any) -> None:
+    n = shape[dim]
+    if not -n <= k < n:
+        raise IndexingError(f"index {k} is out of bounds for dimension {dim} with size {n}, in shape {list(shape)}")
+
+
+def span_of(s: slice, n: int) -> tuple[int, int, int]:
+    """start, length, step."""
+    if s.step is not None and s.step <= 0:
+        raise IndexingError(f"a slice's step must be greater than zero; got {s.step}: write x.flip(dim)")
+    start, stop, step = s.indices(n)
+    return start, max(0, -(-(stop - start) // step)), step
+
+
+def beside(x: Tensor, k: Tensor) -> Tensor:
+    """An index where x lies: a local one beside a global tensor is the same on every rank."""
+    if x.spec is not None and k.spec is None:
+        return creation.placed("index", k._local("index"), None, x.placement, (broadcast,) * x.placement.ndim, False)
+    if x.spec is None and x.value is None and k.spec is None and k.value is None and k.device is not x.device:
+        return k.to(x.device)  # type: ignore[attr-defined]
+    return k
