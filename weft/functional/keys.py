@@ -7,6 +7,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from weft.core.dispatch import here
 from weft.core.errors import IndexingError
 from weft.core.sbp import broadcast
 from weft.functional import creation
@@ -60,7 +61,7 @@ def positions_alone(x: Tensor, key: Tensor) -> bool:
     if x.spec is not None or key.spec is not None or x.value is not None or key.value is not None:
         return False
     a, b = x.blob.data, key.blob.data
-    return a is not None and b is not None and b.dtype is torch.int64 and a.device == b.device and a.dim() > 0
+    return a is not None and b is not None and b.dtype is torch.int64 and a.device == b.device and a.dim() > 0 < b.dim()
 
 
 def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
@@ -123,6 +124,8 @@ def _normal(k: Any) -> Any:
     if isinstance(k, Tensor):
         if k.dtype.is_floating_point or k.dtype.is_complex:
             raise IndexingError(f"tensors used as indices must be integers or masks; got {k.dtype}: cast it, i.long()")
+        if not k.ndim and here.plain and k.value is None and k.spec is None and not is_mask(k):
+            return k.__index__() if k.device.type == "cpu" else k  # a number that is at hand asks for a view
         return k
     if isinstance(k, np.bool_):
         return bool(k)

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import builtins
 from typing import Any
 
 from weft.functional.conversion import cast
@@ -11,13 +10,13 @@ from weft.functional.ranked import Ranked
 from weft.functional.signature import overloaded
 from weft.functional.table import calling, public
 from weft.ops import OPS
-from weft.ops.reduce import dims_of
+from weft.ops.reduce import dims_of, spread
 from weft.tensor.tensor import Tensor
 
 Dims = int | tuple[int, ...] | list[int] | None
 _sum, _mean, _prod, _amax, _amin = map(calling, ("sum", "mean", "prod", "amax", "amin"))
 _maximum, _minimum, _add, _sub = map(calling, ("maximum", "minimum", "add", "sub"))
-_mul, _div, _root, _log, _exp, _abs = map(calling, ("mul", "div", "root", "log", "exp", "abs"))
+_div, _root, _log, _exp, _variance = map(calling, ("div", "root", "log", "exp", "variance"))
 
 
 @public("flow tensor", straight=True)
@@ -108,9 +107,9 @@ def var(
     if isinstance(dim, bool):  # PyTorch's short form: var(False)
         dim, unbiased = None, dim
     less = int(unbiased) if correction is None else correction
-    off = _sub(x, _mean(x, dim, True))
-    off = _abs(off) if off.dtype.is_complex else off
-    return _div(_sum(_mul(off, off), dim, keepdim), float(builtins.max(_count(x, dim) - less, 0)))
+    if not x.dtype.is_floating_point or _count(x, dim) <= less:
+        return spread(x, dim, less, keepdim)
+    return _variance(x, dims_of(dim, x.ndim), less, keepdim)
 
 
 @public("flow tensor")

@@ -43,6 +43,9 @@ def index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
     >>> flow._C.index(flow.tensor([[1, 2], [3, 4]]), [None, flow.tensor([1])]).tolist()
     [[2], [4]]
     """
+    for i in indices:
+        if i is not None and not i.dim():  # else its number would be read now, and the result look at x
+            return torch.ops.aten.index(x, _all_places(x, indices))
     return x[_places(indices)]
 
 

@@ -9,12 +9,14 @@ import torch
 
 from weft.core import dtype as dtypes
 from weft.core.device import Device
+from weft.core.errors import TraceError
 from weft.ops.declaration import OPS, Op
-from weft.ops.explain import explain
+from weft.ops.explain import call_text, explain
 from weft.ops.form import Form, told
 from weft.tensor.tensor import of_torch
 
 META = Device("meta")
+READS_VALUES = ("on meta tensors", "register_meta function for torch.nonzero")  # complaints of a kernel that does
 
 
 class Number(NamedTuple):
@@ -61,7 +63,14 @@ def _infer(name: str, frozen: tuple[Any, ...]) -> tuple[Form, ...]:
         n = len(meta) - len(op.keywords)
         result = op.kernel(*meta[:n], **dict(zip(op.keywords, meta[n:], strict=True)))
     except Exception as cause:
-        raise explain(op, cause, tuple(_shown(a) for a in args)) from cause
+        shown = tuple(_shown(a) for a in args)
+        if any(words in str(cause) for words in READS_VALUES):
+            raise TraceError(
+                f"{op.name} here tells its result's shape from the values of a tensor, which aren't known before it "
+                f"runs: {call_text(op, shown)}. In a graph, call it outside of build(), give a number in the tensor's "
+                "place, or use flow.where or a mask, which keep the shape"
+            ) from cause
+        raise explain(op, cause, shown) from cause
     results = (result,) if len(op.returns) == 1 else tuple(result) if op.returns else ()
     return tuple(Form(tuple(r.shape), dtypes.of_torch(r.dtype)) for r in results)
 

@@ -22,6 +22,8 @@ def matmul(input: Tensor, other: Tensor) -> Tensor:
     >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
     [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
     """
+    if input.dim() == 3 == other.dim() and input.shape[0] == other.shape[0]:
+        return torch.bmm(input, other)
     return torch.matmul(input, other)
 
 
@@ -42,7 +44,7 @@ def _(y, a, b):
     elif a.dim() == 3 == b.dim() and a.shape[0] == b.shape[0]:
         torch.bmm(a, b, out=y)
     elif a.dim() > 2 == b.dim():
-        torch.mm(a.reshape(-1, a.shape[-1]), b, out=y.view(-1, b.shape[1]))
+        torch.mm(a.flatten(0, -2), b, out=y.flatten(0, -2))
     elif a.dim() == 1 or b.dim() == 1:  # torch would resize y on its way
         y.copy_(torch.matmul(a, b))
     else:
@@ -56,7 +58,7 @@ def _(y, a, b):
     if a.dim() == 3 == b.dim() and a.shape[0] == b.shape[0]:
         return torch.bmm, (a, b), {"out": y}
     if a.dim() > 2 == b.dim() and a.is_contiguous():
-        return torch.mm, (a.view(-1, a.shape[-1]), b), {"out": y.view(-1, b.shape[1])}
+        return torch.mm, (a.flatten(0, -2), b), {"out": y.flatten(0, -2)}
     return None
 
 

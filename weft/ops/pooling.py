@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -271,7 +271,7 @@ _ADAPTED_BACK = (
 _ADAPTED_LARGEST = (aten.adaptive_max_pool2d, aten.adaptive_max_pool2d, aten.adaptive_max_pool3d)
 
 
-def _target(x: Any, size: int | Size, dims: int) -> tuple[int, ...]:
+def _target(x: Any, size: int | Sequence[int | None], dims: int) -> tuple[int, ...]:
     wanted = spread(size, dims)
     return tuple(m if n is None else n for n, m in zip(wanted, x.shape[len(x.shape) - dims :], strict=True))
 
@@ -279,7 +279,7 @@ def _target(x: Any, size: int | Size, dims: int) -> tuple[int, ...]:
 def _adaptive_avg(dims: int) -> Op:
     kernel = _flat(_ADAPTED[dims - 1], dims)
 
-    def body(x: Tensor, output_size: int | Size) -> Tensor:
+    def body(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
         return _planes(lambda t: kernel(t, _target(x, output_size, dims)), x, dims)
 
     body.__name__ = f"adaptive_avg_pool{dims}d"
@@ -343,7 +343,7 @@ def _(rand):
 def _adaptive_max(dims: int) -> Op:
     kernel = _flat(_ADAPTED_LARGEST[dims - 1], dims)
 
-    def body(x: Tensor, output_size: int | Size) -> Any:
+    def body(x: Tensor, output_size: int | Sequence[int | None]) -> Any:
         return tuple(_planes(lambda t: kernel(t, _target(x, output_size, dims)), x, dims))
 
     body.__name__ = f"adaptive_max_pool{dims}d"

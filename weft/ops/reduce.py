@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -10,7 +11,7 @@ from torch import Tensor
 from weft.ops.broadcast import expand
 from weft.ops.copies import cast
 from weft.ops.declaration import Size, op
-from weft.ops.elementwise import div, eq, mul
+from weft.ops.elementwise import abs, div, eq, mul, sub
 from weft.ops.shape import axes, dim_of, reshape
 
 Dims = int | Size | None
@@ -121,6 +122,49 @@ def _(rand):
     yield (rand(4, 6),)
     yield rand(4, 6), 1
     yield rand(5, 6), 0, True
+
+
+@op(uniform=True)
+def variance(x: Tensor, dim: Size, less: int, keepdim: bool = False) -> Tensor:
+    """The squared distance from the mean over some dimensions, divided by their number of elements, so many less.
+
+    >>> flow._C.variance(flow.tensor([1., 3.]), (0,), 1).item()
+    2.0
+    """
+    return torch.var(x, tuple(dim), correction=less, keepdim=keepdim)
+
+
+@variance.layout
+def _(x, dim, less, keepdim):
+    return reduced(len(x), dim, keepdim, "!")
+
+
+@variance.instead
+def _(x, dim, less, keepdim):
+    return spread(x, dim, less, keepdim)
+
+
+def spread(x: Any, dim: Dims, less: int, keepdim: bool) -> Any:
+    """The same in steps, which ranks can share, and which is defined for complex numbers and for too few of them."""
+    off = sub(x, mean(x, dim, True))
+    off = abs(off) if off.dtype.is_complex else off
+    count = math.prod(x.shape[d] for d in dims_of(dim, x.ndim))
+    return div(sum(mul(off, off), dim, keepdim), float(max(count - less, 0)))
+
+
+@variance.grad
+def _(dy, x, dim, less, keepdim):
+    shape = tuple(x.shape)
+    slope = mul(dy, 2.0 / (math.prod(shape[d] for d in dims_of(dim, len(shape))) - less))
+    if not keepdim:
+        slope = reshape(slope, kept(shape, dim))
+    return mul(sub(x, mean(x, dim, True)), slope)
+
+
+@variance.samples
+def _(rand):
+    yield rand(4, 6), (1,), 1
+    yield rand(2, 4, 6), (0, 2), 0, True
 
 
 def _least(dtype: torch.dtype) -> float | int | bool:
