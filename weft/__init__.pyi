@@ -215,28 +215,28 @@ def acosh(x: Tensor) -> Tensor:
 def acosh_(x: Tensor) -> Tensor:
     """`acosh`, into the memory of its first operand."""
 
-def adaptive_avg_pool1d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> Tensor:
+def adaptive_avg_pool1d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
     """Means of as many windows as the wanted size has elements, over 1 dimension.
 
     >>> flow._C.adaptive_avg_pool1d(flow.ones(1, 1, 2), 1).item()
     1.0
     """
 
-def adaptive_avg_pool2d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> Tensor:
+def adaptive_avg_pool2d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
     """Means of as many windows as the wanted size has elements, over 2 dimensions.
 
     >>> flow._C.adaptive_avg_pool2d(flow.ones(1, 1, 2, 2), 1).item()
     1.0
     """
 
-def adaptive_avg_pool3d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> Tensor:
+def adaptive_avg_pool3d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
     """Means of as many windows as the wanted size has elements, over 3 dimensions.
 
     >>> flow._C.adaptive_avg_pool3d(flow.ones(1, 1, 2, 2, 2), 1).item()
     1.0
     """
 
-def adaptive_max_pool1d(x: Tensor, output_size: _int | tuple[_int, ...] | list[_int]) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(x: Tensor, output_size: _int | Sequence[_int | None]) -> tuple[Tensor, Tensor]:
     """The largest of as many windows as the wanted size has elements, over 1 dimension.
 
     >>> flow._C.adaptive_max_pool1d(flow.ones(1, 1, 2), 1)[1].item()

@@ -227,12 +227,20 @@ def _casting(edge: Any, dtype: DType) -> Node:
 
 
 def as_it_is(t: Any) -> Any:
-    """A traced or global view, without what it looks at: what is written there later doesn't change it."""
-    if not isinstance(t, Tensor) or t._view_of is None or (t.value is None and t.spec is None):
+    """A traced tensor's symbol, or a global view, as it is by now: what is written there later doesn't change it.
+
+    A leaf that requires a gradient stays itself: by that its gradient is known.
+    """
+    if not isinstance(t, Tensor) or (t._requires_grad and t.node is None):
+        return t
+    symbol = t.value
+    if symbol is None and here.trace is not None:  # captured, until somebody writes there
+        symbol = here.trace.read(t)
+    if symbol is None and (t._view_of is None or t.spec is None):
         return t
     alone = object.__new__(Tensor)
     alone.__dict__.update(t.__dict__)
-    alone._view_of = None
+    alone.value, alone._view_of = symbol, None
     return alone
 
 

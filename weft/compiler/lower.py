@@ -41,6 +41,7 @@ class Lowered:
     sink: int = 0
     unpacked: dict[Value, Value] = field(default_factory=dict)  # a micro-batch's value to the input it is a part of
     loaders: dict[int, tuple[str, Packet]] = field(default_factory=dict)  # by task id: its name, what it fills
+    views: dict[Value, Node] = field(default_factory=dict)  # of variables, that are outputs: how they are made
 
 
 def lower(job: Job, rank: int, world_size: int, options: Options) -> Lowered:
@@ -177,6 +178,8 @@ class _Lowering:
                 packet.entries[v] = local_shape(v, rank)
                 self._export(exports[made[v]], v, packet)
                 lowered.outputs.append((node, packet))
+        shown = [node for node, packet in lowered.outputs if packet is None]
+        lowered.views = {v: n for n in self._needed(aliases, shown) for v in n.outputs}
         self._finish_feeds(lowered, feeds)
         for k in self.mine:
             self.packet(k, SINK, rank, rank, self.ahead)  # a launch is over when every chain has done its part
@@ -218,11 +221,11 @@ class _Lowering:
         return memory
 
     def _needed(self, aliases: list[Node], nodes: list[Node]) -> list[Node]:
-        """The views of variables that a chain's nodes read."""
+        """The views of variables that these nodes read."""
         wanted = {v for n in nodes for v in n.operands()}
         found: list[Node] = []
         for n in reversed(aliases):
-            if n.outputs[0] in wanted:
+            if not wanted.isdisjoint(n.outputs):
                 found.append(n)
                 wanted.update(n.operands())
         return found[::-1]

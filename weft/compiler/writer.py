@@ -255,18 +255,7 @@ class Writer:
         return ", ".join(parts)
 
     def local(self, n: Node) -> tuple[tuple[Any, ...], Callable[..., Any], tuple[slice, ...] | None]:
-        """The arguments in local terms, the kernel of this rank's part, and what a draw keeps of the whole."""
-        op = OPS[n.op]
-        if not any(v.spec is not None for v in (*n.operands(), *n.outputs)):
-            return n.args, op.kernel, None
-        chosen = n.signature or signature.choose(op, tuple(_spec(a) for a in n.args))
-        args = local_arguments(op, n.args, chosen, self.program.rank)
-        cut = None
-        if op.random:
-            box = chosen.outputs[0].box(self.program.rank)
-            assert box is not None
-            cut = tuple(slice(a, b) for a, b in box)
-        return args, kernel_of(op, chosen, self.program.rank), cut
+        return local_call(n, self.program.rank)
 
     def into(self, n: Node, memory: list[torch.Tensor], text: str) -> None:
         """The text's values go into memory of their own."""
@@ -342,6 +331,21 @@ class Writer:
         except Exception as better:
             return better
         return error
+
+
+def local_call(n: Node, rank: int) -> tuple[tuple[Any, ...], Callable[..., Any], tuple[slice, ...] | None]:
+    """The arguments in local terms, the kernel of this rank's part, and what a draw keeps of the whole."""
+    op = OPS[n.op]
+    if not any(v.spec is not None for v in (*n.operands(), *n.outputs)):
+        return n.args, op.kernel, None
+    chosen = n.signature or signature.choose(op, tuple(_spec(a) for a in n.args))
+    args = local_arguments(op, n.args, chosen, rank)
+    cut = None
+    if op.random:
+        box = chosen.outputs[0].box(rank)
+        assert box is not None
+        cut = tuple(slice(a, b) for a, b in box)
+    return args, kernel_of(op, chosen, rank), cut
 
 
 def _spec(a: Any) -> Any:

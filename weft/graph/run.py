@@ -17,7 +17,7 @@ from weft.compiler import abreast
 from weft.compiler.layout import Packet
 from weft.compiler.lower import Lowered
 from weft.compiler.program import Program
-from weft.compiler.writer import Writer
+from weft.compiler.writer import Writer, local_call
 from weft.core import random
 from weft.core.dispatch import hooks
 from weft.core.rank import current
@@ -174,15 +174,16 @@ class Running:
         ports = [p.register for p in lowered.plan.task(lowered.sink).consumes]
         found = [(node, p, ports.index(p.id) if p is not None else 0) for node, p in lowered.outputs]
         alone = self.transport.world_size == 1
-        reads: list[Callable[[Turn], torch.Tensor]] = [self._reader(node, p, port) for node, p, port in found]
+        reads = [self._reader(node.args[0], p, port) for node, p, port in found]
 
         def sink(turn: Turn) -> None:
-            launch = self.under_way.popleft()
+            launch = self.under_way[0]  # until it is over: who gives up must find it
             for read, blob in zip(reads, launch.outputs, strict=True):
                 blob.data.copy_(read(turn))  # type: ignore[union-attr]
             if draws:
                 self.seeds.popleft()
                 self.first_seed += 1
+            self.under_way.popleft()
             self.brief = alone and perf_counter_ns() - launch.began < BRIEF
             if launch.instruction is not None:
                 launch.instruction.finish()
@@ -205,14 +206,19 @@ class Running:
                 acts[task] = reader.act
         return acts
 
-    def _reader(self, node: Node, packet: Packet | None, port: int) -> Callable[[Turn], torch.Tensor]:
-        """Where the sink finds an output: in a register, or in a variable."""
-        v = node.args[0]
-        if packet is None:
-            nothing = torch.empty(0)
+    def _reader(self, v: Value, packet: Packet | None, port: int = 0) -> Callable[[Turn], torch.Tensor]:
+        """Where the sink finds an output: in a register, in a variable, or looking at one."""
+        if packet is not None:
+            views = [packet.view(memory, v) for memory in self.memory[packet.id]]
+            return lambda turn: views[turn.consumed[port]]
+        made, nothing = self.lowered.views.get(v), torch.empty(0)
+        if made is None or (v.spec is not None and self.rank.index not in v.spec.placement):
             return lambda turn: self.bound.get(v, nothing)
-        views = [packet.view(memory, v) for memory in self.memory[packet.id]]
-        return lambda turn: views[turn.consumed[port]]
+        (_, *others), kernel, _ = local_call(made, self.rank.index)
+        base, at = self._reader(made.args[0], None), made.outputs.index(v)
+        if len(made.outputs) > 1:
+            return lambda turn: kernel(base(turn), *others)[at]
+        return lambda turn: kernel(base(turn), *others)
 
     def drawn(self, writer: Writer, n: Node, text: str, cut: tuple[slice, ...]) -> str:
         """A draw from the launch's seed: the same on every rank, whatever part of it the rank keeps."""

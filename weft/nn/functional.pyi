@@ -6,21 +6,21 @@ from collections.abc import Callable, Sequence
 from typing import Any
 from weft.tensor.tensor import Tensor
 
-def adaptive_avg_pool1d(x: Tensor, output_size: int | tuple[int, ...] | list[int]) -> Tensor:
+def adaptive_avg_pool1d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """Means of as many windows as the wanted size has elements, over 1 dimension.
 
     >>> flow._C.adaptive_avg_pool1d(flow.ones(1, 1, 2), 1).item()
     1.0
     """
 
-def adaptive_avg_pool2d(x: Tensor, output_size: int | tuple[int, ...] | list[int]) -> Tensor:
+def adaptive_avg_pool2d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """Means of as many windows as the wanted size has elements, over 2 dimensions.
 
     >>> flow._C.adaptive_avg_pool2d(flow.ones(1, 1, 2, 2), 1).item()
     1.0
     """
 
-def adaptive_avg_pool3d(x: Tensor, output_size: int | tuple[int, ...] | list[int]) -> Tensor:
+def adaptive_avg_pool3d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
     """Means of as many windows as the wanted size has elements, over 3 dimensions.
 
     >>> flow._C.adaptive_avg_pool3d(flow.ones(1, 1, 2, 2, 2), 1).item()

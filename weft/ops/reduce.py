@@ -125,7 +125,7 @@ def _(rand):
 
 
 @op(uniform=True)
-def variance(x: Tensor, dim: Size, less: int, keepdim: bool = False) -> Tensor:
+def variance(x: Tensor, dim: Size, less: float, keepdim: bool = False) -> Tensor:
     """The squared distance from the mean over some dimensions, divided by their number of elements, so many less.
 
     >>> flow._C.variance(flow.tensor([1., 3.]), (0,), 1).item()
@@ -144,7 +144,7 @@ def _(x, dim, less, keepdim):
     return spread(x, dim, less, keepdim)
 
 
-def spread(x: Any, dim: Dims, less: int, keepdim: bool) -> Any:
+def spread(x: Any, dim: Dims, less: float, keepdim: bool) -> Any:
     """The same in steps, which ranks can share, and which is defined for complex numbers and for too few of them."""
     off = sub(x, mean(x, dim, True))
     off = abs(off) if off.dtype.is_complex else off
