@@ -13,6 +13,7 @@ from weft.autograd.plain import again
 from weft.core.dispatch import here
 from weft.ops.declaration import Op
 from weft.ops.explain import ABSENT, missing, refit
+from weft.vm.dependency import writable
 
 
 def make_overwriting(op: Op) -> Callable[..., Any]:
@@ -21,7 +22,7 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
         return _general(op)
     space: dict[str, Any] = {
         "here": here, "op": op, "kernel": op.inplace_kernel, "again": again, "in_place": in_place,
-        "absent": ABSENT, "refit": refit, "missing": missing,
+        "absent": ABSENT, "refit": refit, "missing": missing, "writable": writable,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
     exec(compile(source_of(op), f"<weft entry of {op.name}_>", "exec"), space)
@@ -31,7 +32,7 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
 def source_of(op: Op) -> str:
     """The entry as Python text."""
     x, everything = op.names[0], f"({', '.join(op.names)},)"
-    reading, kernel_args = at_hand(op, f"{x}.blob.access is None")
+    reading, kernel_args = at_hand(op, f"({x}.blob.access is None or writable({x}.blob))")
     # a view of a leaf mustn't be overwritten, though it requires no gradient itself
     of_leaf = f"{x}._view_of is not None and {x}._view_of[0]._requires_grad"
     taped = " or ".join([*(wanting(op, i) for i in op.operands), of_leaf])

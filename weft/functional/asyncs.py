@@ -87,7 +87,13 @@ def _formed(value: Any) -> Any:
 def _read(value: Any) -> Any:
     if isinstance(value, Tensor):
         return value.blob.data
-    return [_read(v) for v in value] if isinstance(value, list) else value
+    return (
+        [_read(v) for v in value]
+        if isinstance(value, list)
+        else tuple(map(_read, value))
+        if type(value) is tuple
+        else value
+    )
 
 
 __all__ = ["Thread", "thread"]

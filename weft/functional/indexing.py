@@ -11,7 +11,17 @@ from weft.core.dtype import bool_
 from weft.core.errors import DtypeError, IndexingError, ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
-from weft.functional.keys import Step, beside, check_index, is_mask, parse, positions_alone, span_of, view_of
+from weft.functional.keys import (
+    Step,
+    beside,
+    check_index,
+    is_mask,
+    mask_alone,
+    parse,
+    positions_alone,
+    span_of,
+    view_of,
+)
 from weft.functional.overwrite import number_like
 from weft.functional.shaping import broadcast_shapes, unbind
 from weft.functional.table import calling, overwriting, public
@@ -38,7 +48,10 @@ def getitem(x: Tensor, key: Any) -> Tensor:
         return _narrow_now(x, 0, *span_of(key, x.shape[0]))
     if kind is Tensor:
         if positions_alone(x, key):
-            return _index(x, (key,))
+            return _index(x, [key])
+        if mask_alone(x, key):
+            positions = OPS["nonzero"](key)
+            return _index(x, [_select_now(positions, 1, i) for i in range(x.ndim)])
     elif (view := view_of(x, key)) is not None:
         return view
     steps, gathered = parse(x, key)
@@ -58,7 +71,11 @@ def iterate(x: Tensor) -> Iterator[Tensor]:
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
     """x[key] = value."""
-    if x.spec is None and here.trace is None and not isinstance(key, Tensor):
+    if isinstance(key, Tensor):
+        if type(value) in (int, float, bool) and mask_alone(x, key):
+            _mask_over(x, key, value)
+            return
+    elif x.spec is None and here.trace is None:
         part = view_of(x, key)
         if part is not None:
             _write(part, value)

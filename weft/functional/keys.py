@@ -57,11 +57,20 @@ def view_of(x: Tensor, key: Any) -> Tensor | None:
 
 
 def positions_alone(x: Tensor, key: Tensor) -> bool:
-    """Whether a key is a tensor of positions where x lies, both local, with nothing to look into."""
-    if x.spec is not None or key.spec is not None or x.value is not None or key.value is not None:
+    """Whether a key is a tensor of positions where x lies, both local, and no graph is traced."""
+    return _local(x, key, torch.int64) and x.ndim > 0 < key.ndim
+
+
+def mask_alone(x: Tensor, key: Tensor) -> bool:
+    """Whether a key is a mask of x's shape where x lies, both local, and no graph is traced."""
+    return _local(x, key, torch.bool) and x.ndim > 0 and x.shape == key.shape
+
+
+def _local(x: Tensor, key: Tensor, dtype: torch.dtype) -> bool:
+    if here.trace is not None or x.spec is not None or key.spec is not None:
         return False
     a, b = x.blob.data, key.blob.data
-    return a is not None and b is not None and b.dtype is torch.int64 and a.device == b.device and a.dim() > 0 < b.dim()
+    return a is not None and b is not None and b.dtype is dtype and a.device == b.device
 
 
 def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
