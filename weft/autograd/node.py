@@ -11,10 +11,11 @@ import torch
 
 from weft.autograd.graph import Packed
 from weft.autograd.unpack import unpacking
+from weft.core.dispatch import here
 from weft.core.errors import AutogradError
 from weft.ops.declaration import OPS, Op
 from weft.tensor.blob import Blob
-from weft.tensor.tensor import Size, Tensor
+from weft.tensor.tensor import Size, Tensor, rewrap
 
 next_sequence = itertools.count().__next__
 
@@ -87,6 +88,8 @@ class Node:
             result = (result,)
         if op.lists:
             result = tuple(_flatten(result))
+        if op.steady and here.grad:
+            result = tuple(_tied(g, self.edges[i]) if i in op.steady else g for i, g in enumerate(result))
         assert len(result) == len(self.edges), (
             f"{op.name}'s gradient gives {len(result)} for {len(self.edges)} operands"
         )
@@ -186,6 +189,18 @@ class Slot:
 
 
 ABSENT_BLOB = Blob(None)
+
+
+def _tied(slope: Tensor | None, edge: Any) -> Tensor | None:
+    """A gradient that is being recorded and doesn't change with its operand, as if it had been computed from it."""
+    if slope is None or edge is None:
+        return slope
+    tied, node = rewrap(slope), Node()
+    node.op, node.sequence = OPS["steady"], next_sequence()
+    node.edges = (slope.node or slope) if slope._requires_grad else None, edge
+    node.saved = node.versions = node.attributes = ()
+    tied.node, tied._requires_grad = node, True
+    return tied
 
 
 def _flatten(values: Any) -> Any:

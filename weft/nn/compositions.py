@@ -16,7 +16,7 @@ mul, sub, where = (OPS[n] for n in ("mul", "sub", "where"))
 
 
 def _held(x: Tensor, low: float, high: float, inplace: bool) -> Tensor:
-    return in_place(OPS["clamp"], (x, low, high)) if inplace else OPS["clamp"](x, low, high)
+    return in_place(OPS["hardtanh"], (x, low, high)) if inplace else OPS["hardtanh"](x, low, high)
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:

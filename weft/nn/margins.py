@@ -230,13 +230,12 @@ def rrelu(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
     """x, or below zero x times a slope that is drawn from [lower, upper] while training, else their mean."""
-    if not training:
-        slope: Any = (lower + upper) / 2
-    else:
-        drawn = creation.rand(tuple(input.shape), dtype=input.dtype, **beside(input))
-        slope = drawn * (upper - lower) + lower
     x = input.clone() if inplace else input  # what backward reads is not what is overwritten
-    y = where(x >= 0, x, x * slope)
+    if training:
+        drawn = creation.rand(tuple(input.shape), dtype=input.dtype, **beside(input))
+        y = OPS["bent"](x, drawn * (upper - lower) + lower)
+    else:
+        y = OPS["leaky_relu"](x, (lower + upper) / 2)
     return input.copy_(y) if inplace else y
 
 

@@ -10,6 +10,33 @@ from weft.core.dtype import DType
 from weft.ops.broadcast import fit
 from weft.ops.create import zeros_like
 from weft.ops.declaration import OPS, Scalar, op
+from weft.ops.shape import axes
+
+
+@op(linear="slope")
+def steady(slope: Tensor, x: Tensor) -> Tensor:
+    """The slope itself, which doesn't change with x: its gradient for x is zeros.
+
+    >>> flow._C.steady(flow.tensor([2.]), flow.tensor([7.])).tolist()
+    [2.0]
+    """
+    return slope.clone()
+
+
+@steady.layout
+def _(slope, x):
+    names = " ".join(axes(len(x)))
+    return f"{names}, {names} -> {names}"
+
+
+@steady.grad
+def _(dy, needs):
+    return dy if needs[0] else None, zeros_like(dy) if needs[1] else None
+
+
+@steady.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6)
 
 
 @op("... -> ...")

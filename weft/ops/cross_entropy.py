@@ -280,7 +280,7 @@ def _(rand):
 # ---- negative log likelihood -------------------------------------------------------------------------
 
 
-@op(returns="y | count")
+@op(returns="y | count", steady="x")
 def nll_loss(
     x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:

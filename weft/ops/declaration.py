@@ -71,6 +71,7 @@ class Op:
     def __init__(
         self, kernel: Callable[..., Any], layout: str | None, linear: str, returns: str, reduce: str,
         view: bool, random: bool, dynamic: bool, writes: str, shape_of: str, conversion: bool, uniform: bool,
+        steady: str,
     ) -> None:  # fmt: skip
         self.name = self.__name__ = kernel.__name__.rstrip("_") if kernel.__name__.endswith("__") else kernel.__name__
         self.__doc__, self.__module__, self.__wrapped__ = kernel.__doc__, kernel.__module__, kernel
@@ -86,6 +87,7 @@ class Op:
         self.lists = any(p.kind == "tensors" for p in self.params)
         self.placed = self.names.index("placement") if "placement" in self.names else None
         self.writes = tuple(self.names.index(n) for n in writes.split())
+        self.steady = tuple(self.names.index(n) for n in steady.split())
         self.shape_of = shape_of  # the attribute that tells the logical shape of the output, hence local per rank
         visible, _, hidden = returns.partition("|")
         every = visible.split() + hidden.split()
@@ -276,7 +278,7 @@ class Op:
 def op(
     layout: str | None = None, *, linear: str = "", returns: str = "y", reduce: str = "sum", view: bool = False,
     random: bool = False, dynamic: bool = False, writes: str = "", shape_of: str = "",
-    conversion: bool = False, uniform: bool = False,
+    conversion: bool = False, uniform: bool = False, steady: str = "",
 ) -> Callable[[Callable[..., Any]], Op]:  # fmt: skip
     """Declare an op.
 
@@ -289,13 +291,16 @@ def op(
     writes     operands that the kernel overwrites
     shape_of   the attribute that holds the output's logical shape
     conversion between local and global, or between layouts: done by boxing, not by a kernel
+    steady     single operands whose gradient doesn't change with them: its own gradient there is zeros, not None, as
+               torch has it where an op bends or looks for the largest
     uniform    operands of one floating dtype give outputs of that dtype, and the notation tells all their axes
     """
 
     def declare(kernel: Callable[..., Any]) -> Op:
         declared = Op(
-            kernel, layout, linear, returns, reduce, view, random, dynamic, writes, shape_of, conversion, uniform
-        )
+            kernel, layout, linear, returns, reduce, view, random, dynamic, writes, shape_of, conversion, uniform,
+            steady,
+        )  # fmt: skip
         assert declared.name not in OPS, f"{declared.name} is declared twice"
         OPS[declared.name] = declared
         return declared

@@ -83,7 +83,7 @@ def _edges(pad: Size, mode: str) -> tuple[int, Any, Any]:
     return dims, forward[dims - 1], backward[dims - 1]
 
 
-@op(linear="x")
+@op(linear="x", steady="x")
 def pad_edges(x: Tensor, pad: Size, mode: str) -> Tensor:
     """x with its own edge put around: mirrored (mode "reflect") or repeated (mode "replicate").
 

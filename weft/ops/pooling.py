@@ -90,7 +90,7 @@ def _max_pool(dims: int, shown: bool) -> Op:
     body.__doc__ = f"The largest of each window of {dims} dimension{'s' * (dims > 1)}{says}" + (
         _example(body.__name__, dims, 2, "[1]", "0") if shown else _example(body.__name__, dims, 2)
     )
-    declared = op(returns="y indices*" if shown else "y | indices")(body)
+    declared = op(returns="y indices*" if shown else "y | indices", steady="x")(body)
 
     @declared.layout
     def _(x, kernel_size, stride, padding, dilation, ceil_mode):
@@ -199,7 +199,7 @@ def _avg_pool(dims: int) -> Op:
 
     body.__name__ = f"avg_pool{dims}d"
     body.__doc__ = f"The mean of each window of {dims} dimension{'s' * (dims > 1)}." + _example(body.__name__, dims, 2)
-    declared = op(linear="x")(body)
+    declared = op(linear="x", steady="x")(body)
 
     @declared.layout
     def _(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
@@ -285,7 +285,7 @@ def _adaptive_avg(dims: int) -> Op:
     body.__name__ = f"adaptive_avg_pool{dims}d"
     says = f"Means of as many windows as the wanted size has elements, over {dims} dimension{'s' * (dims > 1)}."
     body.__doc__ = says + _example(body.__name__, dims, 1)
-    declared = op(linear="x")(body)
+    declared = op(linear="x", steady="x")(body)
 
     @declared.layout
     def _(x, output_size):
@@ -349,7 +349,7 @@ def _adaptive_max(dims: int) -> Op:
     body.__name__ = f"adaptive_max_pool{dims}d"
     says = f"The largest of as many windows as the wanted size has elements, over {dims} dimension{'s' * (dims > 1)}."
     body.__doc__ = says + _example(body.__name__, dims, 1, "[1]", "0")
-    declared = op(returns="y indices*")(body)
+    declared = op(returns="y indices*", steady="x")(body)
 
     @declared.layout
     def _(x, output_size):

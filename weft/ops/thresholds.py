@@ -8,13 +8,13 @@ from torch import Tensor
 from weft.ops.broadcast import fit
 from weft.ops.copies import where
 from weft.ops.declaration import op
-from weft.ops.elementwise import abs, add, div, gt, mul, sigmoid, square, sub
+from weft.ops.elementwise import abs, add, div, gt, lt, mul, sigmoid, square, sub
 from weft.ops.kernels import aten
 
 ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805  # of selu, from the paper that proposes it
 
 
-@op("... -> ...")
+@op("... -> ...", steady="x")
 def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
     """x where it is above the threshold, `value` elsewhere.
 
@@ -38,7 +38,7 @@ def _(rand):
     yield rand(4, 6), 0.1, 2.0
 
 
-@op("... -> ...")
+@op("... -> ...", steady="x")
 def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     """x where its absolute value is above lambd, zero elsewhere.
 
@@ -58,7 +58,7 @@ def _(rand):
     yield rand(4, 6)
 
 
-@op("... -> ...")
+@op("... -> ...", steady="x")
 def softshrink(x: Tensor, alpha: float = 0.5) -> Tensor:
     """x moved towards zero by alpha, and zero where it is nearer than that.
 
@@ -76,6 +76,30 @@ def _(dy, x, alpha):
 @softshrink.samples
 def _(rand):
     yield rand(4, 6)
+
+
+@op("... -> ...", steady="x")
+def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """x, held between two bounds; unlike that of `clamp`, its gradient is zero on them.
+
+    >>> flow.nn.functional.hardtanh(flow.tensor([-3., 0.5])).tolist()
+    [-1.0, 0.5]
+    """
+    return aten.hardtanh(x, min_val, max_val)
+
+
+hardtanh.out(lambda y, x, min_val, max_val: aten.hardtanh(x, min_val, max_val, out=y))
+hardtanh.inplace(lambda x, min_val, max_val: aten.hardtanh_(x, min_val, max_val))
+
+
+@hardtanh.grad
+def _(dy, x, min_val, max_val):
+    return where(gt(x, min_val), where(lt(x, max_val), dy, 0.0), 0.0)
+
+
+@hardtanh.samples
+def _(rand):
+    yield rand(4, 6), -0.5, 0.5
 
 
 @op("... -> ...")
@@ -165,7 +189,7 @@ def _(rand):
     yield rand(4, 6)
 
 
-@op("..., ... -> ...")
+@op("..., ... -> ...", steady="x")
 def bent(x: Tensor, slope: Tensor) -> Tensor:
     """x where it is above zero, slope * x below; the slope broadcasts against x.
 

@@ -784,6 +784,9 @@ class Methods:
     def hardswish_(self) -> Tensor:
         """`hardswish`, into the memory of its first operand."""
 
+    def hardtanh_(self, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
+        """`hardtanh`, into the memory of its first operand."""
+
     def heaviside(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """0 below zero, 1 above, b at zero."""
 
