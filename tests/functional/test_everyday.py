@@ -162,8 +162,6 @@ def test_matrices_taken_apart() -> None:
     assert u.shape == (2, 3, 2) and v.shape == (2, 4, 2)
     u, s, v = flow.pca_lowrank(of_torch(A))
     torch.testing.assert_close(((u * s) @ v.mT).to_torch(), A - A.mean(-2, True))
-    with pytest.raises(flow.errors.AutogradError, match="square"):
-        flow.linalg.lu(of_torch(rand(4, 3)).requires_grad_())[1].sum().backward()
     with pytest.raises(flow.linalg.LinAlgError, match="singular"):
         flow.linalg.inv(flow.zeros(2, 2))
 

@@ -2105,6 +2105,9 @@ class Bound:
     def pin_memory(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def pinv(x: Tensor, atol: _float | None = None, rtol: _float | None = None, hermitian: _bool = False) -> Tensor: ...
+
+    @staticmethod
     def pinverse(x: Any, atol: Any = None, rtol: Any = None, hermitian: _bool = False) -> Any: ...
 
     @staticmethod

@@ -273,6 +273,7 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor
     form[d] = places[d] = 1
     shape = tuple(broadcast_shapes(form, places))
     left, right = ((*shape[:d], t.shape[d], *shape[d + 1 :]) for t in (x, indices))
+    indices = OPS["where"](OPS["lt"](indices, 0), OPS["add"](indices, x.shape[d]), indices)  # from the last
     return OPS["gather"](_expand(x, left), d, _expand(indices, right))
 
 

@@ -147,6 +147,8 @@ def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) ->
     >>> flow.linalg.pinv(flow.tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.0]]
     """
+    if not isinstance(atol, Tensor) and not isinstance(rtol, Tensor):
+        return OPS["pinv"](x, atol, rtol, hermitian)
     u, s, vh = linalg.svd(x)
     parts: Any = s
     tiny = 2.0**-23 if x.dtype is dtypes.float32 else 2.0**-52
@@ -230,6 +232,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
 
 def vander(x: Any, N: int | None = None) -> Any:
     """The powers of each element, from 0 on."""
+    x = x if x.ndim else OPS["reshape"](x, (1,))
     n = x.shape[-1] if N is None else N
     return OPS["unsqueeze"](x, -1) ** creation.arange(n, dtype=x.dtype, **beside(x))
 

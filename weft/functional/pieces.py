@@ -68,6 +68,14 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     if not x.ndim:
         return OPS["reshape"](index_fill(OPS["reshape"](x, (1,)), 0, index, value), ())
     d = dim_of(dim, x.ndim)
+    if isinstance(value, Tensor) and value.requires_grad:  # a place that is named twice is filled once
+        named = OPS["index_put"](
+            creation.zeros(x.shape[d], dtype="bool", **beside(x)),
+            [OPS["reshape"](index, (-1,))],
+            creation.tensor(True, **beside(x)),
+        )
+        named = OPS["reshape"](named, (-1, *(1,) * (x.ndim - d - 1)))
+        return OPS["where"](named, value if value.dtype is x.dtype else cast(value, x.dtype), x)
     filled = value if isinstance(value, Tensor) else creation.full((), value, dtype=x.dtype, **beside(x))
     return OPS["index_put"](x, [*[None] * d, OPS["reshape"](index, (-1,))], filled)
 

@@ -28,6 +28,8 @@ def logcumsumexp(x: Any, dim: int) -> Tensor:
     [0.0, 0.693...]
     """
     d = dim_of(dim, x.ndim)
+    if not x.ndim:
+        return OPS["clone"](x)
     # each against the largest so far, so that nothing overflows
     above = OPS["cummax"](x.detach(), d)[0]
     above = OPS["where"](above == -math.inf, 0.0, above)

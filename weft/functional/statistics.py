@@ -65,6 +65,9 @@ def quantile(
     """
     if interpolation not in WAYS:
         raise ArgumentError(f"quantile(): interpolation is one of {', '.join(WAYS)}; got {interpolation!r}")
+    if dim is not None and not x.ndim:
+        dim_of(dim, 0)
+        dim = None
     shape = tuple(x.shape)
     rows = _reshape(x, (-1,)) if dim is None else OPS["transpose"](x, dim_of(dim, x.ndim), -1)
     ordered = _sort(rows, -1)[0]

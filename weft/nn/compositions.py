@@ -63,4 +63,6 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
                 f"prelu: {weight.numel()} weights for an input of shape {list(input.shape)}; give one, or one a channel"
             )
         weight = OPS["reshape"](weight, (-1, *(1,) * max(input.ndim - 2, 0)))
+    elif weight.ndim > input.ndim:
+        weight = OPS["reshape"](weight, ())
     return where(OPS["gt"](input, 0), input, mul(input, weight))

@@ -44,8 +44,12 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 def _wrapped(x: Tensor, dim: int, left: int, right: int) -> Tensor:
+    if left < 0 or right < 0:  # cut off first; the border goes around what is left
+        start = max(0, -left)
+        x = OPS["narrow"](x, dim, start, max(0, x.shape[dim] - start - max(0, -right)))
+        left, right = max(0, left), max(0, right)
     size = x.shape[dim]
-    if left < 0 or right < 0 or max(left, right) > size:
+    if max(left, right) > size:
         raise ShapeError(f"a circular border is at most as wide as what it goes around, {size}; got {left} and {right}")
     parts = [OPS["narrow"](x, dim, size - left, left), x, OPS["narrow"](x, dim, 0, right)]
     return OPS["cat"](parts, dim)

@@ -223,6 +223,8 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     apart = OPS["index_select"](input, 0, first) - OPS["index_select"](input, 0, second)
     if p == math.inf:
         return OPS["amax"](OPS["abs"](apart), -1)
+    if p == 0:
+        return total(cast(OPS["ne"](apart, 0.0), input.dtype), -1)
     return OPS["pow"](total(OPS["pow"](OPS["abs"](apart), float(p)), -1), 1.0 / p)
 
 
@@ -257,6 +259,8 @@ def embedding_bag(
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
     flat = OPS["reshape"](input, (-1,))
+    if padding_idx is not None and padding_idx < 0:
+        padding_idx += weight.shape[0]
     if offsets is None:
         bags, each = input.shape
         owner = creation.arange(bags * each, **beside(weight)) // each

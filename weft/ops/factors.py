@@ -8,15 +8,15 @@ import torch
 from torch import Tensor
 
 from weft.core.dtype import DType, float64
-from weft.core.errors import AutogradError
 from weft.ops.complex import real
 from weft.ops.create import ones_like
 from weft.ops.declaration import op
 from weft.ops.diagonal import diagonal, diagonal_zeros
-from weft.ops.elementwise import add, mul
+from weft.ops.elementwise import add, mul, sub
 from weft.ops.linalg import _regular, _t, inv, solve_triangle
 from weft.ops.matmul import matmul
 from weft.ops.shape import unsqueeze
+from weft.ops.slicing import cat, narrow
 from weft.ops.triangle import tril, triu
 
 
@@ -32,26 +32,65 @@ def lu_factor(x: Tensor) -> Any:
 
 @lu_factor.grad
 def _(dlu, lu, pivots):
-    n, m = tuple(lu.shape)[-2:]
-    if n != m:
-        raise AutogradError(f"the gradient of lu_factor() is known of square matrices; these are {n} by {m}")
-    lower, upper = with_ones(tril(lu, -1)), triu(lu, 0)
-    inside = add(tril(matmul(_t(lower), tril(dlu, -1)), -1), triu(matmul(triu(dlu, 0), _t(upper)), 0))
+    rows, columns = tuple(lu.shape)[-2:]
+    k = min(rows, columns)
+    head, dhead = (narrow(narrow(t, -2, 0, k), -1, 0, k) for t in (lu, dlu))
+    lower, upper = with_ones(tril(head, -1)), triu(head, 0)
+    dlower, dupper = tril(dhead, -1), triu(dhead, 0)
+    rest = None
+    if columns > k:  # what is right of the square is solved by its lower triangle
+        beside, dbeside = (narrow(t, -1, k, columns - k) for t in (lu, dlu))
+        rest = solve_triangle(_t(lower), dbeside, True, True)
+        dlower = sub(dlower, tril(matmul(rest, _t(beside)), -1))
+    elif rows > k:  # what is below it, by its upper one
+        below, dbelow = (narrow(t, -2, k, rows - k) for t in (lu, dlu))
+        rest = _t(solve_triangle(upper, _t(dbelow), True))
+        dupper = sub(dupper, triu(matmul(_t(below), rest), 0))
+    inside = add(tril(matmul(_t(lower), dlower), -1), triu(matmul(dupper, _t(upper)), 0))
     left = solve_triangle(_t(lower), inside, True, True)
     both = _t(solve_triangle(upper, _t(left), True))
-    return matmul(permutation_of(pivots, n, dlu.dtype), both)
+    whole = both if rest is None else cat([both, rest], -1 if columns > k else -2)
+    return matmul(permutation_of(pivots, rows, dlu.dtype), whole)
 
 
 @lu_factor.samples
 def _(rand):
     yield (_regular(rand),)
     yield (_regular(rand, 4),)
+    yield (_regular(rand, 4)[..., :2],)
+    yield (_regular(rand, 4)[..., :2, :],)
 
 
 def with_ones(x: Any) -> Any:
     """x, with ones added on its diagonal."""
     ones = ones_like(diagonal(x, 0, -2, -1), None)
     return add(x, diagonal_zeros(ones, tuple(x.shape), 0, -2, -1))
+
+
+@op("... i! j! -> ... j! i!")
+def pinv(x: Tensor, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
+    """The matrix that undoes x as far as that can be: singular values that are next to nothing count as none.
+
+    >>> flow.linalg.pinv(flow.tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+    """
+    return torch.linalg.pinv(x, atol=atol, rtol=rtol, hermitian=hermitian)
+
+
+@pinv.grad
+def _(dy, x, y):
+    """Not through the singular values, of which equal ones have no derivatives."""
+    up, over = _t(dy), _t(y)
+    left = matmul(matmul(up, y), over)
+    right = matmul(over, matmul(y, up))
+    outside = add(sub(left, matmul(x, matmul(y, left))), sub(right, matmul(matmul(right, y), x)))
+    return sub(outside, matmul(over, matmul(dy, over)))
+
+
+@pinv.samples
+def _(rand):
+    yield (_regular(rand),)
+    yield (_regular(rand, 4)[..., :2],)
 
 
 @op("... k! -> ... i! j!")
