@@ -8,14 +8,14 @@ from typing import Any
 import torch
 
 from weft.autograd.graph import Packed, hooks_around
-from weft.autograd.node import Node, Slot, next_sequence
+from weft.autograd.node import Node, Slot, leading, next_sequence
 from weft.autograd.plain import plain
 from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.spec import Spec
 from weft.interpreter import conversions, stack
 from weft.ops.declaration import OPS, Op
-from weft.tensor.tensor import Tensor, of_shard, of_torch
+from weft.tensor.tensor import Tensor, of_shard, of_torch, of_value
 
 
 def call(op: Op, args: tuple[Any, ...]) -> Any:
@@ -227,20 +227,22 @@ def _casting(edge: Any, dtype: DType) -> Node:
 
 
 def as_it_is(t: Any) -> Any:
-    """A traced tensor's symbol, or a global view, as it is by now: what is written there later doesn't change it.
-
-    A leaf that requires a gradient stays itself: by that its gradient is known.
-    """
-    if not isinstance(t, Tensor) or (t._requires_grad and t.node is None):
+    """A traced tensor's symbol, or a global view, as it is by now: what is written there later doesn't change it."""
+    if not isinstance(t, Tensor):
         return t
     symbol = t.value
     if symbol is None and here.trace is not None:  # captured, until somebody writes there
         symbol = here.trace.read(t)
-    if symbol is None and (t._view_of is None or t.spec is None):
+    if symbol is not None:
+        alone = of_value(symbol, symbol.spec)
+    elif t._view_of is None or t.spec is None:
         return t
-    alone = object.__new__(Tensor)
-    alone.__dict__.update(t.__dict__)
-    alone.value, alone._view_of = symbol, None
+    else:
+        alone = object.__new__(Tensor)
+        alone.__dict__.update(t.__dict__)
+        alone._view_of = None
+    leaf = t._requires_grad and t.node is None
+    alone.node, alone._requires_grad = leading(t) if leaf else t.node, t._requires_grad
     return alone
 
 

@@ -133,7 +133,8 @@ def _overwrite(x: Tensor, y: Tensor) -> None:
 
 def _rebase(x: Tensor, y: Tensor) -> None:
     """x takes y's place in the graph of gradients; a base that x is a view of sees the change through a scatter."""
-    x.node, x._requires_grad = y.node, y._requires_grad or x._requires_grad
+    if here.grad:  # else the change is none that gradients know of
+        x.node, x._requires_grad = y.node, y._requires_grad or x._requires_grad
     x._written = overwritten[0] = next_sequence()
     if x._view_of is None:
         return
@@ -159,7 +160,8 @@ def _rebase(x: Tensor, y: Tensor) -> None:
     elif everywhere:
         _overwrite(base, whole)
     base._written = x._written
-    base.node, base._requires_grad = whole.node, whole._requires_grad or base._requires_grad
+    if here.grad:
+        base.node, base._requires_grad = whole.node, whole._requires_grad or base._requires_grad
     if base._view_of is not None:
         _rebase(base, base)
     x._view_of = (base, op, attributes, base.node, state(base))

@@ -152,13 +152,17 @@ def opened(packed: Packed) -> Tensor:
     t = packed.open()
     edge = packed.edge() if type(packed.edge) is ref else packed.edge
     if edge is not None:
-        if isinstance(edge, Tensor):  # a leaf is known by itself, so a call that changes nothing leads to it
-            leads = Node()
-            leads.op, leads.sequence, leads.edges = OPS["clone"], next_sequence(), (edge,)
-            leads.saved = leads.versions = leads.attributes = ()
-            edge = leads
-        t.node, t._requires_grad = edge, True
+        t.node, t._requires_grad = leading(edge) if isinstance(edge, Tensor) else edge, True
     return t
+
+
+def leading(leaf: Tensor) -> Node:
+    """A node that leads to a leaf, for what stands for it: a leaf is known by itself, so it is a call that changes
+    nothing."""
+    node = Node()
+    node.op, node.sequence, node.edges = OPS["clone"], next_sequence(), (leaf,)
+    node.saved = node.versions = node.attributes = ()
+    return node
 
 
 class Overwritten(Tensor):
