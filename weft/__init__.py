@@ -167,6 +167,9 @@ sys.modules[f"{__name__}.multiprocessing"] = multiprocessing
 _files.spread()
 
 if _collecting:
+    if not gc.get_freeze_count():  # nobody's objects are kept out of collections
+        gc.freeze()
+        gc.unfreeze()  # what was made here counts as old: else the next object made would have all of it walked
     gc.enable()
 
 

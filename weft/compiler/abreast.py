@@ -18,7 +18,7 @@ from weft.compiler.memory import aligned
 from weft.job.value import Node, Value
 from weft.ops import OPS
 
-MOST = 1 << 18  # bytes: what is longer keeps a kernel busy by itself
+MOST = 1 << 16  # bytes: what is longer keeps a kernel busy by itself
 ALONE = 2  # who knows of a storage that nobody shares: its tensor, and the object that asks
 
 _users: Callable[[int], int] | None = getattr(torch._C, "_storage_Use_Count", None)
