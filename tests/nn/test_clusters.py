@@ -60,9 +60,11 @@ def test_a_softmax_in_clusters_in_a_graph_and_over_ranks() -> None:
     torch.testing.assert_close(output.detach().to_torch(), expected.output.detach())
     torch.testing.assert_close(loss.detach().to_torch(), expected.loss.detach())
 
+    layers = [pair()[1] for _ in range(2)]  # here: torch's seeds are those of all threads
+
     def on_two_ranks() -> None:
         placement = flow.placement("cpu", [0, 1])
-        layer = pair()[1].to_global(placement=placement, sbp=flow.sbp.broadcast)
+        layer = layers[flow.env.get_rank()].to_global(placement=placement, sbp=flow.sbp.broadcast)
         split = {"placement": placement, "sbp": flow.sbp.split(0)}
         got = layer(flow.tensor(x, **split), flow.tensor(LABELS, **split))
         torch.testing.assert_close(torch.as_tensor(got.output.detach().numpy()), expected.output.detach())
