@@ -43,6 +43,15 @@ class Fits(nn.Graph):
         return loss
 
 
+class Judges(nn.Graph):
+    def __init__(self, model: nn.Module) -> None:
+        super().__init__()
+        self.model = model
+
+    def build(self, x: Any) -> Any:
+        return self.model(x)
+
+
 OPTIMIZERS = {
     "sgd": lambda p: flow.optim.SGD(p, lr=0.1),
     "momentum": lambda p: flow.optim.SGD(p, lr=0.1, momentum=0.9, weight_decay=0.01, nesterov=True),
@@ -155,9 +164,7 @@ def test_tied_and_shared_parameters() -> None:
 
 def test_several_graphs_of_one_model() -> None:
     model = Net()
-    judge = nn.Graph.__new__(type("Judges", (nn.Graph,), {"build": lambda self, x: self.model(x)}))
-    nn.Graph.__init__(judge)
-    judge.model = model
+    judge = Judges(model)
     graph = Fits(model, flow.optim.AdamW(model.parameters(), lr=0.1))
     for seed in range(3):
         graph(batch(seed)).item()

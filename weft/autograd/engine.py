@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import functools
 import heapq
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from weft.autograd.call import edge
-from weft.autograd.inplace import in_place
 from weft.autograd.modes import anomaly
 from weft.autograd.node import Node, Slot
+from weft.autograd.overwrite import make_overwriting
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.core.sbp import broadcast
@@ -344,21 +345,14 @@ def _accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) 
         t.grad = OPS["clone"](g) if shared else g if create_graph else _own(g)
     elif create_graph or t.grad.node is not None:
         t.grad = _add(t.grad, g)
-    elif not _grew(t.grad, g):
-        in_place(OPS["add"], (t.grad, g))
+    else:
+        _adding()(t.grad, g)  # who holds .grad, or looks at it, sees it grow
 
 
-def _grew(total: Tensor, g: Tensor) -> bool:
-    """Where nothing stands in the way, add right there: who holds `.grad`, or looks at it, sees it grow."""
-    if here.stack or total._view_of is not None or total._requires_grad or total.spec is not None or g.spec is not None:
-        return False
-    into, more = total.blob, g.blob
-    if into.access is not None or into.now is None or more.now is None or into.now.dtype is not more.now.dtype:
-        return False
-    if into.now.shape != more.now.shape:
-        return False
-    into.now.add_(more.now)
-    return True
+@functools.cache
+def _adding() -> Callable[..., Any]:
+    """`add_`, by its written entry."""
+    return make_overwriting(OPS["add"])
 
 
 def _own(g: Tensor) -> Tensor:

@@ -34,7 +34,7 @@ def make_entry(op: Op) -> Callable[..., Any]:
         "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call,
         "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing, "in_place": in_place,
         "kernel": op.kernel, "alias": alias, "again": again, "next_sequence": next_sequence,
-        "opened": opened, "opened_or_none": opened_or_none, "any_wanting": any_wanting,
+        "data_of": data_of, "any_wanting": any_wanting,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
     exec(compile(source, f"<weft entry of {op.name}>", "exec"), space)
@@ -99,7 +99,7 @@ def at_hand(op: Op, access: str = "") -> tuple[list[str], list[str]]:
             ready.append(f"{data} is not None")
         elif p.kind == "tensors":
             data = f"d{i}"
-            lines.append(f"            {data} = {'opened_or_none' if 'None' in p.type else 'opened'}({p.name})")
+            lines.append(f"            {data} = data_of({p.name})")
             ready.append(f"{data} is not None")
         kernel_args.append(f"{p.name}={data}" if p.keyword_only else data)
     lines.append("            ready = " + " and ".join(ready))
@@ -107,18 +107,9 @@ def at_hand(op: Op, access: str = "") -> tuple[list[str], list[str]]:
     return lines, kernel_args
 
 
-def opened(tensors: Any) -> list[Any] | None:
-    """The data of a list of operands; None where some isn't at hand."""
-    found = [t.blob.now for t in tensors] if type(tensors) in (list, tuple) else None
-    if found is not None:
-        for data in found:
-            if data is None:
-                return None
-    return found
-
-
-def opened_or_none(tensors: Any) -> list[Any] | None:
-    """The same, where None may stand in the place of an operand."""
+def data_of(tensors: Any) -> list[Any] | None:
+    """The data of a list of operands; None where some isn't at hand. None in an operand's place stays: whether the op
+    takes it, its kernel knows."""
     if type(tensors) not in (list, tuple):
         return None
     found = []
@@ -131,7 +122,7 @@ def opened_or_none(tensors: Any) -> list[Any] | None:
 
 
 def any_wanting(tensors: Any) -> bool:
-    for t in tensors:  # noqa: SIM110  (a generator would take longer than most calls)
+    for t in tensors:  # noqa: SIM110  (a generator takes longer)
         if t is not None and t._requires_grad:
             return True
     return False

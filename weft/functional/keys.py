@@ -27,8 +27,10 @@ def view_of(x: Tensor, key: Any) -> Tensor | None:
     kind = type(key)
     if key is None:
         return _unsqueeze_now(x, 0)
-    if kind is not tuple:
-        key = (key,) if kind is int or kind is slice else (...,)  # which is no view of its own
+    if kind is int or kind is slice:
+        key = (key,)
+    elif kind is not tuple:
+        return None
     left = x.ndim  # dimensions that the key leaves as they are
     for k in key:
         left -= k is not None and k is not Ellipsis

@@ -1,7 +1,6 @@
 """Torch's kernels by the shortest way that Python has to them.
 
-`torch.ops.aten` looks for the overload at every call. Where torch has bound a function for modules of its own, calling
-that takes a microsecond less, which is half of a small op.
+`torch.ops.aten` looks for the overload at every call; functions that torch has bound for modules of its own don't.
 """
 
 from __future__ import annotations
