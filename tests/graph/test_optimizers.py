@@ -21,7 +21,7 @@ KINDS: dict[str, Callable[[Any], Any]] = {
     "RMSprop": lambda p: flow.optim.RMSprop(p, lr=0.02, centered=True),
     **{
         name: lambda p, name=name: getattr(flow.optim, name)(p, lr=0.02)
-        for name in ("Adadelta", "Adagrad", "Adam", "Adamax", "ASGD", "LAMB", "NAdam", "RAdam", "Rprop")
+        for name in ("Adadelta", "Adafactor", "Adagrad", "Adam", "Adamax", "ASGD", "LAMB", "NAdam", "RAdam", "Rprop")
     },
 }
 

@@ -30,6 +30,7 @@ ROWS: list[tuple[str, dict[str, Any]]] = [
     ("NAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True, "maximize": True}),
     ("RAdam", {"lr": 0.05, "betas": (0.8, 0.9)}),
     ("RAdam", {"weight_decay": 0.1, "decoupled_weight_decay": True}),
+    ("Adam", {"lr": 0.01, "weight_decay": 0.1, "decoupled_weight_decay": True}),
     ("Adamax", {"lr": 0.05, "weight_decay": 0.1}),
     ("ASGD", {"lr": 0.1, "lambd": 0.01, "t0": 4, "weight_decay": 0.1}),
     ("Rprop", {"lr": 0.1}),
@@ -262,3 +263,19 @@ def test_a_state_of_other_shapes_is_refused_before_anything_changes() -> None:
     with pytest.raises(CheckpointError, match=r"has shape \[2\], but its parameter has \[3\]"):
         b.load_state_dict(a.state_dict())
     assert b.param_groups[0]["lr"] == 0.2 and not b.state.get(v)
+
+
+def test_options_of_torchs_that_change_nothing_are_taken_and_others_refused() -> None:
+    for name in ("SGD", "Adam", "AdamW", "Adagrad", "RMSprop", "Adadelta", "NAdam", "RAdam", "Adamax", "ASGD", "Rprop"):
+        kind = getattr(flow.optim, name)
+        kind([flow.nn.Parameter(flow.ones(2))], foreach=False, differentiable=False)
+        with pytest.raises(OptionError, match="functional_call"):
+            kind([flow.nn.Parameter(flow.ones(2))], differentiable=True)
+
+
+def test_adamw_is_adam_and_stays_decoupled_whatever_it_loads() -> None:
+    w = [flow.nn.Parameter(flow.ones(2))]
+    ours = flow.optim.AdamW(w)
+    assert isinstance(ours, flow.optim.Adam)
+    ours.load_state_dict(flow.optim.Adam(w).state_dict())
+    assert ours.param_groups[0]["decoupled_weight_decay"] is True

@@ -3,6 +3,7 @@ a graph.
 """
 
 from weft.optim import lr_scheduler
+from weft.optim.adafactor import Adafactor
 from weft.optim.adam import Adam, AdamW
 from weft.optim.adaptive import Adadelta, Adagrad, RMSprop
 from weft.optim.composed import ASGD, Adamax, NAdam, RAdam, Rprop
@@ -13,6 +14,6 @@ from weft.optim.optimizer import Optimizer
 from weft.optim.sgd import SGD
 
 __all__ = [
-    "ASGD", "Adadelta", "Adagrad", "Adam", "AdamW", "Adamax", "LAMB", "LBFGS", "Muon", "NAdam", "Optimizer",
-    "RAdam", "RMSprop", "Rprop", "SGD", "lr_scheduler",
+    "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LAMB", "LBFGS", "Muon", "NAdam",
+    "Optimizer", "RAdam", "RMSprop", "Rprop", "SGD", "lr_scheduler",
 ]  # fmt: skip

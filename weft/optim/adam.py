@@ -11,21 +11,28 @@ from weft.optim.optimizer import Bucket, Optimizer, at_least_zero, below_one
 from weft.optim.short import short
 from weft.tensor.tensor import Tensor
 
+_coupled, _decoupled = short(adam_update), short(adamw_update)
 
-class _Adam(Optimizer):
-    """What both share. `fused`, `foreach`, `capturable` and `contiguous_params` are accepted: it is always fused."""
 
-    op: Any
+class Adam(Optimizer):
+    """Steps along the gradient's running mean over the root of its square's; weight decay adds to the gradient, or
+    shrinks the parameters by themselves, if it is decoupled.
+
+    `fused`, `foreach`, `capturable` and `contiguous_params` are accepted: it is always fused.
+    """
 
     def __init__(
-        self, params: Iterable[Any], lr: float, betas: tuple[float, float], eps: float, weight_decay: float,
-        amsgrad: bool, maximize: bool, do_bias_correction: bool,
+        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False, do_bias_correction: bool = True,
+        fused: Any = None, foreach: Any = None, capturable: bool = False, contiguous_params: bool = False,
+        differentiable: bool = False, decoupled_weight_decay: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
             params,
             {
                 "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "amsgrad": amsgrad,
-                "maximize": maximize, "do_bias_correction": do_bias_correction,
+                "maximize": maximize, "do_bias_correction": do_bias_correction, "differentiable": differentiable,
+                "decoupled_weight_decay": decoupled_weight_decay,
             },
         )  # fmt: skip
 
@@ -38,11 +45,31 @@ class _Adam(Optimizer):
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         states, (beta1, beta2) = bucket.states, group["betas"]
-        type(self).op(
+        (_decoupled if group["decoupled_weight_decay"] else _coupled)(
             bucket.params, grads, states["exp_avg"], states["exp_avg_sq"], states.get("max_exp_avg_sq", ()),
             bucket.step, lr, beta1, beta2, group["eps"], group["weight_decay"], group["maximize"],
             group["do_bias_correction"],
         )  # fmt: skip
+
+
+class AdamW(Adam):
+    """Adam whose weight decay shrinks the parameters by themselves, not through the means."""
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
+        weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False, do_bias_correction: bool = True,
+        fused: Any = None, foreach: Any = None, capturable: bool = False, contiguous_params: bool = False,
+        differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params, lr, betas, eps, weight_decay, amsgrad, maximize=maximize, do_bias_correction=do_bias_correction,
+            differentiable=differentiable, decoupled_weight_decay=True,
+        )  # fmt: skip
+
+    def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
+        super().load_state_dict(state_dict)
+        for group in self.param_groups:
+            group["decoupled_weight_decay"] = True  # whatever Adam's saved groups say
 
 
 def check_betas(options: Mapping[str, Any]) -> None:
@@ -53,29 +80,3 @@ def check_betas(options: Mapping[str, Any]) -> None:
 
 
 _NAMES = ("beta parameter at index 0", "beta parameter at index 1")
-
-
-class Adam(_Adam):
-    """Steps along the gradient's running mean over the root of its square's; weight decay adds to the gradient."""
-
-    op = staticmethod(short(adam_update))
-
-    def __init__(
-        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 0.0, amsgrad: bool = False, *, maximize: bool = False, do_bias_correction: bool = True,
-        fused: Any = None, foreach: Any = None, capturable: bool = False, contiguous_params: bool = False,
-    ) -> None:  # fmt: skip
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize, do_bias_correction)
-
-
-class AdamW(_Adam):
-    """Adam whose weight decay shrinks the parameters by themselves, not through the means."""
-
-    op = staticmethod(short(adamw_update))
-
-    def __init__(
-        self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
-        weight_decay: float = 1e-2, amsgrad: bool = False, *, maximize: bool = False, do_bias_correction: bool = True,
-        fused: Any = None, foreach: Any = None, capturable: bool = False, contiguous_params: bool = False,
-    ) -> None:  # fmt: skip
-        super().__init__(params, lr, betas, eps, weight_decay, amsgrad, maximize, do_bias_correction)

@@ -1,4 +1,7 @@
-"""Adagrad, RMSprop and Adadelta: steps scaled by the size of the gradients so far."""
+"""Adagrad, RMSprop and Adadelta: steps scaled by the size of the gradients so far.
+
+`fused`, `foreach`, `capturable` and `contiguous_params` are accepted for their writers' sake: updates are always fused.
+"""
 
 from __future__ import annotations
 
@@ -19,13 +22,13 @@ class Adagrad(Optimizer):
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0,
         initial_accumulator_value: float = 0.0, eps: float = 1e-10, *, maximize: bool = False,
-        fused: Any = None, foreach: Any = None, contiguous_params: bool = False,
+        fused: Any = None, foreach: Any = None, contiguous_params: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
             params,
             {
                 "lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps, "maximize": maximize,
-                "initial_accumulator_value": initial_accumulator_value,
+                "initial_accumulator_value": initial_accumulator_value, "differentiable": differentiable,
             },
         )  # fmt: skip
 
@@ -52,14 +55,14 @@ class RMSprop(Optimizer):
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
-        weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False, maximize: bool = False, *,
-        foreach: Any = None, contiguous_params: bool = False,
+        weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False, capturable: bool = False,
+        foreach: Any = None, maximize: bool = False, differentiable: bool = False, *, contiguous_params: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
             params,
             {
                 "lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum,
-                "centered": centered, "maximize": maximize,
+                "centered": centered, "maximize": maximize, "differentiable": differentiable,
             },
         )  # fmt: skip
 
@@ -84,9 +87,16 @@ class Adadelta(Optimizer):
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0, *,
-        maximize: bool = False, foreach: Any = None, contiguous_params: bool = False,
+        capturable: bool = False, maximize: bool = False, foreach: Any = None, contiguous_params: bool = False,
+        differentiable: bool = False,
     ) -> None:  # fmt: skip
-        super().__init__(params, {"lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize})
+        super().__init__(
+            params,
+            {
+                "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+                "differentiable": differentiable,
+            },
+        )  # fmt: skip
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "eps", "weight_decay")

@@ -1,4 +1,7 @@
-"""Optimizers that are asked for less often, composed of plain ops: NAdam, RAdam, Adamax, ASGD and Rprop."""
+"""Optimizers that are asked for less often, composed of plain ops: NAdam, RAdam, Adamax, ASGD and Rprop.
+
+`foreach` and `capturable` are accepted for their writers' sake: a graph is what makes such updates quick.
+"""
 
 from __future__ import annotations
 
@@ -63,13 +66,14 @@ class NAdam(_Moments):
     def __init__(
         self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0, momentum_decay: float = 4e-3, decoupled_weight_decay: bool = False, *,
-        foreach: Any = None, maximize: bool = False, capturable: bool = False,
+        foreach: Any = None, maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
             params,
             {
                 "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "momentum_decay": momentum_decay,
                 "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
+                "differentiable": differentiable,
             },
         )  # fmt: skip
 
@@ -97,13 +101,14 @@ class RAdam(_Moments):
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0, decoupled_weight_decay: bool = False, *, foreach: Any = None,
-        maximize: bool = False, capturable: bool = False,
+        maximize: bool = False, capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
             params,
             {
                 "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay,
                 "decoupled_weight_decay": decoupled_weight_decay, "maximize": maximize,
+                "differentiable": differentiable,
             },
         )  # fmt: skip
 
@@ -127,10 +132,15 @@ class Adamax(Composed):
     def __init__(
         self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
         weight_decay: float = 0.0, foreach: Any = None, *, maximize: bool = False, capturable: bool = False,
+        differentiable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
-            params, {"lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize}
-        )
+            params,
+            {
+                "lr": lr, "betas": betas, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+                "differentiable": differentiable,
+            },
+        )  # fmt: skip
 
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         return ("exp_avg", "exp_inf")
@@ -147,12 +157,16 @@ class ASGD(Composed):
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
-        weight_decay: float = 0.0, foreach: Any = None, maximize: bool = False, capturable: bool = False,
+        weight_decay: float = 0.0, foreach: Any = None, maximize: bool = False, differentiable: bool = False,
+        capturable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
             params,
-            {"lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize},
-        )
+            {
+                "lr": lr, "lambd": lambd, "alpha": alpha, "t0": t0, "weight_decay": weight_decay, "maximize": maximize,
+                "differentiable": differentiable,
+            },
+        )  # fmt: skip
 
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         return ("eta", "mu", "ax")
@@ -175,11 +189,15 @@ class Rprop(Composed):
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
         step_sizes: tuple[float, float] = (1e-6, 50.0), *, foreach: Any = None, maximize: bool = False,
-        capturable: bool = False,
+        capturable: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
-            params, {"lr": lr, "etas": etas, "step_sizes": step_sizes, "weight_decay": 0.0, "maximize": maximize}
-        )
+            params,
+            {
+                "lr": lr, "etas": etas, "step_sizes": step_sizes, "weight_decay": 0.0, "maximize": maximize,
+                "differentiable": differentiable,
+            },
+        )  # fmt: skip
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         super().check_options(options)

@@ -82,6 +82,11 @@ class Optimizer:
             raise ArgumentError("an optimizer takes a list of parameters, not one tensor: write [p]")
         if isinstance(params, (set, frozenset)):
             raise ArgumentError("parameters have an order, by which their states are saved; give a list, not a set")
+        if defaults.get("differentiable"):
+            raise OptionError(
+                "differentiable=True: a step here overwrites the parameters, and has no gradient. Write the step "
+                "itself, new = {n: p - lr * g for ...}, and call flow.func.functional_call(model, new, inputs)"
+            )
         self.defaults = defaults
         self.check_options(defaults)
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)

@@ -26,13 +26,13 @@ class SGD(Optimizer):
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, momentum: float = 0.0, dampening: float = 0.0,
         weight_decay: float = 0.0, nesterov: bool = False, maximize: bool = False, *,
-        fused: Any = None, foreach: Any = None, contiguous_params: bool = False,
+        fused: Any = None, foreach: Any = None, contiguous_params: bool = False, differentiable: bool = False,
     ) -> None:  # fmt: skip
         super().__init__(
             params,
             {
                 "lr": lr, "momentum": momentum, "dampening": dampening, "weight_decay": weight_decay,
-                "nesterov": nesterov, "maximize": maximize,
+                "nesterov": nesterov, "maximize": maximize, "differentiable": differentiable,
             },
         )  # fmt: skip
 

@@ -1,0 +1,116 @@
+"""Adafactor: steps by the size of the gradients, of which a matrix keeps a row and a column instead of itself."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weft.autograd import assign, no_grad
+from weft.core.errors import DtypeError, OptionError
+from weft.core.sbp import broadcast
+from weft.functional.info import finfo
+from weft.ops import OPS
+from weft.optim.optimizer import Bucket, Optimizer, at_least_zero
+from weft.tensor.tensor import Tensor
+
+FACTORS = ("row_var", "col_var")  # the means of squares along the last dimension, and along the one before it
+
+
+class Adafactor(Optimizer):
+    """Divides by the root of a running mean of squares, which for a matrix is told by its rows' means and its columns'.
+
+    The mean forgets less and less, by `beta2_decay`; a step is in proportion to the parameter's own size, at least
+    `eps[1]`, and no longer than `d`. `foreach` is accepted: its parameters are written one by one.
+
+    >>> w = flow.nn.Parameter(flow.ones(3, 4))
+    >>> optimizer = flow.optim.Adafactor([w])
+    >>> (w * w).sum().backward()
+    >>> optimizer.step()
+    >>> {name: list(value.shape) for name, value in optimizer.state[w].items()}
+    {'row_var': [3, 1], 'col_var': [1, 4], 'step': []}
+    """
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-2, beta2_decay: float = -0.8,
+        eps: tuple[float | None, float] = (None, 1e-3), d: float = 1.0, weight_decay: float = 0.0, *,
+        foreach: Any = None, maximize: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr, "beta2_decay": beta2_decay, "eps": eps, "d": d, "weight_decay": weight_decay,
+                "maximize": maximize,
+            },
+        )  # fmt: skip
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        at_least_zero(options, "lr", "weight_decay")
+        at_least_zero({f"eps[{i}]": e for i, e in enumerate(options["eps"])}, "eps[0]", "eps[1]")
+        if options["beta2_decay"] > 0:
+            raise OptionError(f"Invalid beta2_decay: {options['beta2_decay']}; it must be at most 0")
+        if options["d"] < 1:
+            raise OptionError(f"Invalid d: {options['d']}; what clips a step must be at least 1")
+        for p in options.get("params", ()):
+            if p.dtype.is_complex:
+                raise DtypeError(
+                    f"Adafactor doesn't know the size of complex numbers; a parameter has dtype {p.dtype}. Give "
+                    "flow.view_as_real(p) to it, or p to Adam"
+                )
+
+    def _fill(self, group: Mapping[str, Any], p: Tensor, names: tuple[str, ...]) -> bool:
+        fresh, state = super()._fill(group, p, names), self.state[p]
+        if fresh:
+            step = state.pop("step")
+            zeros = OPS["zeros_like"](p.detach(), None)
+            state |= dict(zip(FACTORS, _means(zeros), strict=True)) if p.ndim > 1 else {"variance": OPS["clone"](zeros)}
+            state["step"] = step
+        return fresh
+
+    def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
+        with no_grad():
+            t: Any = bucket.step
+            assign(t, t + 1)
+            fresh = OPS["pow"](t, group["beta2_decay"])  # the share of this gradient in the mean
+            most = OPS["minimum"](OPS["rsqrt"](t), OPS["full_like"](t, 1.0, None) * lr)
+            for p, given in zip(bucket.params, grads, strict=True):
+                if p.numel():
+                    grad = OPS["neg"](given.detach()) if group["maximize"] else given.detach()
+                    self._step(group, p, grad, (fresh, most), lr)
+
+    def _step(self, group: Mapping[str, Any], p: Tensor, grad: Any, by: tuple[Any, Any], lr: Any) -> None:
+        state, (fresh, most) = self.state[p], by
+        least = finfo(p.dtype).eps if group["eps"][0] is None else group["eps"][0]
+        root = math.sqrt(p.numel())
+        x: Any = p.detach()
+        rate = OPS["clamp"](_length(x) / root, group["eps"][1]) * most
+        if group["weight_decay"]:
+            x = x * (1 - lr * group["weight_decay"])
+        if p.ndim > 1:
+            row, col = (_nearer(state[n], mean, fresh) for n, mean in zip(FACTORS, _means(grad * grad), strict=True))
+            size = OPS["matmul"](row, col) / OPS["clamp"](row.mean(-2, True), least)
+        else:
+            size = _nearer(state["variance"], grad * grad, fresh)
+        step = grad * OPS["rsqrt"](OPS["clamp"](size, least * least))
+        assign(p, x - step * (rate / OPS["clamp"](_length(step) / (root * group["d"]), 1.0)))
+
+
+def _nearer(state: Tensor, mean: Any, share: Any) -> Any:
+    """The state, moved towards what it should be by a share of the way."""
+    return assign(state, state + (mean - state) * share)
+
+
+def _means(squares: Tensor) -> tuple[Tensor, Tensor]:
+    """The means along the last dimension, and along the one before it."""
+    return _whole(OPS["mean"](squares, -1, True)), _whole(OPS["mean"](squares, -2, True))
+
+
+def _length(t: Tensor) -> Any:
+    return OPS["sqrt"](_whole(OPS["sum"](t * t)))  # type: ignore[operator]
+
+
+def _whole(t: Tensor) -> Tensor:
+    """Sums over ranks, summed: a root needs the whole sum."""
+    if not t.is_global or not any(s.is_partial for s in t.spec.nd_sbp):  # type: ignore[union-attr]
+        return t
+    return OPS["to_global"](t, t.placement, [broadcast if s.is_partial else s for s in t.spec.nd_sbp])  # type: ignore[union-attr]
