@@ -721,10 +721,8 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     [-1.0, 0.5, 1.0]
     """
 
-def clamp_(
-    x: Tensor, min: _float | _int | _bool | _complex | None = None, max: _float | _int | _bool | _complex | None = None
-) -> Tensor:
-    """`clamp`, into the memory of its first operand."""
+def clamp_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """`clamp`, into x's memory."""
 
 def clamp_max(x: Tensor, max: Any) -> Tensor:
     """x, but at most max."""
@@ -745,10 +743,8 @@ def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     [-1.0, 0.5, 1.0]
     """
 
-def clip_(
-    x: Tensor, min: _float | _int | _bool | _complex | None = None, max: _float | _int | _bool | _complex | None = None
-) -> Tensor:
-    """`clamp`, into the memory of its first operand."""
+def clip_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """`clamp`, into x's memory."""
 
 def clone(x: Tensor, memory_format: Any = None) -> Tensor:
     """x in memory of its own. Memory formats are for kernels to choose.

@@ -151,6 +151,17 @@ def old_parts(m: Any, x: Any) -> Any:
     return a * h
 
 
+def composed_of_what_was_there(m: Any, x: Any) -> Any:
+    places = m.tensor([[0, 1, 0, 2], [1, 1, 2, 0], [0, 0, 0, 1]])
+    h = (x * 2).scatter_reduce_(0, places, x, "amax") + (x * 2).index_reduce_(0, places[1], x[[0, 1, 2, 0]], "amin")
+    k = (x * 2).scatter_reduce_(0, places, x, "prod", include_self=False) + (x * 2).xlogy_(x.abs())
+    return h + k + (x * 2).atan2_(x) + (x * 2).hypot_(x) + (x * 2).cumprod_(1) + (x * 2).clamp_(x - 1, x * x)
+
+
+def functions_kept_by_what_goes_in_alone(m: Any, x: Any) -> Any:
+    return (x * 0.1).erf_().mul_(2.0).atan_().add_(x).sinc_().add_(m.sinc(x * 0))
+
+
 PROGRAMS = [v for v in list(globals().values()) if callable(v) and getattr(v, "__module__", "") == __name__]
 
 

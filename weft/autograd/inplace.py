@@ -55,14 +55,15 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
 
 
 def _kept(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments, with a copy of what a global tensor held before, where its gradient will read that."""
+    """The arguments, with a copy of what the first held before, where its gradient will read that."""
     x = args[0]
-    if x.shard is None or x.value is not None or here.trace is not None or not here.grad:
+    if x.value is not None or here.trace is not None or not here.grad or not _reads_what_goes(op, args):
         return args
-    if not _reads_what_goes(op, args):
-        return args
-    before = as_it_is(_stand_in(x))
-    before.shard = Blob(x._local("in place").clone())
+    before, copy = as_it_is(_stand_in(x)), Blob(x._local("in place").clone())
+    if x.shard is not None:
+        before.shard = copy
+    else:
+        before.blob = copy
     return (before, *args[1:])
 
 

@@ -9,9 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from weft.autograd.inplace import in_place
 from weft.core.errors import ArgumentError, ShapeError
-from weft.functional.overwrite import number_like
+from weft.functional.overwrite import into, number_like
 from weft.functional.signature import guarded
 from weft.functional.table import calling, entry, overwriting, public
 from weft.ops import OPS
@@ -259,13 +258,13 @@ def clamp_max(x: Tensor, max: Any) -> Tensor:
 @public("flow tensor", "clamp_min_")
 def clamp_min_(x: Tensor, min: Any) -> Tensor:
     """`clamp_min`, into x's memory."""
-    return _clamp_(x, min, None)
+    return clamp_(x, min)
 
 
 @public("flow tensor", "clamp_max_")
 def clamp_max_(x: Tensor, max: Any) -> Tensor:
     """`clamp_max`, into x's memory."""
-    return _clamp_(x, None, max)
+    return clamp_(x, None, max)
 
 
 @public("flow tensor")
@@ -291,6 +290,14 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return _clamp(x, min, max)
 
 
+@public("flow tensor", "clamp_ clip_", straight=True)
+def clamp_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """`clamp`, into x's memory."""
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        return into(x, clamp, min, max)
+    return _clamp_(x, min, max)
+
+
 def _bounded(beyond: str, x: Tensor, limit: Tensor) -> Tensor:
     """x up to a limit; where it meets that, the gradient is x's alone, as torch's."""
     return OPS["where"](OPS[beyond](x, limit), limit, x)
@@ -314,4 +321,4 @@ def div_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
     """`div`, into x's memory."""
     if rounding_mode is None:
         return _div_to(x, other)
-    return in_place(OPS["copy"], (x, div(x, other, rounding_mode=rounding_mode)))
+    return into(x, div, other, rounding_mode=rounding_mode)

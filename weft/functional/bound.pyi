@@ -533,6 +533,9 @@ class Bound:
     def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor: ...
 
     @staticmethod
+    def clamp_(x: Tensor, min: Any = None, max: Any = None) -> Tensor: ...
+
+    @staticmethod
     def clamp_grad(
         dy: Tensor, x: Tensor, min: _float | _int | _bool | _complex | None,
         max: _float | _int | _bool | _complex | None
@@ -552,6 +555,9 @@ class Bound:
 
     @staticmethod
     def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor: ...
+
+    @staticmethod
+    def clip_(x: Tensor, min: Any = None, max: Any = None) -> Tensor: ...
 
     @staticmethod
     def clone(x: Tensor, memory_format: Any = None) -> Tensor: ...

@@ -9,7 +9,7 @@ import torch
 from weft.autograd import modes
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
-from weft.functional import arithmetic, linalg, pieces, shaping
+from weft.functional import arithmetic, linalg, overwrite, pieces, shaping
 from weft.functional.conversion import cast
 from weft.functional.table import public
 from weft.ops import OPS
@@ -58,21 +58,10 @@ def is_neg(x: Tensor) -> bool:
     return False
 
 
-def _accumulated(name: str, f: Any) -> None:
-    """`name_`, which overwrites, of a function that is composed of ops."""
-
-    def overwrite(x: Tensor, *args: Any, **options: Any) -> Tensor:
-        return x.copy_(f(x, *args, **options))  # type: ignore[attr-defined]  # bound from the registry
-
-    overwrite.__name__ = overwrite.__qualname__ = f"{name}_"
-    overwrite.__doc__ = f"`{name}`, into x's memory."
-    public("tensor")(overwrite)
-
-
-_accumulated("ldexp", pieces.ldexp)
-_accumulated("float_power", pieces.float_power)
-_accumulated("renorm", pieces.renorm)
-_accumulated("addmv", arithmetic.baddbmm)
+overwrite.composed("ldexp", pieces.ldexp)
+overwrite.composed("float_power", pieces.float_power)
+overwrite.composed("renorm", pieces.renorm)
+overwrite.composed("addmv", arithmetic.baddbmm)
 
 
 @public("flow")

@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.core import dtype as dtypes
 from weft.core.errors import ShapeError
-from weft.functional import arithmetic, creation, linalg
+from weft.functional import arithmetic, creation, linalg, overwrite
 from weft.functional.likeness import beside
 from weft.functional.shaping import atleast_2d
 from weft.functional.signature import guarded
@@ -57,17 +57,8 @@ def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -
     return arithmetic.beside(x, beta, _sum(_matmul(batch1, batch2), 0) * alpha)
 
 
-def _overwriting(name: str, f: Any) -> None:
-    def overwrite(x: Tensor, *args: Any, **options: Any) -> Tensor:
-        return x.copy_(f(x, *args, **options))  # type: ignore[attr-defined]  # bound from the registry
-
-    overwrite.__name__ = overwrite.__qualname__ = name
-    overwrite.__doc__ = f"`{name.removesuffix('_')}`, into x's memory."
-    public("tensor")(overwrite)
-
-
 for _f in (arithmetic.addmm, arithmetic.baddbmm, addr, addbmm):
-    _overwriting(f"{_f.__name__}_", _f)
+    overwrite.composed(_f.__name__, _f)
 
 
 @public("flow tensor")

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from weft.autograd.inplace import assign
+from weft.autograd.trees import leaves
 from weft.core import dtype as dtypes
+from weft.core.dispatch import here
 from weft.core.sbp import broadcast
 from weft.functional import creation, info
 from weft.functional.conversion import cast, to
@@ -37,6 +40,29 @@ def copy_(x: Tensor, value: Any, non_blocking: bool = False) -> Tensor:
     elif x.spec is not None and value.placement is not x.placement:
         value = to(value, x)
     return assign(x, value)
+
+
+def into(x: Tensor, f: Callable[..., Tensor], *args: Any, **options: Any) -> Tensor:
+    """Overwrite x with what a function composed of ops makes of it. Their gradients read what x held before."""
+    before = x
+    if here.grad and here.trace is None and any(map(_wants, leaves((x, args, options)))):
+        before = OPS["clone"](x)
+    return copy_(x, f(before, *args, **options))
+
+
+def composed(name: str, f: Callable[..., Tensor]) -> None:
+    """Make the method `name_` of a function that is composed of ops."""
+
+    def overwrite(x: Tensor, *args: Any, **options: Any) -> Tensor:
+        return into(x, f, *args, **options)
+
+    overwrite.__name__ = overwrite.__qualname__ = f"{name}_"
+    overwrite.__doc__ = f"`{name}`, into x's memory."
+    public("tensor")(overwrite)
+
+
+def _wants(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad
 
 
 def _flat(x: Tensor) -> Any:

@@ -10,7 +10,7 @@ from typing import Any
 
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
-from weft.functional import creation, indexing, places
+from weft.functional import creation, indexing, overwrite, places
 from weft.functional.conversion import cast
 from weft.functional.likeness import beside
 from weft.functional.linalg import vector_norm
@@ -30,13 +30,7 @@ def _both(f: Callable[..., Any], name: str = "") -> Callable[..., Any]:
     """A function and method of this name, and the method `name_` that overwrites."""
     name = name or f.__name__
     public("flow tensor", name)(f)
-
-    def overwrite(x: Tensor, *args: Any, **options: Any) -> Tensor:
-        return x.copy_(f(x, *args, **options))  # type: ignore[attr-defined]  # bound from the registry
-
-    overwrite.__name__ = overwrite.__qualname__ = f"{name}_"
-    overwrite.__doc__ = f"`{name}`, into x's memory."
-    public("tensor", f"{name}_")(overwrite)
+    overwrite.composed(name, f)
     return f
 
 
@@ -274,7 +268,7 @@ def fill_diagonal_(x: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
         raise ShapeError(f"fill_diagonal_(): a matrix, or equal sizes, and no wrap; this has shape {list(x.shape)}")
     at = creation.arange(n, **beside(x))
     value = creation.full((), fill_value, dtype=x.dtype, **beside(x))
-    return x.copy_(OPS["index_put"](x, [at] * x.ndim, value))  # type: ignore[attr-defined]
+    return overwrite.copy_(x, OPS["index_put"](x, [at] * x.ndim, value))
 
 
 @public("flow tensor")

@@ -6,10 +6,9 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from weft.autograd.inplace import assign
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import indexing
-from weft.functional.overwrite import number_like
+from weft.functional.overwrite import into, number_like
 from weft.functional.shaping import tensor_split
 from weft.functional.table import calling, overwriting, public
 from weft.ops import OPS
@@ -91,7 +90,7 @@ def scatter_(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None
     """`scatter`, into x's memory."""
     if reduce is None:
         return _scatter_to(x, dim, index, src)
-    return assign(x, scatter(x, dim, index, src, reduce=reduce))
+    return into(x, scatter, dim, index, src, reduce=reduce)
 
 
 @public("flow")

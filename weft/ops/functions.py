@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 import math
 from collections.abc import Callable
 from typing import Any
@@ -10,19 +11,28 @@ import torch
 from torch import Tensor
 
 from weft.ops.broadcast import fit
+from weft.ops.copies import where
 from weft.ops.declaration import Op, Scalar, op
-from weft.ops.elementwise import add, binary, cos, div, exp, mul, neg, reciprocal, rsqrt, square, sub, turned, unary
+from weft.ops.elementwise import add, binary, cos, div, eq, exp, mul, neg, reciprocal, rsqrt, square, sub, turned, unary
 
 
 def _function(
-    name: str, says: str, shows: str, slope: Callable[[Any, Any], Any], sample: Callable[[Any], Any] | None = None
+    name: str, says: str, shows: str, slope: Callable[[Any], Any], sample: Callable[[Any], Any] | None = None
 ) -> Op:
-    """Declare torch's function of this name; `slope(x, y)` is its derivative."""
+    """Declare torch's function of this name. `slope` is its derivative, of x or of the result y, as its parameter is
+    named; only that is kept."""
     declared = unary(name, getattr(torch, name), says, shows, inplace=getattr(torch, f"{name}_"))
 
-    @declared.grad
-    def _(dy, x, y):
-        return mul(dy, slope(turned(x), turned(y)))
+    if "y" in inspect.signature(slope).parameters:
+
+        @declared.grad
+        def _(dy, y):
+            return mul(dy, slope(turned(y)))
+    else:
+
+        @declared.grad
+        def _(dy, x):
+            return mul(dy, slope(turned(x)))
 
     if sample is not None:
         declared.samples(lambda rand: [(sample(rand(4, 6)),)])
@@ -39,42 +49,37 @@ def _inside_one(x: Tensor) -> Tensor:
 
 erf = _function(
     "erf", "The error function: the probability of a normal draw of variance 1/2 within x of its mean.", "0.0 -> 0.0",
-    lambda x, y: mul(exp(neg(square(x))), 2 / math.sqrt(math.pi)),
+    lambda x: mul(exp(neg(square(x))), 2 / math.sqrt(math.pi)),
 )  # fmt: skip
-erfc = _function("erfc", "1 - erf(x).", "0.0 -> 1.0", lambda x, y: mul(exp(neg(square(x))), -2 / math.sqrt(math.pi)))
-exp2 = _function("exp2", "2 to the power x.", "3.0 -> 8.0", lambda x, y: mul(y, math.log(2)))
-expm1 = _function("expm1", "exp(x) - 1, exact near zero.", "0.0 -> 0.0", lambda x, y: add(y, 1.0))
-log2 = _function("log2", "The logarithm to base 2.", "8.0 -> 3.0", lambda x, y: div(1 / math.log(2), x), _above_zero)
-log10 = _function(
-    "log10", "The logarithm to base 10.", "100.0 -> 2.0", lambda x, y: div(1 / math.log(10), x), _above_zero
-)
-log1p = _function(
-    "log1p", "log(1 + x), exact near zero.", "0.0 -> 0.0", lambda x, y: reciprocal(add(x, 1.0)), _above_zero
-)
-tan = _function("tan", "The tangent.", "0.0 -> 0.0", lambda x, y: add(square(y), 1.0), _inside_one)
-sinh = _function("sinh", "The hyperbolic sine.", "0.0 -> 0.0", lambda x, y: cosh(x))
-cosh = _function("cosh", "The hyperbolic cosine.", "0.0 -> 1.0", lambda x, y: sinh(x))
-asin = _function("asin", "The arc sine.", "0.0 -> 0.0", lambda x, y: rsqrt(sub(1.0, square(x))), _inside_one)
-acos = _function("acos", "The arc cosine.", "1.0 -> 0.0", lambda x, y: neg(rsqrt(sub(1.0, square(x)))), _inside_one)
-atan = _function("atan", "The arc tangent.", "0.0 -> 0.0", lambda x, y: reciprocal(add(square(x), 1.0)))
-asinh = _function("asinh", "The inverse of sinh.", "0.0 -> 0.0", lambda x, y: rsqrt(add(square(x), 1.0)))
+erfc = _function("erfc", "1 - erf(x).", "0.0 -> 1.0", lambda x: mul(exp(neg(square(x))), -2 / math.sqrt(math.pi)))
+exp2 = _function("exp2", "2 to the power x.", "3.0 -> 8.0", lambda y: mul(y, math.log(2)))
+expm1 = _function("expm1", "exp(x) - 1, exact near zero.", "0.0 -> 0.0", lambda y: add(y, 1.0))
+log2 = _function("log2", "The logarithm to base 2.", "8.0 -> 3.0", lambda x: div(1 / math.log(2), x), _above_zero)
+log10 = _function("log10", "The logarithm to base 10.", "100.0 -> 2.0", lambda x: div(1 / math.log(10), x), _above_zero)
+log1p = _function("log1p", "log(1 + x), exact near zero.", "0.0 -> 0.0", lambda x: reciprocal(add(x, 1.0)), _above_zero)
+tan = _function("tan", "The tangent.", "0.0 -> 0.0", lambda y: add(square(y), 1.0), _inside_one)
+sinh = _function("sinh", "The hyperbolic sine.", "0.0 -> 0.0", lambda x: cosh(x))
+cosh = _function("cosh", "The hyperbolic cosine.", "0.0 -> 1.0", lambda x: sinh(x))
+asin = _function("asin", "The arc sine.", "0.0 -> 0.0", lambda x: rsqrt(sub(1.0, square(x))), _inside_one)
+acos = _function("acos", "The arc cosine.", "1.0 -> 0.0", lambda x: neg(rsqrt(sub(1.0, square(x)))), _inside_one)
+atan = _function("atan", "The arc tangent.", "0.0 -> 0.0", lambda x: reciprocal(add(square(x), 1.0)))
+asinh = _function("asinh", "The inverse of sinh.", "0.0 -> 0.0", lambda x: rsqrt(add(square(x), 1.0)))
 acosh = _function(
     "acosh",
     "The inverse of cosh.",
     "1.0 -> 0.0",
-    lambda x, y: mul(rsqrt(sub(x, 1.0)), rsqrt(add(x, 1.0))),
+    lambda x: mul(rsqrt(sub(x, 1.0)), rsqrt(add(x, 1.0))),
     lambda x: x.abs() + 1.5,
 )
-atanh = _function(
-    "atanh", "The inverse of tanh.", "0.0 -> 0.0", lambda x, y: reciprocal(sub(1.0, square(x))), _inside_one
-)
+atanh = _function("atanh", "The inverse of tanh.", "0.0 -> 0.0", lambda x: reciprocal(sub(1.0, square(x))), _inside_one)
 sinc = unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at zero.", "0.0 -> 1.0", inplace=torch.sinc_)
 
 
 @sinc.grad
-def _(dy, x, y):
+def _(dy, x):
     x = turned(x)
-    return mul(dy, div(sub(cos(mul(x, math.pi)), turned(y)), x))
+    flat = eq(x, 0.0)  # the peak, where the quotient is 0 / 0
+    return where(flat, 0.0, mul(dy, div(sub(cos(mul(x, math.pi)), sinc(x)), where(flat, 1.0, x))))
 
 
 atan2 = binary(

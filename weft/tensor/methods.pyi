@@ -432,10 +432,8 @@ class Methods:
     def clamp(self, min: Any = None, max: Any = None) -> Tensor:
         """x, held between min and max: numbers, tensors that broadcast, or None."""
 
-    def clamp_(
-        self, min: _float | _int | _bool | complex | None = None, max: _float | _int | _bool | complex | None = None
-    ) -> Tensor:
-        """`clamp`, into the memory of its first operand."""
+    def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
+        """`clamp`, into x's memory."""
 
     def clamp_max(self, max: Any) -> Tensor:
         """x, but at most max."""
@@ -452,10 +450,8 @@ class Methods:
     def clip(self, min: Any = None, max: Any = None) -> Tensor:
         """x, held between min and max: numbers, tensors that broadcast, or None."""
 
-    def clip_(
-        self, min: _float | _int | _bool | complex | None = None, max: _float | _int | _bool | complex | None = None
-    ) -> Tensor:
-        """`clamp`, into the memory of its first operand."""
+    def clip_(self, min: Any = None, max: Any = None) -> Tensor:
+        """`clamp`, into x's memory."""
 
     def clone(self, memory_format: Any = None) -> Tensor:
         """x in memory of its own. Memory formats are for kernels to choose."""
