@@ -39,6 +39,18 @@ def test_batches_of_all_ranks_are_one() -> None:
     np.testing.assert_allclose(first[4] + second[4], theirs.weight.grad, rtol=1e-4)
 
 
+def test_a_group_of_ranks_shares_its_batches_alone() -> None:
+    def run() -> Any:
+        pair = [0, 1] if flow.env.get_rank() < 2 else [2, 3]
+        net = flow.nn.SyncBatchNorm(2, affine=True, process_group=pair, bias=False)
+        return net(of_torch(PARTS[flow.env.get_rank() % 2].clone() + pair[0])).detach().numpy()
+
+    expected = torch.nn.BatchNorm1d(2)(WHOLE).detach()
+    made = spawn_threads(4, run)
+    for pair in (made[:2], made[2:]):  # each is centred, wherever it was
+        np.testing.assert_allclose(np.concatenate(pair), expected, rtol=1e-4, atol=1e-5)
+
+
 def test_alone_it_is_batch_norm() -> None:
     ours, plain = flow.nn.SyncBatchNorm(2), flow.nn.BatchNorm1d(2)
     assert list(ours.state_dict()) == list(plain.state_dict())

@@ -1037,6 +1037,42 @@ class Bound:
     def frac(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def fractional_max_pool2d(
+        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: _bool = False, _random_samples: Tensor | None = None
+    ) -> Any: ...
+
+    @staticmethod
+    def fractional_max_pool2d_at(
+        x: Tensor, samples: Tensor, kernel_size: tuple[_int, ...] | list[_int],
+        output_size: tuple[_int, ...] | list[_int]
+    ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def fractional_max_pool2d_with_indices(
+        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: _bool = False, _random_samples: Tensor | None = None
+    ) -> Any: ...
+
+    @staticmethod
+    def fractional_max_pool3d(
+        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: _bool = False, _random_samples: Tensor | None = None
+    ) -> Any: ...
+
+    @staticmethod
+    def fractional_max_pool3d_at(
+        x: Tensor, samples: Tensor, kernel_size: tuple[_int, ...] | list[_int],
+        output_size: tuple[_int, ...] | list[_int]
+    ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def fractional_max_pool3d_with_indices(
+        input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None,
+        return_indices: _bool = False, _random_samples: Tensor | None = None
+    ) -> Any: ...
+
+    @staticmethod
     def frexp(x: Any) -> Parts: ...
 
     @staticmethod

@@ -58,9 +58,10 @@ class Signature:
     def renamed(self, kwargs: dict[str, Any]) -> dict[str, Any] | None:
         """Keywords by the names that the parameters have here; None where that changes nothing."""
         names = [p.name for p in self.params]
-        places = {k: place_of(k, names) for k in kwargs}
-        own = {k if i is None else names[i]: kwargs[k] for k, i in places.items()}
-        return own if len(own) == len(kwargs) and own.keys() != kwargs.keys() else None
+        given = _reducing(kwargs) if "reduction" in names else kwargs
+        places = {k: place_of(k, names) for k in given}
+        own = {k if i is None else names[i]: given[k] for k, i in places.items()}
+        return own if len(own) == len(given) and own.keys() != kwargs.keys() else None
 
     def spread(self, kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arguments, all by name, with those for `*shape` or `*dims` in their place."""
@@ -76,6 +77,16 @@ class Signature:
         parts += [f"*{self.open}"] if self.open or keywords else []
         parts += [*keywords, f"**{self.options}"] if self.options else keywords
         return f"{name}({', '.join(parts)})"
+
+
+def _reducing(kwargs: dict[str, Any]) -> dict[str, Any]:
+    """Keywords with `reduction` for the two flags that said it in older programs."""
+    own = {k: v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
+    average, reduce = kwargs.get("size_average"), kwargs.get("reduce")
+    if average is None and reduce is None:
+        return own
+    how = "none" if reduce is not None and not reduce else "sum" if average is not None and not average else "mean"
+    return {**own, "reduction": how}
 
 
 def _shown(p: Param) -> str:
@@ -165,8 +176,9 @@ def guarded(f: F, name: str = "") -> F:
                 return call(*numbers[0], **numbers[1])
             if kwargs and isinstance(cause, TypeError):
                 s = Signature(f)
-                given, own = s.spread({**dict(zip(s.by_name, args, strict=False)), **(s.renamed(kwargs) or kwargs)})
-                if given or own.keys() != kwargs.keys() | dict(zip(s.by_name, args, strict=False)).keys():
+                placed, renamed = dict(zip(s.by_name, args, strict=False)), s.renamed(kwargs)
+                given, own = s.spread({**placed, **(kwargs if renamed is None else renamed)})
+                if given or own.keys() != kwargs.keys() | placed.keys():
                     return call(*given, **own)
             raise taught(name, f, cause, args, kwargs) from cause
 
@@ -223,8 +235,10 @@ def _refitted(f: Function, name: str, given: dict[str, Any], rest: tuple[Any, ..
     s = Signature(f)
     args = (*(given[p.name] for p in s.positional), *rest) if rest else ()  # more than there is place for
     given = {k: v for k, v in given.items() if v is not ABSENT and v is not s.by_name[k].default}
-    own = {**given, **(s.renamed(more) or more)}
-    if not rest and len(own) == len(given) + len(more):
+    renamed = s.renamed(more)
+    other = more if renamed is None else renamed
+    own = {**given, **other}
+    if not rest and len(own) == len(given) + len(other):
         placed, left = s.spread(own)
         if s.refusal(placed, left) is None:
             return f(*placed, **left)

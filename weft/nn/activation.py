@@ -17,7 +17,7 @@ class Activation(Module):
 
     function: str
     options: dict[str, Any]
-    doc: str
+    bare: str = ""  # an option that prints without its name
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()
@@ -37,14 +37,14 @@ class Activation(Module):
 
     def extra_repr(self) -> str:
         return ", ".join(
-            name if name == "inplace" else f"{name}={getattr(self, name)!r}"
+            f"{'' if name == self.bare else f'{name}='}{getattr(self, name)!r}"
             for name in self.options
             if name != "inplace" or getattr(self, name)
         )
 
 
-def _row(name: str, function: str, doc: str, **options: Any) -> type[Activation]:
-    members = {"function": function, "options": options, "__doc__": doc, "__module__": __name__}
+def _row(name: str, function: str, doc: str, *, bare: str = "", **options: Any) -> type[Activation]:
+    members = {"function": function, "options": options, "bare": bare, "__doc__": doc, "__module__": __name__}
     return type(name, (Activation,), members)
 
 
@@ -52,7 +52,7 @@ CELU = _row("CELU", "celu", "x, or alpha (exp(x / alpha) - 1) below zero.", alph
 ELU = _row("ELU", "elu", "x, or alpha (exp(x) - 1) below zero.", alpha=1.0, inplace=False)
 GELU = _row("GELU", "gelu", "x times the normal law's probability of being below x.", approximate="none")
 GLU = _row("GLU", "glu", "The first half times the sigmoid of the second.", dim=-1)
-Hardshrink = _row("Hardshrink", "hardshrink", "x, or zero within lambd of zero.", lambd=0.5)
+Hardshrink = _row("Hardshrink", "hardshrink", "x, or zero within lambd of zero.", bare="lambd", lambd=0.5)
 Hardsigmoid = _row("Hardsigmoid", "hardsigmoid", "A sigmoid of three straight pieces.", inplace=False)
 Hardswish = _row("Hardswish", "hardswish", "x times hardsigmoid(x).", inplace=False)
 Hardtanh = _row("Hardtanh", "hardtanh", "x, held in [min_val, max_val].", min_val=-1.0, max_val=1.0, inplace=False)
@@ -64,7 +64,7 @@ ReLU6 = _row("ReLU6", "relu6", "x, held in [0, 6].", inplace=False)
 SELU = _row("SELU", "selu", "A scaled ELU that keeps mean zero and variance one.", inplace=False)
 SiLU = _row("SiLU", "silu", "x sigmoid(x).", inplace=False)
 Softplus = _row("Softplus", "softplus", "log(1 + exp(beta x)) / beta.", beta=1.0, threshold=20.0)
-Softshrink = _row("Softshrink", "softshrink", "x, drawn towards zero by lambd.", lambd=0.5)
+Softshrink = _row("Softshrink", "softshrink", "x, drawn towards zero by lambd.", bare="lambd", lambd=0.5)
 Softsign = _row("Softsign", "softsign", "x / (1 + |x|).")
 Threshold = _row(
     "Threshold", "threshold", "x, or `value` where x isn't above.", threshold=0.0, value=0.0, inplace=False

@@ -104,8 +104,10 @@ class Unflatten(Module):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
-def _layer(name: str, function: Callable[..., Any], doc: str, *options: tuple[str, Any]) -> type[Module]:
-    """A layer of a function of one tensor, its options attributes of their names."""
+def _layer(
+    name: str, function: Callable[..., Any], doc: str, *options: tuple[str, Any], bare: str = ""
+) -> type[Module]:
+    """A layer of a function of one tensor, its options attributes of their names; a bare one prints without its own."""
     names = [n for n, _ in options]
 
     def __init__(self: Any, *args: Any, **given: Any) -> None:
@@ -122,7 +124,7 @@ def _layer(name: str, function: Callable[..., Any], doc: str, *options: tuple[st
         return function(x, *(getattr(self, n) for n in names))
 
     def extra_repr(self: Any) -> str:
-        return ", ".join(f"{n}={getattr(self, n)!r}" for n in names)
+        return ", ".join(f"{'' if n == bare else f'{n}='}{getattr(self, n)!r}" for n in names)
 
     members = {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__doc__": doc}
     return type(name, (Module,), {**members, "__module__": __name__})
@@ -136,7 +138,7 @@ ChannelShuffle = _layer(
 )
 LocalResponseNorm = _layer(
     "LocalResponseNorm", margins.local_response_norm, "x over a power of the mean square of the channels around.",
-    ("size", ...), ("alpha", 1e-4), ("beta", 0.75), ("k", 1.0),
+    ("size", ...), ("alpha", 1e-4), ("beta", 0.75), ("k", 1.0), bare="size",
 )  # fmt: skip
 _WINDOW = ("norm_type", ...), ("kernel_size", ...), ("stride", None), ("ceil_mode", False)
 LPPool1d = _layer("LPPool1d", margins.lp_pool1d, "The p-norm of every window of sequences.", *_WINDOW)
@@ -155,7 +157,7 @@ class RReLU(Module):
         return margins.rrelu(x, self.lower, self.upper, self.training, self.inplace)
 
     def extra_repr(self) -> str:
-        return f"lower={self.lower}, upper={self.upper}"
+        return f"lower={self.lower}, upper={self.upper}{', inplace=True' if self.inplace else ''}"
 
 
 class CircularPad1d(_Pad):
@@ -226,6 +228,10 @@ def _lazy(kind: type[Module], at: int) -> type[Module]:
             self.__class__ = kind  # type: ignore[assignment]  # from now on it is such a layer
             self.__dict__.update(layer.__dict__)
             return self(x)
+
+        def extra_repr(self) -> str:
+            args, options = self.__dict__["_later"]
+            return ", ".join([*map(repr, args), *(f"{k}={v!r}" for k, v in options.items())])
 
     Lazy.__name__ = Lazy.__qualname__ = f"Lazy{kind.__name__}"
     Lazy.__doc__ = f"{kind.__name__} that takes its first size from its first input. Make the optimizer after that."

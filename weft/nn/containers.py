@@ -128,7 +128,7 @@ class ParameterList(_List):
         return ParameterList(values)
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({n}): {described(p)}" for n, p in self._parameters.items())
+        return "\n".join(f"  ({n}): {described(p)}" for n, p in self._parameters.items())
 
 
 class Sequential(_List):
@@ -291,7 +291,7 @@ class ParameterDict(_Dict):
         return self
 
     def extra_repr(self) -> str:
-        return "\n".join(f"({n}): {described(p)}" for n, p in self._parameters.items())
+        return "\n".join(f"  ({n}): {described(p)}" for n, p in self._parameters.items())
 
 
 def as_parameter(value: Any) -> Any:
@@ -301,4 +301,4 @@ def as_parameter(value: Any) -> Any:
 def described(p: Any) -> str:
     if p is None:
         return "None"
-    return f"Parameter containing: [{p.dtype.name} of size {'x'.join(map(str, p.shape))}]"
+    return f"Parameter containing: [{p.dtype} of size {'x'.join(map(str, p.shape))}]"

@@ -9,11 +9,12 @@ import torch
 
 from weft.functional import neural, table
 from weft.functional.signature import guarded
-from weft.nn import compositions, ctc, dropouts, images, losses, margins, regions, windows
+from weft.nn import compositions, ctc, dropouts, fractional, images, losses, margins, regions, windows
 
 COMPOSED = {
     name: guarded(getattr(module, name))
-    for module in (compositions, ctc, dropouts, images, losses, margins, regions, windows) for name in module.__all__
+    for module in (compositions, ctc, dropouts, fractional, images, losses, margins, regions, windows)
+    for name in module.__all__
 }  # fmt: skip
 
 

@@ -287,6 +287,30 @@ def fold(
 ) -> Tensor:
     """The image of which `unfold` would make these columns; where windows meet, their sum."""
 
+def fractional_max_pool2d(
+    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+    _random_samples: Tensor | None = None
+) -> Any:
+    """The largest of windows that make the given size, or fraction of the size; their steps are drawn."""
+
+def fractional_max_pool2d_with_indices(
+    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+    _random_samples: Tensor | None = None
+) -> Any:
+    """The largest of windows that make the given size, or fraction of the size; their steps are drawn, and where each was."""
+
+def fractional_max_pool3d(
+    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+    _random_samples: Tensor | None = None
+) -> Any:
+    """The largest of windows that make the given size, or fraction of the size; their steps are drawn."""
+
+def fractional_max_pool3d_with_indices(
+    input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+    _random_samples: Tensor | None = None
+) -> Any:
+    """The largest of windows that make the given size, or fraction of the size; their steps are drawn, and where each was."""
+
 def gaussian_nll_loss(
     input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = 'mean'
 ) -> Tensor:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.core.errors import OptionError
 from weft.nn import functional as F
 from weft.nn.margins import combined_margin_loss
 from weft.nn.module import Module
@@ -18,6 +19,11 @@ class _Loss(Module):
 
     def __init__(self, reduction: str = "mean", **options: Any) -> None:
         super().__init__()
+        if isinstance(options.get("ignore_index"), bool):
+            raise OptionError(
+                f"{self._get_name()}: ignore_index is a class's number; got {options['ignore_index']}. What "
+                'stood there in older programs, size_average, is said by reduction="mean" or "sum"'
+            )
         self.reduction = reduction
         for name, value in options.items():
             if isinstance(value, Tensor):
@@ -246,7 +252,8 @@ class TripletMarginWithDistanceLoss(_Loss):
     def __init__(
         self, *, distance_function: Any = None, margin: float = 1.0, swap: bool = False, reduction: str = "mean"
     ) -> None:
-        super().__init__(reduction, distance_function=distance_function, margin=margin, swap=swap)
+        distance = PairwiseDistance() if distance_function is None else distance_function
+        super().__init__(reduction, distance_function=distance, margin=margin, swap=swap)
 
 
 class CombinedMarginLoss(Module):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, MutableMapping
+from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "module"
@@ -45,3 +45,12 @@ class Members(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         return repr(dict(self))
+
+
+def printed(name: str, extra: str, members: Mapping[str, Any]) -> str:
+    """A module as text: what it says of itself, and its members, each further in."""
+    lines = [*extra.split("\n")] if extra else []
+    children = [f"({n}): " + repr(m).replace("\n", "\n  ") for n, m in members.items()]
+    if not children and len(lines) <= 1:
+        return f"{name}({''.join(lines)})"
+    return f"{name}(\n  " + "\n  ".join(lines + children) + "\n)"

@@ -14,9 +14,9 @@ from weft.core.placement import Placement
 from weft.nn import conversion, hooks, refusals
 from weft.nn import state_dict as states
 from weft.nn.hooks import Hooks
-from weft.nn.members import BUFFER, MODULE, PARAMETER, Members
+from weft.nn.members import BUFFER, MODULE, PARAMETER, Members, printed
 from weft.ops import OPS
-from weft.tensor.parameter import Parameter
+from weft.tensor.parameter import Buffer, Parameter
 from weft.tensor.tensor import RemovableHook, Tensor, exchanged
 
 
@@ -73,11 +73,14 @@ class Module:
         role = PARAMETER if isinstance(value, Parameter) else MODULE if isinstance(value, Module) else None
         roles = self.__dict__.get("_roles")
         if roles is None:
-            if role is not None:
-                raise AttributeError(f"cannot assign {role} before Module.__init__() call")
+            if role is not None or isinstance(value, Buffer):
+                raise AttributeError(f"cannot assign {role or BUFFER} before Module.__init__() call")
             object.__setattr__(self, name, value)
             return
         known = roles.get(name)
+        if role is None and known in (None, BUFFER) and isinstance(value, Buffer):
+            role = BUFFER
+            self._persist(name, value.persistent)
         if role is None and known is not None:
             if value is not None and not (known == BUFFER and isinstance(value, Tensor)):
                 wanted = {PARAMETER: "nn.Parameter", BUFFER: "Tensor", MODULE: "nn.Module"}[known]
@@ -139,6 +142,10 @@ class Module:
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
         """A tensor that belongs to the module's state but isn't trained; saved unless `persistent=False`."""
         self._register(BUFFER, name, tensor, Tensor)
+        self._persist(name, persistent)
+
+    def _persist(self, name: str, persistent: bool) -> None:
+        """Whether a buffer is part of the state that is saved."""
         names = self._non_persistent - {name} if persistent else self._non_persistent | {name}
         self.__dict__["_non_persistent"] = names
 
@@ -385,16 +392,7 @@ class Module:
         return ""
 
     def __repr__(self) -> str:
-        extra = [*self.extra_repr().split("\n")] if self.extra_repr() else []
-        children = [f"({name}): " + _indent(repr(m)) for name, m in self._modules.items()]
-        if not children and len(extra) <= 1:
-            return f"{self._get_name()}({extra[0] if extra else ''})"
-        return f"{self._get_name()}(\n  " + "\n  ".join(extra + children) + "\n)"
+        return printed(self._get_name(), self.extra_repr(), self._modules)
 
     def __dir__(self) -> list[str]:
         return sorted({*dir(type(self)), *self.__dict__})
-
-
-def _indent(text: str) -> str:
-    first, *rest = text.split("\n")
-    return "\n".join([first, *("  " + line for line in rest)])

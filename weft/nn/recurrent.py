@@ -302,7 +302,11 @@ class RNNCellBase(Module):
         return after if count > 1 else after[0]
 
     def extra_repr(self) -> str:
-        return f"{self.input_size}, {self.hidden_size}{'' if self.bias else f', bias={self.bias}'}"
+        said = [] if self.bias else ["bias=False"]
+        kind = getattr(self, "nonlinearity", "tanh")
+        return ", ".join(
+            [f"{self.input_size}, {self.hidden_size}", *said, *[f"nonlinearity={kind}"] * (kind != "tanh")]
+        )
 
 
 class RNNCell(RNNCellBase):

@@ -6,7 +6,7 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from weft.functional.signature import SAID, ours, taught
+from weft.functional.signature import SAID, Signature, ours, taught
 
 Init = Callable[..., None]
 
@@ -23,7 +23,11 @@ def constructing(init: Init) -> Init:
             inner = layer.__init__ is not __init__  # the one that was called knows what came from its caller
             if inner or isinstance(cause, SAID) or not ours(cause):
                 raise
-            raise taught(layer.__name__, functools.partial(init, self), cause, args, kwargs) from cause
+            made = functools.partial(init, self)
+            own = Signature(made).renamed(kwargs) if isinstance(cause, TypeError) else None
+            if own is None:
+                raise taught(layer.__name__, made, cause, args, kwargs) from cause
+            __init__(self, *args, **own)
 
     return __init__
 

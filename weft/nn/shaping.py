@@ -6,6 +6,7 @@ from typing import Any
 
 from weft.core.errors import OptionError
 from weft.nn import functional as F
+from weft.nn.fractional import check_sizes
 from weft.nn.module import Module
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
@@ -134,6 +135,47 @@ class MaxPool3d(_MaxPool):
     function = "max_pool3d"
 
 
+def _single(n: Any) -> tuple[int, ...]:
+    return tuple(n) if isinstance(n, (tuple, list)) else (n,)
+
+
+class _FractionalMaxPool(Module):
+    """The largest of windows whose steps are drawn, to a size or to a fraction of the size."""
+
+    dims: int
+
+    def __init__(
+        self, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
+        _random_samples: Tensor | None = None,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        check_sizes(self.dims, output_size, output_ratio)
+        self.kernel_size, self.output_size, self.output_ratio = kernel_size, output_size, output_ratio
+        self.return_indices = return_indices
+        self.register_buffer("_random_samples", _random_samples)
+
+    def forward(self, x: Tensor) -> Any:
+        return getattr(F, f"fractional_max_pool{self.dims}d")(
+            x, self.kernel_size, self.output_size, self.output_ratio, self.return_indices, self._random_samples
+        )
+
+
+class FractionalMaxPool2d(_FractionalMaxPool):
+    """The largest of drawn windows of ([batch,] channels, height, width).
+
+    >>> flow.nn.FractionalMaxPool2d(2, output_ratio=0.5)(flow.ones(1, 1, 9, 6)).shape
+    weft.Size([1, 1, 4, 3])
+    """
+
+    dims = 2
+
+
+class FractionalMaxPool3d(_FractionalMaxPool):
+    """The largest of drawn windows of ([batch,] channels, depth, height, width)."""
+
+    dims = 3
+
+
 class _AvgPool(Module):
     """The mean of each window."""
 
@@ -163,6 +205,10 @@ class AvgPool1d(_AvgPool):
     """The mean of each window of (batch, channels, length)."""
 
     function = "avg_pool1d"
+
+    def extra_repr(self) -> str:
+        size, stride, padding = (_single(n) for n in (self.kernel_size, self.stride, self.padding))
+        return f"kernel_size={size}, stride={stride}, padding={padding}"
 
 
 class AvgPool2d(_AvgPool):
