@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import torch
 
 import weft as flow
 from weft import nn
@@ -165,3 +166,62 @@ def test_stretches_are_pushed_and_popped() -> None:
     assert names == ["inner", "outer"]
     with pytest.raises(flow.errors.ArgumentError, match="no range_push"):
         flow.profiler.range_pop()
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        {"wait": 1, "warmup": 1, "active": 2},
+        {"wait": 2, "warmup": 0, "active": 1, "repeat": 2, "skip_first": 3},
+        {"wait": 2, "warmup": 1, "active": 3, "repeat": 1, "skip_first": 1, "skip_first_wait": 1},
+    ],
+)
+def test_a_schedule_is_torchs(options: dict[str, int]) -> None:
+    ours, theirs = flow.profiler.schedule(**options), torch.profiler.schedule(**options)
+    assert [ours(step).name for step in range(20)] == [theirs(step).name for step in range(20)]
+
+
+def test_the_steps_of_a_schedule_are_recorded_and_handed_over(tmp_path: Path) -> None:
+    told: list[list[str]] = []
+    write = flow.profiler.tensorboard_trace_handler(tmp_path / "log", "here", use_gzip=True)
+
+    def ready(p: flow.profiler.profile) -> None:
+        told.append([e.name for e in p.events])
+        write(p)
+
+    with flow.profiler.profile(
+        schedule=flow.profiler.schedule(wait=1, warmup=1, active=2, repeat=2), on_trace_ready=ready, record_shapes=True
+    ) as p:
+        x = flow.ones(2)
+        for i in range(9):
+            (flow.exp if i % 2 else flow.sin)(x)
+            p.step()
+    assert told == [
+        ["sin", "ProfilerStep#2", "exp", "ProfilerStep#3"],
+        ["sin", "ProfilerStep#6", "exp", "ProfilerStep#7"],
+    ]
+    files = sorted((tmp_path / "log").glob("here.*.pt.trace.json.gz"))
+    assert len(files) == 2 and p.step_num == 9
+    merged = flow.profiler.merge(files, tmp_path / "all.json")
+    assert {e["name"] for e in spans(merged)} == {*told[0], *told[1]}
+    assert not current().resources.get("profile")
+
+
+def test_without_a_block_and_what_comes_too_early() -> None:
+    told: list[int] = []
+    p = flow.profiler.profile(on_trace_ready=lambda p: told.append(len(p.events)))
+    with pytest.raises(ArgumentError, match="has not begun"):
+        p.step()
+    p.start()
+    flow.exp(flow.ones(2))
+    p.step()
+    p.stop()
+    rows = p.key_averages()
+    assert told == [len(p.events)] and [r.count for r in rows if r.key == "exp"] == [1]
+    assert all(r.cpu_time_total == r.total and r.self_cpu_time_total == r.own for r in rows)
+    assert rows.table(sort_by="self_cpu_time_total", row_limit=-1) == rows.table("own")
+    with pytest.raises(ArgumentError, match="shapes and stacks"):
+        p.key_averages(group_by_input_shape=True)
+    with pytest.raises(OptionError, match="at least 1"):
+        flow.profiler.schedule(wait=1, warmup=1, active=0)
+    assert flow.profiler.ProfilerActivity.CPU in flow.profiler.supported_activities()

@@ -4,11 +4,18 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 from weft.core.errors import OptionError
 from weft.vm.trace import Event
 
 _ORDERS = ("total", "own", "mean", "calls", "name")
+_SAME = {  # PyTorch's words; what runs on a device runs in its op's time here
+    "key": "name", "count": "calls",
+    **{f"{where}_time_total": "total" for where in ("cpu", "cuda", "device")},
+    **{f"self_{where}_time_total": "own" for where in ("cpu", "cuda", "device")},
+    **{f"{where}_time": "mean" for where in ("cpu", "cuda", "device")},
+}  # fmt: skip
 
 
 @dataclass(frozen=True)
@@ -27,6 +34,12 @@ class Average:
     def mean(self) -> float:
         return self.total / self.calls
 
+    def __getattr__(self, name: str) -> Any:
+        """PyTorch's words for the same: `key`, `count`, `cpu_time_total`, ..."""
+        if name not in _SAME:
+            raise AttributeError(f"an average has no {name!r}; it has {', '.join((*_ORDERS, *_SAME))}")
+        return getattr(self, _SAME[name])
+
 
 class Averages(Sequence[Average]):
     """Sorted by total time; printing it prints the table."""
@@ -40,11 +53,13 @@ class Averages(Sequence[Average]):
     def __getitem__(self, index):  # type: ignore[no-untyped-def, override]
         return self._rows[index]
 
-    def table(self, sort_by: str = "total", row_limit: int = 50) -> str:
-        """The rows as text, by total, own or mean time, calls or name."""
-        if sort_by not in _ORDERS:
-            raise OptionError(f"table(sort_by={sort_by!r}): sort by one of {', '.join(_ORDERS)}")
-        rows = sorted(self._rows, key=lambda r: getattr(r, sort_by), reverse=sort_by != "name")[:row_limit]
+    def table(self, sort_by: str | None = "total", row_limit: int = 50) -> str:
+        """The rows as text, by total, own or mean time, calls or name; in PyTorch's words, too: "cpu_time_total"."""
+        order = "total" if sort_by is None else _SAME.get(sort_by, sort_by)
+        if order not in _ORDERS:
+            raise OptionError(f"table(sort_by={sort_by!r}): sort by one of {', '.join((*_ORDERS, *_SAME))}")
+        rows = sorted(self._rows, key=lambda r: getattr(r, order), reverse=order != "name")
+        rows = rows if row_limit < 0 else rows[:row_limit]
         cells = [("name", "kind", "calls", "total us", "own us", "mean us", "min us", "max us")]
         cells += [
             (r.name, r.kind, str(r.calls), *(f"{t:.1f}" for t in (r.total, r.own, r.mean, r.shortest, r.longest)))

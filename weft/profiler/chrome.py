@@ -6,6 +6,7 @@ and nanoseconds aren't lost to rounding. Ranks of one host share a clock; those 
 
 from __future__ import annotations
 
+import gzip
 import json
 import os
 from collections.abc import Sequence
@@ -49,13 +50,15 @@ def merge(traces: Sequence[str | os.PathLike[str] | Document | Exports], path: s
 
 
 def write(path: str | os.PathLike[str], trace: Document) -> None:
-    Path(path).write_text(json.dumps(trace), encoding="utf-8")
+    text = json.dumps(trace).encode()
+    Path(path).write_bytes(gzip.compress(text) if os.fspath(path).endswith(".gz") else text)
 
 
 def _read(source: Any) -> Document:
     if isinstance(source, (str, os.PathLike)):
         try:
-            source = json.loads(Path(source).read_text(encoding="utf-8"))
+            data = Path(source).read_bytes()
+            source = json.loads(gzip.decompress(data) if os.fspath(source).endswith(".gz") else data)
         except json.JSONDecodeError as cause:
             raise ArgumentError(
                 f"merge: {os.fspath(source)} is not JSON ({cause}); p.export_chrome_trace(path) writes such files"

@@ -5,15 +5,19 @@ from __future__ import annotations
 import contextlib
 import enum
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from typing import Any
+
+import torch
 
 from weft.core.errors import ArgumentError
 from weft.core.rank import Rank, current
 from weft.graph.run import TRACED, Running
 from weft.profiler import chrome
 from weft.profiler.averages import Averages, average
-from weft.profiler.spans import RECORDING, acts_into
+from weft.profiler.schedule import RECORDED, ProfilerAction, always
+from weft.profiler.spans import RECORDING, acts_into, add
 from weft.vm.machine import vm_of
 from weft.vm.trace import Event, Trace, trace
 
@@ -25,21 +29,88 @@ class ProfilerActivity(enum.Enum):
     CUDA = "cuda"
 
 
+def supported_activities() -> set[ProfilerActivity]:
+    """What of this machine is recorded."""
+    return {ProfilerActivity.CPU, *[ProfilerActivity.CUDA] * torch.cuda.is_available()}
+
+
 class profile:
     """Record what this rank does inside the block: this thread's eager ops, instructions, the acts of its graphs.
 
-    Each rank profiles itself; `flow.profiler.merge` joins them. Options of other profilers are taken and not needed.
+    Each rank profiles itself; `flow.profiler.merge` joins them. Of several steps, `schedule` says which are recorded,
+    and `step()` that the next one begins; `on_trace_ready(profile)` is called with each record when it is whole.
+    Further options of PyTorch's are taken, and not needed: shapes, stacks and memory aren't part of a record.
+
+    >>> with flow.profiler.profile(schedule=flow.profiler.schedule(wait=1, warmup=0, active=1)) as p:
+    ...     for _ in range(2):
+    ...         _ = flow.ones(2).exp()
+    ...         p.step()
+    >>> [row.calls for row in p.key_averages() if row.name == "exp"]
+    [1]
     """
 
-    def __init__(self, activities: Any = None, record_shapes: bool = False, **options: Any) -> None:
+    def __init__(
+        self, activities: Any = None, record_shapes: bool = False, *,
+        schedule: Callable[[int], ProfilerAction] | None = None, on_trace_ready: Callable[[Any], Any] | None = None,
+        **options: Any,
+    ) -> None:  # fmt: skip
+        self.step_num = 0
+        self.on_trace_ready = on_trace_ready
+        self._schedule = always if schedule is None else schedule
+        self._named = schedule is not None  # whether steps show in the record
+        self._action: ProfilerAction | None = None
         self._trace: Trace | None = None
-        self._inside = contextlib.ExitStack()
+        self._inside: contextlib.ExitStack | None = None
+        self._began = 0
 
     def __enter__(self) -> profile:
-        if self._trace is not None:
+        self.start()
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        if error[0] is None:
+            self.stop()
+        elif self._inside is not None:
+            self._inside.close()
+
+    def start(self) -> None:
+        """Begin, as the block does."""
+        if self._action is not None:
             raise ArgumentError("this profile was used already: write `with flow.profiler.profile() as p:` for each")
+        self._turn_to(self._schedule(0))
+
+    def step(self) -> None:
+        """The next step of the program begins."""
+        if self._action is None:
+            raise ArgumentError("step(): this profile has not begun: `with profile() as p:`, or p.start()")
+        self._mark()
+        self.step_num += 1
+        self._turn_to(self._schedule(self.step_num))
+
+    def stop(self) -> None:
+        """End, as the block does."""
+        if self._inside is not None:
+            self._mark()
+            self._end(whole=True)
+
+    def _turn_to(self, action: ProfilerAction) -> None:
+        before, self._action = self._action, action
+        if self._inside is not None and (before is ProfilerAction.RECORD_AND_SAVE or action not in RECORDED):
+            self._end(whole=before is ProfilerAction.RECORD_AND_SAVE)
+        if action in RECORDED and self._inside is None:
+            self._begin()
+        self._began = time.perf_counter_ns()
+
+    def _mark(self) -> None:
+        """Name the step that ends."""
+        if self._named and self._inside is not None and self._trace is not None:
+            name = f"ProfilerStep#{self.step_num}"
+            add(self._trace, name, "function", "compute", self._began, time.perf_counter_ns())
+
+    def _begin(self) -> None:
         rank = current()
         if RECORDING in rank.resources:
+            self._action = None
             raise ArgumentError(f"{rank} is being profiled already; profiles don't nest, record_function does")
         with contextlib.ExitStack() as stack:
             recorded = self._trace = stack.enter_context(trace(rank))
@@ -48,20 +119,24 @@ class profile:
             stack.callback(_follow, rank, None)
             _follow(rank, recorded)
             self._inside = stack.pop_all()
-        return self
 
-    def __exit__(self, *error: Any) -> None:
-        with self._inside:
-            if error[0] is None:
-                vm_of().drain()  # what is under way belongs to the block
+    def _end(self, whole: bool) -> None:
+        inside, self._inside = self._inside, None
+        assert inside is not None
+        with inside:
+            vm_of().drain()  # what is under way belongs to the block
+        if whole and self.on_trace_ready is not None:
+            self.on_trace_ready(self)
 
     @property
     def events(self) -> list[Event]:
         """Ops, instructions, named functions and acts, in the order of their ends."""
         return list(self._recorded().events)
 
-    def key_averages(self) -> Averages:
+    def key_averages(self, group_by_input_shape: bool = False, group_by_stack_n: int = 0) -> Averages:
         """How often each of them ran, and how long it took. Print it, or its `.table(sort_by="own")`."""
+        if group_by_input_shape or group_by_stack_n:
+            raise ArgumentError("key_averages(): groups are by name; shapes and stacks aren't part of a record")
         return average(self.events)
 
     def chrome_trace(self) -> chrome.Document:

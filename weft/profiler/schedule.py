@@ -1,0 +1,76 @@
+"""When to record: of which steps of a program, and what to do with each record."""
+
+from __future__ import annotations
+
+import enum
+import os
+import socket
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from weft.core.errors import ArgumentError, OptionError
+from weft.core.rank import current
+
+
+class ProfilerAction(enum.Enum):
+    """What a profile does during a step."""
+
+    NONE = 0
+    WARMUP = 1
+    RECORD = 2
+    RECORD_AND_SAVE = 3
+
+
+RECORDED = (ProfilerAction.RECORD, ProfilerAction.RECORD_AND_SAVE)
+
+
+def schedule(
+    *, wait: int, warmup: int, active: int, repeat: int = 0, skip_first: int = 0, skip_first_wait: int = 0
+) -> Callable[[int], ProfilerAction]:
+    """Skip some steps, then go round: wait, let things get warm, record. As often as `repeat` says; 0 is without end.
+
+    `skip_first_wait` other than 0 leaves out the first round's wait.
+
+    >>> plan = flow.profiler.schedule(wait=1, warmup=1, active=2)
+    >>> [plan(step).name for step in range(5)]
+    ['NONE', 'WARMUP', 'RECORD', 'RECORD_AND_SAVE', 'NONE']
+    """
+    counts = {"wait": wait, "warmup": warmup, "repeat": repeat, "skip_first": skip_first}
+    if active < 1 or any(n < 0 for n in counts.values()):
+        raise OptionError(f"schedule(): counts of steps, active at least 1; got active={active}, {counts}")
+
+    def action(step: int) -> ProfilerAction:
+        if step < 0:
+            raise ArgumentError(f"steps count from 0; got {step}")
+        if step < skip_first:
+            return ProfilerAction.NONE
+        turn, at = divmod(step - skip_first + (wait if skip_first_wait else 0), wait + warmup + active)
+        if at < wait or (repeat and turn >= repeat):
+            return ProfilerAction.NONE
+        if at < wait + warmup:
+            return ProfilerAction.WARMUP
+        return ProfilerAction.RECORD_AND_SAVE if at == wait + warmup + active - 1 else ProfilerAction.RECORD
+
+    return action
+
+
+def always(step: int) -> ProfilerAction:
+    """The schedule of a profile that was given none."""
+    return ProfilerAction.RECORD
+
+
+def tensorboard_trace_handler(
+    dir_name: str | os.PathLike[str], worker_name: str | None = None, use_gzip: bool = False
+) -> Callable[[Any], None]:
+    """For `profile(on_trace_ready=...)`: writes each record to a file of its own, where TensorBoard finds it."""
+    name = f"{socket.gethostname()}_{os.getpid()}" if worker_name is None else worker_name
+
+    def write(profile: Any) -> None:
+        folder = Path(dir_name)
+        folder.mkdir(parents=True, exist_ok=True)
+        ranked = f"{name}.rank{current().index}" if current().world_size > 1 else name
+        profile.export_chrome_trace(folder / f"{ranked}.{time.time_ns()}.pt.trace.json{'.gz' * use_gzip}")
+
+    return write
