@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import torch
 
 import weft as flow
 from weft import nn
@@ -141,3 +142,29 @@ def test_a_lazy_layer_that_was_refused_stays_lazy() -> None:
     with pytest.raises(WeftError, match="learns its size"):
         good(flow.ones(3))
     assert good(flow.ones(1, 3, 5)).shape == (1, 2, 5) and type(good) is nn.Conv1d and not good.training
+
+
+NAMED = sorted(set(vars(torch.nn)) & set(LAYERS))
+
+
+@pytest.mark.parametrize("name", NAMED)
+def test_a_layer_is_called_by_torchs_names(name: str) -> None:
+    """What comes of it is the layer's affair: only that the names are its own is asked."""
+    layer = answers(LAYERS[name], **usual(LAYERS[name])[0])
+    taken = list(inspect.signature(getattr(torch.nn, name).forward).parameters.values())[1:]
+    if layer is None or any(p.kind is not p.POSITIONAL_OR_KEYWORD for p in taken):
+        return
+    try:
+        layer(**{p.name: flow.ones(2, 4) for p in taken if p.default is p.empty})
+    except (WeftError, NotImplementedError) as error:
+        assert "unexpected argument" not in str(error)
+        assert "several values" not in str(error)
+
+
+def test_names_of_the_call_are_torchs() -> None:
+    x, y = flow.tensor([[0.5, -1.0]]), flow.tensor([[1.0, 2.0]])
+    layers: Any = nn
+    assert layers.MSELoss()(input=x, target=y).item() == layers.MSELoss()(x, y).item()
+    assert layers.PoissonNLLLoss()(log_input=x, target=y).item() == layers.PoissonNLLLoss()(x, y).item()
+    layer = layers.Sequential(nn.Linear(2, 2), nn.ReLU())
+    assert layer(input=x).tolist() == layer(x).tolist()

@@ -49,8 +49,8 @@ class Bilinear(Module):
         for p in self.parameters():
             init.uniform_(p, -bound, bound)
 
-    def forward(self, x1: Tensor, x2: Tensor) -> Tensor:
-        return margins.bilinear(x1, x2, self.weight, self.bias)
+    def forward(self, input1: Tensor, input2: Tensor) -> Tensor:
+        return margins.bilinear(input1, input2, self.weight, self.bias)
 
     def extra_repr(self) -> str:
         return (

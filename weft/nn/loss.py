@@ -32,9 +32,9 @@ class _Loss(Module):
                 setattr(self, name, value)
         self.options = tuple(options)
 
-    def forward(self, *inputs: Tensor) -> Tensor:
+    def forward(self, *inputs: Tensor, **named: Tensor) -> Tensor:
         values = {name: self.__dict__[name] for name in self.options}
-        return getattr(F, self.function)(*inputs, **values, reduction=self.reduction)
+        return getattr(F, self.function)(*inputs, **named, **values, reduction=self.reduction)
 
 
 class MSELoss(_Loss):
@@ -197,6 +197,9 @@ class PoissonNLLLoss(_Loss):
 
     def __init__(self, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean") -> None:
         super().__init__(reduction, log_input=log_input, full=full, eps=eps)
+
+    def forward(self, log_input: Tensor, target: Tensor) -> Tensor:  # type: ignore[override]
+        return super().forward(log_input, target)
 
 
 class GaussianNLLLoss(_Loss):

@@ -61,8 +61,9 @@ class Module:
                 return here.trace.call_module(self, self._call, args, kwargs)
             return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
         except Exception as cause:
-            refusals.teach(self, cause, args, kwargs)
-            raise
+            if (own := refusals.teach(self, cause, args, kwargs)) is None:
+                raise
+        return self(*args, **own)
 
     def _call(self, *args: Any, **kwargs: Any) -> Any:
         return self.forward(*args, **kwargs) if self._hooks is None else hooks.call(self, self._hooks, args, kwargs)

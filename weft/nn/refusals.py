@@ -38,10 +38,17 @@ def guard(layer: type) -> None:
         layer.__init__ = constructing(vars(layer)["__init__"])
 
 
-def teach(module: Any, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> None:
-    """Where the forward of a layer of Weft's stumbled over its arguments, raise what it takes."""
-    if _wefts(type(module)) and not isinstance(cause, (*SAID, NotImplementedError)) and ours(cause):
-        raise taught(type(module).__name__, module.forward, cause, args, kwargs) from cause
+def teach(module: Any, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    """Where the forward of a layer of Weft's stumbled over its arguments, raise what it takes; or give the keywords by
+    the names that they have there, if they fit by these."""
+    if not _wefts(type(module)) or isinstance(cause, (*SAID, NotImplementedError)) or not ours(cause):
+        return None
+    if kwargs and isinstance(cause, TypeError):
+        takes = Signature(module.forward)
+        own = takes.renamed(kwargs) if takes.refusal(args, kwargs) is not None else None
+        if own is not None and takes.refusal(args, own) is None:
+            return own
+    raise taught(type(module).__name__, module.forward, cause, args, kwargs) from cause
 
 
 def _wefts(kind: type) -> bool:
