@@ -73,3 +73,13 @@ def test_a_device_may_stand_in_front() -> None:
     assert not GradScaler("cuda", enabled=False).is_enabled()
     with pytest.raises(OptionError, match="a device and 5 options"):
         GradScaler(1.0, 2.0, 0.5, 3, True, 4)
+
+
+def test_its_rule_is_read_and_set() -> None:
+    scaler = flow.amp.GradScaler(growth_factor=4.0, growth_interval=3)
+    scaler.set_backoff_factor(0.25)
+    scaler.set_growth_factor(scaler.get_growth_factor() + 1)
+    scaler.set_growth_interval(scaler.get_growth_interval() + 1)
+    state = scaler.state_dict()
+    assert (state["growth_factor"], state["backoff_factor"], state["growth_interval"]) == (5.0, 0.25, 4)
+    assert scaler.get_backoff_factor() == 0.25

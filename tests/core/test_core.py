@@ -230,3 +230,8 @@ def test_seeded_puts_the_generator_back() -> None:
 
 def test_errors_are_also_what_python_calls_them() -> None:
     assert issubclass(PlacementError, ValueError) and issubclass(SbpError, RuntimeError)
+
+
+def test_dtypes_know_their_kin() -> None:
+    assert named("float64").to_complex() is named("complex128") and named("complex64").to_real() is float32
+    assert named("int8").is_signed and not named("uint8").is_signed

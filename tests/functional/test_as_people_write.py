@@ -93,6 +93,25 @@ def goes_by_default(lib: Any) -> Any:
     finally:
         lib.set_default_device(None)
     yield lib.zeros(2).device.type
+    with lib.device("meta"):
+        with lib.device("cpu"):
+            yield lib.zeros(2).device.type
+        yield lib.zeros(2).device.type, lib.nn.Linear(1, 1).weight.device.type, lib.ones(1, device="cpu").device.type
+    yield lib.zeros(2).device.type, lib.get_default_device().type
+
+
+def is_asked_for_less(lib: Any) -> Any:
+    for name in ("float32", "int64", "uint8", "bool", "complex64"):
+        yield getattr(lib, name).is_signed, getattr(lib, name).itemsize
+    source = lib.Generator().manual_seed(5)
+    lib.rand(3, generator=source)
+    other = source.clone_state()
+    yield lib.equal(lib.rand(3, generator=source), lib.rand(3, generator=other))
+    optimizer = lib.optim.SGD([lib.nn.Parameter(lib.ones(1))], lr=0.1)
+    schedule = lib.optim.lr_scheduler.ReduceLROnPlateau(optimizer, patience=0, cooldown=1)
+    for _ in range(3):
+        schedule.step(1.0)
+        yield schedule.in_cooldown
 
 
 def makes_weights_of_weights(lib: Any) -> Any:
@@ -134,6 +153,7 @@ def flat(tree: Any) -> list[Any]:
         draws_aside,
         numbers_of_numpy,
         goes_by_default,
+        is_asked_for_less,
     ],
 )
 def test_the_same_as_torchs(program: Any) -> None:

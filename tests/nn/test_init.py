@@ -41,6 +41,17 @@ def test_a_law_has_torchs_moments(row: tuple[str, dict[str, Any]]) -> None:
         assert ours.max().item() == pytest.approx(theirs.max().item(), abs=0.05 * spread)
 
 
+@pytest.mark.parametrize("row", [*LAWS, ("orthogonal_", {}), ("sparse_", {"sparsity": 0.0})], ids=lambda r: r[0])
+def test_a_generator_draws_torchs_numbers(row: tuple[str, dict[str, Any]]) -> None:
+    name, options = row
+    shape = (6, 4) if name == "sparse_" else SHAPE
+    theirs = getattr(torch.nn.init, name)(torch.empty(shape), **options, generator=torch.Generator().manual_seed(3))
+    before = flow.get_rng_state()
+    ours = getattr(init, name)(flow.empty(*shape), **options, generator=flow.Generator().manual_seed(3))
+    torch.testing.assert_close(ours.to_torch(), theirs)
+    assert name == "sparse_" or flow.get_rng_state().equal(before)  # whose order is the rank's
+
+
 def test_values() -> None:
     assert init.constant_(flow.empty(2), 3.0).tolist() == [3.0, 3.0]
     assert init.ones_(flow.empty(2)).tolist() == [1.0, 1.0] and init.zeros_(flow.empty(1)).tolist() == [0.0]

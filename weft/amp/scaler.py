@@ -108,6 +108,27 @@ class GradScaler(_Scaler):
         self._growth_factor, self._backoff_factor = growth_factor, backoff_factor
         self._growth_interval, self._growth_tracker = growth_interval, 0
 
+    def get_growth_factor(self) -> float:
+        """By how much the scale grows."""
+        return self._growth_factor
+
+    def set_growth_factor(self, new_factor: float) -> None:
+        self._growth_factor = new_factor
+
+    def get_backoff_factor(self) -> float:
+        """By how much the scale shrinks."""
+        return self._backoff_factor
+
+    def set_backoff_factor(self, new_factor: float) -> None:
+        self._backoff_factor = new_factor
+
+    def get_growth_interval(self) -> int:
+        """After how many steps with finite gradients it grows."""
+        return self._growth_interval
+
+    def set_growth_interval(self, new_interval: int) -> None:
+        self._growth_interval = new_interval
+
     def update(self, new_scale: float | None = None) -> None:
         """Choose the next scale, by whether gradients were finite since the last update; or take the one given."""
         if not self._enabled:

@@ -13,7 +13,14 @@ from weft.core.rank import current
 
 
 class Device:
-    """`flow.device("cuda:1")` or `flow.device("cuda", 1)`. Equal means identical."""
+    """`flow.device("cuda:1")` or `flow.device("cuda", 1)`. Equal means identical.
+
+    In a `with` block of it, this thread's new tensors go there where nothing else is said.
+
+    >>> with flow.device("meta"):
+    ...     flow.nn.Linear(2, 3).weight.device.type
+    'meta'
+    """
 
     type: str
     index: int
@@ -45,12 +52,33 @@ class Device:
             )
         return self
 
+    def __enter__(self) -> Device:
+        _chosen.outer = (*_chosen.outer, _chosen.usual)
+        _chosen.usual = self.check()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        *outer, _chosen.usual = _chosen.outer
+        _chosen.outer = tuple(outer)
+
 
 class _Chosen(threading.local):
     cuda: bool = False
+    usual: Device | None = None  # where new tensors go of which nothing else is said; None for the CPU
+    outer: tuple[Device | None, ...] = ()  # what it was around each `with` block
 
 
 _chosen = _Chosen()
+
+
+def usual() -> Device | None:
+    """Where this thread's tensors go of which nothing else is said; None for the CPU."""
+    return _chosen.usual
+
+
+def choose_usual(device: Device | None) -> None:
+    """Let this thread's tensors go there of which nothing else is said."""
+    _chosen.usual = None if device is None else device.check()
 
 
 def choose_cuda(index: int) -> None:

@@ -33,6 +33,18 @@ class DType:
         return named, (self.name,)
 
     @property
+    def is_signed(self) -> bool:
+        return self.torch.is_signed
+
+    def to_complex(self) -> DType:
+        """The complex dtype whose parts are of this one."""
+        return of_torch(self.torch.to_complex())
+
+    def to_real(self) -> DType:
+        """The dtype of a complex one's parts."""
+        return of_torch(self.torch.to_real())
+
+    @property
     def differentiable(self) -> bool:
         return self.is_floating_point or self.is_complex
 

@@ -6,6 +6,7 @@ from weft.functional import (
     conversion,
     counts,
     creation,
+    defaults,
     einstein,
     env,
     factors,
@@ -62,8 +63,8 @@ bind()
 functions = dict(table.listed("flow"))
 
 __all__ = [
-    "bind", "comm", "conversion", "counts", "creation", "einstein", "env", "factors", "fft", "forms", "functions",
-    "further", "fused", "info", "likeness", "linalg", "matrices", "methods", "names", "neural", "older", "overwrite",
-    "pieces", "places", "pools", "random", "ranked", "reduction", "sampling", "series", "shaping", "special",
-    "statistics", "table", "typed",
+    "bind", "comm", "conversion", "counts", "creation", "defaults", "einstein", "env", "factors", "fft", "forms",
+    "functions", "further", "fused", "info", "likeness", "linalg", "matrices", "methods", "names", "neural", "older",
+    "overwrite", "pieces", "places", "pools", "random", "ranked", "reduction", "sampling", "series", "shaping",
+    "special", "statistics", "table", "typed",
 ]  # fmt: skip

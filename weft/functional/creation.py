@@ -12,14 +12,13 @@ import torch
 from weft.core import dtype as dtypes
 from weft.core import random
 from weft.core import sbp as sbps
-from weft.core.device import Device
+from weft.core.device import Device, usual
 from weft.core.dispatch import here, tracing
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import NdSbp, broadcast
-from weft.functional.defaults import default_device
 from weft.functional.table import public
 from weft.ops import create
 from weft.ops.convert import from_local, to_global
@@ -48,7 +47,7 @@ def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) ->
         if here.place is not None:
             placement, sbp = here.place
             return None, placement, sbps.nd(sbp, placement.ndim, ndim)
-        return (default_device() if device is None else Device(device).check()), None, None
+        return (usual() if device is None else Device(device).check()), None, None
     if device is not None:
         raise ArgumentError(f"{name}(): device makes a local tensor, placement a global one; give one of them")
     if not isinstance(placement, Placement):

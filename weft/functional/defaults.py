@@ -2,23 +2,10 @@
 
 from __future__ import annotations
 
-import threading
 from typing import Any
 
-from weft.core.device import Device
+from weft.core.device import Device, choose_usual, usual
 from weft.functional.table import public
-
-
-class _Default(threading.local):
-    device: Device | None = None
-
-
-_default = _Default()
-
-
-def default_device() -> Device | None:
-    """Where this thread's tensors go of which nothing else is said; None for the CPU."""
-    return _default.device
 
 
 @public("flow")
@@ -29,10 +16,10 @@ def set_default_device(device: Any) -> None:
     'meta'
     >>> flow.set_default_device(None)
     """
-    _default.device = None if device is None else Device(device).check()
+    choose_usual(None if device is None else Device(device))
 
 
 @public("flow")
 def get_default_device() -> Device:
     """Where this thread's tensors go of which nothing else is said."""
-    return _default.device or Device("cpu")
+    return usual() or Device("cpu")

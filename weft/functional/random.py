@@ -39,6 +39,12 @@ class Generator:
     def set_state(self, state: Tensor) -> None:
         self.torch.set_state(state.to_torch())
 
+    def clone_state(self) -> Generator:
+        """Another that draws from here on what this one would."""
+        other = Generator(self.device)
+        other.torch.set_state(self.torch.get_state())
+        return other
+
 
 class DefaultGenerator:
     """The running rank's own source, as a generator."""

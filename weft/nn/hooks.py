@@ -9,7 +9,9 @@ from weft.autograd.function import Function
 from weft.core.errors import ArgumentError, AutogradError
 from weft.tensor.tensor import RemovableHook, Tensor
 
-KINDS = ("forward_pre", "forward", "backward_pre", "backward", "state_dict", "load_pre", "load_post")
+KINDS = (
+    "forward_pre", "forward", "backward_pre", "backward", "state_dict_pre", "state_dict", "load_pre", "load_post",
+)  # fmt: skip
 
 
 class Hooks:
@@ -22,14 +24,7 @@ class Hooks:
         """`flag` is what the kind makes of it: with_kwargs for forward hooks."""
         if not callable(hook):
             raise ArgumentError(f"a hook is a function; got {type(hook).__name__}")
-        table = self.tables[kind]
-        handle = RemovableHook(table, (hook, flag))
-        if first:
-            late = [(k, v) for k, v in table.items() if k != handle.key]
-            for k, v in late:  # a dict has no front: what stood before goes behind
-                del table[k]
-                table[k] = v
-        return handle
+        return RemovableHook(self.tables[kind], (hook, flag), first)
 
     def of(self, kind: str) -> tuple[tuple[Callable[..., Any], bool], ...]:
         return tuple(self.tables[kind].values())

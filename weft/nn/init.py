@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 
@@ -14,6 +15,7 @@ from weft.autograd import assign, no_grad
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.core.sbp import broadcast
+from weft.functional.creation import drawing
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 
@@ -103,44 +105,49 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
 # ---- by chance ---------------------------------------------------------------------------------------
 
 
-def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0) -> Tensor:
+def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
     """Draw evenly from [a, b)."""
-    return _draw(tensor, "uniform", a, b)
+    return _draw(tensor, "uniform", a, b, generator=generator)
 
 
-def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0) -> Tensor:
-    return _draw(tensor, "normal", mean, std)
+def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any = None) -> Tensor:
+    return _draw(tensor, "normal", mean, std, generator=generator)
 
 
-def trunc_normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0) -> Tensor:
+def trunc_normal_(
+    tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
+) -> Tensor:
     """Draw from a normal law of which only [a, b] remains."""
-    return _draw(tensor, "trunc_normal", mean, std, a, b)
+    return _draw(tensor, "trunc_normal", mean, std, a, b, generator=generator)
 
 
-def xavier_uniform_(tensor: Tensor, gain: float = 1.0, *, data_format: str = "NCHW") -> Tensor:
+def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None, *, data_format: str = "NCHW") -> Tensor:
     """Evenly, so that variance passes through a layer unchanged both ways."""
     bound = gain * math.sqrt(6.0 / calc_fan(tensor.shape, "fan_sum", get_data_format(data_format)))
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
-def xavier_normal_(tensor: Tensor, gain: float = 1.0, *, data_format: str = "NCHW") -> Tensor:
+def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None, *, data_format: str = "NCHW") -> Tensor:
     """Normally, so that variance passes through a layer unchanged both ways."""
-    return normal_(tensor, 0.0, gain * math.sqrt(2.0 / calc_fan(tensor.shape, "fan_sum", get_data_format(data_format))))
+    std = gain * math.sqrt(2.0 / calc_fan(tensor.shape, "fan_sum", get_data_format(data_format)))
+    return normal_(tensor, 0.0, std, generator)
 
 
 def kaiming_uniform_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", *, data_format: str = "NCHW"
-) -> Tensor:
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None, *,
+    data_format: str = "NCHW",
+) -> Tensor:  # fmt: skip
     """Evenly, so that variance passes through a layer and its nonlinearity."""
     bound = math.sqrt(3.0) * _kaiming(tensor, a, mode, nonlinearity, data_format)
-    return uniform_(tensor, -bound, bound)
+    return uniform_(tensor, -bound, bound, generator)
 
 
 def kaiming_normal_(
-    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", *, data_format: str = "NCHW"
-) -> Tensor:
+    tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None, *,
+    data_format: str = "NCHW",
+) -> Tensor:  # fmt: skip
     """Normally, so that variance passes through a layer and its nonlinearity."""
-    return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity, data_format))
+    return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity, data_format), generator)
 
 
 def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str, data_format: str) -> float:
@@ -149,12 +156,12 @@ def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str, data_format
     return calculate_gain(nonlinearity, a) / math.sqrt(calc_fan(tensor.shape, mode, get_data_format(data_format)))
 
 
-def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
+def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
     """Rows, or columns where they are fewer, at right angles and of length `gain`."""
     if tensor.ndim < 2:
         raise ShapeError(f"orthogonal_ needs at least 2 dimensions; got {list(tensor.shape)}")
     rows, cols = tensor.shape[0], math.prod(tensor.shape[1:])
-    with no_grad():
+    with no_grad(), drawing(generator):
         if tensor.spec is not None:
             flat = (broadcast,) * tensor.placement.ndim
             drawn = OPS["randn"]((rows, cols), dtypes.float32, None, tensor.placement, flat)
@@ -168,12 +175,12 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0) -> Tensor:
     return _give(tensor, (q.t() if rows < cols else q).mul(gain).reshape(tuple(tensor.shape)))
 
 
-def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
+def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
     """Draws from the normal law, but for a share of each column that is zero."""
     if tensor.ndim != 2:
         raise ShapeError(f"sparse_ takes a matrix; got shape {list(tensor.shape)}")
     rows, cols = tensor.shape
-    normal_(tensor, 0.0, std)
+    normal_(tensor, 0.0, std, generator)
     away = math.ceil(sparsity * rows)
     whole = torch.ones(rows, cols)
     for column in range(cols):
@@ -184,8 +191,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01) -> Tensor:
         return assign(tensor, OPS["mul"](tensor.detach(), _like(whole, tensor)))
 
 
-def _draw(tensor: Tensor, law: str, *parameters: float) -> Tensor:
-    with no_grad():
+def _draw(tensor: Tensor, law: str, *parameters: float, generator: Any) -> Tensor:
+    with no_grad(), drawing(generator):
         where = (None, tensor.placement, tensor.sbp) if tensor.spec is not None else (tensor.device, None, None)
         return assign(tensor, OPS["draw"](tuple(tensor.shape), law, parameters, tensor.dtype, *where))
 

@@ -37,6 +37,8 @@ class IncompatibleKeys(NamedTuple):
 def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
     if destination is None:
         destination = OrderedDict()
+    for hook, _ in module._hooks_of("state_dict_pre"):
+        hook(module, prefix, keep_vars)
     module._save_to_state_dict(destination, prefix, keep_vars)
     for name, child in module._modules.items():
         if child is not None:

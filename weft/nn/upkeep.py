@@ -49,9 +49,17 @@ def register_backward_hook(self: Module, hook: Callable[..., Any]) -> RemovableH
     return self.register_full_backward_hook(hook)
 
 
+def register_state_dict_pre_hook(self: Module, hook: Callable[..., Any]) -> RemovableHook:
+    """`hook(module, prefix, keep_vars)` before the module's part is added."""
+    return self._hook("state_dict_pre", hook)
+
+
 def compile(self: Module, *args: Any, **options: Any) -> None:
     """Nothing: what compiles here is `nn.Graph`."""
 
 
-for _f in (to_consistent, to_empty, type, share_memory, set_submodule, register_backward_hook, compile):
+for _f in (
+    to_consistent, to_empty, type, share_memory, set_submodule, register_backward_hook, register_state_dict_pre_hook,
+    compile,
+):  # fmt: skip
     setattr(Module, _f.__name__, _f)

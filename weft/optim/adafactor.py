@@ -11,7 +11,8 @@ from weft.core.errors import DtypeError, OptionError
 from weft.core.sbp import broadcast
 from weft.functional.info import finfo
 from weft.ops import OPS
-from weft.optim.optimizer import Bucket, Optimizer, at_least_zero
+from weft.optim.optimizer import Bucket, Optimizer
+from weft.optim.ranges import at_least_zero
 from weft.tensor.tensor import Tensor
 
 FACTORS = ("row_var", "col_var")  # the means of squares along the last dimension, and along the one before it

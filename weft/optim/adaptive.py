@@ -9,7 +9,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weft.ops.optimizer import adadelta_update, adagrad_update, rmsprop_update
-from weft.optim.optimizer import Bucket, Optimizer, at_least_zero, below_one
+from weft.optim.optimizer import Bucket, Optimizer
+from weft.optim.ranges import at_least_zero, below_one
 from weft.optim.short import short
 from weft.tensor.tensor import Tensor
 

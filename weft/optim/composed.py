@@ -12,7 +12,8 @@ from typing import Any
 from weft.autograd import assign, no_grad
 from weft.core.errors import OptionError
 from weft.ops import OPS
-from weft.optim.optimizer import Bucket, Optimizer, at_least_zero, below_one
+from weft.optim.optimizer import Bucket, Optimizer
+from weft.optim.ranges import at_least_zero, below_one
 from weft.tensor.tensor import Tensor
 
 sqrt, absolute, where, maximum = OPS["sqrt"], OPS["abs"], OPS["where"], OPS["maximum"]

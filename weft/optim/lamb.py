@@ -10,7 +10,8 @@ from weft.autograd import assign, no_grad
 from weft.core.sbp import broadcast
 from weft.ops import OPS
 from weft.optim.adam import check_betas
-from weft.optim.optimizer import Bucket, Optimizer, at_least_zero
+from weft.optim.optimizer import Bucket, Optimizer
+from weft.optim.ranges import at_least_zero
 from weft.tensor.tensor import Tensor
 
 add, sub, mul, div, sqrt, square = (OPS[n] for n in ("add", "sub", "mul", "div", "sqrt", "square"))

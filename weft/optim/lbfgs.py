@@ -10,7 +10,8 @@ from typing import Any
 from weft.autograd import assign, enable_grad, no_grad
 from weft.core.errors import ArgumentError, OptionError
 from weft.ops import OPS
-from weft.optim.optimizer import Bucket, Optimizer, at_least_zero
+from weft.optim.optimizer import Bucket, Optimizer
+from weft.optim.ranges import at_least_zero
 from weft.tensor.tensor import Tensor
 
 Evaluate = Callable[[float], tuple[float, Tensor]]

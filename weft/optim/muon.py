@@ -10,7 +10,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import OptionError
 from weft.ops import OPS
 from weft.optim.composed import Composed
-from weft.optim.optimizer import at_least_zero
+from weft.optim.ranges import at_least_zero
 
 matmul, transpose = OPS["matmul"], OPS["transpose"]
 LR_BY_SHAPE = (None, "original", "match_rms_adamw")

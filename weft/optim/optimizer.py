@@ -23,6 +23,7 @@ from weft.core.spec import Spec
 from weft.functional.clipping import clip_grad_norm, clipped
 from weft.ops import OPS
 from weft.optim.loading import placed_state
+from weft.optim.ranges import at_least_zero
 from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch
 
 STEP = "step"
@@ -95,6 +96,7 @@ class Optimizer:
         self._plans: list[Plan | None] = []
         self._before: dict[int, Callable[..., Any]] = {}
         self._after: dict[int, Callable[..., Any]] = {}
+        self._around_state: defaultdict[str, dict[int, Callable[..., Any]]] = defaultdict(dict)
         groups = list(params)
         if not groups:
             raise OptionError(
@@ -281,6 +283,22 @@ class Optimizer:
 
     # ---- hooks ---------------------------------------------------------------------------------------
 
+    def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHook:
+        """`hook(optimizer)` before `state_dict`."""
+        return RemovableHook(self._around_state["save"], hook, prepend)
+
+    def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHook:
+        """`hook(optimizer, state_dict)` after `state_dict`; what it returns is given in its stead."""
+        return RemovableHook(self._around_state["saved"], hook, prepend)
+
+    def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHook:
+        """`hook(optimizer, state_dict)` before `load_state_dict`; what it returns is loaded in its stead."""
+        return RemovableHook(self._around_state["load"], hook, prepend)
+
+    def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHook:
+        """`hook(optimizer)` after `load_state_dict`."""
+        return RemovableHook(self._around_state["loaded"], hook, prepend)
+
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHook:
         """`hook(optimizer, args, kwargs)` before every step."""
         return RemovableHook(self._before, hook)
@@ -293,13 +311,20 @@ class Optimizer:
 
     def state_dict(self) -> dict[str, Any]:
         """States by the number of their parameter, and the groups with numbers in the parameters' stead."""
+        for hook in tuple(self._around_state["save"].values()):
+            hook(self)
         numbers = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
         groups = [{**g, "params": [numbers[id(p)] for p in g["params"]]} for g in self.param_groups]
         state = {numbers[id(p)]: dict(s) for p, s in self.state.items() if id(p) in numbers and s}
-        return {"state": state, "param_groups": groups}
+        made: dict[str, Any] = {"state": state, "param_groups": groups}
+        for hook in tuple(self._around_state["saved"].values()):
+            made = hook(self, made) or made
+        return made
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         """Take over a state that `state_dict` gave; checked before anything is changed."""
+        for hook in tuple(self._around_state["load"].values()):
+            state_dict = hook(self, state_dict) or state_dict
         groups, state = state_dict["param_groups"], state_dict["state"]
         if len(groups) != len(self.param_groups):
             raise CheckpointError(
@@ -331,6 +356,8 @@ class Optimizer:
         for saved, own in zip(groups, self.param_groups, strict=True):
             own.update({k: v for k, v in saved.items() if k != "params"})
         self._plans = [None] * len(self.param_groups)
+        for hook in tuple(self._around_state["loaded"].values()):
+            hook(self)
 
     def _keep_tensors(self, loaded: dict[Tensor, dict[str, Any]]) -> None:
         """Give the memory of loaded states to the tensors that are the states now, as graphs know those."""
@@ -364,18 +391,3 @@ def _count(step: Any) -> Any:
         return None
     there = step._local("step")
     return there.item() if there.numel() else None  # a rank outside of the placement holds nothing, and counts nothing
-
-
-def at_least_zero(options: Mapping[str, Any], *names: str) -> None:
-    for name in names:
-        value = options.get(name)
-        if value is not None and not isinstance(value, Tensor) and not value >= 0.0:
-            shown = {"lr": "learning rate"}.get(name, name)
-            raise OptionError(f"Invalid {shown}: {value}; it must be at least 0")
-
-
-def below_one(options: Mapping[str, Any], *names: str) -> None:
-    for name in names:
-        value = options[name]
-        if not 0.0 <= value < 1.0:
-            raise OptionError(f"Invalid {name}: {value}; it must be at least 0 and below 1")

@@ -180,6 +180,11 @@ class ReduceLROnPlateau(LRScheduler):
             return a < best * (1.0 - self.threshold) if down else a > best * (self.threshold + 1.0)
         return a < best - self.threshold if down else a > best + self.threshold
 
+    @property
+    def in_cooldown(self) -> bool:
+        """Whether it waits after a reduction."""
+        return self.cooldown_counter > 0
+
     def step(self, metrics: Any, epoch: int | None = None) -> None:  # type: ignore[override]
         value = float(metrics)
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
@@ -187,7 +192,7 @@ class ReduceLROnPlateau(LRScheduler):
             self.best, self.num_bad_epochs = value, 0
         else:
             self.num_bad_epochs += 1
-        if self.cooldown_counter > 0:
+        if self.in_cooldown:
             self.cooldown_counter, self.num_bad_epochs = self.cooldown_counter - 1, 0
         if self.num_bad_epochs > self.patience:
             for group, least in zip(self.optimizer.param_groups, self.min_lrs, strict=True):

@@ -1,0 +1,24 @@
+"""What range an option may have."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from weft.core.errors import OptionError
+from weft.tensor.tensor import Tensor
+
+
+def at_least_zero(options: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        value = options.get(name)
+        if value is not None and not isinstance(value, Tensor) and not value >= 0.0:
+            shown = {"lr": "learning rate"}.get(name, name)
+            raise OptionError(f"Invalid {shown}: {value}; it must be at least 0")
+
+
+def below_one(options: Mapping[str, Any], *names: str) -> None:
+    for name in names:
+        value = options[name]
+        if not 0.0 <= value < 1.0:
+            raise OptionError(f"Invalid {name}: {value}; it must be at least 0 and below 1")
