@@ -29,6 +29,7 @@ BINARY: list[Callable[[Any, Any], Any]] = [
 VIEWS: list[Callable[[Any], Any]] = [
     lambda x: x.t(), lambda x: x.view(4, 2, 2)[:, 1], lambda x: x[1:3], lambda x: x[:, 1:4:2], lambda x: x[2],
     lambda x: x.reshape(16)[3:9], lambda x: x.transpose(0, 1)[1:], lambda x: x.unsqueeze(0)[0, 1:],
+    lambda x: x.detach(), lambda x: x.data[1:], lambda x: x[:, 1].detach(), lambda x: x.t().detach()[0],
 ]  # fmt: skip
 WRITES: list[Callable[[Any], Any]] = [
     lambda v: v.mul_(2.0), lambda v: v.add_(1.0), lambda v: v.zero_(), lambda v: v.relu_(), lambda v: v.sub_(v * 0.5),
@@ -37,7 +38,10 @@ WRITES: list[Callable[[Any], Any]] = [
 
 def run(steps: list[Step], inputs: list[Any]) -> list[Any]:
     """The program. Values are 4x4; views are kept beside them, to be written and read later."""
-    values = [x + 0.0 for x in inputs]
+    return on([x + 0.0 for x in inputs], steps)
+
+
+def on(values: list[Any], steps: list[Step]) -> list[Any]:
     views: list[Any] = []
     for what, i, j, choice in steps:
         a, b = values[i % len(values)], values[j % len(values)]
@@ -87,6 +91,23 @@ def test_values_are_those_of_eager(steps: list[Step]) -> None:
     graph = Once(lambda *inputs: run(steps, list(inputs)))
     for seed in range(2):
         agree(graph(*map(flow.tensor, data(seed))), run(steps, list(map(flow.tensor, data(seed)))))
+    graph.close()
+
+
+def kept() -> list[Any]:
+    """Tensors from before the graph, that look at each other's memory."""
+    a, b = map(flow.tensor, data(7))
+    return [a, b, a.detach(), b.data.t(), a.reshape(2, 8).reshape(4, 4)]
+
+
+@settings(max_examples=200)
+@given(PROGRAM)
+def test_what_was_there_before_is_written_as_eagerly(steps: list[Step]) -> None:
+    eager, captured = kept(), kept()
+    graph = Once(lambda x: [y * x for y in on(list(captured), steps)])
+    for _ in range(2):
+        agree(graph(flow.ones(())), on(list(eager), steps))
+        agree(captured, eager)
     graph.close()
 
 

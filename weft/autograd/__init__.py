@@ -2,12 +2,12 @@
 
 from weft.autograd import functional, graph
 from weft.autograd import modes as grad_mode
-from weft.autograd.call import call, fresh, whole
+from weft.autograd.call import call, detached, fresh, whole
 from weft.autograd.check import gradcheck, gradgradcheck
 from weft.autograd.engine import backward, grad
 from weft.autograd.entry import make_entry
 from weft.autograd.function import Function
-from weft.autograd.inplace import assign, in_place
+from weft.autograd.inplace import assign, exchange, in_place
 from weft.autograd.modes import (
     detect_anomaly,
     enable_grad,
@@ -25,6 +25,8 @@ hooks.road = make_entry
 hooks.call = call
 hooks.whole = whole
 hooks.fresh = fresh
+hooks.detached = detached
+hooks.exchange = exchange
 hooks.backward = backward
 
 __all__ = [

@@ -15,7 +15,7 @@ from weft.core.dtype import DType
 from weft.core.spec import Spec
 from weft.interpreter import conversions, stack
 from weft.ops.declaration import OPS, Op
-from weft.tensor.tensor import Tensor, of_shard, of_torch, of_value
+from weft.tensor.tensor import Tensor, of_shard, of_torch, of_value, rewrap
 
 
 def call(op: Op, args: tuple[Any, ...]) -> Any:
@@ -80,9 +80,11 @@ def refresh(t: Tensor) -> None:
             again = call(op, (*others[:at], base, *others[at:]))
         finally:
             here.grad = before
+        if again.value is not None:
+            here.trace.memories.become(t, again.value)
+        elif now is not None:
+            t.spec, t.shard, again.shard.written = again.spec, again.shard, now
         t.node, t._requires_grad, t._view_of = again.node, again._requires_grad, again._view_of
-        if now is not None:
-            t.value, t.spec, t.shard, t._written = again.value, again.spec, again.shard, base._written
 
 
 def fresh(t: Tensor) -> Tensor:
@@ -102,7 +104,7 @@ def looks(t: Tensor) -> bool:
     told from logical shapes, as if all that is no view were contiguous, so that every rank tells the same."""
     base, op, others = t._view_of[:3]
     if t.value is None and t.spec is None:
-        a, b = t._meta, base._meta
+        a, b = t._meta, base._meta if here.trace is None else here.trace.memories.data(base)
     else:
         b = _layout(base)
         a = op.kernel(*others[: op.operands[0]], b, *others[op.operands[0] :])
@@ -123,7 +125,34 @@ def _layout(t: Tensor) -> torch.Tensor:
 
 def state(base: Tensor) -> Any:
     """What changes when a tensor is overwritten, alike on every rank: a traced one's symbol, a global one's mark."""
-    return base.value if base.value is not None else base._written if base.spec is not None else None
+    if here.trace is not None and base.value is None:
+        here.trace.memories.follow(base)
+    if base.value is not None:
+        return base.value
+    return getattr(base.shard, "written", 0) if base.spec is not None else None
+
+
+def detached(t: Tensor) -> Tensor:
+    """A view's, or a traced tensor's, twin outside the graph of gradients; each sees what is written into the other.
+
+    A view's twin is the same view of its base's twin: so it holds nothing of the graph of gradients.
+    """
+    first = twin = rewrap(fresh(t))
+    left = DEEP if t.spec is None and here.trace is None else -1
+    while t._view_of is not None:
+        if left == 0:
+            first._view_of = None
+            return first
+        base, op, others = t._view_of[:3]
+        of = rewrap(base)
+        twin._view_of = (of, op, others, None, state(of))
+        t, twin, left = base, of, left - 1
+    if here.trace is not None:
+        here.trace.memories.share(t, twin)
+    return first
+
+
+DEEP = 4  # views of views whose twins tell what they look at: local memory is the same, only graphs will ask
 
 
 def _is_newer(t: Tensor) -> bool:

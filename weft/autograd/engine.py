@@ -15,7 +15,7 @@ from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.core.sbp import broadcast
 from weft.ops import OPS
-from weft.tensor.blob import Blob
+from weft.tensor.blob import blob_of
 from weft.tensor.hook import waiting_for_gradients
 from weft.tensor.tensor import Tensor, of_shard, rewrap
 
@@ -156,7 +156,7 @@ class _Sweep:
             self.useful = self._ancestors([t.node for t in outputs if t.node is not None])
         for i, (t, given) in enumerate(zip(outputs, gradients, strict=True)):
             if given is not None:
-                self.held.add(id(_blob(given)))
+                self.held.add(id(blob_of(given)))
             self._send(places[i], _start(t, given, i))
         if waiting_for_gradients[0] and self.wanted_leaves is None and here.trace is None:
             self.uses = _uses(self.pending)
@@ -258,7 +258,7 @@ class _Sweep:
                 leaf, total = self.leaves.pop(id(target))
                 place = _memory(total)
                 if g is None or flowing.count(place) > (place == _memory(g)):  # it goes on to others, too
-                    self.held.add(id(_blob(total)))
+                    self.held.add(id(blob_of(total)))
                 self._finish_leaf(leaf, total)
 
     def _finish_leaf(self, leaf: Tensor, g: Tensor) -> None:
@@ -271,7 +271,7 @@ class _Sweep:
                 return
             self.found[id(leaf)] = g
         if self.accumulate:
-            place = id(_blob(g))
+            place = id(blob_of(g))
             _accumulate(leaf, g, self.create_graph, shared=place in self.held)
             self.held.add(place)
             if leaf._accumulated:
@@ -298,7 +298,7 @@ def _uses(roots: Iterable[Node]) -> dict[int, int]:
 
 
 def _memory(g: Tensor) -> int:
-    data = _blob(g).data
+    data = blob_of(g).data
     return 0 if data is None else data.untyped_storage()._cdata
 
 
@@ -324,10 +324,6 @@ def _hooked(table: dict[int, Any], g: Tensor | None) -> Tensor | None:
         if replaced is not None:
             g = replaced
     return g
-
-
-def _blob(g: Tensor) -> Blob:
-    return g.shard if g.shard is not None else g.blob
 
 
 def _accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -> None:
@@ -360,7 +356,7 @@ def _own(g: Tensor) -> Tensor:
         return OPS["clone"](g)
     if g.spec is None and g.node is None:
         return g
-    data = _blob(g).data
+    data = blob_of(g).data
     if data is not None and not data.is_contiguous() and 0 in data.stride():
         return OPS["clone"](g)
-    return rewrap(g) if g.spec is None or g.node is not None else of_shard(_blob(g), g.spec)
+    return rewrap(g) if g.spec is None or g.node is not None else of_shard(blob_of(g), g.spec)

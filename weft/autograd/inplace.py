@@ -8,7 +8,7 @@ from weft.autograd.call import as_it_is, call, flat_operands, looks, overwritten
 from weft.autograd.node import next_sequence
 from weft.autograd.plain import plain
 from weft.core.dispatch import here, hooks
-from weft.core.errors import ArgumentError, AutogradError, ShapeError
+from weft.core.errors import ArgumentError, AutogradError, ShapeError, TraceError
 from weft.interpreter import eager_local, stack
 from weft.ops import OPS
 from weft.ops.declaration import Op
@@ -102,10 +102,10 @@ def _stand_in(x: Tensor) -> Tensor:
 
 def _move(x: Tensor, y: Tensor) -> None:
     """Let x be y: the symbol of a traced tensor, or the shard's content of an eager one."""
+    if x._view_of is not None and not looks(x):
+        x._view_of = None
     if x.value is not None or y.value is not None:
-        if x.value is None:
-            here.trace.overwrite(x)
-        x.value, x.spec, x.blob = y.value, y.spec, y.blob
+        here.trace.write(x, y.value)
     elif x.spec is not None:
         _overwrite(x, y)
     else:
@@ -113,6 +113,34 @@ def _move(x: Tensor, y: Tensor) -> None:
             hooks.wait_write(x.blob)
         x._local("in place").copy_(y._local("in place"))
     _rebase(x, y)
+
+
+def exchange(x: Tensor, y: Tensor) -> None:
+    """`x.data = y` while a graph is traced: x holds y's symbol; what was captured is overwritten by it."""
+    memories = here.trace.memories
+    memories.follow(x)
+    if memories.stands_over(x):
+        if y.value is None:
+            raise TraceError(
+                "x.data = y inside build(), with two tensors that were there before: they would be one memory from "
+                "then on. Write x.copy_(y) under flow.no_grad(), which copies it at each launch, or do it outside of "
+                "build()"
+            )
+        if x.shape != y.shape or x.dtype is not y.dtype:
+            raise TraceError(
+                f"x.data = y inside build(): x has shape {list(x.shape)} and {x.dtype}, y {list(y.shape)} and "
+                f"{y.dtype}. What was there before the graph keeps its form; exchange it outside of build()"
+            )
+        if x._view_of is not None or not memories.alone(x):
+            raise TraceError(
+                "x.data = y inside build(), while other tensors look at x's memory, which would keep what it held. "
+                "Write x.copy_(y) under flow.no_grad() if they shall see y, or take x.clone() for them"
+            )
+        here.trace.write(x, y.value)
+        memories.share(x, y)
+    else:
+        x._view_of = None
+        memories.exchange(x, y)
 
 
 def _overwrite(x: Tensor, y: Tensor) -> None:
@@ -136,7 +164,9 @@ def _rebase(x: Tensor, y: Tensor) -> None:
     """x takes y's place in the graph of gradients; a base that x is a view of sees the change through a scatter."""
     if here.grad:  # else the change is none that gradients know of
         x.node, x._requires_grad = y.node, y._requires_grad or x._requires_grad
-    x._written = overwritten[0] = next_sequence()
+    overwritten[0] = next_sequence()
+    if x.shard is not None:
+        x.shard.written = overwritten[0]
     if x._view_of is None:
         return
     base, op, attributes = x._view_of[:3]
@@ -155,12 +185,11 @@ def _rebase(x: Tensor, y: Tensor) -> None:
     part._view_of = None
     whole = op.scatter(old, part, *attributes)
     if lazy:
-        if base.value is None:
-            here.trace.overwrite(base)
-        base.value, base.spec = whole.value, whole.spec
+        here.trace.write(base, whole.value)
     elif everywhere:
         _overwrite(base, whole)
-    base._written = x._written
+    if base.shard is not None:
+        base.shard.written = overwritten[0]
     if here.grad:
         base.node, base._requires_grad = whole.node, whole._requires_grad or base._requires_grad
     if base._view_of is not None:

@@ -41,6 +41,8 @@ class Hooks:
     wait_write: Callable[[Any], None]  # vm: until nothing pending reads or writes the blob
     whole: Callable[[Any], Any]  # interpreter: a global tensor's logical value, as a local tensor
     fresh: Callable[[Any], Any]  # autograd: a view as it is by now
+    detached: Callable[[Any], Any]  # autograd: `detach()` of a view, or while a graph is traced
+    exchange: Callable[[Any, Any], None]  # autograd: `x.data = y` while a graph is traced
     backward: Callable[..., None]  # autograd: Tensor.backward
 
 

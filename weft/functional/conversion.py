@@ -20,7 +20,7 @@ from weft.core.sbp import NdSbp
 from weft.functional.table import calling, public
 from weft.ops import convert, move
 from weft.tensor.parameter import Parameter
-from weft.tensor.tensor import Tensor, rewrap
+from weft.tensor.tensor import Tensor, of_value
 
 _clone = calling("clone")
 _cast = calling("cast")
@@ -163,7 +163,7 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
         return x
     if x.value is None:
         return move.contiguous(x)
-    alone = rewrap(fresh(x))  # a symbol is never written: to be on its own it needs no other memory
+    alone = of_value(fresh(x).value, x.spec)  # a symbol is never written: to be on its own it needs no other memory
     alone.node, alone._requires_grad = x.node, x._requires_grad
     return alone
 
@@ -172,7 +172,7 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
 def pin_memory(x: Tensor) -> Tensor:
     """x in page-locked memory, from which copies to a CUDA device overlap with compute."""
     pinned = x.detach()
-    pinned.blob = type(x.blob)(x._local("pin_memory()").pin_memory())
+    pinned.blob, pinned._view_of = type(x.blob)(x._local("pin_memory()").pin_memory()), None
     return pinned
 
 

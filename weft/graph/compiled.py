@@ -16,7 +16,7 @@ from weft.core.errors import GraphError
 from weft.graph import tree
 from weft.graph.run import Running
 from weft.job.value import Value
-from weft.tensor.blob import Blob
+from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor, exchanged, of_shard, of_torch
 
 
@@ -31,8 +31,9 @@ class Compiled:
         self.lowered, self.running, self.form, self.outputs = lowered, running, form, outputs
         self.examples, self.optimizers, self.numbers, self.made = examples, optimizers, numbers, made
         self.scaler = scaler  # wants the last output, if it is there
-        read = {id(t) for t in lowered.job.variables.values()}
-        self.holders = [h for h in holders if id(h.parameter) in read]
+        read = {id(blob_of(t)): t for t in lowered.job.variables.values()}
+        self.holders = [h for h in holders if id(blob_of(h.parameter)) in read]
+        self.tied = [(h, t) for h in self.holders if (t := read[id(blob_of(h.parameter))]) is not h.parameter]
         self.quick = [_quick(t) for _, t in examples]
         self._gather()
         rank = running.rank.index
@@ -52,7 +53,7 @@ class Compiled:
             given = tree.form((args, kwargs))
             if given != self.form:
                 raise GraphError(self._mismatch(given))
-            inputs = [_blob(t) for _, t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
+            inputs = [blob_of(t) for _, t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
         if self.running.exchanges != exchanged[0]:
             self._compare_variables()
             if self.running.renewed():
@@ -61,7 +62,7 @@ class Compiled:
         for v, make in self.forms:
             t = of_torch(make()) if v.spec is None else of_shard(make(), v.spec)
             tensors.append(t)
-            blobs.append(_blob(t))
+            blobs.append(blob_of(t))
         self.running.launch(inputs, [n() for n in self.numbers], blobs, self.reads, self.writes)
         if self.scaler is not None:
             self.scaler.told(tensors[-1])
@@ -101,6 +102,12 @@ class Compiled:
                     f"{self.lowered.job.name} was compiled with {name}, and there is another parameter in its place by "
                     "now, or none: the graph would go on with the old one. Write into it instead (load_state_dict, or "
                     "copy_ under no_grad), or make another graph"
+                )
+        for h, t in self.tied:
+            if blob_of(h.parameter) is not blob_of(t):
+                raise GraphError(
+                    f"{self.lowered.job.name} was compiled with {h.name} in the memory of another parameter, and one "
+                    "of them was given other memory since (x.data = ...). Make another graph"
                 )
         for v, t in self.lowered.job.variables.items():
             if t.spec is not v.spec or t.shape != v.shape or t.dtype is not v.dtype or _device(t) is not v.device:
@@ -169,7 +176,3 @@ def _quick(t: Tensor) -> Any:
 
 def _device(t: Tensor) -> Device:
     return t.device if t.spec is None else CPU
-
-
-def _blob(t: Tensor) -> Blob:
-    return t.shard if t.shard is not None else t.blob

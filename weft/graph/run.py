@@ -26,8 +26,8 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.runtime.actor import Turn
 from weft.runtime.executor import NAP, Executor, Ticket
-from weft.tensor.blob import Blob
-from weft.tensor.tensor import Tensor, exchanged
+from weft.tensor.blob import Blob, blob_of
+from weft.tensor.tensor import exchanged
 from weft.transport import Line, transport_of
 from weft.vm import vm_of
 from weft.vm.dependency import join, pending, untouched
@@ -69,7 +69,7 @@ class Running:
         self.draw = (0, 0)  # the seed and the micro-batch of the chain that is running
         self.channels: dict[int, Any] = {}
         self.memory: dict[int, list[torch.Tensor]] = {}
-        self.variables: dict[Value, Blob] = {v: _blob(t) for v, t in lowered.job.variables.items()}
+        self.variables: dict[Value, Blob] = {v: blob_of(t) for v, t in lowered.job.variables.items()}
         self.exchanges = exchanged[0]
         self.bound: dict[Value, torch.Tensor] = {}  # the memory of the variables
         self.stale = True  # they have other memory by now
@@ -237,7 +237,7 @@ class Running:
     def renewed(self) -> bool:
         """Whether a variable's tensor was given the memory of another one since this was last asked."""
         self.exchanges = exchanged[0]
-        now = {v: _blob(t) for v, t in self.lowered.job.variables.items()}
+        now = {v: blob_of(t) for v, t in self.lowered.job.variables.items()}
         before, self.variables = self.variables, now
         self.stale = self.stale or any(b is not before[v] for v, b in now.items())
         return self.stale
@@ -365,10 +365,6 @@ def _device(lowered: Lowered) -> torch.device:
             if v.spec is not None and lowered.plan.rank in v.spec.placement:
                 return device_of(v.spec.placement).torch
     return torch.device("cpu")
-
-
-def _blob(t: Tensor) -> Blob:
-    return t.shard if t.shard is not None else t.blob
 
 
 def _data(b: Blob) -> torch.Tensor:

@@ -17,6 +17,7 @@ from weft.core.errors import GraphError, RankError
 from weft.core.rank import current
 from weft.graph import scaling, tree
 from weft.graph.compiled import Compiled, Holder, Output
+from weft.graph.overlap import refuse_overlaps
 from weft.graph.run import Running
 from weft.graph.update import update
 from weft.graph.zero import partition
@@ -47,12 +48,12 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     job = Job(graph.name)
     job.micro_batches = options.micro_batches
     builder = Builder(job, _settings(graph))
-    holders = _name_parameters(graph, builder)
     examples: list[tuple[str, Tensor]] = []
     numbers: dict[str, Callable[[], float]] = {}
     scaling.begin(graph, builder, numbers)
     finite = None
     with partition(graph, builder), dispatch.tracing(builder):
+        holders = _name_parameters(graph, builder)
         symbols = tree.rebuild((args, kwargs), _feeder(builder, graph.name, examples))
         try:
             with graph.config.casting():
@@ -66,6 +67,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
                 builder.settle()
         finally:
             builder.settle(keep=False)
+    refuse_overlaps(job)
     passes.apply(job, options)
     rank = current()
     lowered = lower(job, rank.index, rank.world_size, options)

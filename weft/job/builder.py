@@ -15,8 +15,10 @@ from weft.core.placement import Placement
 from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
 from weft.job.job import Job
+from weft.job.memory import Memories
 from weft.job.value import Node, Value
 from weft.ops import OPS
+from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor, of_value
 
 PACKAGE = str(Path(__file__).resolve().parent.parent)
@@ -47,12 +49,14 @@ class Builder:
         self.scaled_by: str | None = None  # the number of the host that gradients of losses begin with, instead of 1
         self.gradients: dict[int, tuple[Tensor, Tensor]] = {}
         self.numbers: dict[str, dict[Placement | None, Value]] = {}
-        self.overwritten: dict[int, tuple[Tensor, dict[str, Any]]] = {}  # captured tensors, and what they were before
+        self.memories = Memories()
+        self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
         self._moved: dict[Value, dict[NdSbp, None]] = {}
-        self._values: dict[int, tuple[Tensor, Value]] = {}  # by identity; the tensor is held so that it stays itself
-        self._read_as: dict[int, tuple[Tensor, NdSbp]] = {}
+        # the rest by the identity of a tensor's blob, which is held so that it stays itself
+        self._values: dict[int, tuple[Blob, Value]] = {}
+        self._read_as: dict[int, tuple[Blob, NdSbp]] = {}
         self._read: dict[int, Value] = {}  # what was made of them to be read
-        self._names: dict[int, str] = {}
+        self._names: dict[int, tuple[Blob, str, Tensor]] = {}
         self._counts: dict[str, int] = {}
 
     def add(
@@ -101,10 +105,10 @@ class Builder:
 
     def name_of(self, t: Tensor, name: str) -> None:
         """Say what a tensor is called before it is captured: a parameter's path."""
-        self._names.setdefault(id(t), name)
+        self._names.setdefault(id(blob_of(t)), (blob_of(t), name, t))
 
     def known_name(self, t: Tensor) -> str:
-        return self._names.get(id(t), "parameter")
+        return self._names[id(blob_of(t))][1] if id(blob_of(t)) in self._names else "parameter"
 
     def input(self, t: Tensor, name: str) -> Tensor:
         """A tensor that each call brings along."""
@@ -149,66 +153,71 @@ class Builder:
         return known[placement]
 
     def capture(self, t: Tensor) -> Value:
-        """An eager tensor that the program uses: a variable of the job, once."""
-        known = self._values.get(id(t))
+        """The memory of an eager tensor that the program uses: a variable of the job, once for all who share it."""
+        blob = blob_of(t)
+        known = self._values.get(id(blob))
         if known is not None:
             return known[1]
-        name = self.unique(self._names.get(id(t), "constant"))
+        _, name, t = self._names.get(id(blob)) or (blob, "constant", self.memories.first(t))
+        name = self.unique(name)
         value = Value(name, tuple(t.shape), t.dtype, t.spec, _device(t))
         self.job.append(Node(name, "variable", (), (value,)))
         self.job.variables[value] = t
-        self._values[id(t)] = (t, value)
+        self._values[id(blob)] = (blob, value)
         return value
 
     def read_as(self, t: Tensor, nd_sbp: NdSbp) -> None:
         """Ops of the program shall read this tensor in a layout that isn't its own; the optimizers' ops as it lies."""
-        self._read_as[id(t)] = t, nd_sbp
+        self._read_as[id(blob_of(t))] = blob_of(t), nd_sbp
 
     def read(self, t: Tensor) -> Value:
         """What an op reads of an eager tensor."""
-        value = self.capture(t)
-        _, nd_sbp = self._read_as.get(id(t), (t, None))
+        self.memories.follow(t)
+        if t.value is not None:
+            return t.value
+        value, key = self.capture(t), id(blob_of(t))
+        _, nd_sbp = self._read_as.get(key, (None, None))
         if nd_sbp is None or self.updating:
             return value
-        if id(t) not in self._read:
+        if key not in self._read:
             assert t.spec is not None
             spec = t.spec.replace(nd_sbp=nd_sbp)
             form = (value.shape, value.dtype, spec, value.device)
             args = (value, spec.placement, nd_sbp)
-            self._read[id(t)] = self.add("to_global", args, [form], name=f"{value.name}.whole")[0]
-        return self._read[id(t)]
+            self._read[key] = self.add("to_global", args, [form], name=f"{value.name}.whole")[0]
+        return self._read[key]
 
-    def overwrite(self, t: Tensor) -> None:
-        """A captured tensor is about to become a symbol, as the program writes it in place.
+    def write(self, t: Tensor, symbol: Value) -> None:
+        """Let a tensor stand for a symbol, as the program writes it in place. A captured one's memory is written when
+        the launch ends; a view's is its base's.
 
         Each micro-batch writes it, and reads what the one before it wrote.
         """
-        if id(t) in self.overwritten:
-            return
-        v = self.capture(t)
-        self.overwritten[id(t)] = t, dict(t.__dict__)
-        if self.job.micro_batches > 1 and not self.updating:
-            self.job.producer[v].micro = True
-            for node in self.job.nodes:
-                node.micro = node.micro or (node.op not in LEAVING and any(map(self.job.is_micro, node.operands())))
+        if t.value is None and t._view_of is None and id(blob_of(t)) not in self._written:
+            v = self.capture(t)
+            self._written[id(blob_of(t))] = t
+            if self.job.micro_batches > 1 and not self.updating:
+                self.job.producer[v].micro = True
+                for node in self.job.nodes:
+                    node.micro = node.micro or (node.op not in LEAVING and any(map(self.job.is_micro, node.operands())))
+        self.memories.write(t, symbol)
 
     def settle(self, keep: bool = True) -> None:
         """Captured tensors become themselves again; what was written into them, the job writes into their memory."""
-        for t, before in self.overwritten.values():
-            written = of_value(t.value, t.spec)
-            t.__dict__.clear()
-            t.__dict__.update(before)
+        written = [(t, of_value(t.value, t.spec)) for t in self._written.values()]
+        self.memories.restore()
+        for t, y in written:
             if keep:
-                if t.spec is not None and written.spec is not t.spec:
-                    written = OPS["to_global"](written, t.spec.placement, t.spec.nd_sbp)
-                OPS["store"](t, written)
-            if id(t) in self._values:
-                self.job.producer[self._values[id(t)][1]].micro = False
-        self.overwritten.clear()
+                if t.spec is not None and y.spec is not t.spec:
+                    y = OPS["to_global"](y, t.spec.placement, t.spec.nd_sbp)
+                OPS["store"](t, y)
+            self.job.producer[self._values[id(blob_of(t))][1]].micro = False
+        self._written.clear()
 
     # ---- what goes out ---------------------------------------------------------------------------------
 
     def output(self, t: Tensor, name: str) -> Value:
+        self.memories.follow(t)
         v = t.value if t.value is not None else self.capture(t)
         if self.job.is_micro(v):
             k = self.job.micro_batches

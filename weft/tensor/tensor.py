@@ -50,7 +50,6 @@ class Tensor(Methods):
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
     _accumulated: dict[int, Callable[[Tensor], None]] | None = None
     _view_of: Any = None  # (base, op, attributes, the base's node and symbol back then) where this is a view
-    _written: Any = 0  # of a global tensor: when it was last overwritten
 
     def __init__(self, *data: Any, device: Any = None) -> None:
         given: Any = data[0] if len(data) == 1 else data  # sizes, or one thing that holds numbers
@@ -251,7 +250,9 @@ class Tensor(Methods):
 
     def detach(self) -> Tensor:
         """The same memory, outside the graph of gradients."""
-        return rewrap(self if self._view_of is None else hooks.fresh(self))
+        if self._view_of is None and here.trace is None:
+            return rewrap(self)
+        return hooks.detached(self)
 
     @property
     def data(self) -> Tensor:
@@ -261,6 +262,8 @@ class Tensor(Methods):
     def data(self, other: Tensor) -> None:
         if not isinstance(other, Tensor):
             raise DtypeError(f"tensor.data takes a tensor; got {type(other).__name__}")
+        if here.trace is not None:
+            return hooks.exchange(self, other)
         self.blob, self.spec, self.shard, self.value = other.blob, other.spec, other.shard, other.value
         exchanged[0] += 1
 
@@ -357,10 +360,7 @@ class Tensor(Methods):
             return memo[id(self)]
         copied = type(self).__new__(type(self))
         copied.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("_hooks", "_accumulated", "grad")})
-        if self.spec is not None:
-            copied.shard = Blob(self._local("deepcopy").clone())
-        else:
-            copied.blob = Blob(self._local("deepcopy").clone())
+        setattr(copied, "blob" if self.spec is None else "shard", Blob(self._local("deepcopy").clone()))
         memo[id(self)] = copied
         if self.grad is not None:
             copied.grad = self.grad.__deepcopy__(memo)

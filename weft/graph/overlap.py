@@ -1,0 +1,82 @@
+"""What a graph writes must not lie under something else that it reads, unless the trace knew of it."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import torch
+
+from weft.autograd.call import looks
+from weft.compiler.passes.dead_code import written
+from weft.core.errors import GraphError
+from weft.job.job import Job
+from weft.job.value import Value
+from weft.tensor.blob import blob_of
+from weft.tensor.tensor import Tensor
+
+
+def refuse_overlaps(job: Job) -> None:
+    """Raise if a variable that the job writes shares memory with another, which the trace took for one of its own."""
+    changed = {v for n in job.nodes for v in written(n)}
+    if not changed:
+        return
+    for (a, t), (b, u) in _overlapping(job.variables):
+        if a in changed and b not in changed and _sees(u, t):
+            continue
+        if b in changed and a not in changed and _sees(t, u):
+            continue
+        if a in changed or b in changed:
+            first, second = (a, b) if a in changed else (b, a)
+            raise GraphError(
+                f"{job.name} writes {first.name}, and {second.name} lies in the same memory: a graph can't tell what "
+                f"{second.name} holds by then. Make one of them in build() as a view of the other, or give it memory "
+                "of its own: clone()"
+            )
+
+
+def _sees(view: Tensor, base: Tensor) -> bool:
+    """Whether one is known to be a view of the other."""
+    while view._view_of is not None and looks(view):
+        view = view._view_of[0]
+        if blob_of(view) is blob_of(base):
+            return True
+    return False
+
+
+def _overlapping(variables: dict[Value, Tensor]) -> Iterator[tuple[tuple[Value, Tensor], tuple[Value, Tensor]]]:
+    spans = []
+    for v, t in variables.items():
+        data = blob_of(t).data
+        if data is not None and data.numel():
+            last = sum((n - 1) * step for n, step in zip(data.shape, data.stride(), strict=True))
+            low = data.data_ptr()
+            spans.append((low, low + (last + 1) * data.element_size(), v, t, data))
+    spans.sort(key=lambda s: s[0])
+    for i, (_, high, v, t, data) in enumerate(spans):
+        for low, _, w, u, other in itertools.islice(spans, i + 1, None):
+            if low >= high:
+                break
+            if data.device == other.device and _share(data, other):
+                yield (v, t), (w, u)
+
+
+class _Place:
+    """A tensor's addresses, as numpy knows to compare them; nobody reads there."""
+
+    def __init__(self, data: torch.Tensor) -> None:
+        size = data.element_size()
+        self.__array_interface__: dict[str, Any] = {
+            "version": 3, "typestr": f"|V{size}", "shape": tuple(data.shape), "data": (data.data_ptr(), True),
+            "strides": tuple(s * size for s in data.stride()),
+        }  # fmt: skip
+
+    def array(self) -> np.ndarray:
+        return np.asarray(self)
+
+
+def _share(a: torch.Tensor, b: torch.Tensor) -> bool:
+    """Whether any element lies in both; the search for one, which can be long, is for few dimensions."""
+    return np.shares_memory(_Place(a).array(), _Place(b).array())

@@ -1,0 +1,129 @@
+"""Which tensors of a program are one memory while it is traced: what is written into one of them, all of them hold.
+
+A symbol is never written. To write a traced tensor is to let it stand for another symbol, and with it its detached
+twins; those of a captured tensor may have been made before the trace: they are known by their blob. What stood over
+memory when the trace began is put back when it ends.
+"""
+
+from __future__ import annotations
+
+import weakref
+from typing import Any
+
+from weft.job.value import Value
+from weft.tensor.blob import Blob, blob_of
+from weft.tensor.tensor import ABSENT, Tensor
+
+
+class Memory:
+    """Tensors that share memory. `symbol` is what it holds by now, if it was captured and the program wrote there."""
+
+    def __init__(self) -> None:
+        self.absent = Blob(None)  # a symbol has no data, though the tensor that stands for it had some
+        self.symbol: Value | None = None
+        self._tensors: list[weakref.ref[Tensor]] = []
+
+    def add(self, t: Tensor) -> None:
+        if not any(r() is t for r in self._tensors):
+            self._tensors.append(weakref.ref(t))
+
+    def leave(self, t: Tensor) -> None:
+        self._tensors = [r for r in self._tensors if r() is not t]
+
+    def tensors(self) -> list[Tensor]:
+        return [t for t in [r() for r in self._tensors] if t is not None]
+
+
+class Memories:
+    """What is known of the program's tensors in one trace."""
+
+    def __init__(self) -> None:
+        self._of: dict[int, tuple[Blob, Memory]] = {}  # by a blob's identity; it is held so that it stays itself
+        self._before: dict[int, tuple[Tensor, dict[str, Any]]] = {}  # tensors that were eager, and what they were
+
+    def of(self, t: Tensor) -> Memory:
+        """The memory of a tensor; a symbol that was alone gets a blob to be known by."""
+        blob = blob_of(t)
+        known = self._of.get(id(blob))
+        if known is not None:
+            return known[1]
+        memory = Memory()
+        self._of[id(memory.absent)] = memory.absent, memory
+        if blob is ABSENT:
+            t.blob = memory.absent
+        else:
+            self._of[id(blob)] = blob, memory
+        return memory
+
+    def share(self, t: Tensor, twin: Tensor) -> None:
+        """Let two tensors be one memory from now on."""
+        memory = self.of(t)
+        memory.add(t)
+        known = self._of.get(id(blob_of(twin)))
+        if known is None:
+            if twin.value is not None:
+                twin.blob = memory.absent
+        elif known[1] is not memory:
+            for blob in (known[0], known[1].absent):
+                self._of[id(blob)] = blob, memory
+            for each in known[1].tensors():
+                memory.add(each)
+        memory.add(twin)
+
+    def first(self, t: Tensor) -> Tensor:
+        """The tensor that the others were detached from, as far as that is known."""
+        known = self._of.get(id(blob_of(t)))
+        return t if known is None else next(iter(known[1].tensors()), t)
+
+    def alone(self, t: Tensor) -> bool:
+        return all(each is t for each in self.of(t).tensors())
+
+    def stands_over(self, t: Tensor) -> bool:
+        """Whether there is memory from before the trace under a tensor, though it be a symbol by now."""
+        return t.value is None or id(t) in self._before
+
+    def data(self, t: Tensor) -> Any:
+        """The local memory that a tensor stands over, or stood when the trace began."""
+        return self._before[id(t)][1]["blob"].data if id(t) in self._before else t._meta
+
+    def exchange(self, t: Tensor, other: Tensor) -> None:
+        """Let a symbol's tensor be one memory with another tensor, and no longer with those it was one with."""
+        self.of(t).leave(t)
+        t.blob, t.spec, t.shard, t.value = other.blob, other.spec, other.shard, other.value
+        self.share(other, t)
+
+    def write(self, t: Tensor, symbol: Value) -> None:
+        """Let a tensor, and all that share its memory, stand for a symbol. Views ask their bases when they are read."""
+        if t._view_of is not None:
+            self.become(t, symbol)
+            return
+        memory = self.of(t)
+        memory.add(t)
+        memory.symbol = symbol
+        for each in memory.tensors():
+            self.become(each, symbol)
+
+    def follow(self, t: Tensor) -> None:
+        """Let an eager tensor stand for what was written into its memory through others, if that is so."""
+        known = self._of.get(id(blob_of(t))) if t.value is None and t._view_of is None else None
+        if known is not None and known[1].symbol is not None:
+            known[1].add(t)
+            self.become(t, known[1].symbol)
+
+    def become(self, t: Tensor, symbol: Value) -> None:
+        self.borrow(t)
+        if t.value is None and t.spec is None:
+            t.blob = self.of(t).absent
+        t.value, t.spec = symbol, symbol.spec
+
+    def borrow(self, t: Tensor) -> None:
+        """Keep what a tensor is, if it stands over memory: whatever becomes of it, the trace's end undoes."""
+        if t.value is None:
+            self._before.setdefault(id(t), (t, dict(t.__dict__)))
+
+    def restore(self) -> None:
+        for t, before in self._before.values():
+            t.__dict__.clear()
+            t.__dict__.update(before)
+        self._before.clear()
+        self._of.clear()
