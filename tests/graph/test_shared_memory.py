@@ -129,6 +129,14 @@ def statistics_in_place(m: Any, x: Any) -> Any:
     return y, m.norm.running_mean + 0
 
 
+@program
+def an_argument(m: Any, x: Any) -> Any:
+    y = x + 1
+    x.mul_(2)
+    x[0].data.add_(m.b)
+    return y, x.sum()
+
+
 def spread(t: flow.Tensor, place: Any, sbp: Any) -> flow.Tensor:
     return t.to_global(placement=place, sbp=flow.sbp.broadcast).to_global(sbp=sbp)
 
@@ -164,7 +172,7 @@ def values(model: Model, call: Callable[[Any], Any], place: Any = None) -> list[
         x = flow.arange(6, dtype=flow.float32).reshape(2, 3) + i
         x = x if place is None else spread(x, place, flow.sbp.split(0))
         y = call(x)
-        found += [t.numpy().copy() for t in (y if isinstance(y, tuple) else (y,))]
+        found += [t.numpy().copy() for t in (x, *(y if isinstance(y, tuple) else (y,)))]
     return found + [t.numpy().copy() for t in (*model.buffers(), model.twin, model.row, model.twins_row)]
 
 
@@ -210,6 +218,36 @@ def test_each_micro_batch_sees_what_the_one_before_it_wrote() -> None:
     y = Micro(traced)(x)
     assert np.array_equal(y.numpy(), flow.cat([eager(x[:2]), eager(x[2:])], 0).numpy())
     assert np.array_equal(traced.b.numpy(), eager.b.numpy())
+
+
+def test_an_argument_is_written_launch_after_launch() -> None:
+    class Doubled(nn.Graph):
+        def build(self, x: Any, y: Any) -> Any:
+            x.add_(y)
+            y.relu_()
+            return x * 1
+
+    doubled, whole = Doubled(), flow.ones(3, 2)
+    x, y = whole[1], flow.tensor([1.0, -1.0])
+    with flow.vm.trace():  # with records: launches are in flight
+        sums = [doubled(x, y) for _ in range(5)]
+    assert whole.tolist() == [[1.0, 1.0], [6.0, 0.0], [1.0, 1.0]] and y.tolist() == [1.0, 0.0]
+    assert [s.tolist() for s in sums] == [[1.0 + n, 0.0] for n in range(1, 6)]
+
+
+def test_an_argument_is_written_by_all_its_micro_batches() -> None:
+    class Micro(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.config.set_gradient_accumulation_steps(2)
+
+        def build(self, x: Any) -> Any:
+            x += x.sum()
+            return x[0]
+
+    x = flow.arange(4, dtype=flow.float32)
+    Micro()(x).tolist()
+    assert x.tolist() == [1.0, 2.0, 7.0, 8.0]
 
 
 def test_what_was_there_is_eager_again_after_a_failed_trace() -> None:

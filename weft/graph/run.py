@@ -56,8 +56,9 @@ class Running:
     rates).
     """
 
-    def __init__(self, lowered: Lowered, inputs: list[Value], numbers: list[Value]) -> None:
+    def __init__(self, lowered: Lowered, inputs: list[Value], numbers: list[Value], written: list[int]) -> None:
         self.lowered, self.inputs, self.numbers = lowered, inputs, numbers
+        self.written = written  # the places of the arguments that the program overwrites
         self.device = _device(lowered)
         self.rank, self.transport, self.vm = current(), transport_of(), vm_of()
         self.line = Line(self.transport, lowered.plan.name)  # eager calls go on while launches are in flight
@@ -257,6 +258,7 @@ class Running:
         self, inputs: list[Blob], numbers: list[float], outputs: list[Blob], reads: list[Blob], writes: list[Blob]
     ) -> None:
         """Submit one launch: an instruction that reads the inputs and variables and writes the outputs and variables.
+        Outputs beyond those that are given go into the inputs that the program overwrites.
 
         Several may be in flight. Whoever waits for one of its results drives the actors meanwhile. A launch that would
         be over before any other thread took it up runs at once, in the caller, with no record of it.
@@ -268,8 +270,10 @@ class Running:
         self.launches += 1
         if self.stale:
             self._rebind()
+        over = [inputs[i] for i in self.written]
+        outputs += over
         launch = Launch(inputs, numbers, outputs, random.of(self.rank).next_draw() if self.draws else 0)
-        if self.brief and not (self.vm.recorders or self.vm.refuses) and untouched(inputs, reads, writes):
+        if self.brief and not (self.vm.recorders or self.vm.refuses) and untouched(inputs, reads, (*writes, *over)):
             try:
                 if self._at_once(launch):
                     return
@@ -294,10 +298,10 @@ class Running:
         drive: Callable[[float], None] | None = None,
     ) -> None:  # fmt: skip
         name = self.lowered.plan.name
+        inputs = [b for b in launch.inputs if not any(b is y for y in launch.outputs)]
         launch.instruction = self.vm.submit(
-            "launch", "graph:" + name, start, (*launch.inputs, *reads), (*launch.outputs, *writes),
-            name=name, drive=drive,
-        )  # fmt: skip
+            "launch", "graph:" + name, start, (*inputs, *reads), (*launch.outputs, *writes), name=name, drive=drive
+        )
 
     def _at_once(self, launch: Launch) -> bool:
         """Run it here and now, unless others are in flight. Its operands are free, as those of an eager op would be."""

@@ -26,8 +26,9 @@ from weft.job.job import Job
 from weft.job.text import show, without_places
 from weft.job.value import Value
 from weft.nn.module import Module
+from weft.ops import OPS
 from weft.plan.verify import verify
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, of_value
 from weft.transport import transport_of
 
 if TYPE_CHECKING:
@@ -49,22 +50,26 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     job.micro_batches = options.micro_batches
     builder = Builder(job, _settings(graph))
     examples: list[tuple[str, Tensor]] = []
+    fed: list[tuple[Tensor, Value]] = []
     numbers: dict[str, Callable[[], float]] = {}
     scaling.begin(graph, builder, numbers)
     finite = None
     with partition(graph, builder), dispatch.tracing(builder):
         holders = _name_parameters(graph, builder)
-        symbols = tree.rebuild((args, kwargs), _feeder(builder, graph.name, examples))
+        symbols = tree.rebuild((args, kwargs), _feeder(builder, graph.name, examples, fed))
         try:
             with graph.config.casting():
                 result = graph.build(*symbols[0], **symbols[1])
             outputs, made = _outputs(result, builder, graph.name)
+            written = _written(fed)
             builder.settle()
             if builder.losses or graph._optimizers:
                 finite = update(graph, builder, numbers)
                 if finite is not None:
                     made.append(builder.output(finite, f"{graph.name}.finite"))
                 builder.settle()
+            for place, value in written.items():
+                builder.output(of_value(value, value.spec), f"{examples[place][0]}.written")
         finally:
             builder.settle(keep=False)
     refuse_overlaps(job)
@@ -75,7 +80,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     _agree(lowered)
     hosts = [n for n in job.nodes if n.op == "host"]
     inputs = [n.outputs[0] for n in job.nodes if n.op == "input"]
-    running = Running(lowered, inputs, [n.outputs[0] for n in hosts])
+    running = Running(lowered, inputs, [n.outputs[0] for n in hosts], list(written))
     weakref.finalize(graph, _end, running)
     rank.resources.setdefault(f"graph {graph.name}", running)
     return Compiled(
@@ -120,15 +125,30 @@ def _name_parameters(graph: Graph, builder: Builder) -> list[Holder]:
     return holders
 
 
-def _feeder(builder: Builder, name: str, examples: list[tuple[str, Tensor]]) -> Callable[[Any], Any]:
+def _feeder(
+    builder: Builder, name: str, examples: list[tuple[str, Tensor]], fed: list[tuple[Tensor, Value]]
+) -> Callable[[Any], Any]:
     def feed(leaf: Any) -> Any:
         if not isinstance(leaf, Tensor):
             return leaf
         symbol = builder.input(leaf, f"{name}.input.{len(examples)}")
         examples.append((symbol.value.name, symbol))
-        return builder.unpack(symbol) if builder.job.micro_batches > 1 else symbol
+        given = builder.unpack(symbol) if builder.job.micro_batches > 1 else of_value(symbol.value, symbol.spec)
+        fed.append((given, given.value))
+        return given
 
     return feed
+
+
+def _written(fed: list[tuple[Tensor, Value]]) -> dict[int, Value]:
+    """What the program wrote into its arguments, by their places: the caller's tensors will hold it."""
+    found: dict[int, Value] = {}
+    for place, (t, before) in enumerate(fed):
+        if t.value is not before and t.value.shape == before.shape:  # else it was given another form, not written
+            if before.spec is not None and t.spec is not before.spec:
+                t = OPS["to_global"](t, before.spec.placement, before.spec.nd_sbp)
+            found[place] = t.value
+    return found
 
 
 def _outputs(result: Any, builder: Builder, name: str) -> tuple[Any, list[Value]]:
