@@ -183,6 +183,12 @@ def written_and_looked_at() -> None:
         assert view.detach().numpy().tolist() == (values + 1)[1:].tolist()
         x[x > 6] = 0
         assert x.numpy().tolist() == np.where(values + 1 > 6, 0, values + 1).tolist()
+    for sbp in ONE_AXIS:  # a kernel may lay out a rank's part in an order of its own
+        turned = flow.tensor(values, placement=place, sbp=sbp).t().to(flow.float64)
+        row = turned.contiguous().view(-1)
+        row.add_(1)
+        assert row.detach().numpy().tolist() == (values.T + 1).flatten().tolist()
+        assert turned.numpy().tolist() == (values.T + 1).tolist()
     alone = flow.tensor(2.0, placement=place, sbp=B)
     alone[alone > 3] = 1
     assert alone[alone > 1].numpy().tolist() == [2.0]
