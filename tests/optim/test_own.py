@@ -86,3 +86,21 @@ def test_an_optimizer_without_a_step_is_told() -> None:
     p.grad = flow.ones(1)
     with pytest.raises(OptionError, match=r"Idle should have its own step\(\)"):
         Idle([p], {"lr": 0.1}).step()
+
+
+def test_in_a_graph_a_step_of_ones_own_is_told() -> None:
+    class Own(flow.optim.Optimizer):
+        def step(self, closure: Any = None) -> None:
+            pass
+
+    class Training(flow.nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = flow.nn.Linear(2, 1)
+            self.add_optimizer(Own(self.model.parameters(), {"lr": 0.1}))
+
+        def build(self, x: Any) -> None:
+            self.model(x).sum().backward()
+
+    with pytest.raises(OptionError, match=r"Own.step\(\) runs eagerly"):
+        Training()(flow.ones(1, 2))

@@ -18,10 +18,11 @@ INFINITY = float("inf")
 
 
 def grads_of(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
-    if here.trace is not None:
+    if here.trace is not None and (here.trace.job.micro_batches > 1 or here.trace.scaled_by is not None):
         raise TraceError(
-            "clipping .grad inside of build(): gradients are the graph's own there. Let the optimizer's groups ask for "
-            'it: SGD([{"params": params, "clip_grad_max_norm": 1.0, "clip_grad_norm_type": 2.0}])'
+            "clipping .grad inside of build(), where it is the gradient of one micro-batch, or scaled. Let the "
+            "optimizer's groups ask for it, which clip what they update by: "
+            'SGD([{"params": params, "clip_grad_max_norm": 1.0, "clip_grad_norm_type": 2.0}])'
         )
     given = [parameters] if isinstance(parameters, Tensor) else parameters
     return [p.grad for p in given if p.grad is not None]
@@ -83,7 +84,11 @@ def clip_grad_norm(
         if grads:
             factor = _factor(norm, max_norm)
             for group in groups_of(grads):
-                OPS["scale_all"](group, _beside(factor, group[0]))
+                if here.trace is None:
+                    OPS["scale_all"](group, _beside(factor, group[0]))
+                    continue
+                for g in group:
+                    in_place(OPS["mul"], (g, _beside(factor, g)))
         return norm
 
 

@@ -25,12 +25,8 @@ def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float
     Gives what says whether the gradients were finite, if somebody wants to know.
     """
     if not graph._optimizers:
-        raise TraceError(
-            f"{graph.name}: build() calls backward(), but nothing uses the gradients; "
-            "call self.add_optimizer(...) in __init__"
-        )
-    if not builder.losses:
-        raise TraceError(f"{graph.name} has an optimizer, but build() calls no backward(); write loss.backward() in it")
+        _see_use(graph, builder)
+        return None
     known = {id(p) for block in graph._blocks.values() for p in block.to(Module).parameters()}
     before, here.grad, builder.updating = here.grad, False, True
     try:
@@ -38,6 +34,10 @@ def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float
             scaling.unscaled(builder, _gradients(graph, builder, optimizer, known))
             for optimizer, _ in graph._optimizers
         ]
+        if not builder.losses and not any(every):
+            raise TraceError(
+                f"{graph.name} has an optimizer, but build() calls no backward(); write loss.backward() in it"
+            )
         guard = scaling.Guard(graph, (g for grads in every for g in grads.values()))
         for i, ((optimizer, _), grads) in enumerate(zip(graph._optimizers, every, strict=True)):
             with dispatch.tracing(None):  # states are there before the job runs
@@ -64,18 +64,36 @@ def update(graph: Graph, builder: Builder, numbers: dict[str, Callable[[], float
 def _gradients(graph: Graph, builder: Builder, optimizer: Optimizer, known: set[int]) -> dict[Tensor, Tensor]:
     """What the losses gave for the optimizer's parameters; those that no loss depends on are left as they are."""
     grads: dict[Tensor, Tensor] = {}
+    dropped = False
     for group in optimizer.param_groups:
         for p in group["params"]:
-            found = builder.gradients.get(id(p))
+            found = builder.gradient_of(p)
             if found is not None:
-                grads[p] = _in_layout(builder.accumulated(found[1]), p)
+                grads[p] = _in_layout(builder.accumulated(found), p)
+            elif id(p) in builder.gradients:
+                dropped = True
             elif id(p) not in known:
                 raise GraphError(
                     f"{graph.name}: the optimizer updates one of shape {list(p.shape)} that is not in the "
                     "graph: no module of it holds the parameter, and no loss depends on it. Set the module as "
                     "an attribute in __init__, and give the optimizer the parameters that it has then"
                 )
+    if dropped and not grads:
+        raise TraceError(
+            f"{graph.name}: build() drops every gradient that backward() found, so the optimizer has nothing to do. A "
+            "graph's gradients begin anew at each launch: leave zero_grad() out of it"
+        )
     return grads
+
+
+def _see_use(graph: Graph, builder: Builder) -> None:
+    """Without an optimizer, backward is for what the program itself does with `.grad`."""
+    found = {g.value for leaf, _ in builder.gradients.values() if (g := leaf.grad) is not None}
+    if not any(v in found for node in builder.job.nodes for v in node.operands()):
+        raise TraceError(
+            f"{graph.name}: build() calls backward(), but nothing uses the gradients; "
+            "call self.add_optimizer(...) in __init__, or return the .grad that you want"
+        )
 
 
 def _in_layout(g: Tensor, p: Tensor) -> Tensor:

@@ -38,7 +38,7 @@ class Builder:
     """The trace in progress.
 
     modules    what is known of the modules that will be called, by identity
-    gradients  what backward found for the leaves, by identity
+    gradients  the leaves that backward found gradients for, by identity, and what their `.grad` was before
     """
 
     def __init__(self, job: Job, modules: dict[int, Settings]) -> None:
@@ -47,7 +47,7 @@ class Builder:
         self.updating = False  # the optimizers' part has begun, which runs once a launch
         self.losses: list[Value] = []
         self.scaled_by: str | None = None  # the number of the host that gradients of losses begin with, instead of 1
-        self.gradients: dict[int, tuple[Tensor, Tensor]] = {}
+        self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.numbers: dict[str, dict[Placement | None, Value]] = {}
         self.memories = Memories()
         self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
@@ -213,6 +213,9 @@ class Builder:
                 OPS["store"](t, y)
             self.job.producer[self._values[id(blob_of(t))][1]].micro = False
         self._written.clear()
+        if not keep:
+            for leaf, before in self.gradients.values():
+                leaf.grad = before
 
     # ---- what goes out ---------------------------------------------------------------------------------
 
@@ -242,9 +245,20 @@ class Builder:
         return product if product.dtype is t.dtype else OPS["cast"](product, t.dtype)
 
     def gradient(self, leaf: Tensor, g: Tensor) -> None:
-        """Take note of a leaf's gradient, in whatever layout it came."""
-        known = self.gradients.get(id(leaf))
-        self.gradients[id(leaf)] = (leaf, g if known is None else OPS["add"](known[1], g))
+        """Add to a leaf's `.grad`, in whatever layout it came. Each launch begins anew, and so does the trace."""
+        known = self.gradients.setdefault(id(leaf), (leaf, leaf.grad))
+        before = leaf.grad if leaf.grad is not known[1] else None
+        total = g if before is None else OPS["add"](before, g)
+        own = OPS["clone"](total) if total.value is None else of_value(total.value, total.spec)
+        own.node, own._requires_grad = total.node, total._requires_grad
+        leaf.grad = own
+
+    def gradient_of(self, leaf: Tensor) -> Tensor | None:
+        """A leaf's gradient by now: what backward found, or what the program made of it."""
+        g = leaf.grad
+        if g is not None and g.value is not None:
+            self.gradients.setdefault(id(leaf), (leaf, None))
+        return g if id(leaf) in self.gradients else None
 
     def accumulated(self, g: Tensor) -> Tensor:
         """A gradient summed over the micro-batches."""

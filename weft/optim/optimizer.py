@@ -114,7 +114,14 @@ class Optimizer:
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         """Issue the op that writes a bucket."""
-        raise OptionError(f"{type(self).__name__} should have its own step(); in a graph, states_of() and update()")
+        name = type(self).__name__
+        if type(self).step is not Optimizer.step:
+            raise OptionError(
+                f"{name}.step() runs eagerly: a graph can't know which states it makes and keeps. Let build() return "
+                "the .grad of its parameters, give them those, and step it outside of the graph; or give it "
+                "states_of() and update(), as weft.optim.SGD has"
+            )
+        raise OptionError(f"{name} should have its own step(); in a graph, states_of() and update()")
 
     def check_options(self, options: Mapping[str, Any]) -> None:
         """Refuse options out of range."""
