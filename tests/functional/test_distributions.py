@@ -15,6 +15,7 @@ T, W = torch.distributions, flow.distributions
 A, B, POSITIVE = torch.tensor([1.0, -2.0]), torch.tensor([0.5, 2.0]), torch.tensor([0.7, 3.0])
 SHARES, SCORES = torch.tensor([[0.1, 0.2, 0.7], [0.5, 0.25, 0.25]]), torch.tensor([[0.5, -1.0, 2.0], [0.0, 0.3, -0.2]])
 COVARIANCE = torch.tensor([[2.0, 0.5], [0.5, 1.0]])
+ROOT = torch.linalg.cholesky(torch.tensor([[1.0, 0.2, -0.4], [0.2, 1.0, 0.1], [-0.4, 0.1, 1.0]]))
 
 # a law, the values of its parameters, a value
 LAWS: list[tuple[str, dict[str, Any], Any]] = [
@@ -52,13 +53,40 @@ LAWS: list[tuple[str, dict[str, Any], Any]] = [
     ("Pareto", {"scale": B, "alpha": POSITIVE + 2}, torch.tensor([0.75, 3.0])),
     ("HalfCauchy", {"scale": B}, torch.tensor([0.5, 3.0])),
     ("InverseGamma", {"concentration": B + 2, "rate": POSITIVE}, torch.tensor([0.5, 3.0])),
+    ("VonMises", {"loc": A, "concentration": POSITIVE}, torch.tensor([0.5, -3.0])),
+    ("ContinuousBernoulli", {"probs": torch.tensor([0.2, 0.5, 0.9])}, torch.tensor([0.3, 0.6, 1.0])),
+    ("ContinuousBernoulli", {"logits": A}, torch.tensor([0.3, 0.6])),
+    ("FisherSnedecor", {"df1": POSITIVE, "df2": POSITIVE + 5}, torch.tensor([0.5, 3.0])),
+    ("Kumaraswamy", {"concentration1": B + 1, "concentration0": POSITIVE + 1}, torch.tensor([0.5, 0.3])),
+    ("LogisticNormal", {"loc": A, "scale": B}, torch.tensor([0.5, 0.3, 0.2])),
+    ("GeneralizedPareto", {"loc": A, "scale": B, "concentration": torch.tensor([0.2, -0.5])}, A + 0.5),
+    ("GeneralizedPareto", {"loc": A, "scale": B, "concentration": torch.tensor([0.0, 0.4])}, A + 0.5),
+    (
+        "LowRankMultivariateNormal",
+        {"loc": torch.ones(3), "cov_factor": SHARES.T.contiguous(), "cov_diag": SHARES[0]},
+        torch.tensor([0.5, 3.0, 1.0]),
+    ),
+    ("LKJCholesky", {"dim": 3, "concentration": POSITIVE}, ROOT),
+    ("Wishart", {"df": torch.tensor([2.5, 4.0]), "covariance_matrix": COVARIANCE}, COVARIANCE @ COVARIANCE),
+    ("Wishart", {"df": torch.tensor(3.0), "precision_matrix": COVARIANCE}, COVARIANCE @ COVARIANCE),
 ]
 RELAXED = ("RelaxedBernoulli", "RelaxedOneHotCategorical")
 WITHOUT = {  # what torch has no formula for
-    "entropy": ("Poisson", "StudentT", "Binomial", "Multinomial", "NegativeBinomial", "InverseGamma", *RELAXED),
-    "mean": ("Categorical", "Cauchy", "HalfCauchy", *RELAXED),
-    "variance": ("Categorical", "Cauchy", "HalfCauchy", "InverseGamma", *RELAXED),
-    "mean of draws": ("Categorical", "Cauchy", "StudentT", "HalfCauchy", *RELAXED),
+    "entropy": ("Poisson", "NegativeBinomial", "VonMises", "FisherSnedecor", "LogisticNormal", "LKJCholesky", *RELAXED),
+    "mean": (*RELAXED, "LogisticNormal", "LKJCholesky"),
+    "variance": (*RELAXED, "LogisticNormal", "LKJCholesky"),
+    "mode": (*RELAXED, "LogisticNormal", "LKJCholesky", "Multinomial", "ContinuousBernoulli"),
+    "mean of draws": (
+        "Categorical",
+        "Cauchy",
+        "StudentT",
+        "HalfCauchy",
+        *RELAXED,
+        "VonMises",
+        "LogisticNormal",
+        "LKJCholesky",
+        "Wishart",
+    ),
 }
 
 
@@ -67,7 +95,7 @@ def made(name: str, given: dict[str, Any]) -> tuple[Any, Any, list[tuple[Any, An
     theirs = {k: v.clone().requires_grad_() if isinstance(v, torch.Tensor) else v for k, v in given.items()}
     ours = {k: of_torch(v.clone()).requires_grad_() if isinstance(v, torch.Tensor) else v for k, v in given.items()}
     pairs = [(theirs[k], ours[k]) for k, v in given.items() if isinstance(v, torch.Tensor)]
-    return getattr(T, name)(**theirs, validate_args=False), getattr(W, name)(**ours), pairs
+    return getattr(T, name)(**theirs, validate_args=False), getattr(W, name)(**ours, validate_args=False), pairs
 
 
 def close(got: Any, expected: torch.Tensor, **tolerance: float) -> None:
@@ -84,7 +112,7 @@ def test_a_law_is_torchs(name: str, given: dict[str, Any], value: torch.Tensor) 
     for leaf, mine in pairs:
         torch.testing.assert_close(mine.grad.to_torch(), leaf.grad)
     assert tuple(ours.batch_shape) == tuple(theirs.batch_shape) and tuple(ours.event_shape) == tuple(theirs.event_shape)
-    for what in ("entropy", "mean", "variance"):
+    for what in ("entropy", "mean", "variance", "mode"):
         if name not in WITHOUT[what]:
             find = getattr(theirs, what), getattr(ours, what)
             close(*[f() if what == "entropy" else f for f in reversed(find)])
@@ -106,6 +134,8 @@ def test_draws_follow_the_law(name: str, given: dict[str, Any], value: torch.Ten
 @pytest.mark.parametrize(("name", "given", "value"), LAWS, ids=lambda v: v if isinstance(v, str) else "")
 def test_a_seed_draws_what_it_draws_in_torch(name: str, given: dict[str, Any], value: torch.Tensor) -> None:
     theirs, ours, _ = made(name, given)
+    if name == "Wishart":
+        pytest.skip("torch draws a second time where the first draw was good")
     torch.manual_seed(3)
     flow.manual_seed(3)
     close(ours.sample((5,)), theirs.sample((5,)))
@@ -216,7 +246,7 @@ def test_a_law_is_laid_out_as_its_parameters() -> None:
     assert law.sample((4,)).shape == (4, 2, 3)
     everywhere = flow.placement("cpu", ranks=[0])
     spread = W.Normal(flow.zeros(3, placement=everywhere, sbp=flow.sbp.broadcast), 1.0)
-    assert spread.sample((2,)).is_global and repr(law) == "Normal(loc: (2, 3), scale: (2, 3))"
+    assert spread.sample((2,)).is_global and repr(spread) == "Normal(loc: weft.Size([3]), scale: weft.Size([3]))"
 
 
 def test_what_cannot_be_is_said() -> None:

@@ -36,7 +36,8 @@ P = flow.placement("cpu", [0])
     ],
 )
 def test_text(make, text: str) -> None:
-    assert repr(make()) == str(make()) == f"{make()}" == text
+    assert repr(make()) == str(make()) == text
+    assert make().ndim == 0 or f"{make()}" == text
 
 
 def test_numbers_are_written_by_torch() -> None:
@@ -52,6 +53,15 @@ def test_numbers_are_written_by_torch() -> None:
 
 
 def test_one_number_is_formatted_as_a_number() -> None:
+    for lib in (flow, torch):
+        x = lib.tensor(0.25, requires_grad=True)
+        assert (f"{x}", f"{x * 2}", f"{lib.tensor(3)}", f"{lib.tensor([1.5])}") == (
+            "0.25",
+            "0.5",
+            "3",
+            "tensor([1.5000])",
+        )
+        assert f"{lib.nn.Parameter(lib.ones(()))}".startswith("Parameter containing")
     assert f"{flow.tensor(1.23456):.2f}" == "1.23" and f"{flow.tensor(7):3d}" == "  7"
 
 

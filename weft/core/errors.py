@@ -15,6 +15,10 @@ class OptionError(ArgumentError, ValueError):
     """An option out of its range: a negative learning rate, a probability above one."""
 
 
+class MissingFormulaError(OptionError, NotImplementedError):
+    """A formula that isn't here, or a method that a class of one's own should have."""
+
+
 class ShapeError(WeftError, RuntimeError, ValueError):
     """Shapes that can't work together, or a shape that the data doesn't have."""
 

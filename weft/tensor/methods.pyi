@@ -2,16 +2,13 @@
 
 """Where Tensor's methods that are ops have their types: `methods.pyi`, written by `make stubs`."""
 
-from builtins import bool as _bool
-from builtins import float as _float
-from builtins import int as _int
+from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
-
 from weft.core.placement import Placement
 from weft.functional.counts import Histogram
 from weft.functional.further import Parts
-from weft.functional.linalg import QR, SignAndSize, SVDWithV
+from weft.functional.linalg import QR, SVDWithV, SignAndSize
 from weft.functional.ranked import Ranked
 from weft.tensor.hook import RemovableHook
 from weft.tensor.tensor import Tensor
@@ -26,57 +23,106 @@ class Methods:
         """x with its dimensions in the reverse order."""
 
     def __abs__(self) -> Tensor: ...
+
     def __add__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __and__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Tensor:
         """What one of numpy's functions of arrays made of a tensor, as a tensor: `np.sqrt(x)`."""
 
     def __complex__(self) -> complex: ...
+
     def __delitem__(self, key: Any) -> None: ...
+
     def __eq__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+
     def __floordiv__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __ge__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __getitem__(self, key: Any) -> Tensor: ...
+
     def __gt__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __iadd__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __iand__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __ifloordiv__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __imod__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __imul__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __invert__(self) -> Tensor: ...
+
     def __ior__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __ipow__(self, exponent: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __isub__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __iter__(self) -> Iterator[Tensor]: ...
+
     def __itruediv__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __ixor__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __le__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __lshift__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __lt__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __matmul__(self, other: Tensor) -> Tensor: ...
+
     def __mod__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __mul__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __ne__(self, other: Any) -> Tensor: ...  # type: ignore[override]
+
     def __neg__(self) -> Tensor: ...
+
     def __or__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __pow__(self, exponent: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __radd__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __rand__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __rfloordiv__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __rmatmul__(self, input: Tensor) -> Tensor: ...
+
     def __rmod__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __rmul__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __ror__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __rpow__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __rshift__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __rsub__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __rtruediv__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __rxor__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __setitem__(self, key: Any, value: Any) -> None: ...
+
     def __setstate__(self, state: dict[str, Any]) -> None: ...
+
     def __sub__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __truediv__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __xor__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def _copy_from_numpy(self, array: Any) -> None:
         """Overwrite x with an array's elements."""
 
@@ -161,7 +207,9 @@ class Methods:
     def all(self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """Whether every element is true, over some dimensions or all."""
 
-    def allclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> _bool:
+    def allclose(
+        self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> _bool:
         """Whether |x - other| <= atol + rtol * |other| for every element."""
 
     def amax(self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
@@ -236,7 +284,9 @@ class Methods:
     def argwhere(self) -> Tensor:
         """The positions of the elements that aren't zero, one per row."""
 
-    def as_strided(self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None) -> Tensor:
+    def as_strided(
+        self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None
+    ) -> Tensor:
         """A view of x's memory with these sizes and strides, from an offset; x must be contiguous."""
 
     def asin(self) -> Tensor:
@@ -323,7 +373,9 @@ class Methods:
     def bitwise_xor_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`bitwise_xor`, into the memory of its first operand."""
 
-    def bmm(self, mat2: Tensor, transpose_a: _bool = False, transpose_b: _bool = False, alpha: _float = 1.0) -> Tensor:
+    def bmm(
+        self, mat2: Tensor, transpose_a: _bool = False, transpose_b: _bool = False, alpha: _float = 1.0
+    ) -> Tensor:
         """The products of two batches of matrices. OneFlow's further arguments are those of `matmul`."""
 
     def bool(self) -> Tensor:
@@ -500,7 +552,9 @@ class Methods:
     def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
         """x with another diagonal of two dimensions."""
 
-    def diff(self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+    def diff(
+        self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    ) -> Tensor:
         """Each element less the one before it along a dimension, n times over."""
 
     def digamma(self) -> Tensor:
@@ -674,10 +728,10 @@ class Methods:
     def ge_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """`ge`, into the memory of its first operand."""
 
-    def gelu(self, approximate: str = "none") -> Tensor:
+    def gelu(self, approximate: str = 'none') -> Tensor:
         """x times the probability that a normal draw is below x; approximate="tanh" for the usual fast formula."""
 
-    def gelu_(self, approximate: str = "none") -> Tensor:
+    def gelu_(self, approximate: str = 'none') -> Tensor:
         """`gelu`, into the memory of its first operand."""
 
     def geometric_(self, p: _float, *, generator: Any = None) -> Tensor:
@@ -691,13 +745,8 @@ class Methods:
         """A number that is this tensor's alone, the same on every rank that asks for numbers in the same order."""
 
     def global_to_global(
-        self,
-        placement: Placement | None = None,
-        sbp: Any = None,
-        *,
-        grad_sbp: Any = None,
-        check_meta: _bool = False,
-        copy: _bool = False,
+        self, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: _bool = False,
+        copy: _bool = False
     ) -> Tensor:
         """The same logical tensor in another layout."""
 
@@ -845,22 +894,28 @@ class Methods:
 
     @property
     def is_consistent(self) -> Any: ...
+
     @property
     def is_cpu(self) -> Any: ...
+
     def is_inference(self) -> _bool:
         """False: tensors made in inference mode are tensors like others."""
 
     @property
     def is_meta(self) -> Any: ...
+
     @property
     def is_mkldnn(self) -> Any: ...
+
     @property
     def is_mps(self) -> Any: ...
+
     def is_neg(self) -> _bool:
         """False: what is negated is computed, not marked."""
 
     @property
     def is_nested(self) -> Any: ...
+
     def is_nonzero(self) -> _bool:
         """Whether the only element of x is not zero."""
 
@@ -869,6 +924,7 @@ class Methods:
 
     @property
     def is_quantized(self) -> Any: ...
+
     def is_same_size(self, other: Tensor) -> _bool:
         """Whether two tensors have the same shape."""
 
@@ -880,11 +936,16 @@ class Methods:
 
     @property
     def is_sparse(self) -> Any: ...
+
     @property
     def is_sparse_csr(self) -> Any: ...
+
     @property
     def is_xpu(self) -> Any: ...
-    def isclose(self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False) -> Tensor:
+
+    def isclose(
+        self, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    ) -> Tensor:
         """Whether |x - other| <= atol + rtol * |other|, element by element."""
 
     def isfinite(self) -> Tensor:
@@ -909,40 +970,24 @@ class Methods:
         """Whether the elements have no imaginary part."""
 
     def istft(
-        self,
-        n_fft: _int,
-        hop_length: _int | None = None,
-        win_length: _int | None = None,
-        window: Any = None,
-        center: _bool = True,
-        normalized: _bool = False,
-        onesided: _bool | None = None,
-        length: _int | None = None,
-        return_complex: _bool = False,
+        self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
+        center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None,
+        return_complex: _bool = False
     ) -> Any:
         """The signal that `stft` makes these windows of: each put back in its place, where they overlap their mean."""
 
     @property
     def itemsize(self) -> Any: ...
+
     def kaiming_normal_(
-        self,
-        a: _float = 0,
-        mode: str = "fan_in",
-        nonlinearity: str = "leaky_relu",
-        generator: Any = None,
-        *,
-        data_format: str = "NCHW",
+        self, a: _float = 0, mode: str = 'fan_in', nonlinearity: str = 'leaky_relu', generator: Any = None, *,
+        data_format: str = 'NCHW'
     ) -> Tensor:
         """Normally, so that variance passes through a layer and its nonlinearity."""
 
     def kaiming_uniform_(
-        self,
-        a: _float = 0,
-        mode: str = "fan_in",
-        nonlinearity: str = "leaky_relu",
-        generator: Any = None,
-        *,
-        data_format: str = "NCHW",
+        self, a: _float = 0, mode: str = 'fan_in', nonlinearity: str = 'leaky_relu', generator: Any = None, *,
+        data_format: str = 'NCHW'
     ) -> Tensor:
         """Evenly, so that variance passes through a layer and its nonlinearity."""
 
@@ -954,6 +999,7 @@ class Methods:
 
     @property
     def layout(self) -> Any: ...
+
     def lcm(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The smallest number that both divide."""
 
@@ -1129,8 +1175,10 @@ class Methods:
 
     @overload
     def max(self, dim: _int, keepdim: _bool = False) -> Ranked: ...
+
     @overload
     def max(self, other: Tensor) -> Tensor: ...
+
     def maximum(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The larger of a and b, element by element."""
 
@@ -1145,14 +1193,17 @@ class Methods:
 
     @overload
     def median(self, dim: _int, keepdim: _bool = False) -> Ranked: ...
+
     @overload
     def min(self) -> Tensor:
         """The smallest element; with `dim`, that of each slice and its index; of two tensors, the smaller elements."""
 
     @overload
     def min(self, dim: _int, keepdim: _bool = False) -> Ranked: ...
+
     @overload
     def min(self, other: Tensor) -> Tensor: ...
+
     def minimum(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """The smaller of a and b, element by element."""
 
@@ -1203,6 +1254,7 @@ class Methods:
 
     @property
     def names(self) -> Any: ...
+
     def nan_to_num(
         self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
     ) -> Tensor:
@@ -1220,7 +1272,7 @@ class Methods:
         """The middle of the elements that are numbers: of all, or along a dimension, with where it stands."""
 
     def nanquantile(
-        self, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+        self, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
     ) -> Tensor:
         """What a share q of the elements that are numbers lies below."""
 
@@ -1232,6 +1284,7 @@ class Methods:
 
     @property
     def nbytes(self) -> Any: ...
+
     def ne(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a differs from b, element by element."""
 
@@ -1254,58 +1307,32 @@ class Methods:
         """A tensor of x's dtype, where x lies: of data, or of a size."""
 
     def new_empty(
-        self,
-        *size: _int | Sequence[_int],
-        dtype: Any = None,
-        device: Any = None,
-        placement: Any = None,
-        sbp: Any = None,
-        requires_grad: _bool = False,
+        self, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor:
         """A tensor of this size, in the form of x for the rest: see `flow.empty`."""
 
     def new_full(
-        self,
-        size: Any,
-        fill_value: Any,
-        dtype: Any = None,
-        device: Any = None,
-        placement: Any = None,
-        sbp: Any = None,
-        requires_grad: _bool = False,
+        self, size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: _bool = False
     ) -> Tensor:
         """A tensor of this size and value, in the form of x for the rest."""
 
     def new_ones(
-        self,
-        *size: _int | Sequence[_int],
-        dtype: Any = None,
-        device: Any = None,
-        placement: Any = None,
-        sbp: Any = None,
-        requires_grad: _bool = False,
+        self, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor:
         """A tensor of this size, in the form of x for the rest: see `flow.ones`."""
 
     def new_tensor(
-        self,
-        data: Any,
-        dtype: Any = None,
-        device: Any = None,
-        requires_grad: _bool = False,
-        placement: Any = None,
-        sbp: Any = None,
+        self, data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, placement: Any = None,
+        sbp: Any = None
     ) -> Tensor:
         """A tensor of this data, in the form of x for the rest."""
 
     def new_zeros(
-        self,
-        *size: _int | Sequence[_int],
-        dtype: Any = None,
-        device: Any = None,
-        placement: Any = None,
-        sbp: Any = None,
-        requires_grad: _bool = False,
+        self, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
+        sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor:
         """A tensor of this size, in the form of x for the rest: see `flow.zeros`."""
 
@@ -1322,13 +1349,8 @@ class Methods:
         """The positions of the elements that aren't zero, one per row; `as_tuple`: one tensor per dimension."""
 
     def norm(
-        self,
-        ord: Any = None,
-        dim: _int | tuple[_int, ...] | list[_int] | None = None,
-        keepdim: _bool = False,
-        dtype: Any = None,
-        *,
-        p: Any = None,
+        self, ord: Any = None, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False,
+        dtype: Any = None, *, p: Any = None
     ) -> Tensor:
         """The norm of vectors, or with "fro" of matrices."""
 
@@ -1382,11 +1404,11 @@ class Methods:
     def put_(self, *args: Any, **options: Any) -> Tensor:
         """`put`, into x's memory."""
 
-    def qr(self, mode: str = "reduced") -> QR:
+    def qr(self, mode: str = 'reduced') -> QR:
         """The thin decomposition x = q @ r into orthogonal columns and an upper triangle."""
 
     def quantile(
-        self, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = "linear"
+        self, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
     ) -> Tensor:
         """What a share q of the elements lies below; a vector of shares gives a new first dimension."""
 
@@ -1451,11 +1473,8 @@ class Methods:
         """x in the other's shape."""
 
     def resize(
-        self,
-        size: tuple[_int, ...] | list[_int],
-        mode: str = "nearest",
-        align_corners: _bool = False,
-        scales: Sequence[_float] | None = None,
+        self, size: tuple[_int, ...] | list[_int], mode: str = 'nearest', align_corners: _bool = False,
+        scales: Sequence[_float] | None = None
     ) -> Tensor:
         """(batch, channels, ...) at another size, values taken from the nearest or blended between neighbours."""
 
@@ -1506,7 +1525,9 @@ class Methods:
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
         """`scatter_add`, into the memory of its first operand."""
 
-    def scatter_reduce(self, dim: _int, index: Tensor, src: Any, reduce: str, *, include_self: _bool = True) -> Tensor:
+    def scatter_reduce(
+        self, dim: _int, index: Tensor, src: Any, reduce: str, *, include_self: _bool = True
+    ) -> Tensor:
         """x with src put in along a dimension at the places that the index tells; where several meet, they are reduced:
         "sum", "prod", "mean", "amax" or "amin". `include_self`: with what x held there.
         """
@@ -1628,26 +1649,15 @@ class Methods:
         """`squeeze`, of the tensor itself: it has another shape from now on."""
 
     def std(
-        self,
-        dim: _int | tuple[_int, ...] | list[_int] | None = None,
-        unbiased: _bool = True,
-        keepdim: _bool = False,
-        *,
-        correction: _int | None = None,
+        self, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
+        *, correction: _int | None = None
     ) -> Tensor:
         """The standard deviation of the elements, over some dimensions or all."""
 
     def stft(
-        self,
-        n_fft: _int,
-        hop_length: _int | None = None,
-        win_length: _int | None = None,
-        window: Any = None,
-        center: _bool = True,
-        pad_mode: str = "reflect",
-        normalized: _bool = False,
-        onesided: _bool | None = None,
-        return_complex: _bool | None = None,
+        self, n_fft: _int, hop_length: _int | None = None, win_length: _int | None = None, window: Any = None,
+        center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None,
+        return_complex: _bool | None = None
     ) -> Any:
         """The Fourier transforms of windows of a signal, one every `hop_length` samples: (..., frequencies, windows)."""
 
@@ -1723,16 +1733,8 @@ class Methods:
         """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
 
     def to(
-        self,
-        *targets: Any,
-        dtype: Any = None,
-        device: Any = None,
-        other: Tensor | None = None,
-        copy: _bool = False,
-        non_blocking: _bool = False,
-        placement: Placement | None = None,
-        sbp: Any = None,
-        memory_format: Any = None,
+        self, *targets: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None, copy: _bool = False,
+        non_blocking: _bool = False, placement: Placement | None = None, sbp: Any = None, memory_format: Any = None
     ) -> Tensor:
         """x in another dtype, on another device, or as another tensor: `to(flow.half)`, `to("cuda", flow.half)`, `to(y)`"""
 
@@ -1743,13 +1745,8 @@ class Methods:
         """x: every tensor is dense here."""
 
     def to_global(
-        self,
-        placement: Placement | None = None,
-        sbp: Any = None,
-        *,
-        grad_sbp: Any = None,
-        check_meta: _bool | None = None,
-        copy: _bool = False,
+        self, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,
+        check_meta: _bool | None = None, copy: _bool = False
     ) -> Any:
         """A global tensor of local parts, or a global tensor in another layout; of nested tensors, each of them."""
 
@@ -1820,14 +1817,10 @@ class Methods:
 
     @overload
     def uniform_(self, a: _float = 0.0, b: _float = 1.0, *, generator: Any = None) -> Tensor: ...
+
     def unique(
-        self,
-        sorted: _bool = True,
-        return_inverse: _bool = False,
-        return_counts: _bool = False,
-        dim: _int | None = None,
-        *,
-        dtype: Any = None,
+        self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False,
+        dim: _int | None = None, *, dtype: Any = None
     ) -> Any:
         """The different elements in order; and if wanted which of them each one is, and how often each occurs."""
 
@@ -1857,12 +1850,8 @@ class Methods:
         """The memory that x looks at, of this rank's part of it: torch's own storage, with `data_ptr()` and `nbytes()`."""
 
     def var(
-        self,
-        dim: _int | tuple[_int, ...] | list[_int] | None = None,
-        unbiased: _bool = True,
-        keepdim: _bool = False,
-        *,
-        correction: _int | None = None,
+        self, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
+        *, correction: _int | None = None
     ) -> Tensor:
         """The variance of the elements, over some dimensions or all; divided by one less than their number."""
 
@@ -1888,10 +1877,10 @@ class Methods:
     ) -> Tensor:
         """`where`, into the memory of its first operand."""
 
-    def xavier_normal_(self, gain: _float = 1.0, generator: Any = None, *, data_format: str = "NCHW") -> Tensor:
+    def xavier_normal_(self, gain: _float = 1.0, generator: Any = None, *, data_format: str = 'NCHW') -> Tensor:
         """Normally, so that variance passes through a layer unchanged both ways."""
 
-    def xavier_uniform_(self, gain: _float = 1.0, generator: Any = None, *, data_format: str = "NCHW") -> Tensor:
+    def xavier_uniform_(self, gain: _float = 1.0, generator: Any = None, *, data_format: str = 'NCHW') -> Tensor:
         """Evenly, so that variance passes through a layer unchanged both ways."""
 
     def xlogy(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:

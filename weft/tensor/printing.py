@@ -72,9 +72,10 @@ def _symbol(t: Tensor) -> str:
 
 
 def formatted(t: Tensor, specification: str) -> str:
-    """`format(tensor, spec)`: a tensor of one element formats as its number."""
+    """`format(tensor, spec)`: a number formats as one, and with a specification so does a tensor of one element."""
     if not specification:
-        return show(t)
+        known = t.ndim == 0 and t.value is None and t.spec is None and t.device.type != "meta"
+        return format(t.item()) if known and not isinstance(t, Parameter) else show(t)
     if t.numel() != 1:
         raise ArgumentError(
             f"{specification!r} formats one number; this tensor has shape {list(t.shape)}: reduce or index it first"

@@ -2,20 +2,30 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable
 from typing import Any
 
-from weft.core.errors import OptionError
+from weft.core.errors import MissingFormulaError
+from weft.functional.distributions import crossings
 from weft.functional.distributions.base import Distribution, summed
-from weft.functional.distributions.continuous import Exponential, Laplace, Normal, Uniform
-from weft.functional.distributions.discrete import Bernoulli, Categorical, OneHotCategorical, Poisson
-from weft.functional.distributions.joint import Independent, MultivariateNormal
+from weft.functional.distributions.continuous import Cauchy, Exponential, HalfNormal, Laplace, LogNormal, Normal
+from weft.functional.distributions.covariances import LowRankMultivariateNormal
+from weft.functional.distributions.discrete import (
+    Bernoulli,
+    Binomial,
+    Categorical,
+    Geometric,
+    OneHotCategorical,
+    Poisson,
+)
+from weft.functional.distributions.joint import Independent, MultivariateNormal, TransformedDistribution
+from weft.functional.distributions.rarer import ContinuousBernoulli
 from weft.functional.distributions.shares import Beta, Dirichlet, Gamma
 from weft.functional.table import calling
 from weft.ops import OPS
 
-digamma, softplus, xlogy = map(calling, ("digamma", "softplus", "xlogy"))
+digamma, softplus = calling("digamma"), calling("softplus")
+where, inf = OPS["where"], float("inf")
 
 Divergence = Callable[[Any, Any], Any]
 PAIRS: dict[tuple[type[Distribution], type[Distribution]], Divergence] = {}
@@ -43,17 +53,35 @@ def kl_divergence(p: Distribution, q: Distribution) -> Any:
             found = PAIRS.get((a, b))
             if found is not None:
                 return found(p, q)
-    known = ", ".join(f"{a.__name__} to {b.__name__}" for a, b in PAIRS)
-    raise OptionError(
-        f"kl_divergence: no formula for {type(p).__name__} to {type(q).__name__} is here; there are {known}. "
-        "Add one with @flow.distributions.register_kl, or average p.log_prob(x) - q.log_prob(x) over draws of p"
+    near = ", ".join(f"{a.__name__} to {b.__name__}" for a, b in PAIRS if type(p) is a or type(q) is b)
+    raise MissingFormulaError(
+        f"kl_divergence: no formula for {type(p).__name__} to {type(q).__name__} is here"
+        + (f"; there are {near}" if near else "")
+        + ". Add one with @flow.distributions.register_kl, or average p.log_prob(x) - q.log_prob(x) over draws of p"
     )
 
 
+for (_one, _other), _how in crossings.pairs():
+    register_kl(_one, _other)(_how)
+
+
+# ---- laws of one kind --------------------------------------------------------------------------------
+
+
 @register_kl(Normal, Normal)
-def _(p: Normal, q: Normal) -> Any:
+def _normal(p: Normal, q: Normal) -> Any:
     ratio = (p.scale / q.scale).square()
     return 0.5 * (ratio + ((p.loc - q.loc) / q.scale).square() - 1 - ratio.log())
+
+
+@register_kl(LogNormal, LogNormal)
+def _(p: LogNormal, q: LogNormal) -> Any:
+    return _normal(p._log, q._log)
+
+
+@register_kl(HalfNormal, HalfNormal)
+def _(p: HalfNormal, q: HalfNormal) -> Any:
+    return _normal(p._law, q._law)
 
 
 @register_kl(Laplace, Laplace)
@@ -62,29 +90,44 @@ def _(p: Laplace, q: Laplace) -> Any:
     return -ratio.log() + away / q.scale + ratio * (-away / p.scale).exp() - 1
 
 
+@register_kl(Cauchy, Cauchy)
+def _(p: Cauchy, q: Cauchy) -> Any:
+    both = (p.scale + q.scale).square() + (p.loc - q.loc).square()
+    return both.log() - (4 * p.scale * q.scale).log()
+
+
 @register_kl(Exponential, Exponential)
 def _(p: Exponential, q: Exponential) -> Any:
     ratio = q.rate / p.rate
     return ratio - 1 - ratio.log()
 
 
-@register_kl(Uniform, Uniform)
-def _(p: Uniform, q: Uniform) -> Any:
-    outside = OPS["logical_or"](q.low > p.low, q.high < p.high)
-    return OPS["where"](outside, math.inf, ((q.high - q.low) / (p.high - p.low)).log())
-
-
 @register_kl(Bernoulli, Bernoulli)
 def _(p: Bernoulli, q: Bernoulli) -> Any:
-    yes = p.probs * (softplus(-q.logits) - softplus(-p.logits))
-    return yes + (1 - p.probs) * (softplus(q.logits) - softplus(p.logits))
+    yes = where(p.probs == 0, 0.0, p.probs * (softplus(-q.logits) - softplus(-p.logits)))
+    no = where(p.probs == 1, 0.0, (1 - p.probs) * (softplus(q.logits) - softplus(p.logits)))
+    lost = ((q.probs == 0) & (p.probs != 0)) | ((q.probs == 1) & (p.probs != 1))
+    return where(lost, inf, yes + no)
+
+
+@register_kl(Binomial, Binomial)
+def _(p: Binomial, q: Binomial) -> Any:
+    if bool((p.total_count < q.total_count).any()):
+        raise MissingFormulaError("kl_divergence: of Binomials, q must not count more tries than p")
+    each = p.probs * (p.logits - q.logits) + (-p.probs).log1p() - (-q.probs).log1p()
+    return where(p.total_count > q.total_count, inf, p.total_count * each)
+
+
+@register_kl(Geometric, Geometric)
+def _(p: Geometric, q: Geometric) -> Any:
+    return -p.entropy() - (-q.probs).log1p() / p.probs - q.logits
 
 
 @register_kl(Categorical, Categorical)
 @register_kl(OneHotCategorical, OneHotCategorical)
 def _(p: Any, q: Any) -> Any:
-    apart = OPS["where"](q.probs == 0, math.inf, p.logits - q.logits)
-    return OPS["where"](p.probs == 0, 0.0, p.probs * apart).sum(-1)
+    apart = where(q.probs == 0, inf, p.logits - q.logits)
+    return where(p.probs == 0, 0.0, p.probs * apart).sum(-1)
 
 
 @register_kl(Poisson, Poisson)
@@ -92,11 +135,28 @@ def _(p: Poisson, q: Poisson) -> Any:
     return p.rate * (p.rate.log() - q.rate.log()) - (p.rate - q.rate)
 
 
+@register_kl(Bernoulli, Poisson)
+def _(p: Bernoulli, q: Poisson) -> Any:
+    return -p.entropy() - (p.probs * q.rate.log() - q.rate)
+
+
+@register_kl(Poisson, Bernoulli)
+@register_kl(Poisson, Binomial)
+def _(p: Poisson, q: Any) -> Any:
+    return OPS["full_like"](p.rate.detach(), inf, None)
+
+
 @register_kl(Gamma, Gamma)
 def _(p: Gamma, q: Gamma) -> Any:
     a, b = p.concentration, q.concentration
     first = b * (p.rate / q.rate).log() + b.lgamma() - a.lgamma()
     return first + (a - b) * digamma(a) + (q.rate - p.rate) * (a / p.rate)
+
+
+@register_kl(ContinuousBernoulli, ContinuousBernoulli)
+def _(p: ContinuousBernoulli, q: ContinuousBernoulli) -> Any:
+    apart = p.mean * (p.logits - q.logits) + p.log_norm() - q.log_norm()
+    return apart + (-p.probs).log1p() - (-q.probs).log1p()
 
 
 @register_kl(Dirichlet, Dirichlet)
@@ -113,18 +173,29 @@ def _(p: Beta, q: Beta) -> Any:
 
 
 @register_kl(MultivariateNormal, MultivariateNormal)
-def _(p: MultivariateNormal, q: MultivariateNormal) -> Any:
-    apart = OPS["solve_triangle"](q.scale_tril, (q.loc - p.loc).unsqueeze(-1)).squeeze(-1)
-    spread = OPS["solve_triangle"](q.scale_tril, p.scale_tril)
-    size = p.event_shape[0]
-    return q._spread() - p._spread() + 0.5 * (spread.square().sum((-2, -1)) + apart.square().sum(-1) - size)
+@register_kl(MultivariateNormal, LowRankMultivariateNormal)
+@register_kl(LowRankMultivariateNormal, MultivariateNormal)
+@register_kl(LowRankMultivariateNormal, LowRankMultivariateNormal)
+def _(p: Any, q: Any) -> Any:
+    away, n = (q.loc - p.loc).unsqueeze(-1), p.event_shape[0]
+    return q._spread() - p._spread() + 0.5 * (q._size(p._columns()) + q._size(away) - n)
+
+
+# ---- laws of laws ------------------------------------------------------------------------------------
 
 
 @register_kl(Independent, Independent)
 def _(p: Independent, q: Independent) -> Any:
     if p.reinterpreted_batch_ndims != q.reinterpreted_batch_ndims:
-        raise OptionError("kl_divergence: both laws must count as many dimensions as one event")
+        raise MissingFormulaError("kl_divergence: both laws must count as many dimensions as one event")
     return summed(kl_divergence(p.base_dist, q.base_dist), p.reinterpreted_batch_ndims)
+
+
+@register_kl(TransformedDistribution, TransformedDistribution)
+def _(p: TransformedDistribution, q: TransformedDistribution) -> Any:
+    if p.transforms != q.transforms or p.event_shape != q.event_shape:
+        raise MissingFormulaError("kl_divergence: laws of transforms are compared where the transforms are the same")
+    return kl_divergence(p.base_dist, q.base_dist)
 
 
 __all__ = ["kl_divergence", "register_kl"]
