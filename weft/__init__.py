@@ -91,6 +91,7 @@ from weft.functional import (
     jit,
     matrices,
     special,
+    unchecked,
 )  # fmt: skip
 from weft.functional import linalg as _linalg
 from weft.functional import random as _random
@@ -135,7 +136,7 @@ def _module(path: str, **members: Any) -> ModuleType:
 _distributed = _module("utils.data.distributed", Dataset=data.Dataset, DistributedSampler=data.DistributedSampler,
                        Sampler=data.Sampler)  # fmt: skip
 version = _module("version", __version__=__version__, cuda=_torch.version.cuda, hip=_torch.version.hip)
-linalg = _module("linalg", **{n: getattr(m, n) for m in (_linalg, matrices, factors) for n in m.__all__})
+linalg = _module("linalg", **{n: getattr(m, n) for m in (_linalg, matrices, factors, unchecked) for n in m.__all__})
 linalg.LinAlgError = errors.OpError  # type: ignore[attr-defined]  # what is raised where a kernel finds no solution
 func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stateless) for n in m.__all__})
 optim.swa_utils = _module("optim.swa_utils", SWALR=SWALR, **{n: getattr(averaging, n) for n in averaging.__all__})  # type: ignore[attr-defined]

@@ -16,6 +16,7 @@ from weft.core.spec import Spec
 from weft.interpreter import conversions, stack
 from weft.ops.declaration import OPS, Op
 from weft.tensor.tensor import Tensor, of_shard, of_torch, of_value, rewrap
+from weft.vm.dependency import alias
 
 
 def call(op: Op, args: tuple[Any, ...]) -> Any:
@@ -85,6 +86,14 @@ def refresh(t: Tensor) -> None:
         elif now is not None:
             t.spec, t.shard, again.shard.written = again.spec, again.shard, now
         t.node, t._requires_grad, t._view_of = again.node, again._requires_grad, again._view_of
+
+
+def looking(x: Tensor, op: Op, attributes: tuple[Any, ...], data: torch.Tensor) -> Tensor:
+    """A view of a local tensor that an op would make, over memory at hand; not for the tape."""
+    y = object.__new__(Tensor)
+    y.blob = alias(x.blob, data)
+    y._view_of = (x, op, attributes, x.node, None)
+    return y
 
 
 def fresh(t: Tensor) -> Tensor:

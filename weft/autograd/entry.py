@@ -27,7 +27,7 @@ from weft.vm.dependency import alias
 
 def make_entry(op: Op) -> Callable[..., Any]:
     """The function behind a public op."""
-    if op.conversion or op.writes or op.dynamic or not op.operands:
+    if op.conversion or op.writes or not op.operands:
         return _general(op)
     source = source_of(op)
     space: dict[str, Any] = {

@@ -120,4 +120,7 @@ device = Device
 
 
 def of_torch(value: torch.device) -> Device:
-    return _one(value.type, value.index or 0)
+    return _twins.get(value) or _twins.setdefault(value, _one(value.type, value.index or 0))
+
+
+_twins: dict[torch.device, Device] = {}

@@ -24,6 +24,7 @@ from weft.functional import (
     neural,
     older,
     overwrite,
+    parts,
     pieces,
     places,
     pools,
@@ -37,15 +38,17 @@ from weft.functional import (
     statistics,
     table,
     typed,
+    unchecked,
 )
 from weft.tensor import printing
+from weft.tensor.described import Described
 from weft.tensor.tensor import Tensor
 
 
 def bind() -> None:
     """Give Tensor its operators and methods."""
     for name, function in {**dict(table.listed("tensor")), **arithmetic.operators()}.items():
-        if name not in Tensor.__dict__ or name in table.ADAPTERS["tensor"]:
+        if not (name in Tensor.__dict__ or name in Described.__dict__) or name in table.ADAPTERS["tensor"]:
             setattr(Tensor, name, function)
     Tensor.__array_priority__ = 1000  # type: ignore[attr-defined]  # numpy leaves `number * tensor` to the tensor
     Tensor.__getitem__, Tensor.__setitem__ = indexing.getitem, indexing.setitem  # type: ignore[attr-defined]
@@ -65,6 +68,6 @@ functions = dict(table.listed("flow"))
 __all__ = [
     "bind", "comm", "conversion", "counts", "creation", "defaults", "einstein", "env", "factors", "fft", "forms",
     "functions", "further", "fused", "info", "likeness", "linalg", "matrices", "methods", "names", "neural", "older",
-    "overwrite", "pieces", "places", "pools", "random", "ranked", "reduction", "sampling", "series", "shaping",
-    "special", "statistics", "table", "typed",
+    "overwrite", "parts", "pieces", "places", "pools", "random", "ranked", "reduction", "sampling", "series", "shaping",
+    "special", "statistics", "table", "typed", "unchecked",
 ]  # fmt: skip

@@ -61,6 +61,11 @@ def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) ->
 def size_of(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
     """The size from f(2, 3), f((2, 3)) or f(())."""
     given = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    for n in given:
+        if type(n) is not int:
+            break
+    else:
+        return tuple(given)
     try:
         return tuple(n if type(n) is int else n.__index__() for n in given)
     except (AttributeError, TypeError):
@@ -72,8 +77,10 @@ def made(op: Op, args: tuple[Any, ...], where: Where, splits: bool = True) -> Te
     device, placement, wanted = where
     if placement is None or wanted is None:
         if here.plain:  # nothing to trace, to choose or to record
-            with contextlib.suppress(Exception):  # which the general way explains
+            try:
                 return of_torch(op.kernel(*args, device))
+            except Exception:
+                pass
         return op(*args, *where)
     able = tuple(s if s is broadcast or (splits and s.dim >= 0) else broadcast for s in wanted)
     y = op(*args, device, placement, able)

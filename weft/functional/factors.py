@@ -52,7 +52,7 @@ def eig(x: Any) -> Eigen:
     return Eigen(*_eig(x))
 
 
-def _pivoted(pivot: bool) -> None:
+def check_pivot(pivot: bool) -> None:
     if not pivot:
         raise ArgumentError("rows are always exchanged here, so that nothing is divided by zero; leave pivot=False out")
 
@@ -63,7 +63,7 @@ def lu_factor(A: Any, *, pivot: bool = True) -> Packed:
     >>> flow.linalg.lu_factor(flow.tensor([[0., 2.], [4., 0.]])).LU.tolist()
     [[4.0, 0.0], [0.0, 2.0]]
     """
-    _pivoted(pivot)
+    check_pivot(pivot)
     return Packed(*_lu_factor(A))
 
 
@@ -73,7 +73,7 @@ def lu(A: Any, *, pivot: bool = True) -> Triangles:
     >>> [part.tolist() for part in flow.linalg.lu(flow.tensor([[0., 2.], [4., 0.]]))]
     [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[4.0, 0.0], [0.0, 2.0]]]
     """
-    _pivoted(pivot)
+    check_pivot(pivot)
     return lu_unpack(*_lu_factor(A))
 
 

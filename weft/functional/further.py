@@ -9,7 +9,7 @@ import torch
 from weft.autograd import modes
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
-from weft.functional import arithmetic, linalg, overwrite, pieces, shaping
+from weft.functional import arithmetic, linalg, overwrite, parts, pieces
 from weft.functional.conversion import cast
 from weft.functional.table import public
 from weft.ops import OPS
@@ -112,8 +112,8 @@ def cdouble(x: Tensor) -> Tensor:
     return cast(x, dtypes.complex128)
 
 
-public("flow tensor", "unsafe_chunk")(shaping.chunk)
-public("flow tensor", "unsafe_split unsafe_split_with_sizes")(shaping.split)
+public("flow tensor", "unsafe_chunk")(parts.chunk)
+public("flow tensor", "unsafe_split unsafe_split_with_sizes")(parts.split)
 
 
 @public("tensor")

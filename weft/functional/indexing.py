@@ -23,7 +23,8 @@ from weft.functional.keys import (
     view_of,
 )
 from weft.functional.overwrite import number_like
-from weft.functional.shaping import broadcast_shapes, unbind
+from weft.functional.parts import unbind
+from weft.functional.shaping import broadcast_shapes
 from weft.functional.table import calling, overwriting, public
 from weft.ops import OPS
 from weft.ops.shape import dim_of

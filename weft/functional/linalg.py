@@ -10,6 +10,7 @@ from weft.functional.conversion import cast
 from weft.functional.shaping import broadcast_shapes
 from weft.functional.signature import guarded
 from weft.functional.table import calling, public
+from weft.ops import OPS
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
@@ -200,18 +201,29 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
 @guarded
 @public("flow tensor", straight=True)
 def qr(x: Tensor, mode: str = "reduced") -> QR:
-    """The thin decomposition x = q @ r into orthogonal columns and an upper triangle.
+    """The decomposition x = q @ r into orthogonal columns and an upper triangle: thin, or with q square, "complete";
+    of "r" alone q is empty. What makes q square has no gradient.
 
     >>> flow.linalg.qr(flow.eye(2)).R.abs().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
-    if mode != "reduced":
-        raise ArgumentError(f'qr(): only the thin decomposition is there, mode="reduced"; got {mode!r}')
+    mode = {True: "reduced", False: "complete"}.get(mode, mode)  # type: ignore[call-overload]  # flow.qr(x, some=True)
+    if mode not in ("reduced", "complete", "r"):
+        raise ArgumentError(f'qr(): mode is "reduced", "complete" or "r"; got {mode!r}')
     n, m = tuple(x.shape)[-2:]
     if n >= m:
-        return QR(*_qr(x))
+        q, r = _qr(x)
+        if mode == "complete" and n > m:
+            q = _cat([q, _completion(q)], -1)
+            r = _cat([r, OPS["zeros_like"](_narrow(x, -2, 0, n - m).detach())], -2)
+        return QR(nothing(x) if mode == "r" else q, r)
     q, r = _qr(_narrow(x, -1, 0, n))  # the first columns tell the turn
-    return QR(q, _cat([r, matmul(q.mH, _narrow(x, -1, n, m - n))], -1))
+    return QR(nothing(x) if mode == "r" else q, _cat([r, matmul(q.mH, _narrow(x, -1, n, m - n))], -1))
+
+
+def nothing(x: Tensor) -> Tensor:
+    """No element, of x's kind."""
+    return _narrow(OPS["reshape"](x.detach(), (-1,)), 0, 0, 0)
 
 
 @public("flow tensor", "svd")
@@ -224,9 +236,9 @@ def _svd_with_v(x: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWit
 
 
 @guarded
-def svd(x: Tensor, full_matrices: bool = False) -> SVD:
-    """The singular value decomposition: x = u @ diag(s) @ vh; thin, or with u and vh square, `full_matrices`. What
-    makes them square has no gradient.
+def svd(x: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
+    """The singular value decomposition: x = u @ diag(s) @ vh, with u and vh square, or thin. What makes them square
+    has no gradient. `driver` names a way to compute it on CUDA; the kernel's own choice is taken.
     """
     u, s, vh = _svd(x)
     if full_matrices and u.shape[-2] > u.shape[-1]:
@@ -237,18 +249,20 @@ def svd(x: Tensor, full_matrices: bool = False) -> SVD:
 
 
 @guarded
-def svdvals(x: Tensor) -> Tensor:
+def svdvals(x: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices, in falling order."""
     return _svd(x)[1]
 
 
 @guarded
-def solve(a: Tensor, b: Tensor) -> Tensor:
-    """The x of a @ x = b.
+def solve(a: Tensor, b: Tensor, *, left: bool = True) -> Tensor:
+    """The x of a @ x = b, or of x @ a = b.
 
     >>> flow.linalg.solve(flow.tensor([[2., 0.], [0., 4.]]), flow.tensor([2., 4.])).tolist()
     [1.0, 1.0]
     """
+    if not left:
+        return _solve(a.mT, b.mT).mT  # type: ignore[attr-defined]
     if b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape)[:-1]:
         return _solve(a, _unsqueeze(b, -1)).squeeze(-1)  # type: ignore[attr-defined]
     return _solve(a, b)

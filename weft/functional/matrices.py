@@ -11,7 +11,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import ShapeError
 from weft.functional import arithmetic, creation, linalg, overwrite
 from weft.functional.likeness import beside
-from weft.functional.shaping import atleast_2d
+from weft.functional.parts import atleast_2d
 from weft.functional.signature import guarded
 from weft.functional.table import calling, public
 from weft.ops import OPS
@@ -131,7 +131,6 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     return product(0, len(tensors) - 1)
 
 
-@public("flow tensor", "pinverse")
 def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
     """The matrix that undoes x as far as that can be: singular values that are next to nothing count as none.
 
@@ -140,7 +139,7 @@ def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) ->
     """
     if not isinstance(atol, Tensor) and not isinstance(rtol, Tensor):
         return OPS["pinv"](x, atol, rtol, hermitian)
-    u, s, vh = linalg.svd(x)
+    u, s, vh = linalg.svd(x, False)
     parts: Any = s
     tiny = 2.0**-23 if x.dtype is dtypes.float32 else 2.0**-52
     relative = (max(x.shape[-2:]) * tiny if atol is None else 0.0) if rtol is None else rtol
@@ -149,6 +148,12 @@ def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) ->
     kept = parts > limit
     inverse = OPS["where"](kept, 1.0 / OPS["where"](kept, parts, 1.0), 0.0)
     return _matmul(vh.mH * OPS["unsqueeze"](inverse, -2), u.mH)  # type: ignore[attr-defined]
+
+
+@public("flow tensor")
+def pinverse(x: Any, rcond: float = 1e-15) -> Any:
+    """`linalg.pinv`, where singular values below `rcond` times the largest count as none."""
+    return pinv(x, rtol=rcond)
 
 
 def eigvalsh(x: Tensor, UPLO: str = "L") -> Tensor:
@@ -198,10 +203,16 @@ def cond(x: Any, p: Any = None) -> Any:
 
 
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
-    """The x for which A @ x comes nearest to B. Gives (x, None, rank, singular values), as torch orders them."""
+    """The x for which A @ x comes nearest to B. Gives (x, the squares of what is left, rank, singular values); nothing
+    is left to tell of where A isn't tall, or where it lacks rank. `driver` names a way to compute it; there is one.
+    """
     vector = B.ndim == A.ndim - 1
-    x = _matmul(pinv(A, rtol=rcond), OPS["unsqueeze"](B, -1) if vector else B)
-    return Solution(OPS["squeeze"](x, -1) if vector else x, None, matrix_rank(A), linalg.svdvals(A))
+    b = OPS["unsqueeze"](B, -1) if vector else B
+    x, rank = _matmul(pinv(A, rtol=rcond), b), matrix_rank(A)
+    rows, columns = tuple(A.shape)[-2:]
+    told = rows > columns and bool((rank == columns).all())
+    left = _sum((_matmul(A, x) - b).square(), -2) if told else linalg.nothing(A)
+    return Solution(OPS["squeeze"](x, -1) if vector else x, left, rank, linalg.svdvals(A))
 
 
 class Solution(tuple[Any, ...]):

@@ -9,7 +9,7 @@ from typing import Any
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import indexing
 from weft.functional.overwrite import into, number_like
-from weft.functional.shaping import tensor_split
+from weft.functional.parts import tensor_split
 from weft.functional.table import calling, overwriting, public
 from weft.ops import OPS
 from weft.ops.shape import dim_of

@@ -11,8 +11,10 @@ from weft.functional.conversion import cast
 from weft.functional.creation import drawing
 from weft.functional.likeness import beside, form
 from weft.functional.overwrite import bernoulli_, exponential_
+from weft.functional.signature import guarded
 from weft.functional.table import calling, public
 from weft.ops import OPS
+from weft.ops.explain import LONGER
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
@@ -45,6 +47,21 @@ def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *, gener
     """
     with drawing(generator):
         return OPS["multinomial"](x, num_samples, replacement)
+
+
+def poisson(rate: Tensor, generator: Any = None) -> Tensor:
+    """Counts of what happens `rate` times on average."""
+    with drawing(generator):
+        return OPS["poisson"](rate)
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """How often something of this probability comes true in so many tries."""
+    with drawing(generator):
+        return OPS["binomial"](count, prob)
+
+
+LONGER["poisson"], LONGER["binomial"] = guarded(poisson), guarded(binomial)
 
 
 @public("neural")

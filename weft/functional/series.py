@@ -9,7 +9,7 @@ from typing import Any
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import creation
 from weft.functional.likeness import beside
-from weft.functional.shaping import stack
+from weft.functional.parts import stack
 from weft.functional.table import public
 from weft.ops import OPS
 from weft.ops.shape import dim_of

@@ -1,25 +1,21 @@
-"""Shape functions in the forms that people write: `view(2, 3)` and `view((2, 3))`, `split`, `chunk`, `stack`, ..."""
+"""Shape functions in the forms that people write: `view(2, 3)` and `view((2, 3))`, `flatten`, `movedim`, ..."""
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Sequence
 from typing import Any
 
-from weft.autograd.function import Function
-from weft.core.dispatch import here
 from weft.core.dtype import DType
-from weft.core.errors import ArgumentError, IndexingError, ShapeError
+from weft.core.errors import IndexingError, ShapeError
 from weft.functional.creation import Sizes, size_of
 from weft.functional.table import calling, public
 from weft.ops.shape import dim_of, resolve
 from weft.tensor.tensor import Size, Tensor
 
 _reinterpret, _clone = calling("reinterpret"), calling("clone")
-_reshape, _view, _permute, _transpose, _expand, _narrow, _select, _unsqueeze, _cat, _flip = map(
-    calling, ["reshape", "view", "permute", "transpose", "expand", "narrow", "select", "unsqueeze", "cat", "flip"]
+_reshape, _view, _permute, _transpose, _expand, _flip = map(
+    calling, ["reshape", "view", "permute", "transpose", "expand", "flip"]
 )
-MOST_PARTS = 1 << 20  # of one tensor: what is asked for beyond is a slip, and would take minutes
 
 
 @public("flow tensor", straight=True)
@@ -210,126 +206,6 @@ def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[
 
 
 @public("flow tensor")
-def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
-
-    >>> [p.tolist() for p in flow.arange(5).split(2)]
-    [[0, 1], [2, 3], [4]]
-    """
-    d = dim_of(dim, x.ndim)
-    whole = x.shape[d]
-    size = split_size_or_sections
-    if isinstance(size, int):
-        if size <= 0:
-            raise ArgumentError(f"split(): parts of size {size}; a size is at least 1")
-        sizes = [min(size, whole - at) for at in range(0, whole, size)] or [0]
-    else:
-        sizes = list(size)
-        if sum(sizes) != whole:
-            raise ShapeError(
-                f"split(): the sizes {sizes} make {sum(sizes)}, but dimension {d} of {list(x.shape)} has {whole}"
-            )
-    ends = list(itertools.accumulate(sizes))
-    places = [(d, end - size, size) for size, end in zip(sizes, ends, strict=True)]
-    return _Cut.apply(x, d, places) if _taped(x, len(places)) else tuple(_narrow(x, *place) for place in places)
-
-
-class _Cut(Function):
-    """Views that together are all of x: their gradients lie side by side, and are put together once."""
-
-    @staticmethod
-    def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
-        x, ctx.dim, places = args
-        return tuple(_narrow(x, *place) for place in places)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
-        return _cat(gradients, ctx.dim), None, None
-
-
-class _Slices(Function):
-    """Likewise, of views that lack the dimension."""
-
-    @staticmethod
-    def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
-        x, ctx.dim, count = args
-        return tuple(_select(x, ctx.dim, i) for i in range(count))
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
-        return stack(gradients, ctx.dim), None, None
-
-
-def _taped(x: Tensor, count: int) -> bool:
-    return count > 1 and here.grad and x.requires_grad
-
-
-@public("flow tensor")
-def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of at most so many parts along a dimension, all of one size but the last.
-
-    >>> [p.tolist() for p in flow.arange(5).chunk(3)]
-    [[0, 1], [2, 3], [4]]
-    """
-    _check_parts("chunk", chunks)
-    size = x.shape[dim_of(dim, x.ndim)]
-    if size == 0:
-        return (x,) * chunks
-    return split(x, -(-size // chunks), dim)
-
-
-def _check_parts(name: str, count: int) -> None:
-    if not 1 <= count <= MOST_PARTS:
-        raise ArgumentError(f"{name}(): {count} parts; there are at least one and at most {MOST_PARTS}")
-
-
-@public("flow tensor")
-def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of parts along a dimension: so many balanced ones, or cut at these places."""
-    n = x.shape[dim_of(dim, x.ndim)]
-    if isinstance(indices_or_sections, int):
-        _check_parts("tensor_split", indices_or_sections)
-        base, longer = divmod(n, indices_or_sections)
-        return split(x, [base + (i < longer) for i in range(indices_or_sections)], dim)
-    if isinstance(indices_or_sections, Tensor):
-        found = indices_or_sections.tolist()
-        return tensor_split(x, found, dim)
-    cuts = [0, *(min(i if i >= 0 else max(n + i, 0), n) for i in indices_or_sections), n]
-    return tuple(_narrow(x, dim, a, max(b - a, 0)) for a, b in itertools.pairwise(cuts))
-
-
-@public("flow tensor")
-def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of every slice along a dimension, which goes away.
-
-    >>> [row.tolist() for row in flow.tensor([[1, 2], [3, 4]]).unbind()]
-    [[1, 2], [3, 4]]
-    """
-    d = dim_of(dim, x.ndim)
-    n = x.shape[d]
-    return _Slices.apply(x, d, n) if _taped(x, n) else tuple(_select(x, d, i) for i in range(n))
-
-
-@public("flow")
-def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """The tensors side by side along a new dimension.
-
-    >>> flow.stack([flow.ones(2), flow.zeros(2)]).tolist()
-    [[1.0, 1.0], [0.0, 0.0]]
-    """
-    if not tensors:
-        raise ArgumentError("stack(): no tensors were given")
-    other = next((i for i, x in enumerate(tensors) if tuple(x.shape) != tuple(tensors[0].shape)), None)
-    if other is not None:
-        raise ShapeError(
-            f"stack(): tensors of one shape are stacked; number 0 has {list(tensors[0].shape)}, number {other} has "
-            f"{list(tensors[other].shape)}. cat() joins tensors that differ in one dimension"
-        )
-    d = dim_of(dim, tensors[0].ndim + 1)
-    return _cat([_unsqueeze(x, d) for x in tensors], d)
-
-
-@public("flow tensor")
 def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
     """Copies of x laid side by side, so many along each dimension.
 
@@ -350,47 +226,3 @@ def tile(x: Tensor, *dims: Sizes) -> Tensor:
     """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
     counts = size_of("tile", dims)
     return repeat(x, (1,) * (x.ndim - len(counts)) + counts)
-
-
-def _at_least(ndim: int) -> Any:
-    def raised(*tensors: Any) -> Any:
-        given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
-        shaped = tuple(x if x.ndim >= ndim else _reshape(x, _LIFTED[ndim](tuple(x.shape))) for x in given)
-        return shaped[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else shaped
-
-    raised.__name__ = raised.__qualname__ = f"atleast_{ndim}d"
-    raised.__doc__ = f"The tensors with at least {ndim} dimension{'s' * (ndim > 1)}."
-    return public("flow")(raised)
-
-
-_LIFTED: dict[int, Any] = {
-    1: lambda s: s or (1,),
-    2: lambda s: (1,) * (2 - len(s)) + s,
-    3: lambda s: (1, 1, 1) if not s else (1, s[0], 1) if len(s) == 1 else (*s, 1),
-}
-atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
-
-
-@public("flow")
-def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors side by side: along the second dimension, vectors along their only one."""
-    lifted = [atleast_1d(x) for x in tensors]
-    return _cat(lifted, 0 if lifted[0].ndim == 1 else 1)
-
-
-@public("flow")
-def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors one below the other."""
-    return _cat([atleast_2d(x) for x in tensors], 0)
-
-
-@public("flow")
-def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors one behind the other, along the third dimension."""
-    return _cat([atleast_3d(x) for x in tensors], 2)
-
-
-@public("flow")
-def column_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors side by side, vectors as columns."""
-    return _cat([_reshape(x, (-1, 1)) if x.ndim <= 1 else x for x in tensors], 1)

@@ -5,6 +5,8 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from weft.functional.arithmetic import round
+from weft.functional.neural import log_softmax, softmax
 from weft.functional.reduction import logsumexp
 from weft.functional.signature import guarded
 from weft.functional.table import calling
@@ -14,14 +16,11 @@ bessel_j0, bessel_j1, bessel_y0, bessel_y1, erfcx, gammainc, gammaincc, i0e, i1e
     calling,
     ("bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "erfcx", "igamma", "igammac", "i0e", "i1e", "log_ndtr"),
 )
-digamma, erf, erfc, erfinv, exp2, expm1, gammaln, i0, i1, log1p, logit, round, sinc, xlogy = map(
+digamma, erf, erfc, erfinv, exp2, expm1, gammaln, i0, i1, log1p, logit, sinc, xlogy = map(
     calling,
-    ("digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "lgamma", "i0", "i1", "log1p", "logit", "round", "sinc",
-     "xlogy"),
+    ("digamma", "erf", "erfc", "erfinv", "exp2", "expm1", "lgamma", "i0", "i1", "log1p", "logit", "sinc", "xlogy"),
 )  # fmt: skip
-expit, log_softmax, multigammaln, psi, softmax = map(
-    calling, ("sigmoid", "log_softmax", "mvlgamma", "digamma", "softmax")
-)
+expit, multigammaln, psi = map(calling, ("sigmoid", "mvlgamma", "digamma"))
 
 
 def polygamma(n: int, x: Any) -> Any:

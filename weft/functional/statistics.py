@@ -11,8 +11,8 @@ from weft.core.errors import ArgumentError
 from weft.functional import creation
 from weft.functional.conversion import cast
 from weft.functional.likeness import beside
+from weft.functional.parts import stack, unbind
 from weft.functional.ranked import Ranked
-from weft.functional.shaping import stack, unbind
 from weft.functional.signature import overloaded
 from weft.functional.table import calling, public
 from weft.ops import OPS

@@ -9,8 +9,9 @@ from typing import Any, NamedTuple
 
 from weft.boxing.signature import Signature
 from weft.core.device import Device
+from weft.core.dispatch import hooks
 from weft.core.dtype import DType, float64
-from weft.core.errors import ShapeError
+from weft.core.errors import ShapeError, TraceError
 from weft.core.placement import Placement
 from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
@@ -51,6 +52,7 @@ class Builder:
         self.numbers: dict[str, dict[Placement | None, Value]] = {}
         self.memories = Memories()
         self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
+        self._replaced: dict[tuple[int, str], tuple[Any, str, Tensor]] = {}  # attributes, and what they held before
         self._moved: dict[Value, dict[NdSbp, None]] = {}
         # the rest by the identity of a tensor's blob, which is held so that it stays itself
         self._values: dict[int, tuple[Blob, Value]] = {}
@@ -202,8 +204,43 @@ class Builder:
                     node.micro = node.micro or (node.op not in LEAVING and any(map(self.job.is_micro, node.operands())))
         self.memories.write(t, symbol)
 
+    def replacing(self, module: Any, name: str) -> None:
+        """A module's attribute is about to hold something else."""
+        old = module.__dict__.get(name)
+        if isinstance(old, Tensor) and self.memories.stands_over(old):
+            self._replaced.setdefault((id(module), name), (module, name, old))
+
+    def _write_what_was_replaced(self) -> None:
+        """A module's tensor that build() exchanged for another holds that at the next launch: it is written there."""
+        todo = []
+        for module, name, old in self._replaced.values():
+            now = module.__dict__.get(name)
+            is_state, was_read = name in module._roles, id(blob_of(old)) in self._values
+            if now is old or not isinstance(now, Tensor) or not (is_state or was_read):
+                continue
+            now = hooks.fresh(now)
+            alike = now.shape == old.shape and now.dtype is old.dtype
+            if was_read and not (is_state and alike) or id(old) in self.gradients:
+                raise TraceError(
+                    f"build() reads {type(module).__name__}.{name}, {old.dtype.name}{list(old.shape)}, and then sets it "
+                    f"to {now.dtype.name}{list(now.shape)}, which the next launch would not see. What a graph keeps is "
+                    "a buffer, register_buffer(name, tensor), that keeps its form, or is written in place: "
+                    f"self.{name}.copy_(...) under flow.no_grad()"
+                )
+            if alike:
+                todo.append((old, OPS["clone"](now).value if self.memories.stands_over(now) else now.value))
+            module.__dict__[name] = old
+        for old, symbol in todo:
+            self.write(old, symbol)
+
     def settle(self, keep: bool = True) -> None:
         """Captured tensors become themselves again; what was written into them, the job writes into their memory."""
+        if keep:
+            self._write_what_was_replaced()
+        for module, name, old in self._replaced.values():
+            if name in module._roles:
+                module.__dict__[name] = old
+        self._replaced.clear()
         written = [(t, of_value(t.value, t.spec)) for t in self._written.values()]
         self.memories.restore()
         for t, y in written:

@@ -9,7 +9,7 @@ from torch.nn.attention import SDPBackend, sdpa_kernel  # which of torch's kerne
 
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
-from weft.functional.shaping import chunk
+from weft.functional.parts import chunk
 from weft.nn import functional as F
 from weft.nn import init
 from weft.nn.linear import Linear

@@ -12,6 +12,7 @@ from weft.core.errors import OptionError, ShapeError
 from weft.functional import creation, shaping
 from weft.nn import functional as F
 from weft.nn import init, margins
+from weft.nn.activation import usual_dim
 from weft.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from weft.nn.linear import Linear
 from weft.nn.making import made
@@ -130,7 +131,9 @@ def _layer(
     return type(name, (Module,), {**members, "__module__": __name__})
 
 
-Softmin = _layer("Softmin", F.softmin, "softmax(-x).", ("dim", -1))
+Softmin = _layer(
+    "Softmin", lambda x, dim: F.softmin(x, usual_dim(x) if dim is None else dim), "softmax(-x).", ("dim", None)
+)
 Tanhshrink = _layer("Tanhshrink", F.tanhshrink, "x - tanh(x).")
 Softmax2d = _layer("Softmax2d", lambda x: F.softmax(x, -3), "softmax over the channels of images.")
 ChannelShuffle = _layer(

@@ -57,20 +57,32 @@ def _same_shape(name: str, x: Tensor, target: Tensor) -> None:
         )
 
 
-def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The square of the difference.
+def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Tensor:
+    """Each element's loss counts so much; a mean is over the weights."""
+    if weight.shape != input.shape:
+        raise ShapeError(f"a weight for each element of the input, {list(input.shape)}; got {list(weight.shape)}")
+    loss = mul(loss, weight)
+    return div(total(loss), total(weight)) if reduction == "mean" else reduced(loss, reduction)
+
+
+def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+    """The square of the difference; of weighted elements, the mean is over their weights.
 
     >>> flow.nn.functional.mse_loss(flow.tensor([1.0, 2.0]), flow.tensor([1.0, 4.0])).item()
     2.0
     """
+    if weight is not None:
+        return _weighted(mse_loss(input, target, "none"), weight, input, reduction)
     if reduction in ("mean", "sum") and input.shape == target.shape:
         input, target = _floats("mse_loss", input, target)
         return square_error(input, target, reduction == "mean")
     return reduced(OPS["square"](sub(*_floats("mse_loss", input, target))), reduction)
 
 
-def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> Tensor:
-    """The size of the difference."""
+def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
+    """The size of the difference; of weighted elements, the mean is over their weights."""
+    if weight is not None:
+        return _weighted(l1_loss(input, target, "none"), weight, input, reduction)
     if bool_ not in (input.dtype, target.dtype):  # of those, sub() says what to take instead
         input, target = _paired(input, target)
     return reduced(absolute(sub(input, target)), reduction)
@@ -88,8 +100,13 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     return reduced(where(OPS["lt"](size, beta), bent, sub(size, 0.5 * beta)), reduction)
 
 
-def huber_loss(input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0) -> Tensor:
-    """Square below `delta`, straight above it, with one slope where they meet."""
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Square below `delta`, straight above it, with one slope where they meet; of weighted elements, the mean is over
+    their weights."""
+    if weight is not None:
+        return _weighted(huber_loss(input, target, "none", delta), weight, input, reduction)
     if not delta > 0:
         raise OptionError(f"huber_loss does not support non-positive values for delta; got {delta}")
     if not input.dtype.is_floating_point:

@@ -71,13 +71,14 @@ class Module:
     # ---- attributes ----------------------------------------------------------------------------------
 
     def __setattr__(self, name: str, value: Any) -> None:
+        if here.trace is not None:
+            here.trace.replacing(self, name)
         role = PARAMETER if isinstance(value, Parameter) else MODULE if isinstance(value, Module) else None
         roles = self.__dict__.get("_roles")
         if roles is None:
             if role is not None or isinstance(value, Buffer):
                 raise AttributeError(f"cannot assign {role or BUFFER} before Module.__init__() call")
-            object.__setattr__(self, name, value)
-            return
+            return object.__setattr__(self, name, value)
         known = roles.get(name)
         if role is None and known in (None, BUFFER) and isinstance(value, Buffer):
             role = BUFFER
@@ -91,11 +92,10 @@ class Module:
                 )
             role = known
         if role is None:
-            object.__setattr__(self, name, value)
-        else:
-            if known is not None and known != role:
-                del roles[name]  # its place is among its new kind, at the end
-            self._take(name, role, value)
+            return object.__setattr__(self, name, value)
+        if known is not None and known != role:
+            del roles[name]  # its place is among its new kind, at the end
+        return self._take(name, role, value)
 
     def _take(self, name: str, role: str, value: Any) -> None:
         if name in self._roles and self.__dict__[name] is not value and BUFFER not in (role, self._roles[name]):

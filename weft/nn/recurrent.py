@@ -13,7 +13,7 @@ from typing import Any, Final
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.creation import tensor
 from weft.functional.likeness import beside
-from weft.functional.shaping import chunk, stack, unbind
+from weft.functional.parts import chunk, stack, unbind
 from weft.nn import functional as F
 from weft.nn import init
 from weft.nn.making import made

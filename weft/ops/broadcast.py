@@ -94,7 +94,7 @@ def expand(x: Tensor, shape: Size) -> Tensor:
     >>> flow.expand(flow.tensor([[1.], [2.]]), (2, 3)).tolist()
     [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
     """
-    return x.expand(tuple(shape))
+    return x.expand(*shape) if shape else x.expand(())
 
 
 @expand.layout

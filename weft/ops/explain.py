@@ -37,12 +37,16 @@ HINTS = (  # what would work, for complaints that don't say it
 
 
 # What PyTorch, OneFlow and NumPy call the same parameter.
-SAME: Final = (
-    frozenset({"input", "x", "self", "a", "tensor", "x1", "logits", "values"}),
-    frozenset({"other", "b", "y", "mat2", "x2", "vec"}), frozenset({"tensors", "inputs"}),
+SAME: Final = (  # of two groups that know a name, the first that fits
+    frozenset({"value", "values"}), frozenset({"mat1", "mat", "batch1"}),
+    frozenset({"mat2", "vec", "batch2"}), frozenset({"L", "input2"}),
+    frozenset({"input", "x", "self", "a", "A", "tensor", "x1", "logits", "values"}),
+    frozenset({"other", "b", "B", "y", "mat2", "x2", "vec", "vec2", "end"}), frozenset({"tensors", "inputs"}),
     frozenset({"dim", "axis", "dims"}), frozenset({"keepdim", "keepdims"}), frozenset({"shape", "size"}),
     frozenset({"index", "indices"}), frozenset({"split_size_or_sections", "split_size"}),
-    frozenset({"alpha", "lambd", "negative_slope"}), frozenset({"src", "value"}),
+    frozenset({"alpha", "lambd", "negative_slope"}), frozenset({"src", "value"}), frozenset({"sizes", "repeats"}),
+    frozenset({"indices_or_sections", "sections", "indices"}), frozenset({"data", "obj"}), frozenset({"a", "type1"}),
+    frozenset({"b", "type2"}),
 )  # fmt: skip
 
 
@@ -110,8 +114,7 @@ def place_of(name: str, names: Sequence[str]) -> int | None:
     """Which of the parameters goes by this name, or by another one for the same."""
     if name in names:
         return names.index(name)
-    group = next((g for g in SAME if name in g), frozenset())
-    return next((i for i, n in enumerate(names) if n in group), None)
+    return next((i for g in SAME if name in g for i, n in enumerate(names) if n in g), None)
 
 
 def describe(value: Any) -> str:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import torch
 from torch import Tensor
 
 from weft.core.errors import IndexingError, ShapeError
@@ -33,7 +34,7 @@ def view(x: Tensor, shape: Size) -> Tensor:
     >>> flow.arange(6).view(2, 3).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
-    return x.view(tuple(shape))
+    return x.view(*shape) if shape else x.view(())
 
 
 @op(linear="x", shape_of="shape", view=True)
@@ -43,7 +44,7 @@ def reshape(x: Tensor, shape: Size) -> Tensor:
     >>> flow.reshape(flow.arange(6), (3, -1)).tolist()
     [[0, 1], [2, 3], [4, 5]]
     """
-    return x.reshape(tuple(shape))
+    return torch.reshape(x, shape)
 
 
 def resolve(x: Size, shape: Size) -> tuple[int, ...]:
@@ -181,7 +182,7 @@ def permute(x: Tensor, dims: Size) -> Tensor:
     >>> flow.permute(flow.ones(2, 3, 4), (2, 0, 1)).shape
     weft.Size([4, 2, 3])
     """
-    return x.permute(tuple(dims))
+    return torch.permute(x, dims)
 
 
 @permute.layout

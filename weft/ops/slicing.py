@@ -211,6 +211,50 @@ def _(dy, tensors_shapes, dim):
     return ([p if len(s) == ndim else reshape(p, s) for s, p in zip(tensors_shapes, parts, strict=True)],)
 
 
+@op()
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """The tensors side by side along a new dimension.
+
+    >>> flow.stack([flow.ones(2), flow.zeros(2)]).tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+    return torch.stack(tensors, dim)  # type: ignore[arg-type]
+
+
+@stack.layout
+def _(tensors, dim):
+    names = axes(len(tensors[0]))
+    d = dim_of(dim, len(names) + 1)
+    return f"{', '.join([' '.join(names)] * len(tensors))} -> {' '.join([*names[:d], 'new!', *names[d:]])}"
+
+
+@stack.form
+def _(tensors, dim):
+    first, n = tensors[0], len(tensors[0].shape) + 1
+    if not -n <= dim < n or any(t.shape != first.shape or t.dtype is not first.dtype for t in tensors):
+        return None
+    return Form((*first.shape[: dim % n], len(tensors), *first.shape[dim % n :]), first.dtype)
+
+
+stack.linear = (("tensors",),)
+
+
+@stack.out
+def _(y, tensors, dim):
+    torch.stack(tensors, dim, out=y)
+
+
+@stack.grad
+def _(dy, tensors_shapes, dim):
+    return ([select(dy, dim, i) for i in range(len(tensors_shapes))],)
+
+
+@stack.samples
+def _(rand):
+    yield [rand(4, 6), rand(4, 6)], 1
+    yield [rand(4), rand(4), rand(4)], -1
+
+
 @cat.samples
 def _(rand):
     yield [rand(4, 6), rand(4, 2)], 1

@@ -39,16 +39,20 @@ def alias(base: Blob, data: torch.Tensor | None) -> Blob:
         access = base.access = Access()
     blobs = access.blobs
     if blobs is None:
-        blobs = access.blobs = [weakref.ref(base)]
-    view = Blob(data)
+        blobs = access.blobs = [ref(base)]
+    view = new(Blob)
+    view.now = view.data = data
     view.access = access
     if access.writers or access.failed is not None:
         view.now = None
-    blobs.append(weakref.ref(view))
+    blobs.append(ref(view))
     if len(blobs) > access.crowded:  # a parameter gets a new view at every step: forget the dead ones now and then
-        blobs[:] = [ref for ref in blobs if ref() is not None]
+        blobs[:] = [r for r in blobs if r() is not None]
         access.crowded = 16 + 2 * len(blobs)
     return view
+
+
+new, ref = object.__new__, weakref.ref
 
 
 def join(blobs: Collection[Blob]) -> None:

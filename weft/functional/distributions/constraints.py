@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional.info import finfo
-from weft.functional.shaping import stack as stacked
+from weft.functional.parts import stack as stacked
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 

@@ -13,7 +13,7 @@ from weft.functional.distributions import constraints
 from weft.functional.distributions.base import summed
 from weft.functional.distributions.mapping import Transform
 from weft.functional.likeness import beside
-from weft.functional.shaping import stack
+from weft.functional.parts import stack
 from weft.ops import OPS
 
 

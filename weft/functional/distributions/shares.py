@@ -9,7 +9,7 @@ from typing import Any
 from weft.core.errors import OptionError
 from weft.functional.distributions import constraints
 from weft.functional.distributions.base import ExponentialFamily, Reparametrised, noise, together
-from weft.functional.shaping import stack
+from weft.functional.parts import stack
 from weft.functional.table import calling
 from weft.ops import OPS
 

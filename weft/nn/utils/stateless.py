@@ -7,7 +7,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from weft.core.errors import ArgumentError
-from weft.functional.shaping import stack
+from weft.functional.parts import stack
 from weft.nn.module import Module
 from weft.tensor.tensor import Tensor
 

@@ -1,0 +1,168 @@
+"""What a tensor tells of itself: the short answers of local tensors first, which nothing else can change."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from weft.core import device as devices
+from weft.core import dtype as dtypes
+from weft.core.device import Device
+from weft.core.dispatch import here, hooks
+from weft.core.dtype import DType
+from weft.core.errors import DeviceError, IndexingError, SbpError
+from weft.core.placement import Placement
+from weft.core.sbp import NdSbp
+from weft.core.spec import Spec
+from weft.tensor.blob import Blob
+from weft.tensor.methods import Methods
+from weft.tensor.size import Size
+
+if TYPE_CHECKING:
+    from weft.tensor.tensor import Tensor
+
+
+class Described(Methods):
+    """A tensor's parts, and what they say. A blob with data is that of a local tensor which is not traced."""
+
+    blob: Blob
+    spec: Spec | None = None
+    shard: Blob | None = None
+    value: Any = None  # lazy: the symbol; its `meta` is a torch tensor on the meta device
+    node: Any = None  # what computed it, for the gradient
+    grad: Tensor | None = None
+    _requires_grad: bool = False
+    _retains_grad: bool = False
+    _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
+    _accumulated: dict[int, Callable[[Tensor], None]] | None = None
+    _view_of: Any = None  # (base, op, attributes, the base's node and symbol back then) where this is a view
+
+    # ---- what it is ---------------------------------------------------------------------------------
+
+    @property
+    def is_global(self) -> bool:
+        return self.spec is not None
+
+    @property
+    def is_local(self) -> bool:
+        return self.spec is None
+
+    @property
+    def is_lazy(self) -> bool:
+        return self.value is not None
+
+    @property
+    def is_eager(self) -> bool:
+        return self.value is None
+
+    @property
+    def shape(self) -> Size:
+        data = self.blob.data
+        if data is not None:  # local and not traced
+            return Size(data.shape)
+        return Size(self.spec.shape if self.spec is not None else self._meta.shape)
+
+    @property
+    def _meta(self) -> torch.Tensor:
+        """A torch tensor with this tensor's local shape, dtype and strides; its data may not be there yet."""
+        if self.value is not None:
+            return self.value.meta
+        blob = self.shard if self.shard is not None else self.blob
+        if blob.data is None:  # a shape that only the running instruction will tell
+            hooks.wait_read(blob)
+        assert blob.data is not None
+        return blob.data
+
+    @property
+    def dtype(self) -> DType:
+        data = self.blob.data
+        if data is not None:
+            return dtypes.of_torch(data.dtype)
+        return self.spec.dtype if self.spec is not None else dtypes.of_torch(self._meta.dtype)
+
+    @property
+    def device(self) -> Device:
+        data = self.blob.data
+        if data is not None:
+            return devices.of_torch(data.device)
+        if self.spec is not None:
+            if here.place is not None:
+                return Device(self.spec.placement.type)
+            raise DeviceError("only local tensors have a device; a global tensor lies on a placement: use .placement")
+        meta = self._meta
+        return self.value.device if meta.device.type == "meta" and self.value else devices.of_torch(meta.device)
+
+    @property
+    def placement(self) -> Placement:
+        if self.spec is None:
+            raise SbpError("only global tensors have a placement; use .device, or make it global with .to_global(...)")
+        return self.spec.placement
+
+    @property
+    def sbp(self) -> NdSbp:
+        if self.spec is None:
+            raise SbpError("only global tensors have an sbp; make it global with .to_global(placement=..., sbp=...)")
+        return self.spec.nd_sbp
+
+    @property
+    def ndim(self) -> int:
+        data = self.blob.data
+        if data is not None:
+            return data.ndim
+        return len(self.spec.shape) if self.spec is not None else self._meta.ndim
+
+    def dim(self) -> int:
+        return self.ndim
+
+    ndimension = dim
+
+    def size(self, dim: int | None = None) -> Size | int:
+        shape = self.shape
+        if dim is not None and not -len(shape) <= dim < len(shape):
+            raise IndexingError(f"size({dim}): this tensor's dimensions go from {-len(shape)} to {len(shape) - 1}")
+        return shape if dim is None else shape[dim]
+
+    def numel(self) -> int:
+        data = self.blob.data
+        return data.numel() if data is not None else self.shape.numel()
+
+    nelement = numel
+
+    def element_size(self) -> int:
+        return self.dtype.itemsize
+
+    def stride(self, dim: int | None = None) -> Any:
+        if self.spec is not None:
+            strides, step = [], 1
+            for n in reversed(self.spec.shape):
+                strides.append(step)
+                step *= max(n, 1)
+            every = tuple(reversed(strides))
+        else:
+            every = tuple(self._meta.stride())
+        return every if dim is None else every[dim]
+
+    def storage_offset(self) -> int:
+        return int(self._meta.storage_offset())
+
+    def is_contiguous(self) -> bool:
+        return self._meta.is_contiguous()
+
+    def is_floating_point(self) -> bool:
+        return self.dtype.is_floating_point
+
+    @property
+    def is_cuda(self) -> bool:
+        data = self.blob.data
+        if data is not None:
+            return data.is_cuda
+        return self.spec.placement.type == "cuda" if self.spec is not None else self.device.type == "cuda"
+
+    def get_device(self) -> int:
+        return self.device.index if self.is_cuda else -1
+
+    @property
+    def _version(self) -> int:
+        return self._meta._version
