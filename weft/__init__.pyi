@@ -2351,12 +2351,8 @@ def permute(x: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
     weft.Size([4, 2, 3])
     """
 
-def pinverse(x: Any, atol: Any = None, rtol: Any = None, hermitian: _bool = False) -> Any:
-    """The matrix that undoes x as far as that can be: singular values that are next to nothing count as none.
-
-    >>> flow.linalg.pinv(flow.tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
-    [[0.5, 0.0], [0.0, 0.0]]
-    """
+def pinverse(x: Any, rcond: _float = 1e-15) -> Any:
+    """`linalg.pinv`, where singular values below `rcond` times the largest count as none."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: _int | tuple[_int, _int]) -> Tensor:
     """Channels become pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
@@ -2421,7 +2417,8 @@ def put(x: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> 
     """x with other elements at these positions, as if it were one row; or with them added."""
 
 def qr(x: Tensor, mode: str = 'reduced') -> QR:
-    """The thin decomposition x = q @ r into orthogonal columns and an upper triangle.
+    """The decomposition x = q @ r into orthogonal columns and an upper triangle: thin, or with q square, "complete";
+    of "r" alone q is empty. What makes q square has no gradient.
 
     >>> flow.linalg.qr(flow.eye(2)).R.abs().tolist()
     [[1.0, 0.0], [0.0, 1.0]]

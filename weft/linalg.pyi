@@ -1,6 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""flow.linalg: cholesky, cross, det, diagonal, eigh, inv, matmul, matrix_norm, norm, qr, slogdet, solve, svd, svdvals, vector_norm, cond, eigvalsh, lstsq, matrix_exp, matrix_power, matrix_rank, multi_dot, pinv, solve_triangular, vander, vecdot, eig, eigvals, lu, lu_factor, lu_solve, tensorinv, tensorsolve"""
+"""flow.linalg: cholesky, cross, det, diagonal, eigh, inv, matmul, matrix_norm, norm, qr, slogdet, solve, svd, svdvals, vector_norm, cond, eigvalsh, lstsq, matrix_exp, matrix_power, matrix_rank, multi_dot, pinv, solve_triangular, vander, vecdot, eig, eigvals, lu, lu_factor, lu_solve, tensorinv, tensorsolve, cholesky_ex, inv_ex, lu_factor_ex, solve_ex"""
 
 import torch
 from weft.core.errors import OpError
@@ -36,6 +36,10 @@ from weft.functional.matrices import pinv as pinv
 from weft.functional.matrices import solve_triangular as solve_triangular
 from weft.functional.matrices import vander as vander
 from weft.functional.matrices import vecdot as vecdot
+from weft.functional.unchecked import cholesky_ex as cholesky_ex
+from weft.functional.unchecked import inv_ex as inv_ex
+from weft.functional.unchecked import lu_factor_ex as lu_factor_ex
+from weft.functional.unchecked import solve_ex as solve_ex
 
 def det(x: Tensor) -> Tensor:
     """The determinant of matrices.

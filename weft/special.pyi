@@ -122,12 +122,8 @@ def log1p(x: torch.Tensor) -> torch.Tensor:
 def log_ndtr(x: torch.Tensor) -> torch.Tensor:
     """The logarithm of a normal draw's probability to be below x."""
 
-def log_softmax(x: torch.Tensor, dim: int) -> torch.Tensor:
-    """The logarithm of softmax, computed without overflow.
-
-    >>> flow.exp(flow.log_softmax(flow.zeros(2), 0)).tolist()
-    [0.5, 0.5]
-    """
+def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax, computed in one."""
 
 def logit(x: torch.Tensor, eps: float | None = None) -> torch.Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; x is held in [eps, 1 - eps] if that is given.
@@ -149,8 +145,12 @@ def multigammaln(x: torch.Tensor, p: int) -> torch.Tensor:
 def psi(x: torch.Tensor) -> torch.Tensor:
     """The derivative of lgamma."""
 
-def round(x: torch.Tensor) -> torch.Tensor:
-    """The nearest whole number; of two, the even one."""
+def round(x: Tensor, decimals: int = 0) -> Tensor:
+    """The nearest whole number, of two the even one; or the nearest with so many decimals.
+
+    >>> flow.round(flow.tensor([1.26, -0.5]), decimals=1).tolist()
+    [1.2999..., -0.5]
+    """
 
 def sinc(x: torch.Tensor) -> torch.Tensor:
     """sin(pi x) / (pi x), and 1 at zero.
@@ -159,8 +159,8 @@ def sinc(x: torch.Tensor) -> torch.Tensor:
     [1.0]
     """
 
-def softmax(x: torch.Tensor, dim: int) -> torch.Tensor:
-    """exp(x) divided by its sum along a dimension.
+def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """exp(x), scaled to sum to one along a dimension.
 
     >>> flow.softmax(flow.zeros(2), 0).tolist()
     [0.5, 0.5]

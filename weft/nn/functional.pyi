@@ -383,8 +383,10 @@ def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Ten
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = 'mean') -> Tensor:
     """A distance, where the target is 1; how much it lacks to the margin, where it is -1."""
 
-def huber_loss(input: Tensor, target: Tensor, reduction: str = 'mean', delta: float = 1.0) -> Tensor:
-    """Square below `delta`, straight above it, with one slope where they meet."""
+def huber_loss(
+    input: Tensor, target: Tensor, reduction: str = 'mean', delta: float = 1.0, weight: Tensor | None = None
+) -> Tensor:
+    """Square below `delta`, straight above it, with one slope where they meet; each element times its weight."""
 
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
@@ -406,8 +408,8 @@ def interpolate(
 def kl_div(input: Tensor, target: Tensor, reduction: str = 'mean', log_target: bool = False) -> Tensor:
     """How far the distribution whose logarithm is `input` lies from `target`; "batchmean" divides by the batch size."""
 
-def l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor:
-    """The size of the difference."""
+def l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
+    """The size of the difference; of weighted elements, the mean is over their weights."""
 
 def layer_norm(
     x: Tensor, normalized_shape: tuple[int, ...] | list[int], weight: Tensor | None = None, bias: Tensor | None = None,
@@ -532,8 +534,8 @@ def mish(x: Tensor, inplace: bool = False) -> Tensor:
     [0.0]
     """
 
-def mse_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor:
-    """The square of the difference.
+def mse_loss(input: Tensor, target: Tensor, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
+    """The square of the difference; of weighted elements, the mean is over their weights.
 
     >>> flow.nn.functional.mse_loss(flow.tensor([1.0, 2.0]), flow.tensor([1.0, 4.0])).item()
     2.0

@@ -103,10 +103,9 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Square below `delta`, straight above it, with one slope where they meet; of weighted elements, the mean is over
-    their weights."""
+    """Square below `delta`, straight above it, with one slope where they meet; each element times its weight."""
     if weight is not None:
-        return _weighted(huber_loss(input, target, "none", delta), weight, input, reduction)
+        return reduced(_weighted(huber_loss(input, target, "none", delta), weight, input, "none"), reduction)
     if not delta > 0:
         raise OptionError(f"huber_loss does not support non-positive values for delta; got {delta}")
     if not input.dtype.is_floating_point:

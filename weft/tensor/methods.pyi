@@ -1375,8 +1375,8 @@ class Methods:
     def pin_memory(self) -> Tensor:
         """x in page-locked memory, from which copies to a CUDA device overlap with compute."""
 
-    def pinverse(self, atol: Any = None, rtol: Any = None, hermitian: _bool = False) -> Any:
-        """The matrix that undoes x as far as that can be: singular values that are next to nothing count as none."""
+    def pinverse(self, rcond: _float = 1e-15) -> Any:
+        """`linalg.pinv`, where singular values below `rcond` times the largest count as none."""
 
     def polygamma(self, n: _int) -> Tensor:
         """The derivative number n of digamma, which is that of lgamma."""
@@ -1405,7 +1405,9 @@ class Methods:
         """`put`, into x's memory."""
 
     def qr(self, mode: str = 'reduced') -> QR:
-        """The thin decomposition x = q @ r into orthogonal columns and an upper triangle."""
+        """The decomposition x = q @ r into orthogonal columns and an upper triangle: thin, or with q square, "complete";
+        of "r" alone q is empty. What makes q square has no gradient.
+        """
 
     def quantile(
         self, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
