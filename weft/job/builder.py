@@ -220,12 +220,12 @@ class Builder:
                 continue
             now = hooks.fresh(now)
             alike = now.shape == old.shape and now.dtype is old.dtype
-            if was_read and not (is_state and alike) or id(old) in self.gradients:
+            if (was_read and not (is_state and alike)) or id(old) in self.gradients:
+                before, after = (f"{t.dtype.name}{list(t.shape)}" for t in (old, now))
                 raise TraceError(
-                    f"build() reads {type(module).__name__}.{name}, {old.dtype.name}{list(old.shape)}, and then sets it "
-                    f"to {now.dtype.name}{list(now.shape)}, which the next launch would not see. What a graph keeps is "
-                    "a buffer, register_buffer(name, tensor), that keeps its form, or is written in place: "
-                    f"self.{name}.copy_(...) under flow.no_grad()"
+                    f"build() reads {type(module).__name__}.{name}, {before}, and then sets it to {after}, which the "
+                    "next launch would not see. What a graph keeps is a buffer, register_buffer(name, tensor), that "
+                    f"keeps its form, or is written in place: self.{name}.copy_(...) under flow.no_grad()"
                 )
             if alike:
                 todo.append((old, OPS["clone"](now).value if self.memories.stands_over(now) else now.value))

@@ -8,6 +8,7 @@ import torch
 
 from weft.autograd import assign, no_grad
 from weft.core import dtype as dtypes
+from weft.core.dispatch import here
 from weft.core.errors import OptionError, ShapeError
 from weft.nn import functional as F
 from weft.nn import init
@@ -67,6 +68,8 @@ class _BatchNorm(Module):
         if self.training and self.track_running_stats:
             with no_grad():
                 assign(self.num_batches_tracked, OPS["add"](self.num_batches_tracked, 1))
+            if self.momentum is None and here.trace is not None:
+                return self._averaging(x)
             if self.momentum is None:
                 factor = 1.0 / float(self.num_batches_tracked)
         use_batch = self.training or self.running_mean is None
@@ -75,6 +78,16 @@ class _BatchNorm(Module):
             x, self.running_mean if keep else None, self.running_var if keep else None, self.weight, self.bias,
             use_batch, factor, self.eps,
         )  # fmt: skip
+
+    def _averaging(self, x: Tensor) -> Tensor:
+        """Likewise in a graph, which doesn't know the count of batches when it is traced."""
+        mean, spread = OPS["clone"](self.running_mean), OPS["clone"](self.running_var)
+        y = F.batch_norm(x, mean, spread, self.weight, self.bias, True, 1.0, self.eps)
+        with no_grad():
+            for running, now in ((self.running_mean, mean), (self.running_var, spread)):
+                share = OPS["reciprocal"](OPS["cast"](self.num_batches_tracked, running.dtype))
+                assign(running, OPS["lerp"](running, now, share))
+        return y
 
     def extra_repr(self) -> str:
         return (

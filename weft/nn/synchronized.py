@@ -75,9 +75,11 @@ class SyncBatchNorm(_BatchNorm):
     def _remember(self, centre: Tensor, spread: Tensor) -> None:
         with no_grad():
             assign(self.num_batches_tracked, add(self.num_batches_tracked, 1))
-            share = 1.0 / float(self.num_batches_tracked) if self.momentum is None else self.momentum
             for running, now in ((self.running_mean, centre), (self.running_var, spread)):
-                assign(running, add(mul(running, 1 - share), mul(now, share)))
+                share: Any = self.momentum
+                if share is None:
+                    share = div(1.0, OPS["cast"](self.num_batches_tracked, running.dtype))
+                assign(running, add(mul(running, sub(1.0, share)), mul(now, share)))
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:

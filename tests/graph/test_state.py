@@ -1,0 +1,138 @@
+"""What a module keeps from launch to launch by setting it anew in forward: as the eager program, or a refusal."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.core.errors import TraceError
+from weft.launch import spawn_threads
+
+
+class Keeper(nn.Module):
+    def __init__(self, forward: Callable[[Any, Any], Any]) -> None:
+        super().__init__()
+        self.mean = nn.Buffer(flow.ones(2))
+        self.other = nn.Buffer(flow.ones(2) * 3)
+        self.codes = nn.Parameter(flow.ones(2))
+        self.plain = flow.ones(2)
+        self.norm = nn.BatchNorm1d(2, momentum=None)
+        self.calls = forward
+
+    def forward(self, x: Any) -> Any:
+        return self.calls(self, x)
+
+
+def averaged(m: Any, x: Any) -> Any:
+    before = m.mean
+    m.mean = 0.5 * m.mean + 0.5 * x.mean(0)
+    return before.sum(), m.mean.sum()
+
+
+def exchanged(m: Any, x: Any) -> Any:
+    m.mean, m.other = m.other + x[0], m.mean
+    return m.mean - m.other
+
+
+def between_writes(m: Any, x: Any) -> Any:
+    m.mean.add_(1)
+    m.mean = m.mean * 2
+    m.mean[0] += x[0, 0]
+    return m.mean.sum()
+
+
+def made_a_parameter(m: Any, x: Any) -> Any:
+    m.codes = nn.Parameter(m.codes * 0.5 + x.mean(0))
+    return m.codes.detach() * 2
+
+
+def shown_only(m: Any, x: Any) -> Any:
+    m.plain = x.sum(0)
+    m.other = x.clone()
+    return x.sum()
+
+
+def counted(m: Any, x: Any) -> Any:
+    return m.norm(x)
+
+
+KEEPING = [averaged, exchanged, between_writes, made_a_parameter, counted]
+
+
+class Run(nn.Graph):
+    def __init__(self, model: Any) -> None:
+        super().__init__()
+        self.model = model
+
+    def build(self, x: Any) -> Any:
+        return self.model(x)
+
+
+def told(found: Any) -> list[Any]:
+    return [t.tolist() for t in (found if isinstance(found, tuple) else (found,))]
+
+
+def both(forward: Callable[[Any, Any], Any], place: Any = None) -> tuple[list[Any], list[Any]]:
+    eager, traced = Keeper(forward), Keeper(forward)
+    if place is not None:
+        for m in (eager, traced):
+            m.to_global(placement=place, sbp=flow.sbp.broadcast)
+    graph, seen = Run(traced), ([], [])
+    before = dict(traced.named_buffers()) | dict(traced.named_parameters())
+    for i in range(3):
+        x = flow.arange(6.0).reshape(3, 2) * (i + 1)
+        if place is not None:
+            x = x.to_global(placement=place, sbp=flow.sbp.broadcast).to_global(sbp=flow.sbp.split(0))
+        seen[0].extend(told(eager(x)))
+        seen[1].extend(told(graph(x)))
+    graph.close()
+    after = dict(traced.named_buffers()) | dict(traced.named_parameters())
+    assert all(after[name] is t for name, t in before.items())
+    for found, m in zip(seen, (eager, traced), strict=True):
+        found.extend(t.tolist() for t in m.state_dict().values())
+    return seen
+
+
+def agree(seen: tuple[list[Any], list[Any]]) -> None:
+    for eager, graph in zip(*seen, strict=True):
+        np.testing.assert_allclose(graph, eager, rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("forward", KEEPING, ids=lambda f: f.__name__)
+def test_a_buffer_that_build_replaces_is_kept(forward: Callable[[Any, Any], Any]) -> None:
+    agree(both(forward))
+
+
+def test_so_it_is_on_two_ranks() -> None:
+    def run() -> list[Any]:
+        return [both(forward, flow.placement("cpu", ranks=[0, 1])) for forward in KEEPING]
+
+    for seen in spawn_threads(2, run)[0]:
+        agree(seen)
+
+
+def test_what_is_only_shown_is_left_alone() -> None:
+    model = Keeper(shown_only)
+    assert Run(model)(flow.ones(3, 2)).item() == 6.0
+    assert model.other.tolist() == [3.0, 3.0]
+
+
+def test_state_that_the_next_launch_would_not_see_is_refused() -> None:
+    def hidden(m: Any, x: Any) -> Any:
+        m.plain = m.plain + x.sum(0)
+        return m.plain
+
+    def grows(m: Any, x: Any) -> Any:
+        m.mean = flow.cat([m.mean, x.sum(0)])
+        return m.mean
+
+    for forward, name in ((hidden, "plain"), (grows, "mean")):
+        model = Keeper(forward)
+        with pytest.raises(TraceError, match=rf"reads Keeper.{name}, float32\[2\], and then sets it.*register_buffer"):
+            Run(model)(flow.ones(3, 2))
+        assert model.mean.tolist() == [1.0, 1.0]
