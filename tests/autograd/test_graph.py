@@ -120,3 +120,55 @@ def test_a_variable_is_a_tensor() -> None:
         v = lib.autograd.Variable(x * 2, requires_grad=True)
         (v * 3).sum().backward()
         assert isinstance(x, lib.autograd.Variable) and v.grad.tolist() == [3.0, 3.0] and x.grad is None
+
+
+@pytest.mark.parametrize("lib", [flow, torch])
+def test_a_hook_on_several_tensors(lib: Any) -> None:
+    x, w, apart = (lib.tensor([float(i), 2.0], requires_grad=True) for i in (1, 3, 5))
+    y = x * x * w
+    told: list[Any] = []
+
+    def note(gradients: Any) -> None:
+        told.append([None if g is None else g.tolist() for g in gradients])
+
+    hook = lib.autograd.graph.register_multi_grad_hook((x, w, apart, y), note)
+    y.sum().backward(retain_graph=True)
+    assert told == [[[6.0, 8.0], [1.0, 4.0], None, [1.0, 1.0]]]
+    y.sum().backward()
+    assert len(told) == 2 and told[0] == told[1]
+    hook.remove()
+    (x * w).sum().backward()
+    assert len(told) == 2
+    with lib.autograd.graph.register_multi_grad_hook((x, w), lambda g: told.append(g.tolist()), mode="any"):
+        (x * 2 + w * 2).sum().backward()
+    assert told[2:] == [[2.0, 2.0]]
+
+
+@pytest.mark.parametrize("lib", [flow, torch])
+def test_what_is_queued_amid_backward_comes_after_it(lib: Any) -> None:
+    x, told = lib.ones(1, requires_grad=True), []
+    queue = lib.autograd.Variable._execution_engine.queue_callback
+    y = x * 2
+    y.register_hook(lambda g: queue(lambda: told.append(x.grad.item())))
+    y.backward()
+    assert told == [2.0]
+    with pytest.raises(RuntimeError):
+        queue(lambda: None)
+
+
+@pytest.mark.parametrize("lib", [flow, torch])
+def test_hooks_on_what_is_saved_can_be_refused(lib: Any) -> None:
+    with lib.autograd.graph.disable_saved_tensors_hooks("not here"), pytest.raises(RuntimeError, match="not here"):
+        with lib.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+            pass
+    with lib.autograd.graph.saved_tensors_hooks(lambda t: t, lambda t: t):
+        pass
+
+
+@pytest.mark.parametrize("lib", [flow, torch])
+def test_gradients_of_a_batch_of_directions(lib: Any) -> None:
+    x, w = lib.tensor([1.0, 2.0], requires_grad=True), lib.tensor([3.0, 4.0], requires_grad=True)
+    found = lib.autograd.grad(x * x * w, (x, w), lib.eye(2), is_grads_batched=True)
+    assert [g.tolist() for g in found] == [[[6.0, 0.0], [0.0, 16.0]], [[1.0, 0.0], [0.0, 4.0]]]
+    (first,) = lib.autograd.grad(x * w, x, lib.ones(3, 2), is_grads_batched=True, create_graph=True)
+    assert tuple(first.shape) == (3, 2) and first.requires_grad

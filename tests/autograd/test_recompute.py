@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 from typing import Any
 
 import pytest
+import torch
+import torch.utils.checkpoint
 
 import weft as flow
 from weft.core.errors import ArgumentError, AutogradError
@@ -193,3 +196,22 @@ def test_in_a_graph_checkpoints_chain_and_what_is_inside_is_computed_again(way: 
     again = [line for line in str(step.job).splitlines() if ".again = " in line]
     assert sum(" = exp(" in line for line in again) == 3
     assert not any(" = sin(" in line for line in again)  # what goes from layer to layer was kept
+
+
+@pytest.mark.parametrize("lib", [flow, torch])
+def test_each_call_may_have_a_context_of_its_own(lib: Any) -> None:
+    told: list[str] = []
+
+    @contextlib.contextmanager
+    def telling(name: str) -> Any:
+        told.append(name)
+        yield
+
+    x = lib.ones(2, requires_grad=True)
+    both = {"use_reentrant": False, "context_fn": lambda: (telling("first"), telling("second"))}
+    y = lib.utils.checkpoint.checkpoint(lambda x: (x * x).exp(), x, **both)
+    assert told == ["first"]
+    y.sum().backward()
+    assert told == ["first", "second"]
+    with pytest.raises(ValueError if lib is torch else TypeError, match="context_fn"):
+        lib.utils.checkpoint.checkpoint(lambda x: x, x, **{**both, "use_reentrant": True})

@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable, Sequence
 from typing import Any
 
 from weft.autograd.call import edge
+from weft.autograd.graph import passing
 from weft.autograd.modes import anomaly
 from weft.autograd.node import Node, Slot
 from weft.autograd.overwrite import make_overwriting
@@ -44,12 +45,17 @@ def backward(
 def grad(
     outputs: Sequence[Tensor] | Tensor, inputs: Sequence[Tensor] | Tensor,
     grad_outputs: Sequence[Tensor | None] | Tensor | None = None, retain_graph: bool | None = None,
-    create_graph: bool = False, only_inputs: bool = True, allow_unused: bool = False, materialize_grads: bool = False,
+    create_graph: bool = False, only_inputs: bool = True, allow_unused: bool = False, is_grads_batched: bool = False,
+    materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
     """The gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
 
-    Of an input that the outputs don't depend on: None if `allow_unused`, zeros if `materialize_grads`.
+    Of an input that the outputs don't depend on: None if `allow_unused`, zeros if `materialize_grads`. If
+    `is_grads_batched`, the `grad_outputs` have one dimension more in front, and so have the results: one after another.
     """
+    if is_grads_batched:
+        options = (create_graph, only_inputs, allow_unused, False, materialize_grads)
+        return _each_of_a_batch(outputs, inputs, grad_outputs, retain_graph, options)
     if not only_inputs:
         raise ArgumentError("grad(): only the gradients of the inputs are found; use backward() for those of leaves")
     outs, ins = _tensors(outputs, "the outputs of grad()"), _tensors(inputs, "the inputs of grad()")
@@ -72,6 +78,20 @@ def grad(
             f"the outputs don't depend on inputs {missing}; pass allow_unused=True to get None for those"
         )
     return result
+
+
+def _each_of_a_batch(outs: Any, ins: Any, grad_outputs: Any, retain: bool | None, options: Any) -> Any:
+    """`grad` for each place along the first dimension of the gradients that are given."""
+    given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or ())
+    sizes = {g.shape[0] for g in given if g is not None}
+    if len(sizes) != 1:
+        raise ArgumentError(f"grad(is_grads_batched=True): grad_outputs of one first size; got {sorted(sizes)}")
+    n, found = sizes.pop(), []
+    for i in range(n):
+        one = [None if g is None else OPS["select"](g, 0, i) for g in given]
+        found.append(grad(outs, ins, one, True if i < n - 1 else retain, *options))
+    cat, wider = OPS["cat"], OPS["unsqueeze"]
+    return tuple(None if k[0] is None else cat([wider(g, 0) for g in k], 0) for k in zip(*found, strict=True))
 
 
 def _tensors(value: Any, what: str) -> list[Tensor]:
@@ -122,10 +142,14 @@ def _run(
 ) -> dict[int, Tensor]:  # fmt: skip
     retain = create_graph if retain_graph is None else retain_graph
     before, here.grad = here.grad, create_graph
+    around, passing.ends = passing.ends, []
     try:
-        return _Sweep(retain, create_graph, wanted, accumulate).go(outputs, gradients)
+        found = _Sweep(retain, create_graph, wanted, accumulate).go(outputs, gradients)
+        for end in passing.ends:
+            end()
+        return found
     finally:
-        here.grad = before
+        here.grad, passing.ends = before, around
 
 
 class _Sweep:

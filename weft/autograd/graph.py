@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import contextlib
+import threading
 import weakref
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
 from weft.core.device import Device
@@ -11,7 +13,92 @@ from weft.core.dispatch import here, set_grad
 from weft.core.errors import ArgumentError, AutogradError
 from weft.ops.declaration import Op
 from weft.ops.move import to_device
-from weft.tensor.tensor import Tensor, of_torch, rewrap
+from weft.tensor.tensor import RemovableHook, Tensor, of_torch, rewrap
+
+
+class _Passing(threading.local):
+    """What is to be done when this thread's backward is through; None outside of one."""
+
+    ends: list[Callable[[], Any]] | None = None
+
+
+passing = _Passing()
+
+
+def at_end_of_backward(do: Callable[[], Any]) -> None:
+    """Call a function when the backward that is going on is through."""
+    if passing.ends is None:
+        raise AutogradError("no backward is going on in this thread: this is for hooks, which run amid one")
+    passing.ends.append(do)
+
+
+class MultiGradHook:
+    """The handle of a hook on several tensors: `remove()` takes it away, as leaving a `with` block does."""
+
+    def __init__(self, handles: Sequence[RemovableHook]) -> None:
+        self.handles = tuple(handles)
+
+    def remove(self) -> None:
+        for handle in self.handles:
+            handle.remove()
+
+    def __enter__(self) -> MultiGradHook:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.remove()
+
+
+def register_multi_grad_hook(
+    tensors: Sequence[Tensor], fn: Callable[[Any], Any], *, mode: str = "all"
+) -> MultiGradHook:
+    """`fn(gradients)` once a backward has found the gradients of several tensors, None for those that it didn't reach;
+    or, in the mode "any", `fn(gradient)` as soon as it has found the first.
+
+    >>> x, y = flow.ones(1, requires_grad=True), flow.ones(1, requires_grad=True)
+    >>> hook = flow.autograd.graph.register_multi_grad_hook([x, y], print)
+    >>> (x * 2).backward()
+    [tensor([2.]), None]
+    """
+    if mode not in ("all", "any"):
+        raise ArgumentError(f'register_multi_grad_hook(): mode is "all" or "any"; got {mode!r}')
+    going: list[Any] = [None, []]  # of which backward, and what it has found
+
+    def noting(place: int) -> Callable[[Tensor], None]:
+        def note(g: Tensor) -> None:
+            if going[0] is not passing.ends:
+                going[:] = passing.ends, [None] * len(tensors)
+                if mode == "any":
+                    fn(g)
+                else:
+                    at_end_of_backward(tell)
+            going[1][place] = g
+
+        return note
+
+    def tell() -> None:
+        found = going[1]
+        going[:] = None, []
+        fn(found)
+
+    return MultiGradHook([t.register_hook(noting(i)) for i, t in enumerate(tensors)])
+
+
+@contextlib.contextmanager
+def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
+    """Inside, saved_tensors_hooks are refused with this message."""
+    before, _refusing.message = _refusing.message, error_message
+    try:
+        yield
+    finally:
+        _refusing.message = before
+
+
+class _Refusing(threading.local):
+    message: str | None = None
+
+
+_refusing = _Refusing()
 
 
 class saved_tensors_hooks:
@@ -34,6 +121,8 @@ class saved_tensors_hooks:
         self._before: list[tuple[tuple[Any, ...], bool]] = []
 
     def __enter__(self) -> None:
+        if _refusing.message is not None:
+            raise AutogradError(_refusing.message)
         self._before.append((here.stack, here.plain))
         here.stack, here.plain = (*here.stack, self), False  # off the short way, so that calls come by `record`
 

@@ -25,27 +25,32 @@ __all__ = ["checkpoint", "checkpoint_sequential"]
 
 def checkpoint(
     function: Callable[..., Any], *args: Any, use_reentrant: bool | None = True, preserve_rng_state: bool = True,
-    determinism_check: str = "default", debug: bool = False, early_stop: bool = True, **kwargs: Any,
+    context_fn: Callable[[], tuple[Any, Any]] | None = None, determinism_check: str = "default", debug: bool = False,
+    early_stop: bool = True, **kwargs: Any,
 ) -> Any:  # fmt: skip
     """`function(*args, **kwargs)`, computed again in backward instead of kept.
 
     The second time it sees the same random numbers and interceptors (autocast, say) as the first, and must do the same.
     With `use_reentrant=False` gradients also reach what the function closes over, and `autograd.grad` goes through it.
-    `determinism_check`, `debug` and `early_stop` are torch's, and change nothing here.
+    Then `context_fn()` may also give two contexts, for the first call and for the second. `determinism_check`, `debug`
+    and `early_stop` are torch's, and change nothing here.
 
     >>> x = flow.ones(2, requires_grad=True)
     >>> flow.utils.checkpoint.checkpoint(lambda x: (x * x).exp(), x).sum().backward()
     >>> x.grad.tolist()
     [5.4..., 5.4...]
     """
+    if context_fn is not None and use_reentrant is not False:
+        raise ArgumentError("checkpoint(): context_fn goes with use_reentrant=False")
     if not here.grad:
         return function(*args, **kwargs)
     if here.trace is not None:  # the job is to say it, not the tape: there two equal calls would become one again
         return here.trace.again(lambda: function(*args, **kwargs))
     call = _Call(function, args, kwargs, preserve_rng_state)
     if use_reentrant is False:
-        forgotten = _Forgotten(call)
-        with saved_tensors_hooks(forgotten.pack, forgotten.unpack):
+        first, second = (contextlib.nullcontext(), None) if context_fn is None else context_fn()
+        forgotten = _Forgotten(call, second)
+        with saved_tensors_hooks(forgotten.pack, forgotten.unpack), first:
             return call(call.tensors)
     # parameters inside the function may want gradients where no argument does, so the tape gets an operand that does
     handle = of_torch(torch.empty(0)).requires_grad_()
@@ -112,8 +117,8 @@ class _Call:
 class _Forgotten:
     """What a call would have kept for backward, by numbers; asked for the first of them, the call is made once more."""
 
-    def __init__(self, call: _Call) -> None:
-        self.call, self.count = call, 0
+    def __init__(self, call: _Call, around: Any = None) -> None:
+        self.call, self.count, self.around = call, 0, around or contextlib.nullcontext()
         self.values: dict[int, Tensor] = {}
 
     def pack(self, _: Tensor) -> int:
@@ -128,7 +133,7 @@ class _Forgotten:
                 kept.append(t)
                 return t
 
-            with self.call.again(), saved_tensors_hooks(keep, lambda t: t):
+            with self.call.again(), saved_tensors_hooks(keep, lambda t: t), self.around:
                 self.call([t.detach().requires_grad_(t.requires_grad) for t in self.call.tensors])
             if len(kept) != self.count:
                 raise AutogradError(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
+from weft.autograd.graph import at_end_of_backward
 from weft.core.errors import ArgumentError
 from weft.tensor.tensor import Tensor
 
@@ -13,6 +14,12 @@ class _Kind(type):
         return isinstance(instance, Tensor)
 
 
+class _Engine:
+    """What hooks ask the engine for, by PyTorch's inner name."""
+
+    queue_callback = staticmethod(at_end_of_backward)
+
+
 class Variable(metaclass=_Kind):
     """`Variable(x)` is `x.detach()`, which wants a gradient if that is said; every tensor is one.
 
@@ -20,6 +27,8 @@ class Variable(metaclass=_Kind):
     >>> v.requires_grad, isinstance(v, flow.autograd.Variable)
     (True, True)
     """
+
+    _execution_engine = _Engine()
 
     def __new__(cls, data: Any, requires_grad: bool = False, volatile: bool = False) -> Any:
         if not isinstance(data, Tensor):
