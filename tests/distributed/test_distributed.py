@@ -144,3 +144,37 @@ def test_one_rank_is_a_world() -> None:
         assert not dist.is_initialized()
 
     spawn_threads(1, alone)
+
+
+@on(4)
+def test_groups_in_parts_and_in_orders_of_ones_own() -> None:
+    rank = dist.get_rank()
+    mine, every = dist.new_subgroups(2)
+    assert mine.ranks == ((0, 1) if rank < 2 else (2, 3)) and [g.ranks for g in every] == [(0, 1), (2, 3)]
+    x = flow.tensor([float(rank)])
+    dist.all_reduce(x, group=mine)
+    assert x.item() == (1.0 if rank < 2 else 5.0)
+    alone, _ = dist.new_subgroups_by_enumeration([[3, 0], [1]])
+    assert (alone is None) == (rank == 2)
+    turned = dist.new_group([3, 1], sort_ranks=False, backend="gloo")
+    assert rank not in (1, 3) or dist.get_rank(turned) == (rank == 1)
+    for wrong in (lambda: dist.new_subgroups(3), lambda: dist.new_subgroups_by_enumeration([[0, 1], [1]])):
+        with pytest.raises(ArgumentError):
+            wrong()
+
+
+@on(3)
+def test_objects_by_their_places_in_a_group() -> None:
+    rank, some = dist.get_rank(), dist.new_group([1, 2])
+    if rank:
+        found = [rank * 10]
+        dist.broadcast_object_list(found, group=some, group_src=1)
+        assert found == [20]
+        got: list[Any] = [None]
+        dist.scatter_object_list(got, ["a", "b"] if rank == 1 else None, group=some, group_src=0)
+        assert got == ["a" if rank == 1 else "b"]
+        gathered: list[Any] = [None, None]
+        dist.gather_object(rank, gathered, group=some, group_dst=1)
+        assert gathered == ([1, 2] if rank == 2 else [None, None])
+    dist.barrier(timeout=None)
+    assert dist.DistBackendError is RankError

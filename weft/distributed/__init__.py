@@ -5,6 +5,7 @@ carries them is chosen by where the ranks are, whatever backend is named. The la
 `python -m weft.distributed.launch`.
 """
 
+from weft.core.errors import RankError
 from weft.distributed.collectives import (
     ReduceOp,
     all_gather,
@@ -43,6 +44,8 @@ from weft.distributed.groups import (
     is_nccl_available,
     is_torchelastic_launched,
     new_group,
+    new_subgroups,
+    new_subgroups_by_enumeration,
 )
 from weft.distributed.mesh import DeviceMesh, init_device_mesh
 from weft.distributed.messages import P2POp, Work, batch_isend_irecv, irecv, isend, recv, send
@@ -56,14 +59,17 @@ from weft.distributed.objects import (
 )
 from weft.transport.stores import FileStore, HashStore, PrefixStore, Store, TCPStore
 
+DistError = DistBackendError = DistNetworkError = DistStoreError = RankError  # what is raised where ranks can't talk
+
 __all__ = [
-    "Backend", "DeviceMesh", "FileStore", "GroupMember", "HashStore", "P2POp", "PrefixStore", "ProcessGroup",
-    "ReduceOp", "Store", "TCPStore", "Work", "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce",
-    "all_to_all", "all_to_all_single", "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list",
-    "destroy_process_group", "gather", "gather_object", "get_backend", "get_global_rank", "get_group_rank",
-    "get_node_local_rank", "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_device_mesh",
-    "init_process_group", "irecv", "is_available", "is_backend_available", "is_gloo_available", "is_initialized",
-    "is_mpi_available", "is_nccl_available", "is_torchelastic_launched", "isend", "monitored_barrier", "new_group",
-    "recv", "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor", "scatter", "scatter_object_list",
-    "send", "send_object_list",
+    "Backend", "DeviceMesh", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "FileStore",
+    "GroupMember", "HashStore", "P2POp", "PrefixStore", "ProcessGroup", "ReduceOp", "Store", "TCPStore", "Work",
+    "all_gather", "all_gather_into_tensor", "all_gather_object", "all_reduce", "all_to_all", "all_to_all_single",
+    "barrier", "batch_isend_irecv", "broadcast", "broadcast_object_list", "destroy_process_group", "gather",
+    "gather_object", "get_backend", "get_global_rank", "get_group_rank", "get_node_local_rank",
+    "get_process_group_ranks", "get_rank", "get_world_size", "group", "init_device_mesh", "init_process_group", "irecv",
+    "is_available", "is_backend_available", "is_gloo_available", "is_initialized", "is_mpi_available",
+    "is_nccl_available", "is_torchelastic_launched", "isend", "monitored_barrier", "new_group", "new_subgroups",
+    "new_subgroups_by_enumeration", "recv", "recv_object_list", "reduce", "reduce_scatter", "reduce_scatter_tensor",
+    "scatter", "scatter_object_list", "send", "send_object_list",
 ]  # fmt: skip

@@ -125,8 +125,10 @@ def _parts(t: Tensor, sizes: Sequence[int] | None, group: Any) -> Sequence[Tenso
     return t.detach().split(list(sizes) if sizes is not None else t.shape[0] // n)
 
 
-def barrier(group: Any = None, async_op: bool = False, device_ids: Any = None) -> Work | None:
-    """Wait until every rank is here."""
+def barrier(
+    group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None
+) -> Work | None:
+    """Wait until every rank is here. A rank that isn't coming is noticed by watching it, whatever the timeout."""
     comm.barrier(_ready(group))
     return _done(async_op)
 

@@ -171,14 +171,54 @@ def get_backend(group: Any = None) -> str:
     return current().resources.get(JOINED) or ("nccl" if torch.cuda.is_available() else "gloo")
 
 
-def new_group(ranks: Sequence[int] | None = None, *_: Any, **__: Any) -> Any:
-    """Some ranks as a group. What is no member gets `GroupMember.NON_GROUP_MEMBER`."""
+def new_group(
+    ranks: Sequence[int] | None = None, timeout: timedelta | None = None, backend: str | None = None,
+    pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
+    device_id: Any = None, sort_ranks: bool = True,
+) -> Any:  # fmt: skip
+    """Some ranks as a group, in rising order unless `sort_ranks=False`. What is no member gets
+    `GroupMember.NON_GROUP_MEMBER`.
+
+    A group is a list of ranks, made without a word to the others; so the options of how to meet them have no effect.
+    """
     size = current().world_size
     members = tuple(range(size)) if ranks is None else tuple(ranks)
     outside = [r for r in members if not 0 <= r < size]
     if outside or len(set(members)) < len(members) or not members:
         raise RankError(f"new_group({list(members)}): a group names ranks from 0 to {size - 1}, each once")
-    return ProcessGroup(sorted(members)) if current().index in members else GroupMember.NON_GROUP_MEMBER
+    if current().index not in members:
+        return GroupMember.NON_GROUP_MEMBER
+    return ProcessGroup(sorted(members) if sort_ranks else members)
+
+
+def new_subgroups(
+    group_size: int | None = None, group: Any = None, timeout: timedelta | None = None, backend: str | None = None,
+    pg_options: Any = None, group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
+    """The world, or a group, in parts of one size, each of ranks that follow each other: the caller's, and all. Without
+    a size, the ranks of one host are a part.
+
+    >>> flow.distributed.new_subgroups(1)[0]
+    <group of ranks [0]>
+    """
+    whole = get_process_group_ranks(group)
+    size = told("LOCAL_WORLD_SIZE", len(whole)) if group_size is None else group_size
+    if size < 1 or len(whole) % size:
+        raise ArgumentError(f"new_subgroups(): {len(whole)} ranks don't divide into parts of {size}")
+    return new_subgroups_by_enumeration([whole[i : i + size] for i in range(0, len(whole), size)])
+
+
+def new_subgroups_by_enumeration(
+    ranks_per_subgroup_list: Sequence[Sequence[int]], timeout: timedelta | None = None, backend: str | None = None,
+    pg_options: Any = None, group_desc: str | None = None,
+) -> tuple[Any, list[Any]]:  # fmt: skip
+    """Several groups that share no rank: the caller's (None, if it is in none), and all of them."""
+    every = [r for ranks in ranks_per_subgroup_list for r in ranks]
+    twice = sorted({r for r in every if every.count(r) > 1})
+    if twice or not every:
+        raise ArgumentError(f"new_subgroups_by_enumeration(): a rank is in one group at most; {twice} are in several")
+    groups = [ProcessGroup(sorted(ranks)) for ranks in ranks_per_subgroup_list]
+    return next((g for g in groups if g.rank() >= 0), None), groups
 
 
 def get_process_group_ranks(group: Any) -> list[int]:

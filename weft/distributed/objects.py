@@ -107,8 +107,12 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
     object_list[:] = [_decoded(t.to_torch(), n) for t, n in zip(found, lengths, strict=True)]
 
 
-def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: int = 0, group: Any = None) -> None:
+def gather_object(
+    obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
+    group_dst: int | None = None,
+) -> None:  # fmt: skip
     """Fill the list of one rank with every rank's object."""
+    dst = root("gather_object", dst, group_dst, group, 0)
     found: list[Any] = [None] * get_world_size(group)
     all_gather_object(found, obj, group)
     if get_rank() == dst:
@@ -117,8 +121,11 @@ def gather_object(obj: Any, object_gather_list: list[Any] | None = None, dst: in
         object_gather_list[:] = found
 
 
-def broadcast_object_list(object_list: list[Any], src: int = 0, group: Any = None, device: Any = None) -> None:
+def broadcast_object_list(
+    object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
+) -> None:
     """Replace the objects of the list on every rank with those of one."""
+    src = root("broadcast_object_list", src, group_src, group, 0)
     mine = get_rank() == src
     raw = _encoded("broadcast_object_list", list(object_list)) if mine else torch.zeros(0, dtype=torch.uint8)
     length = of_torch(torch.tensor([len(raw)]))
@@ -132,10 +139,11 @@ def broadcast_object_list(object_list: list[Any], src: int = 0, group: Any = Non
 
 
 def scatter_object_list(
-    scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int = 0,
-    group: Any = None,
+    scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int | None = None,
+    group: Any = None, group_src: int | None = None,
 ) -> None:  # fmt: skip
     """The first element of the output becomes the object in this rank's place of one rank's list."""
+    src = root("scatter_object_list", src, group_src, group, 0)
     size = get_world_size(group)
     whole: list[Any] = [None] * size
     if get_rank() == src:

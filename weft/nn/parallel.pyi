@@ -4,9 +4,10 @@
 
 
 __all__ = [
-    "DistributedDataParallel", "no_sync"
+    "DataParallel", "DistributedDataParallel", "no_sync"
 ]
 
+from weft.nn.replicas import DataParallel as DataParallel
 from weft.parallel.ddp import DistributedDataParallel as DistributedDataParallel
 from weft.parallel.ddp import no_sync as no_sync
 
