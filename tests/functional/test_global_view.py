@@ -29,7 +29,8 @@ class Positioned(nn.Module):
         x = self.token(ids) + self.position(flow.arange(t, device=ids.device))
         mask = flow.tril(flow.ones(t, t, device=ids.device)) == 0
         scores = (x @ x.transpose(1, 2)).masked_fill(mask, float("-inf"))
-        return self.head(flow.softmax(scores, -1) @ x * flow.tensor(0.5).to(ids.device))
+        half = flow.tensor(0.5).to(ids.device) * flow.Tensor(1).fill_(1.0) * flow.FloatTensor([1.0])
+        return self.head(flow.softmax(scores, -1) @ x * half)
 
 
 class Training(nn.Graph):

@@ -13,7 +13,7 @@ from weft.core import dtype as dtypes
 from weft.core import random
 from weft.core import sbp as sbps
 from weft.core.device import Device, usual
-from weft.core.dispatch import here, tracing
+from weft.core.dispatch import here, hooks, tracing
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError
 from weft.core.placement import Placement
@@ -221,6 +221,9 @@ def placed(name: str, data: torch.Tensor, device: Any, placement: Any, sbp: Any,
     with tracing(None) if here.trace is not None else contextlib.nullcontext():  # data is there: nothing to trace
         x = from_local(of_torch(data), where, flat, tuple(data.shape), False)
         return finished(x if how == flat else to_global(x, where, how).detach(), requires_grad)
+
+
+hooks.placed = lambda data: placed("Tensor", data, None, None, None, False)
 
 
 def _plain(data: Any) -> Any:

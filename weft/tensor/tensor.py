@@ -40,6 +40,9 @@ class Tensor(Described):
             sizes = (given,) if isinstance(given, int) else given if given is data or isinstance(given, Size) else None
             made = torch.tensor if sizes is None else torch.empty
             given = made(given if sizes is None else sizes or (0,), dtype=torch.get_default_dtype())
+            if here.place is not None:
+                self.__dict__.update(hooks.placed(given).__dict__)
+                return
         given = given._local("Tensor(tensor)") if isinstance(given, Tensor) else given
         self.blob = Blob(given if device is None else given.to(Device(device).check().torch))
 
