@@ -101,3 +101,30 @@ def test_a_copy_that_nobody_waits_for() -> None:
     batches = [flow.full((1 << 18,), float(i)).pin_memory() for i in range(8)]
     there = [b.to("cuda", non_blocking=True) for b in batches]
     assert [float(t.mean()) for t in there] == [float(i) for i in range(8)]
+
+
+def test_what_the_device_and_its_memory_tell() -> None:
+    cuda = flow.cuda
+    assert cuda.get_arch_list() and not cuda.is_current_stream_capturing()
+    cuda.set_per_process_memory_fraction(0.9)
+    assert cuda.get_per_process_memory_fraction() == pytest.approx(0.9)
+    cuda.set_per_process_memory_fraction(1.0)
+    with pytest.raises(flow.errors.OptionError, match="from 0 to 1"):
+        cuda.set_per_process_memory_fraction(2.0)
+    x = flow.ones(2, device="cuda", dtype=flow.bfloat16)
+    assert isinstance(x, cuda.BFloat16Tensor) and cuda.memory_cached() >= cuda.memory_allocated() > 0
+    with cuda.device_of(x), cuda.device_of(flow.ones(1)):
+        assert cuda.current_device() == 0
+    cuda.nvtx.range_push("here")
+    cuda.nvtx.range_pop()
+    apart = cuda.Stream()
+    before = cuda.current_stream()
+    cuda.set_stream(apart)
+    try:
+        assert cuda.current_stream() == apart and (flow.ones(3, device="cuda") * 2).sum().item() == 6.0
+    finally:
+        cuda.set_stream(before)
+    accelerator = flow.accelerator
+    assert accelerator.memory_allocated() == cuda.memory_allocated() and accelerator.get_memory_info()[1] > MIB
+    with accelerator.device_index(0):
+        assert accelerator.current_device_idx() == 0

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import contextlib
+from collections.abc import Iterator
 from typing import Any
 
 from weft.core.device import Device
@@ -45,11 +47,31 @@ def synchronize(device: Any = None) -> None:
     cuda.synchronize(device)
 
 
+empty_cache, current_stream, set_stream = cuda.empty_cache, cuda.current_stream, cuda.set_stream
+memory_allocated, max_memory_allocated = cuda.memory_allocated, cuda.max_memory_allocated
+memory_reserved, max_memory_reserved = cuda.memory_reserved, cuda.max_memory_reserved
+memory_stats, get_memory_info = cuda.memory_stats, cuda.mem_get_info
+reset_peak_memory_stats = cuda.reset_peak_memory_stats
+reset_accumulated_memory_stats = cuda.reset_accumulated_memory_stats
+current_device_idx, set_device_idx = current_device_index, set_device_index  # by their older names
+
+
+@contextlib.contextmanager
+def device_index(device: int | None) -> Iterator[None]:
+    """Use this device for a while unless another is named; None changes nothing."""
+    _there("device_index")
+    with contextlib.nullcontext() if device is None else cuda.device(device):
+        yield
+
+
 def _there(name: str) -> None:
     if not cuda.is_available():
         raise DeviceError(f"accelerator.{name}(): there is none here; ask is_available() first, or use the CPU")
 
 
 __all__ = [
-    "current_accelerator", "current_device_index", "device_count", "is_available", "set_device_index", "synchronize",
+    "current_accelerator", "current_device_idx", "current_device_index", "current_stream", "device_count",
+    "device_index", "empty_cache", "get_memory_info", "is_available", "max_memory_allocated", "max_memory_reserved",
+    "memory_allocated", "memory_reserved", "memory_stats", "reset_accumulated_memory_stats", "reset_peak_memory_stats",
+    "set_device_idx", "set_device_index", "set_stream", "synchronize",
 ]  # fmt: skip

@@ -10,7 +10,7 @@ import torch
 
 from weft.core import random as sources
 from weft.core.device import Device, choose_cuda
-from weft.core.errors import OutOfMemoryError
+from weft.core.errors import OptionError, OutOfMemoryError
 from weft.functional import random
 from weft.functional.conversion import TYPES
 from weft.functional.typed import TensorType
@@ -169,9 +169,14 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
     return torch.cuda.get_device_capability(_index(device))
 
 
-def is_bf16_supported() -> bool:
-    """Whether the device computes in bfloat16."""
-    return is_available() and torch.cuda.is_bf16_supported()
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the device computes in bfloat16, if need be by other means."""
+    return is_available() and torch.cuda.is_bf16_supported(including_emulation)
+
+
+def is_tf32_supported() -> bool:
+    """Whether the device computes in the short form of float32."""
+    return is_available() and torch.cuda.is_tf32_supported()
 
 
 def _counted(name: str, says: str) -> Callable[..., int]:
@@ -202,17 +207,89 @@ def reset_peak_memory_stats(device: Any = None) -> None:
         torch.cuda.reset_peak_memory_stats(_index(device))
 
 
-BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor = (
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Let uses of memory be summed up from now on."""
+    if is_available():
+        torch.cuda.reset_accumulated_memory_stats(_index(device))
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats  # by their older names
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Let this process take only so much of the device's memory; more is an OutOfMemoryError."""
+    if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:
+        raise OptionError(f"set_per_process_memory_fraction(): from 0 to 1; got {fraction!r}")
+    torch.cuda.set_per_process_memory_fraction(float(fraction), _index(device))
+
+
+def get_per_process_memory_fraction(device: Any = None) -> float:
+    """How much of the device's memory this process may take."""
+    return torch.cuda.get_per_process_memory_fraction(_index(device))
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Whether one device reads the other's memory itself."""
+    return torch.cuda.can_device_access_peer(_index(device), _index(peer_device))
+
+
+def set_stream(stream: torch.cuda.Stream) -> None:
+    """Let this thread's ops go to another queue from now on."""
+    torch.cuda.set_stream(stream)
+
+
+@contextlib.contextmanager
+def device_of(obj: Any) -> Iterator[None]:
+    """Let "cuda" stand for a tensor's device for a while; one on the host changes nothing."""
+    with device(obj.device) if obj.is_cuda else contextlib.nullcontext():
+        yield
+
+
+def _told(name: str, says: str) -> Callable[..., Any]:
+    """A question that the device's driver answers."""
+    question = getattr(torch.cuda, name)
+
+    def ask(device: Any = None) -> Any:
+        return question(_index(device))
+
+    ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = f"{says}, as the device's driver tells it."
+    return ask
+
+
+utilization = _told("utilization", "For what share of the last second the device computed, in percent")
+memory_usage = _told("memory_usage", "For what share of the last second memory was moved, in percent")
+temperature = _told("temperature", "How warm it is, in degrees Celsius")
+power_draw = _told("power_draw", "How much power it draws, in milliwatts")
+clock_rate = _told("clock_rate", "How fast its clock runs, in MHz")
+list_gpu_processes = _told("list_gpu_processes", "Which processes use its memory, and how much")
+
+# what neither takes nor gives tensors is torch's
+nvtx, StreamContext, ExternalStream = torch.cuda.nvtx, torch.cuda.StreamContext, torch.cuda.ExternalStream
+cudart, ipc_collect, get_arch_list = torch.cuda.cudart, torch.cuda.ipc_collect, torch.cuda.get_arch_list
+get_gencode_flags, get_allocator_backend = torch.cuda.get_gencode_flags, torch.cuda.get_allocator_backend
+get_sync_debug_mode, set_sync_debug_mode = torch.cuda.get_sync_debug_mode, torch.cuda.set_sync_debug_mode
+is_current_stream_capturing, memory_snapshot = torch.cuda.is_current_stream_capturing, torch.cuda.memory_snapshot
+
+BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor = (
     TensorType(f"{name}Tensor", TYPES[f"{name}Tensor"], is_cuda=True)
-    for name in ("Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long")
+    for name in ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long")
 )
+ShortTensor = TensorType("ShortTensor", TYPES["ShortTensor"], is_cuda=True)
 
 __all__ = [
-    "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "Event", "FloatTensor", "HalfTensor", "IntTensor",
-    "LongTensor", "OutOfMemoryError", "Stream", "current_device", "current_stream", "default_stream", "device",
-    "device_count", "empty_cache", "get_device_capability", "get_device_name", "get_device_properties", "get_rng_state",
-    "get_rng_state_all", "init", "initial_seed", "is_available", "is_bf16_supported", "is_initialized", "manual_seed",
-    "manual_seed_all", "max_memory_allocated", "max_memory_reserved", "mem_get_info", "memory_allocated",
-    "memory_reserved", "memory_stats", "memory_summary", "reset_peak_memory_stats", "seed", "seed_all", "set_device",
-    "set_rng_state", "set_rng_state_all", "stream", "synchronize",
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "Event", "ExternalStream",
+    "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "OutOfMemoryError", "ShortTensor", "Stream",
+    "StreamContext", "can_device_access_peer", "clock_rate", "cudart", "current_device", "current_stream",
+    "default_stream", "device", "device_count", "device_of", "empty_cache", "get_allocator_backend", "get_arch_list",
+    "get_device_capability", "get_device_name", "get_device_properties", "get_gencode_flags",
+    "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all", "get_sync_debug_mode", "init",
+    "initial_seed", "ipc_collect", "is_available", "is_bf16_supported", "is_current_stream_capturing", "is_initialized",
+    "is_tf32_supported", "list_gpu_processes", "manual_seed", "manual_seed_all", "max_memory_allocated",
+    "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved",
+    "memory_snapshot", "memory_stats", "memory_summary", "memory_usage", "nvtx", "power_draw",
+    "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached",
+    "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_per_process_memory_fraction", "set_rng_state",
+    "set_rng_state_all", "set_stream", "set_sync_debug_mode", "stream", "synchronize", "temperature", "utilization",
 ]  # fmt: skip
