@@ -1184,6 +1184,21 @@ def eye(
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
+def fake_quantize_per_channel_affine(
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int
+) -> Tensor:
+    """`fake_quantize_per_tensor_affine` with a scale and a zero point for every channel along an axis."""
+
+def fake_quantize_per_tensor_affine(
+    input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int
+) -> Tensor:
+    """What is left of the input once it was a whole number of steps of `scale` within these bounds. The gradient
+    passes by the rounding, and is zero beyond the bounds.
+
+    >>> flow.fake_quantize_per_tensor_affine(flow.tensor([0.6, -9.0]), 0.25, 0, -8, 7).tolist()
+    [0.5, -2.0]
+    """
+
 def feature_alpha_dropout(
     input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False
 ) -> Tensor:

@@ -2,10 +2,23 @@
 
 """`flow.jit`: the names of OneFlow's, which compile nothing. What compiles is `nn.Graph`."""
 
-from typing import TypeVar
+from typing import _SpecialForm
 
-T: TypeVar
+__all__ = [
+    "Final", "annotate", "compile", "export", "ignore", "interface", "is_scripting", "is_tracing", "script",
+    "script_if_tracing", "script_method", "unused"
+]
+
+Final: _SpecialForm
+from weft.functional.jit import annotate as annotate
 from weft.functional.jit import compile as compile
 from weft.functional.jit import ignore as ignore
+from weft.functional.jit import is_scripting as is_scripting
+from weft.functional.jit import is_tracing as is_tracing
 from weft.functional.jit import script as script
+from weft.functional.jit import unused as export
+from weft.functional.jit import unused as interface
+from weft.functional.jit import unused as script_if_tracing
+from weft.functional.jit import unused as script_method
+from weft.functional.jit import unused as unused
 

@@ -52,3 +52,34 @@ def test_questions_with_one_answer() -> None:
     assert x.to_dense() is x and x.storage().nbytes() == 8
     layer = flow.nn.utils.skip_init(flow.nn.Linear, 2, 3, bias=False)
     assert layer.weight.shape == (3, 2) and layer.bias is None
+
+
+def test_marks_for_a_compiler_change_nothing() -> None:
+    @flow.jit.unused
+    def double(x: Any) -> Any:
+        return x * 2
+
+    class Marked(flow.nn.Module):
+        fast: flow.jit.Final[bool] = True
+
+        @flow.jit.export
+        def forward(self, x: Any) -> Any:
+            return double(flow.jit.annotate(flow.Tensor, x)) if not flow.jit.is_scripting() else x
+
+    assert flow.jit.script(Marked())(flow.ones(1)).item() == 2.0 and not flow.jit.is_tracing()
+    assert flow.nn.utils.clip_grad_norm is flow.nn.utils.clip_grad_norm_
+
+
+@pytest.mark.parametrize("channels", [False, True])
+def test_quantised_as_torchs(channels: bool) -> None:
+    def run(m: Any) -> list[Any]:
+        x = m.tensor([[-3.0, -0.26, 0.0], [0.31, 0.9, 5.0]], requires_grad=True)
+        if channels:
+            scale, zero = m.tensor([0.1, 0.5, 0.25]), m.tensor([0, 1, 2], dtype=m.int32)
+            y = m.fake_quantize_per_channel_affine(x, scale, zero, 1, -4, 3)
+        else:
+            y = m.fake_quantize_per_tensor_affine(x, 0.25, 1, -4, 3)
+        (y * y).sum().backward()
+        return [y.tolist(), x.grad.tolist()]
+
+    assert run(flow) == run(torch)

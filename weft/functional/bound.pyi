@@ -957,6 +957,16 @@ class Bound:
     ) -> Any: ...
 
     @staticmethod
+    def fake_quantize_per_channel_affine(
+        input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int
+    ) -> Tensor: ...
+
+    @staticmethod
+    def fake_quantize_per_tensor_affine(
+        input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int
+    ) -> Tensor: ...
+
+    @staticmethod
     def fast_gelu(x: Tensor) -> Tensor: ...
 
     @staticmethod

@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
-from typing import Any, TypeVar
+from typing import Any, Final, TypeVar
 
 from weft.functional.table import public
 
 T = TypeVar("T")
+
+__all__ = [
+    "Final", "annotate", "compile", "export", "ignore", "interface", "is_scripting", "is_tracing", "script",
+    "script_if_tracing", "script_method", "unused",
+]  # fmt: skip
 
 
 @public("flow")
@@ -19,6 +24,33 @@ def script(obj: T, *_: Any, **__: Any) -> T:
 def ignore(drop: Any = False, **_: Any) -> Any:
     """A decorator that changes nothing, with or without arguments."""
     return drop if callable(drop) else lambda function: function
+
+
+def unused(fn: T) -> T:
+    """The function itself, as `ignore` gives it; so do the other marks for a compiler."""
+    return fn
+
+
+export = interface = script_method = script_if_tracing = unused
+
+
+def annotate(the_type: Any, the_value: T) -> T:
+    """The value: types are Python's own here."""
+    return the_value
+
+
+def is_scripting() -> bool:
+    """False: Python runs as it is written.
+
+    >>> flow.jit.is_scripting()
+    False
+    """
+    return False
+
+
+def is_tracing() -> bool:
+    """False, in `nn.Graph` too: there, programs go by what they would do eagerly."""
+    return False
 
 
 def _nothing(*_: Any, **__: Any) -> None:

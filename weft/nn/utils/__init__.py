@@ -7,6 +7,7 @@ from typing import Any, TypeVar
 
 from weft.autograd import assign, no_grad
 from weft.core.errors import ShapeError
+from weft.functional.clipping import clip_grad_norm
 from weft.functional.clipping import clip_grad_norm as clip_grad_norm_
 from weft.functional.clipping import clip_grad_value as clip_grad_value_
 from weft.functional.clipping import total_norm as get_total_norm
@@ -23,10 +24,10 @@ from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
 __all__ = [
-    "clip_grad_norm_", "clip_grad_value_", "fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval",
-    "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector", "parametrizations", "parametrize", "prune",
-    "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init", "spectral_norm", "stateless",
-    "vector_to_parameters", "weight_norm",
+    "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "fuse_conv_bn_eval", "fuse_conv_bn_weights",
+    "fuse_linear_bn_eval", "fuse_linear_bn_weights", "get_total_norm", "parameters_to_vector", "parametrizations",
+    "parametrize", "prune", "remove_spectral_norm", "remove_weight_norm", "rnn", "skip_init", "spectral_norm",
+    "stateless", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
 
 M = TypeVar("M")
