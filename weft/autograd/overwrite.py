@@ -7,7 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.autograd.entry import at_hand, header_of, in_general, refits, wanting
+from weft.autograd.entry import any_wanting, at_hand, data_of, header_of, in_general, refits, wanting
 from weft.autograd.inplace import in_place
 from weft.autograd.plain import again
 from weft.core.dispatch import here
@@ -18,11 +18,12 @@ from weft.vm.dependency import writable
 
 def make_overwriting(op: Op) -> Callable[..., Any]:
     """`name_`: the op into the memory of its first operand."""
-    if op.inplace_kernel is None or op.params[0].kind not in ("tensor", "operand") or _lists(op):
+    if op.inplace_kernel is None or op.params[0].kind not in ("tensor", "operand"):
         return _general(op)
     space: dict[str, Any] = {
         "here": here, "op": op, "kernel": op.inplace_kernel, "again": again, "in_place": in_place,
         "absent": ABSENT, "refit": refit, "missing": missing, "writable": writable,
+        "data_of": data_of, "any_wanting": any_wanting,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
     exec(compile(source_of(op), f"<weft entry of {op.name}_>", "exec"), space)
@@ -50,10 +51,6 @@ def source_of(op: Op) -> str:
         *in_general(op, "in_place"),
     ]
     return "\n".join(lines) + "\n"
-
-
-def _lists(op: Op) -> bool:
-    return any(p.kind == "tensors" for p in op.params)
 
 
 def _general(op: Op) -> Callable[..., Any]:

@@ -16,6 +16,7 @@ from weft.functional.keys import (
     beside,
     check_index,
     is_mask,
+    leading_mask,
     mask_alone,
     parse,
     positions_alone,
@@ -32,6 +33,7 @@ from weft.tensor.tensor import Tensor
 
 _select_now, _narrow_now, _expand, _where = map(calling, ("select", "narrow", "expand", "where"))
 _index, _fill_over = calling("index"), overwriting(OPS["fill"])
+_copy_over = overwriting(OPS["copy"])
 _masked_fill, _mask_over = calling("masked_fill"), overwriting(OPS["masked_fill"])
 
 
@@ -39,9 +41,10 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     """x[key]."""
     kind = type(key)
     if kind is int:
-        if not x.ndim:
+        shape = x.shape
+        if not shape:
             raise IndexingError(f"x[{key}]: a tensor of no dimension can't be indexed; read it with x.item()")
-        check_index(key, 0, x.shape)
+        check_index(key, 0, shape)
         return _select_now(x, 0, key)
     if kind is slice:
         if not x.ndim:
@@ -50,9 +53,8 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     if kind is Tensor:
         if positions_alone(x, key):
             return _index(x, [key])
-        if mask_alone(x, key):
-            positions = OPS["nonzero"](key)
-            return _index(x, [_select_now(positions, 1, i) for i in range(x.ndim)])
+        if leading_mask(x, key):
+            return _index(x, [key])
     elif (view := view_of(x, key)) is not None:
         return view
     steps, gathered = parse(x, key)
@@ -76,6 +78,9 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
         if type(value) in (int, float, bool) and mask_alone(x, key):
             _mask_over(x, key, value)
             return
+        if leading_mask(x, key) or positions_alone(x, key):
+            _put(x, [key], value)
+            return
     elif x.spec is None and here.trace is None:
         part = view_of(x, key)
         if part is not None:
@@ -98,7 +103,7 @@ def _write(part: Tensor, value: Any) -> None:
     if type(value) in (int, float, bool):
         _fill_over(part, value)
     elif not _itself(part, value):
-        assign(part, _fitting(part, value))
+        _copy_over(part, _fitting(part, value))
 
 
 def _itself(part: Tensor, value: Any) -> bool:
@@ -110,20 +115,28 @@ def _itself(part: Tensor, value: Any) -> bool:
 
 
 def _as_positions(x: Tensor, gathered: list[Tensor | None]) -> list[Tensor | None]:
-    """Masks as the positions of their true elements."""
+    """Masks as the positions of their true elements; as they are where the kernel will look for itself."""
+    kernels_do = here.plain and x.spec is None and all(g is None or g.spec is None for g in gathered)
     found: list[Tensor | None] = []
+    covers = 0
     for dim, g in enumerate(gathered):
         if g is None:
-            if len(found) <= dim:
+            if covers <= dim:
                 found.append(None)
+                covers += 1
         elif not is_mask(g):
             found.append(g)
+            covers += 1
         else:
+            covers += g.ndim
             covered = tuple(x.shape)[dim : dim + g.ndim]
             if tuple(g.shape) != covered:
                 raise IndexingError(
                     f"a mask of shape {list(g.shape)} over dimensions of shape {list(covered)}: they must agree"
                 )
+            if kernels_do:
+                found.append(cast(g, bool_))
+                continue
             positions = OPS["nonzero"](g)
             found.extend(_select_now(positions, 1, i) for i in range(g.ndim))
     return found
@@ -209,9 +222,11 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     >>> flow.masked_select(flow.tensor([1, 2, 3]), flow.tensor([True, False, True])).tolist()
     [1, 3]
     """
-    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
     if mask.dtype.differentiable:
         raise DtypeError(f"masked_select(): a mask is of bools or integers, not of {mask.dtype}; compare: mask > 0")
+    if x.ndim and x.shape == mask.shape:
+        return getitem(x, _mask(mask))
+    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
     return getitem(_expand(x, shape), _expand(_mask(mask), shape))
 
 

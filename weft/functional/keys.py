@@ -68,6 +68,11 @@ def mask_alone(x: Tensor, key: Tensor) -> bool:
     return _local(x, key, torch.bool) and x.ndim > 0 and x.shape == key.shape
 
 
+def leading_mask(x: Tensor, key: Tensor) -> bool:
+    """Whether a key is a mask of x's first dimensions, where x lies, both local; and nobody looks at calls."""
+    return here.plain and _local(x, key, torch.bool) and 0 < key.ndim <= x.ndim and x.shape[: key.ndim] == key.shape
+
+
 def _local(x: Tensor, key: Tensor, dtype: torch.dtype) -> bool:
     if here.trace is not None or x.spec is not None or key.spec is not None:
         return False

@@ -32,6 +32,9 @@ def _terms(x: int, indices: Shapes, mark: str = "") -> tuple[str, list[str], str
     return " ".join(left), lists, " ".join([*out[:start], *positions, *out[start:]])
 
 
+MASKS = (torch.bool, torch.uint8)  # whose true elements are the places
+
+
 def _places(indices: Sequence[Tensor | None]) -> tuple[Tensor | slice, ...]:
     return tuple(slice(None) if i is None else i for i in indices)
 
@@ -79,7 +82,8 @@ def index_put_zeros(value: Tensor, indices: Sequence[Tensor | None], shape: Size
 
 
 def _all_places(x: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | None]:
-    return [*indices, *[None] * (x.dim() - len(indices))]
+    covered = sum(i.dim() if i is not None and i.dtype in MASKS else 1 for i in indices)
+    return [*indices, *[None] * (x.dim() - covered)]
 
 
 @index_put_zeros.layout
@@ -132,9 +136,12 @@ def _(x, indices, value, accumulate):
 
 @index_put.inplace
 def _(x, indices, value, accumulate):
-    for at, i in enumerate(indices):
-        if i is not None and i.dtype not in (torch.bool, torch.uint8):
+    at = 0
+    for i in indices:
+        mask = i is not None and i.dtype in MASKS
+        if i is not None and not mask:
             _check_places(i, at, x, negative=True)
+        at += i.dim() if i is not None and mask else 1
     return torch.ops.aten.index_put_(x, _all_places(x, indices), value, accumulate)
 
 
