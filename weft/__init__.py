@@ -92,6 +92,7 @@ from weft.functional import (
     matrices,
     special,
     unchecked,
+    windows,
 )  # fmt: skip
 from weft.functional import linalg as _linalg
 from weft.functional import random as _random
@@ -140,6 +141,7 @@ linalg = _module("linalg", **{n: getattr(m, n) for m in (_linalg, matrices, fact
 linalg.LinAlgError = errors.OpError  # type: ignore[attr-defined]  # what is raised where a kernel finds no solution
 func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stateless) for n in m.__all__})
 optim.swa_utils = _module("optim.swa_utils", SWALR=SWALR, **{n: getattr(averaging, n) for n in averaging.__all__})  # type: ignore[attr-defined]
+signal = _module("signal", windows=windows)
 utils = _module("utils", data=data, checkpoint=recompute, global_view=global_view)
 compiler.__dict__.update(jit.COMPILER)
 boxing.nccl = _module("boxing.nccl", **graph.hints.of_nccl())  # type: ignore[attr-defined]
@@ -158,7 +160,8 @@ PATHS = {
     "distributions": distributions, "env": env,
     "fft": fft, "func": func, "jit": jit, "linalg": linalg, "mock_torch": mock_torch, "nn.graph": graph,
     "nn.modules": nn.modules, "nn.parallel": parallel, "nn.parameter": nn.parameter, "optim.swa_utils": optim.swa_utils,  # type: ignore[attr-defined]
-    "random": random, "sbp": sbp, "special": special, "utils": utils, "utils.checkpoint": recompute,
+    "random": random, "sbp": sbp, "signal": signal, "signal.windows": windows, "special": special, "utils": utils,
+    "utils.checkpoint": recompute,
     "utils.data": data, "utils.global_view": global_view, "utils.data.distributed": _distributed,
 }  # fmt: skip
 sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
@@ -192,6 +195,6 @@ __all__ = [
     "mock_torch", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement",
     "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
     "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
-    "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided", "testing", "uint8", "utils",
-    "version", "vm", "vmap",
+    "set_default_dtype", "set_grad_enabled", "set_printoptions", "signal", "special", "strided", "testing", "uint8",
+    "utils", "version", "vm", "vmap",
 ]  # fmt: skip

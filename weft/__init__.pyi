@@ -31,8 +31,8 @@ __all__ = [
     "mock_torch", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement",
     "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
     "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
-    "set_default_dtype", "set_grad_enabled", "set_printoptions", "special", "strided", "testing", "uint8", "utils",
-    "version", "vm", "vmap"
+    "set_default_dtype", "set_grad_enabled", "set_printoptions", "signal", "special", "strided", "testing", "uint8",
+    "utils", "version", "vm", "vmap"
 ]
 
 from torch import backends as backends
@@ -53,6 +53,7 @@ from weft import optim as optim
 from weft import parallel as parallel
 from weft import profiler as profiler
 from weft import random as random
+from weft import signal as signal
 from weft import testing as testing
 from weft import utils as utils
 from weft import version as version
@@ -1453,11 +1454,17 @@ def gt(
     [True]
     """
 
-def hamming_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
-    """Hamming's window of so many elements."""
+def hamming_window(
+    window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, **options: Any
+) -> Tensor:
+    """Hamming's window of so many elements: alpha less beta times a cosine."""
 
 def hann_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
-    """The raised cosine window of so many elements."""
+    """The raised cosine window of so many elements.
+
+    >>> flow.hann_window(4).tolist()
+    [0.0, 0.5, 1.0, 0.5]
+    """
 
 def hardshrink(x: Tensor, lambd: _float = 0.5) -> Tensor:
     """x where its absolute value is above lambd, zero elsewhere.

@@ -7,10 +7,14 @@ from typing import Any
 from weft.tensor.tensor import Tensor
 
 __all__ = [
-    "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2",
-    "expit", "expm1", "gammainc", "gammaincc", "gammaln", "i0", "i0e", "i1", "i1e", "log1p", "log_ndtr", "log_softmax",
-    "logit", "logsumexp", "multigammaln", "ndtr", "ndtri", "polygamma", "psi", "round", "sinc", "softmax", "xlog1py",
-    "xlogy"
+    "airy_ai", "bessel_j0", "bessel_j1", "bessel_y0", "bessel_y1", "chebyshev_polynomial_t", "chebyshev_polynomial_u",
+    "chebyshev_polynomial_v", "chebyshev_polynomial_w", "digamma", "entr", "erf", "erfc", "erfcx", "erfinv", "exp2",
+    "expit", "expm1", "gammainc", "gammaincc", "gammaln", "hermite_polynomial_h", "hermite_polynomial_he", "i0", "i0e",
+    "i1", "i1e", "laguerre_polynomial_l", "legendre_polynomial_p", "log1p", "log_ndtr", "log_softmax", "logit",
+    "logsumexp", "modified_bessel_i0", "modified_bessel_i1", "modified_bessel_k0", "modified_bessel_k1", "multigammaln",
+    "ndtr", "ndtri", "polygamma", "psi", "round", "scaled_modified_bessel_k0", "scaled_modified_bessel_k1",
+    "shifted_chebyshev_polynomial_t", "shifted_chebyshev_polynomial_u", "shifted_chebyshev_polynomial_v",
+    "shifted_chebyshev_polynomial_w", "sinc", "softmax", "spherical_bessel_j0", "xlog1py", "xlogy", "zeta"
 ]
 
 from weft.functional.special import entr as entr
@@ -18,6 +22,13 @@ from weft.functional.special import ndtr as ndtr
 from weft.functional.special import ndtri as ndtri
 from weft.functional.special import polygamma as polygamma
 from weft.functional.special import xlog1py as xlog1py
+
+def airy_ai(x: torch.Tensor) -> torch.Tensor:
+    """Airy's function.
+
+    >>> round(flow.special.airy_ai(flow.tensor(0.0)).item(), 4)
+    0.355
+    """
 
 def bessel_j0(x: torch.Tensor) -> torch.Tensor:
     """Bessel's function of the first kind, of order 0."""
@@ -30,6 +41,42 @@ def bessel_y0(x: torch.Tensor) -> torch.Tensor:
 
 def bessel_y1(x: torch.Tensor) -> torch.Tensor:
     """Bessel's function of the second kind, of order 1."""
+
+def chebyshev_polynomial_t(
+    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """Chebyshev's polynomial of the first kind, of the degree that n tells, at x.
+
+    >>> flow.special.chebyshev_polynomial_t(flow.tensor([3.0]), 2).tolist()
+    [17.0]
+    """
+
+def chebyshev_polynomial_u(
+    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """Chebyshev's polynomial of the second kind, of the degree that n tells, at x.
+
+    >>> flow.special.chebyshev_polynomial_u(flow.tensor([3.0]), 2).tolist()
+    [35.0]
+    """
+
+def chebyshev_polynomial_v(
+    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """Chebyshev's polynomial of the third kind, of the degree that n tells, at x.
+
+    >>> flow.special.chebyshev_polynomial_v(flow.tensor([3.0]), 2).tolist()
+    [29.0]
+    """
+
+def chebyshev_polynomial_w(
+    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """Chebyshev's polynomial of the fourth kind, of the degree that n tells, at x.
+
+    >>> flow.special.chebyshev_polynomial_w(flow.tensor([3.0]), 2).tolist()
+    [41.0]
+    """
 
 def digamma(x: torch.Tensor) -> torch.Tensor:
     """The derivative of lgamma."""
@@ -100,6 +147,24 @@ def gammaln(x: torch.Tensor) -> torch.Tensor:
     [0.0]
     """
 
+def hermite_polynomial_h(
+    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """Hermite's polynomial as physicists write it, of the degree that n tells, at x.
+
+    >>> flow.special.hermite_polynomial_h(flow.tensor([3.0]), 2).tolist()
+    [34.0]
+    """
+
+def hermite_polynomial_he(
+    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """Hermite's polynomial as statisticians write it, of the degree that n tells, at x.
+
+    >>> flow.special.hermite_polynomial_he(flow.tensor([3.0]), 2).tolist()
+    [8.0]
+    """
+
 def i0(x: torch.Tensor) -> torch.Tensor:
     """The modified Bessel function of the first kind, of order 0."""
 
@@ -111,6 +176,24 @@ def i1(x: torch.Tensor) -> torch.Tensor:
 
 def i1e(x: torch.Tensor) -> torch.Tensor:
     """exp(-|x|) times i1(x)."""
+
+def laguerre_polynomial_l(
+    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """Laguerre's polynomial, of the degree that n tells, at x.
+
+    >>> flow.special.laguerre_polynomial_l(flow.tensor([3.0]), 2).tolist()
+    [-0.5]
+    """
+
+def legendre_polynomial_p(
+    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """Legendre's polynomial, of the degree that n tells, at x.
+
+    >>> flow.special.legendre_polynomial_p(flow.tensor([3.0]), 2).tolist()
+    [13.0]
+    """
 
 def log1p(x: torch.Tensor) -> torch.Tensor:
     """log(1 + x), exact near zero.
@@ -135,6 +218,34 @@ def logit(x: torch.Tensor, eps: float | None = None) -> torch.Tensor:
 def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool = False) -> Tensor:
     """log(sum(exp(x))) over some dimensions, without overflow."""
 
+def modified_bessel_i0(x: torch.Tensor) -> torch.Tensor:
+    """Bessel's modified function I of order 0.
+
+    >>> round(flow.special.modified_bessel_i0(flow.tensor(0.0)).item(), 4)
+    1.0
+    """
+
+def modified_bessel_i1(x: torch.Tensor) -> torch.Tensor:
+    """Bessel's modified function I of order 1.
+
+    >>> round(flow.special.modified_bessel_i1(flow.tensor(0.0)).item(), 4)
+    0.0
+    """
+
+def modified_bessel_k0(x: torch.Tensor) -> torch.Tensor:
+    """Bessel's modified function K of order 0.
+
+    >>> round(flow.special.modified_bessel_k0(flow.tensor(1.0)).item(), 4)
+    0.421
+    """
+
+def modified_bessel_k1(x: torch.Tensor) -> torch.Tensor:
+    """Bessel's modified function K of order 1.
+
+    >>> round(flow.special.modified_bessel_k1(flow.tensor(1.0)).item(), 4)
+    0.6019
+    """
+
 def multigammaln(x: torch.Tensor, p: int) -> torch.Tensor:
     """The logarithm of the gamma function of p dimensions.
 
@@ -152,6 +263,56 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
     [1.2999..., -0.5]
     """
 
+def scaled_modified_bessel_k0(x: torch.Tensor) -> torch.Tensor:
+    """exp(x) K0(x).
+
+    >>> round(flow.special.scaled_modified_bessel_k0(flow.tensor(1.0)).item(), 4)
+    1.1445
+    """
+
+def scaled_modified_bessel_k1(x: torch.Tensor) -> torch.Tensor:
+    """exp(x) K1(x).
+
+    >>> round(flow.special.scaled_modified_bessel_k1(flow.tensor(1.0)).item(), 4)
+    1.6362
+    """
+
+def shifted_chebyshev_polynomial_t(
+    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """Chebyshev's polynomial of the first kind, at 2 x - 1, of the degree that n tells, at x.
+
+    >>> flow.special.shifted_chebyshev_polynomial_t(flow.tensor([2.0]), 2).tolist()
+    [17.0]
+    """
+
+def shifted_chebyshev_polynomial_u(
+    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """Chebyshev's polynomial of the second kind, at 2 x - 1, of the degree that n tells, at x.
+
+    >>> flow.special.shifted_chebyshev_polynomial_u(flow.tensor([2.0]), 2).tolist()
+    [35.0]
+    """
+
+def shifted_chebyshev_polynomial_v(
+    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """Chebyshev's polynomial of the third kind, at 2 x - 1, of the degree that n tells, at x.
+
+    >>> flow.special.shifted_chebyshev_polynomial_v(flow.tensor([2.0]), 2).tolist()
+    [29.0]
+    """
+
+def shifted_chebyshev_polynomial_w(
+    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """Chebyshev's polynomial of the fourth kind, at 2 x - 1, of the degree that n tells, at x.
+
+    >>> flow.special.shifted_chebyshev_polynomial_w(flow.tensor([2.0]), 2).tolist()
+    [41.0]
+    """
+
 def sinc(x: torch.Tensor) -> torch.Tensor:
     """sin(pi x) / (pi x), and 1 at zero.
 
@@ -166,6 +327,13 @@ def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     [0.5, 0.5]
     """
 
+def spherical_bessel_j0(x: torch.Tensor) -> torch.Tensor:
+    """Bessel's spherical function of order 0: sin(x) / x.
+
+    >>> round(flow.special.spherical_bessel_j0(flow.tensor(0.0)).item(), 4)
+    1.0
+    """
+
 def xlogy(
     input: torch.Tensor | float | int | bool | complex, other: torch.Tensor | float | int | bool | complex
 ) -> Any:
@@ -173,4 +341,13 @@ def xlogy(
 
     >>> flow.xlogy(flow.tensor([2.0]), 1.0).tolist()
     [0.0]
+    """
+
+def zeta(
+    input: torch.Tensor | float | int | bool | complex, other: torch.Tensor | float | int | bool | complex
+) -> Any:
+    """Hurwitz's zeta function: the sum of 1 / (k + q) ** x over k from 0 on.
+
+    >>> round(flow.special.zeta(flow.tensor(2.0), 1.0).item(), 4)
+    1.6449
     """

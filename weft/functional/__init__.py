@@ -39,6 +39,7 @@ from weft.functional import (
     table,
     typed,
     unchecked,
+    windows,
 )
 from weft.tensor import printing
 from weft.tensor.described import Described
@@ -69,5 +70,5 @@ __all__ = [
     "bind", "comm", "conversion", "counts", "creation", "defaults", "einstein", "env", "factors", "fft", "forms",
     "functions", "further", "fused", "info", "likeness", "linalg", "matrices", "methods", "names", "neural", "older",
     "overwrite", "parts", "pieces", "places", "pools", "random", "ranked", "reduction", "sampling", "series", "shaping",
-    "special", "statistics", "table", "typed", "unchecked",
+    "special", "statistics", "table", "typed", "unchecked", "windows",
 ]  # fmt: skip

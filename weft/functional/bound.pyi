@@ -197,6 +197,9 @@ class Bound:
     def affine_grid(theta: Tensor, size: Sequence[_int], align_corners: _bool | None = None) -> Tensor: ...
 
     @staticmethod
+    def airy_ai(x: Tensor) -> Tensor: ...
+
+    @staticmethod
     def all(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor: ...
 
     @staticmethod
@@ -513,6 +516,26 @@ class Bound:
 
     @staticmethod
     def char(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def chebyshev_polynomial_t(
+        input: Tensor | _float | _int | _bool | _complex, n: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def chebyshev_polynomial_u(
+        input: Tensor | _float | _int | _bool | _complex, n: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def chebyshev_polynomial_v(
+        input: Tensor | _float | _int | _bool | _complex, n: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def chebyshev_polynomial_w(
+        input: Tensor | _float | _int | _bool | _complex, n: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
 
     @staticmethod
     def check_meta_consistency(x: Tensor) -> None: ...
@@ -1313,7 +1336,9 @@ class Bound:
     def half(x: Tensor) -> Tensor: ...
 
     @staticmethod
-    def hamming_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor: ...
+    def hamming_window(
+        window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, **options: Any
+    ) -> Tensor: ...
 
     @staticmethod
     def hann_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor: ...
@@ -1336,6 +1361,16 @@ class Bound:
     @staticmethod
     def heaviside(
         input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def hermite_polynomial_h(
+        input: Tensor | _float | _int | _bool | _complex, n: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def hermite_polynomial_he(
+        input: Tensor | _float | _int | _bool | _complex, n: Tensor | _float | _int | _bool | _complex
     ) -> Tensor: ...
 
     @staticmethod
@@ -1574,6 +1609,11 @@ class Bound:
     @staticmethod
     def l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor: ...
 
+    @staticmethod
+    def laguerre_polynomial_l(
+        input: Tensor | _float | _int | _bool | _complex, n: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
     @overload
     @staticmethod
     def layer_norm(
@@ -1619,6 +1659,11 @@ class Bound:
 
     @staticmethod
     def leaky_relu_grad(dy: Tensor, x: Tensor, alpha: _float) -> Tensor: ...
+
+    @staticmethod
+    def legendre_polynomial_p(
+        input: Tensor | _float | _int | _bool | _complex, n: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
 
     @staticmethod
     def lerp(a: Tensor, b: Tensor, weight: Tensor | _float | _int | _bool | _complex) -> Tensor: ...
@@ -1932,6 +1977,18 @@ class Bound:
 
     @staticmethod
     def mode(x: Tensor, dim: _int = -1, keepdim: _bool = False) -> Ranked: ...
+
+    @staticmethod
+    def modified_bessel_i0(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def modified_bessel_i1(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def modified_bessel_k0(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def modified_bessel_k1(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def movedim(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor: ...
@@ -2474,6 +2531,12 @@ class Bound:
     ) -> Tensor: ...
 
     @staticmethod
+    def scaled_modified_bessel_k0(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def scaled_modified_bessel_k1(x: Tensor) -> Tensor: ...
+
+    @staticmethod
     def scatter(x: Tensor, dim: _int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor: ...
 
     @staticmethod
@@ -2576,6 +2639,26 @@ class Bound:
 
     @staticmethod
     def share_memory_(x: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def shifted_chebyshev_polynomial_t(
+        input: Tensor | _float | _int | _bool | _complex, n: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def shifted_chebyshev_polynomial_u(
+        input: Tensor | _float | _int | _bool | _complex, n: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def shifted_chebyshev_polynomial_v(
+        input: Tensor | _float | _int | _bool | _complex, n: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
+
+    @staticmethod
+    def shifted_chebyshev_polynomial_w(
+        input: Tensor | _float | _int | _bool | _complex, n: Tensor | _float | _int | _bool | _complex
+    ) -> Tensor: ...
 
     @staticmethod
     def short(x: Tensor) -> Tensor: ...
@@ -2684,6 +2767,9 @@ class Bound:
 
     @staticmethod
     def sparse_softmax_cross_entropy(logits: Tensor, label: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def spherical_bessel_j0(x: Tensor) -> Tensor: ...
 
     @staticmethod
     def split(x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]: ...
@@ -3114,6 +3200,11 @@ class Bound:
     def zeros_like(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
         requires_grad: _bool = False, memory_format: Any = None
+    ) -> Tensor: ...
+
+    @staticmethod
+    def zeta(
+        input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
     ) -> Tensor: ...
 
 PLACES: tuple[str, ...]

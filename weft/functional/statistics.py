@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.core import dtype as dtypes
@@ -148,57 +146,3 @@ def unique(
         t if dtype is None else cast(t, dtype) for t, w in ((inverse, return_inverse), (counts, return_counts)) if w
     ]
     return (values, *more) if more else values
-
-
-def _window(name: str, weights: Sequence[float], says: str) -> Callable[..., Tensor]:
-    """A window that is a sum of cosines: of turns 0, 1, 2, ... with these weights."""
-
-    def window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
-        if window_length == 1:
-            return creation.ones(1, **options)
-        steps = creation.arange(window_length, **{"dtype": dtypes.of(creation.get_default_dtype()), **options})
-        turn: Any = _mul(steps, 2 * math.pi / (window_length if periodic else window_length - 1))
-        y: Any = weights[0]
-        for k, weight in enumerate(weights[1:], 1):
-            y = OPS["cos"](turn * k) * ((-1) ** k * weight) + y
-        return y
-
-    window.__name__ = window.__qualname__ = name
-    window.__doc__ = f"{says} of so many elements."
-    return public("flow")(window)
-
-
-hann_window = _window("hann_window", (0.5, 0.5), "The raised cosine window")
-hann_window.__doc__ += "\n\n>>> flow.hann_window(4).tolist()\n[0.0, 0.5, 1.0, 0.5]"  # type: ignore[operator]
-hamming_window = _window("hamming_window", (0.54, 0.46), "Hamming's window")
-blackman_window = _window("blackman_window", (0.42, 0.5, 0.08), "Blackman's window")
-
-
-@public("flow")
-def bartlett_window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
-    """The triangular window of so many elements.
-
-    >>> flow.bartlett_window(4).tolist()
-    [0.0, 0.5, 1.0, 0.5]
-    """
-    if window_length == 1:
-        return creation.ones(1, **options)
-    steps = creation.arange(window_length, **{"dtype": dtypes.of(creation.get_default_dtype()), **options})
-    half = (window_length if periodic else window_length - 1) / 2
-    return _sub(1.0, OPS["abs"](_sub(_mul(steps, 1 / half), 1.0)))
-
-
-@public("flow")
-def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
-    """Kaiser's window of so many elements; `beta`: how narrow it is.
-
-    >>> flow.kaiser_window(3, periodic=False, beta=0.0).tolist()
-    [1.0, 1.0, 1.0]
-    """
-    if window_length == 1:
-        return creation.ones(1, **options)
-    steps = creation.arange(window_length, **{"dtype": dtypes.of(creation.get_default_dtype()), **options})
-    half = (window_length if periodic else window_length - 1) / 2
-    off = _sub(_mul(steps, 1 / half), 1.0)
-    inside = OPS["sqrt"](OPS["clamp"](_sub(1.0, _mul(off, off)), 0.0))
-    return _mul(OPS["i0"](_mul(inside, beta)), 1 / OPS["i0"](creation.tensor(float(beta))).item())

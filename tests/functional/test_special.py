@@ -1,0 +1,45 @@
+"""`flow.special` has torch's names and values, of tensors and numbers alike."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft.tensor.tensor import of_torch
+
+X = torch.linspace(-0.9, 2.1, 6)
+POLYNOMIALS = [n for n in torch.special.__all__ if "polynomial" in n]
+FUNCTIONS = [n for n in torch.special.__all__ if "bessel" in n or n == "airy_ai"]
+
+
+def test_every_name_is_here() -> None:
+    assert not [n for n in torch.special.__all__ if not hasattr(flow.special, n)]
+
+
+@pytest.mark.parametrize("name", POLYNOMIALS)
+def test_a_polynomial_is_torchs(name: str) -> None:
+    theirs, ours = getattr(torch.special, name), getattr(flow.special, name)
+    degrees = torch.arange(6)
+    for x, n in ((X, 3), (X, degrees), (0.5, degrees.float())):
+        mine = [of_torch(t) if isinstance(t, torch.Tensor) else t for t in (x, n)]
+        torch.testing.assert_close(ours(*mine).to_torch(), theirs(x, n))
+
+
+@pytest.mark.parametrize("name", FUNCTIONS)
+def test_a_function_is_torchs(name: str) -> None:
+    x = X.abs() if "_k" in name or "_y" in name else X
+    torch.testing.assert_close(getattr(flow.special, name)(of_torch(x)).to_torch(), getattr(torch.special, name)(x))
+
+
+def test_zeta_falls_with_its_shift() -> None:
+    q = of_torch(X.abs()).requires_grad_()
+    y: Any = flow.special.zeta(3.0, q)
+    torch.testing.assert_close(y.detach().to_torch(), torch.special.zeta(3.0, X.abs()))
+    theirs = X.abs().requires_grad_()
+    torch.special.zeta(torch.tensor(3.0), theirs).sum().backward()
+    y.sum().backward()
+    assert q.grad is not None
+    torch.testing.assert_close(q.grad.to_torch(), theirs.grad)

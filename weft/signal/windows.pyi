@@ -1,0 +1,25 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""`flow.signal.windows`: how much each of M samples counts, most in the middle.
+
+`sym=False` leaves the last sample of a window of M + 1 out, so that windows side by side go on evenly.
+"""
+
+
+__all__ = [
+    "bartlett", "blackman", "cosine", "exponential", "gaussian", "general_cosine", "general_hamming", "hamming", "hann",
+    "kaiser", "nuttall"
+]
+
+from weft.functional.windows import bartlett as bartlett
+from weft.functional.windows import blackman as blackman
+from weft.functional.windows import cosine as cosine
+from weft.functional.windows import exponential as exponential
+from weft.functional.windows import gaussian as gaussian
+from weft.functional.windows import general_cosine as general_cosine
+from weft.functional.windows import general_hamming as general_hamming
+from weft.functional.windows import hamming as hamming
+from weft.functional.windows import hann as hann
+from weft.functional.windows import kaiser as kaiser
+from weft.functional.windows import nuttall as nuttall
+
