@@ -79,6 +79,30 @@ def test_a_model_that_makes_masks_runs_on_global_tensors() -> None:
     spawn_threads(2, run, deadline=30)
 
 
+def test_what_is_computed_again_in_backward_is_in_the_mode_too() -> None:
+    def run() -> None:
+        place = flow.placement("cpu", [0, 1])
+        model = Positioned().to_global(placement=place, sbp=B)
+        batch = flow.tensor(np.ones((4, 6), dtype=np.int64), placement=place, sbp=S(0))
+        with global_mode(True, placement=place, sbp=B):
+            y = flow.utils.checkpoint.checkpoint(model, batch, use_reentrant=False)
+        y.sum().backward()
+        grad: Any = model.head.weight.grad
+        assert grad.is_global and not current_global_mode().is_enabled
+
+    spawn_threads(2, run, deadline=30)
+
+
+def test_new_tensors_are_split_as_far_as_their_own_sizes_allow() -> None:
+    def run() -> None:
+        place = flow.placement("cpu", [0, 1])
+        x = flow.ones(4, 6, placement=place, sbp=S(1))
+        assert x.new_zeros(3, 4).sbp == (S(1),) and x.new_zeros(4, 6, sbp=S(0)).sbp == (S(0),)
+        assert x.new_zeros(3, 1).sbp == x.new_ones(5).sbp == x.new_full((), 2.0).sbp == x.new_tensor([2.0]).sbp == (B,)
+
+    spawn_threads(2, run, deadline=30)
+
+
 def test_what_the_mode_says() -> None:
     def run() -> None:
         place = flow.placement("cpu", [0, 1])

@@ -91,7 +91,7 @@ class _Call:
         self.tensors = [t for t in leaves((args, kwargs)) if isinstance(t, Tensor)]
         # How the first call's tensors were kept is no matter of the second's, which backward needs at once.
         self.stack = tuple(i for i in here.stack if not isinstance(i, saved_tensors_hooks))
-        self.plain = here.plain
+        self.plain, self.place = here.plain, here.place
         self.randomness = randomness() if rng else None
 
     def __call__(self, tensors: list[Tensor]) -> Any:
@@ -102,14 +102,14 @@ class _Call:
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
         """The modes and the random numbers of the first call."""
-        before, now = (here.stack, here.plain, here.grad), randomness()
-        here.stack, here.plain, here.grad = self.stack, self.plain, True
+        before, now = (here.stack, here.plain, here.place, here.grad), randomness()
+        here.stack, here.plain, here.place, here.grad = self.stack, self.plain, self.place, True
         if self.randomness is not None:
             set_randomness(self.randomness)
         try:
             yield
         finally:
-            here.stack, here.plain, here.grad = before
+            here.stack, here.plain, here.place, here.grad = before
             if self.randomness is not None:
                 set_randomness(now)
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
+import numpy as np
+
 from weft.core import dtype as dtypes
 from weft.core.sbp import broadcast
 from weft.functional import creation
@@ -31,6 +33,20 @@ def beside(x: Tensor) -> dict[str, Any]:
     if x.spec is None:
         return {"device": x.device}
     return {"placement": x.placement, "sbp": (broadcast,) * x.placement.ndim}
+
+
+def fitted(x: Tensor, shape: Any, dtype: Any, device: Any, placement: Any, sbp: Any) -> dict[str, Any]:
+    """Likewise, for another shape: what is too short to be split as x is, is whole."""
+    options = form(x, dtype, device, placement, sbp)
+    if placement is not None or sbp is not None or "sbp" not in options:
+        return options
+    left, found = list(shape), []
+    for s, n in zip(options["sbp"], x.placement.shape, strict=True):
+        fits = s.kind != "S" or (s.dim < len(left) and left[s.dim] >= n)
+        if fits and s.kind == "S":
+            left[s.dim] //= n
+        found.append(s if fits else broadcast)
+    return {**options, "sbp": tuple(found)}
 
 
 def _like(name: str, op: Any) -> None:
@@ -95,8 +111,8 @@ def _new(name: str, make: Callable[..., Tensor]) -> None:
         x: Tensor, *size: Sizes, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
         requires_grad: bool = False,
     ) -> Tensor:  # fmt: skip
-        options = form(x, dtype, device, placement, sbp)
-        return make(size_of(name, size), requires_grad=requires_grad, **options)
+        shape = size_of(name, size)
+        return make(shape, requires_grad=requires_grad, **fitted(x, shape, dtype, device, placement, sbp))
 
     new.__name__ = new.__qualname__ = name
     new.__doc__ = f"A tensor of this size, in the form of x for the rest: see `flow.{name.removeprefix('new_')}`."
@@ -114,8 +130,9 @@ def new_full(
     sbp: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """A tensor of this size and value, in the form of x for the rest."""
-    options = form(x, dtype, device, placement, sbp)
-    return creation.full(size, fill_value, requires_grad=requires_grad, **options)
+    shape = size_of("new_full", (size,))
+    options = fitted(x, shape, dtype, device, placement, sbp)
+    return creation.full(shape, fill_value, requires_grad=requires_grad, **options)
 
 
 @public("tensor")
@@ -124,4 +141,5 @@ def new_tensor(
     sbp: Any = None,
 ) -> Tensor:  # fmt: skip
     """A tensor of this data, in the form of x for the rest."""
-    return creation.tensor(data, requires_grad=requires_grad, **form(x, dtype, device, placement, sbp))
+    options = fitted(x, np.shape(data), dtype, device, placement, sbp)
+    return creation.tensor(data, requires_grad=requires_grad, **options)
