@@ -7,8 +7,10 @@ import inspect
 from collections.abc import Callable
 from typing import Any, TypeVar, cast
 
+from weft.autograd.inplace import in_place
 from weft.autograd.plain import plain
 from weft.core.errors import ArgumentError, WeftError
+from weft.ops import extras
 from weft.ops.declaration import OPERAND_KINDS, Param
 from weft.ops.explain import ABSENT, accepts, describe, hint, named, place_of
 from weft.tensor.tensor import Tensor
@@ -126,6 +128,9 @@ def overloaded(name: str, *functions: Function) -> Function:
         numbers = _numbers(args, kwargs)
         if numbers is not None:
             return dispatch(*numbers[0], **numbers[1])
+        given, rest = extras.taken({n for s in signatures for n in s.by_name}, kwargs)
+        if given:
+            return extras.applied(name, given, dispatch(*args, **rest), in_place)
         raise refused(name, signatures, args, kwargs)
 
     dispatch.__name__ = dispatch.__qualname__ = name
@@ -176,6 +181,9 @@ def guarded(f: F, name: str = "") -> F:
                 return call(*numbers[0], **numbers[1])
             if kwargs and isinstance(cause, TypeError):
                 s = Signature(f)
+                taken, rest = extras.taken(s.by_name, kwargs)
+                if taken:
+                    return extras.applied(name, taken, call(*args, **rest), in_place)
                 placed, renamed = dict(zip(s.by_name, args, strict=False)), s.renamed(kwargs)
                 given, own = s.spread({**placed, **(kwargs if renamed is None else renamed)})
                 if given or own.keys() != kwargs.keys() | placed.keys():
@@ -227,12 +235,19 @@ def _refitted(f: Function, name: str, given: dict[str, Any], rest: tuple[Any, ..
 
     `inplace` is a keyword of every function that has one for it, as it is of ops.
     """
+    s = Signature(f)
+    taken, more = extras.taken(s.by_name, more)
+    if taken:
+        first = [given[p.name] for p in s.positional]
+        fits = not more and not any(v is ABSENT for v in given.values()) and (s.open or not rest)
+        others = {p.name: given[p.name] for p in s.params if p.keyword_only}
+        made = f(*first, *rest, **others) if fits else _refitted(f, name, given, rest, more)
+        return extras.applied(name, taken, made, in_place)
     overwrite = getattr(f, "overwriting", None) if "inplace" in more else None
     if overwrite is not None:
         return _refitted(
             overwrite if more["inplace"] else f, name, given, rest, {k: v for k, v in more.items() if k != "inplace"}
         )
-    s = Signature(f)
     args = (*(given[p.name] for p in s.positional), *rest) if rest else ()  # more than there is place for
     given = {k: v for k, v in given.items() if v is not ABSENT and v is not s.by_name[k].default}
     renamed = s.renamed(more)

@@ -13,6 +13,7 @@ from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.errors import WeftError
 from weft.core.placement import Placement
+from weft.ops import extras
 from weft.ops.declaration import Op, Param
 from weft.tensor.tensor import Tensor
 
@@ -77,8 +78,11 @@ def refit(
 ) -> Any:  # fmt: skip
     """The call with its keywords where they belong, under the names that others have for them, too; or why not.
 
-    `inplace` is a keyword of every op that can overwrite its operand.
+    `inplace` is a keyword of every op that can overwrite its operand, `out` of every op that doesn't.
     """
+    given, more = extras.taken(op.names, more) if run is not overwrite else ({}, more)
+    if given:
+        return extras.applied(op.name, given, refit(op, args, rest, more, run, overwrite), overwrite)
     if op.name in LONGER:
         if rest:
             return LONGER[op.name](*args, *rest, **more)

@@ -1,0 +1,138 @@
+"""`out`, `layout` and `pin_memory`, which PyTorch's functions take: results go where they should, or errors say why."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft.core.errors import ArgumentError, DtypeError, OptionError, ShapeError, WeftError
+from weft.tensor.tensor import of_torch
+
+CALLS = """
+    lib.add(a, b, out=c)
+    lib.add(input=a, other=b, alpha=2, out=c)
+    lib.sub(a, 1, out=c)
+    lib.mul(a, 2.0, out=c)
+    lib.div(a, b, rounding_mode="floor", out=c)
+    lib.pow(a, 2, out=c)
+    lib.sin(a, out=c)
+    lib.clamp(a, 0.0, 1.0, out=c)
+    lib.cumsum(a, 0, out=c)
+    lib.where(a > 0, a, b, out=c)
+    lib.lerp(a, b, 0.5, out=c)
+    lib.addcmul(a, a, b, value=2, out=c)
+    lib.maximum(a, b, out=c)
+    lib.sigmoid(a, out=c)
+    lib.round(a, decimals=1, out=c)
+    lib.nan_to_num(a, out=c)
+    lib.cat([a, b], out=lib.zeros(6))
+    lib.cat([a, b], 0, out=lib.empty(0))
+    lib.stack([a, b], dim=1, out=lib.empty(3, 2))
+    lib.sum(m, 0, out=c)
+    lib.sum(m, dim=1, keepdim=True, out=lib.empty(3, 1))
+    lib.mean(m, 0, out=c)
+    lib.std(m, 0, out=c)
+    lib.amax(m, dim=0, out=c)
+    lib.logsumexp(m, 0, out=c)
+    lib.any(m > 0, 0, out=lib.empty(3, dtype=lib.bool))
+    lib.matmul(m, m, out=lib.empty(3, 3))
+    lib.mm(m, m, out=lib.empty(0))
+    lib.addmm(m, m, m, beta=2, out=lib.empty(3, 3))
+    lib.bmm(m[None], m[None], out=lib.empty(1, 3, 3))
+    lib.mv(m, a, out=c)
+    lib.outer(a, b, out=lib.empty(3, 3))
+    lib.gt(a, b, out=lib.empty(3, dtype=lib.bool))
+    lib.logical_and(a > 0, b > 0, out=lib.empty(3, dtype=lib.bool))
+    lib.argmax(m, 0, out=lib.empty(3, dtype=lib.int64))
+    lib.gather(a, 0, lib.tensor([1, 0, 2]), out=c)
+    lib.index_select(m, 0, lib.tensor([0]), out=lib.empty(1, 3))
+    lib.take(m, lib.tensor([3, 1]), out=lib.empty(2))
+    lib.tril(m, out=lib.empty(3, 3))
+    lib.diag(m, out=c)
+    lib.norm(m, dim=0, out=c)
+    lib.linalg.norm(m, dim=0, out=c)
+    lib.linalg.inv(m, out=lib.empty(3, 3))
+    lib.linalg.solve(m, a, out=c)
+    lib.linalg.cholesky(m @ m.T, out=lib.empty(3, 3))
+    lib.fft.rfft(a, out=lib.empty(2, dtype=lib.complex64)).abs()
+    lib.topk(a, 2, out=(lib.empty(2), lib.empty(2, dtype=lib.int64))).indices
+    lib.sort(a, out=(lib.empty(3), lib.empty(3, dtype=lib.int64)))[0]
+    lib.max(m, 0, out=(lib.empty(3), lib.empty(3, dtype=lib.int64)))[1]
+    lib.zeros(3, out=c)
+    lib.ones((3,), out=c)
+    lib.full((3,), 2.5, out=c)
+    lib.arange(3.0, out=c)
+    lib.linspace(0, 1, 3, out=c)
+    lib.eye(3, out=lib.empty(3, 3))
+    lib.add(a, b, out=lib.empty(3, dtype=lib.float64))
+    lib.zeros(2, layout=lib.strided, pin_memory=False)
+    lib.empty(2, layout=lib.strided).shape
+    lib.arange(4, layout=lib.strided)
+    lib.full((2,), 1.0, layout=lib.strided, pin_memory=False)
+    lib.tensor([1.0], pin_memory=False)
+    lib.eye(2, layout=lib.strided)
+    lib.linspace(0, 1, 3, layout=lib.strided)
+    lib.zeros_like(a, layout=lib.strided, pin_memory=False)
+    a.new_zeros(2, layout=lib.strided)
+"""
+
+
+def given(lib: Any, call: str) -> tuple[Any, Any]:
+    values = torch.tensor([0.5, -1.5, 2.0]), torch.tensor([1.0, 2.0, -0.5]), torch.zeros(3), torch.eye(3) * 2 + 0.25
+    made = values if lib is torch else [of_torch(t.clone()) for t in values]
+    space = {"lib": lib, **dict(zip("abcm", (t.clone() for t in made), strict=True))}
+    got = eval(call, space)
+    return got, space["c"]
+
+
+@pytest.mark.filterwarnings("ignore")
+@pytest.mark.parametrize("call", [line.strip() for line in CALLS.strip().splitlines()])
+def test_a_result_goes_where_torchs_goes(call: str) -> None:
+    (theirs, where), (ours, here) = given(torch, call), given(flow, call)
+    assert (theirs is where) == (ours is here)
+    if not isinstance(theirs, torch.Tensor):
+        assert tuple(ours) == tuple(theirs)
+        return
+    torch.testing.assert_close(ours.to_torch(), theirs)
+    torch.testing.assert_close(here.to_torch(), where)
+
+
+def test_the_memory_is_the_given_ones() -> None:
+    c = flow.zeros(3)
+    place = c.data_ptr()
+    assert flow.exp(flow.zeros(3), out=c) is c and c.data_ptr() == place and c.tolist() == [1.0] * 3
+    view = flow.zeros(2, 3)
+    flow.add(flow.ones(3), 1, out=view[1])
+    assert view.tolist() == [[0.0] * 3, [2.0] * 3]
+
+
+def test_in_a_graph_and_over_ranks() -> None:
+    class Sum(flow.nn.Graph):
+        def build(self, x: Any) -> Any:
+            c = flow.zeros_like(x)
+            flow.add(x, x, out=c)
+            return c * 2
+
+    assert Sum()(flow.ones(2)).tolist() == [4.0, 4.0]
+    everywhere = {"placement": flow.placement("cpu", [0]), "sbp": flow.sbp.broadcast}
+    c = flow.zeros(2, **everywhere)
+    assert flow.matmul(flow.eye(2, **everywhere), flow.ones(2, **everywhere), out=c) is c and c.numpy().sum() == 2
+
+
+def test_what_cannot_be() -> None:
+    a = flow.ones(3)
+    for call, error in (
+        (lambda: flow.add(a, a, out=flow.zeros(2)), ShapeError),
+        (lambda: flow.add(a, a, out=flow.zeros(3, dtype=flow.int64)), DtypeError),
+        (lambda: flow.add(a, a, out=[1]), ArgumentError), (lambda: flow.topk(a, 1, out=a), ArgumentError),
+        (lambda: flow.zeros(2, layout="sparse"), OptionError),
+        (lambda: flow.add(a, a, layout=flow.strided), ArgumentError),
+        (lambda: flow.add(a, a, out=flow.zeros(3, requires_grad=True)), WeftError),
+        (lambda: flow.add(a, a, wrong=1, out=a), ArgumentError),
+    ):  # fmt: skip
+        with pytest.raises(error):
+            call()
+    assert flow.add(a, a, out=None).tolist() == [2.0] * 3

@@ -1,0 +1,57 @@
+"""Arguments that any function takes, beyond its own: `out`, where its result goes; and of those that make tensors,
+PyTorch's words for how memory lies. They cost nothing where nobody gives them: only a call that doesn't fit looks here.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection
+from typing import Any, Final
+
+import torch
+
+from weft.core.errors import ArgumentError, DtypeError, OptionError, ShapeError
+from weft.ops.declaration import OPS, Op
+from weft.tensor.tensor import Tensor
+
+PLACES: Final = ("layout", "pin_memory")  # of what is made, where a device can be named
+
+Overwrite = Callable[[Op, tuple[Any, ...]], Any]
+
+
+def taken(names: Collection[str], kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Of keywords those for here, and the rest; the first are empty where a function has parameters of its own for
+    them."""
+    kinds = {"out", *(PLACES if "device" in names else ())}.difference(names)
+    given = {k: v for k, v in kwargs.items() if k in kinds}
+    return given, {k: v for k, v in kwargs.items() if k not in given} if given else kwargs
+
+
+def applied(name: str, given: dict[str, Any], made: Any, overwrite: Overwrite) -> Any:
+    """What a function made, as these keywords want it."""
+    layout, out = given.get("layout"), given.get("out")
+    if layout is not None and layout is not torch.strided:
+        raise OptionError(f"{name}(): tensors are strided here; got layout={layout}")
+    if given.get("pin_memory"):
+        made = made.pin_memory()
+    return made if out is None else into(name, out, made, overwrite)
+
+
+def into(name: str, out: Any, made: Any, overwrite: Overwrite) -> Any:
+    """The result in the memory of `out`, a tensor or several; gives `out` back, several by the result's names."""
+    if isinstance(made, tuple):
+        if not isinstance(out, (tuple, list)) or len(out) != len(made):
+            raise ArgumentError(f"{name}(): out is a tensor for each of {len(made)} results; got {out!r}")
+        both = [into(name, o, m, overwrite) for o, m in zip(out, made, strict=True)]
+        return type(made)(*both) if hasattr(made, "_fields") else tuple(both)
+    if not isinstance(out, Tensor):
+        raise ArgumentError(f"{name}(): out is a tensor; got {type(out).__name__}")
+    if not torch.can_cast(made.dtype.torch, out.dtype.torch):
+        raise DtypeError(f"{name}(): a result of {made.dtype} can't go into an out of {out.dtype}; make it of floats")
+    if tuple(out.shape) == tuple(made.shape):
+        return overwrite(OPS["copy"], (out, made))
+    if out.numel():
+        raise ShapeError(
+            f"{name}(): out has shape {list(out.shape)}, the result {list(made.shape)}; give an empty out, or of that shape"
+        )
+    out.data = OPS["clone"](made.detach() if made.dtype is out.dtype else OPS["cast"](made.detach(), out.dtype))
+    return out
