@@ -51,7 +51,7 @@ def into(name: str, out: Any, made: Any, overwrite: Overwrite) -> Any:
         return overwrite(OPS["copy"], (out, made))
     if out.numel():
         raise ShapeError(
-            f"{name}(): out has shape {list(out.shape)}, the result {list(made.shape)}; give an empty out, or of that shape"
+            f"{name}(): out has shape {list(out.shape)}, the result {list(made.shape)}; an empty out takes any"
         )
     out.data = OPS["clone"](made.detach() if made.dtype is out.dtype else OPS["cast"](made.detach(), out.dtype))
     return out
