@@ -231,6 +231,8 @@ def test_pytorchs_way_of_calling_it() -> None:
         net, [0], output_device=0, bucket_cap_mb=1, gradient_as_bucket_view=True, static_graph=True
     )
     assert ddp is net and ddp.module is net
+    assert isinstance(ddp, (flow.nn.DataParallel, DistributedDataParallel))
+    assert not isinstance(flow.nn.Linear(2, 1), DistributedDataParallel)
     assert list(ddp.state_dict()) == ["weight", "bias"] == [n for n, _ in ddp.named_parameters()]
     twin = copy.deepcopy(ddp)
     assert twin.module is twin and twin is not ddp

@@ -28,12 +28,13 @@ M = TypeVar("M", bound=Module)
 LINE = "gradients"  # sums under way are ordered among themselves only: forward may broadcast, and users may compute
 
 
-def DistributedDataParallel(
-    module: M, device_ids: Any = None, output_device: Any = None, dim: int = 0, broadcast_buffers: bool = True,
-    init_sync: bool = True, process_group: Any = None, bucket_cap_mb: float | None = None,
-    find_unused_parameters: bool = False, check_reduction: bool = False, gradient_as_bucket_view: bool = False,
-    static_graph: bool = False, *, broadcast_parameters: bool = True, bucket_size: int = 25_000_000,
-) -> M:  # fmt: skip
+class _Kind(type):
+    def __instancecheck__(cls, module: Any) -> bool:
+        """Whether a module's gradients are averaged: it stays of its own type."""
+        return isinstance(module, Module) and "no_sync" in module.__dict__
+
+
+class DistributedDataParallel(metaclass=_Kind):
     """Make a module's gradients the mean over all ranks; gives the module itself, which keeps its type and its names.
 
     Parameters and buffers begin as the first rank's. Gradients travel together, `bucket_size` bytes at a time, as soon
@@ -42,34 +43,41 @@ def DistributedDataParallel(
 
     PyTorch's other options are taken: a module stays on the device where it is, and has itself as its `module`.
     """
-    if not isinstance(module, Module):
-        raise ArgumentError(f"DistributedDataParallel takes a module; got {type(module).__name__}")
-    if any(p.is_global for p in module.parameters()):
-        raise ArgumentError(
-            "DistributedDataParallel is for local parameters; these are global, and boxing sums their gradients: "
-            "give the module a batch with sbp=flow.sbp.split(0)"
-        )
-    if not any(p.requires_grad for p in module.parameters()):
-        raise ArgumentError("DistributedDataParallel is not needed when a module has no parameter to train")
-    if process_group is not None and len(process_group) < current().world_size:
-        raise ArgumentError(
-            f"DistributedDataParallel averages over all {current().world_size} ranks; got {process_group!r}. For some "
-            "of them, make the parameters global on a placement of these ranks, and split the batch"
-        )
-    if bucket_cap_mb is not None:
-        bucket_size = int(bucket_cap_mb * 2**20)
-    if not hasattr(module, "module"):
-        module.__dict__["module"] = module
-    module.no_sync = functools.partial(no_sync, module)  # type: ignore[assignment]
-    if current().world_size > 1:
-        start = [*module.parameters()] if broadcast_parameters and init_sync else []
-        _broadcast(start + [*module.buffers()] if init_sync else [])
-        _averagers()[module] = averager = Averager(module, bucket_size)
-        buffers = [*module.buffers()] if broadcast_buffers else []
-        module.register_forward_pre_hook(lambda m, args: averager.before_forward(m.training, buffers), prepend=True)
-        if find_unused_parameters:
-            module.register_forward_hook(lambda m, args, outputs: averager.find_unused(outputs))
-    return module
+
+    def __new__(
+        cls, module: M, device_ids: Any = None, output_device: Any = None, dim: int = 0, broadcast_buffers: bool = True,
+        init_sync: bool = True, process_group: Any = None, bucket_cap_mb: float | None = None,
+        find_unused_parameters: bool = False, check_reduction: bool = False, gradient_as_bucket_view: bool = False,
+        static_graph: bool = False, *, broadcast_parameters: bool = True, bucket_size: int = 25_000_000,
+    ) -> M:  # fmt: skip
+        if not isinstance(module, Module):
+            raise ArgumentError(f"DistributedDataParallel takes a module; got {type(module).__name__}")
+        if any(p.is_global for p in module.parameters()):
+            raise ArgumentError(
+                "DistributedDataParallel is for local parameters; these are global, and boxing sums their gradients: "
+                "give the module a batch with sbp=flow.sbp.split(0)"
+            )
+        if not any(p.requires_grad for p in module.parameters()):
+            raise ArgumentError("DistributedDataParallel is not needed when a module has no parameter to train")
+        if process_group is not None and len(process_group) < current().world_size:
+            raise ArgumentError(
+                f"DistributedDataParallel averages over all {current().world_size} ranks; got {process_group!r}. For "
+                "some of them, make the parameters global on a placement of these ranks, and split the batch"
+            )
+        if bucket_cap_mb is not None:
+            bucket_size = int(bucket_cap_mb * 2**20)
+        if not hasattr(module, "module"):
+            module.__dict__["module"] = module
+        module.no_sync = functools.partial(no_sync, module)  # type: ignore[assignment]
+        if current().world_size > 1:
+            start = [*module.parameters()] if broadcast_parameters and init_sync else []
+            _broadcast(start + [*module.buffers()] if init_sync else [])
+            _averagers()[module] = averager = Averager(module, bucket_size)
+            buffers = [*module.buffers()] if broadcast_buffers else []
+            module.register_forward_pre_hook(lambda m, args: averager.before_forward(m.training, buffers), prepend=True)
+            if find_unused_parameters:
+                module.register_forward_hook(lambda m, args, outputs: averager.find_unused(outputs))
+        return module
 
 
 def _averagers() -> weakref.WeakKeyDictionary[Module, Averager]:
