@@ -89,6 +89,7 @@ from weft.functional import (
     fft,
     global_view,
     jit,
+    kinds,
     matrices,
     special,
     unchecked,
@@ -122,6 +123,7 @@ globals().update(
 pi, e, inf, nan, newaxis = math.pi, math.e, math.inf, math.nan, None
 strided, preserve_format = _torch.strided, _torch.preserve_format
 contiguous_format = _torch.contiguous_format
+layout, memory_format = _torch.layout, _torch.memory_format  # what those words are, for annotations
 channels_last, channels_last_3d = _torch.channels_last, _torch.channels_last_3d
 backends = _torch.backends  # the kernels' settings: they are torch's
 multiprocessing = _torch.multiprocessing  # torch's, too; what it starts joins by distributed.init_process_group
@@ -142,7 +144,9 @@ linalg.LinAlgError = errors.OpError  # type: ignore[attr-defined]  # what is rai
 func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stateless) for n in m.__all__})
 optim.swa_utils = _module("optim.swa_utils", SWALR=SWALR, **{n: getattr(averaging, n) for n in averaging.__all__})  # type: ignore[attr-defined]
 signal = _module("signal", windows=windows)
-utils = _module("utils", data=data, checkpoint=recompute, global_view=global_view)
+dlpack = _module("utils.dlpack", **{n: globals()[n] for n in ("from_dlpack", "to_dlpack")})
+cpu, xpu, mps = _module("cpu", **kinds.CPU), _module("xpu", **kinds.XPU), _module("mps", **kinds.MPS)
+utils = _module("utils", dlpack=dlpack, data=data, checkpoint=recompute, global_view=global_view)
 compiler.__dict__.update(jit.COMPILER)
 boxing.nccl = _module("boxing.nccl", **graph.hints.of_nccl())  # type: ignore[attr-defined]
 cuda.amp = _module("cuda.amp", **amp.of_cuda())  # type: ignore[attr-defined]
@@ -157,12 +161,14 @@ nn.modules = _module("nn.modules", **_layers, **_inner.NAMES)  # type: ignore[at
 nn.parameter = _module("nn.parameter", Parameter=Parameter, Buffer=nn.Buffer)  # type: ignore[attr-defined]
 PATHS = {
     "accelerator": accelerator, "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp,  # type: ignore[attr-defined]
+    "cpu": cpu, "xpu": xpu, "mps": mps,
     "distributions": distributions, "env": env,
     "fft": fft, "func": func, "jit": jit, "linalg": linalg, "mock_torch": mock_torch, "nn.graph": graph,
     "nn.modules": nn.modules, "nn.parallel": parallel, "nn.parameter": nn.parameter, "optim.swa_utils": optim.swa_utils,  # type: ignore[attr-defined]
     "random": random, "sbp": sbp, "signal": signal, "signal.windows": windows, "special": special, "utils": utils,
     "utils.checkpoint": recompute,
-    "utils.data": data, "utils.global_view": global_view, "utils.data.distributed": _distributed,
+    "utils.data": data, "utils.data.distributed": _distributed, "utils.dlpack": dlpack,
+    "utils.global_view": global_view,
 }  # fmt: skip
 sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
 _settings = [path for path in sys.modules if path.partition("torch.")[2].startswith("backends")]
@@ -187,14 +193,14 @@ def __getattr__(name: str) -> Callable[..., Any]:
 __all__ = [
     "Generator", "GradScaler", "OutOfMemoryError", "Parameter", "Size", "Tensor", "_C", "accelerator", "amp", "asyncs",
     "autocast", "autocast_decorator", "autograd", "backends", "bfloat16", "boxing", "channels_last", "channels_last_3d",
-    "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "contiguous_format", "cuda", "data",
+    "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "contiguous_format", "cpu", "cuda", "data",
     "default_generator", "device", "distributed", "distributions", "dtype", "e", "enable_grad", "env", "errors", "fft",
     "float16", "float32", "float64", "func", "functional", "get_autocast_cpu_dtype", "get_autocast_dtype",
     "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf", "inference_mode", "int16", "int32", "int64", "int8",
-    "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch", "linalg", "load",
-    "mock_torch", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement",
-    "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
+    "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch", "layout", "linalg", "load",
+    "memory_format", "mock_torch", "mps", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel",
+    "pi", "placement", "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
     "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
     "set_default_dtype", "set_grad_enabled", "set_printoptions", "signal", "special", "strided", "testing", "uint8",
-    "utils", "version", "vm", "vmap",
+    "utils", "version", "vm", "vmap", "xpu",
 ]  # fmt: skip

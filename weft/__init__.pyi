@@ -23,24 +23,27 @@ from weft.functional.ranked import Ranked
 __all__ = [
     "Generator", "GradScaler", "OutOfMemoryError", "Parameter", "Size", "Tensor", "_C", "accelerator", "amp", "asyncs",
     "autocast", "autocast_decorator", "autograd", "backends", "bfloat16", "boxing", "channels_last", "channels_last_3d",
-    "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "contiguous_format", "cuda", "data",
+    "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "contiguous_format", "cpu", "cuda", "data",
     "default_generator", "device", "distributed", "distributions", "dtype", "e", "enable_grad", "env", "errors", "fft",
     "float16", "float32", "float64", "func", "functional", "get_autocast_cpu_dtype", "get_autocast_dtype",
     "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf", "inference_mode", "int16", "int32", "int64", "int8",
-    "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch", "linalg", "load",
-    "mock_torch", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement",
-    "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
+    "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch", "layout", "linalg", "load",
+    "memory_format", "mock_torch", "mps", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel",
+    "pi", "placement", "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
     "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
     "set_default_dtype", "set_grad_enabled", "set_printoptions", "signal", "special", "strided", "testing", "uint8",
-    "utils", "version", "vm", "vmap"
+    "utils", "version", "vm", "vmap", "xpu"
 ]
 
 from torch import backends as backends
+from torch import layout as layout
+from torch import memory_format as memory_format
 from torch import multiprocessing as multiprocessing
 from weft import amp as amp
 from weft import autograd as autograd
 from weft import boxing as boxing
 from weft import checkpoint as checkpoint
+from weft import cpu as cpu
 from weft import data as data
 from weft import distributed as distributed
 from weft import func as func
@@ -48,6 +51,7 @@ from weft import functional as functional
 from weft import graph as graph
 from weft import launch as launch
 from weft import linalg as linalg
+from weft import mps as mps
 from weft import nn as nn
 from weft import optim as optim
 from weft import parallel as parallel
@@ -58,6 +62,7 @@ from weft import testing as testing
 from weft import utils as utils
 from weft import version as version
 from weft import vm as vm
+from weft import xpu as xpu
 from weft.amp.autocast import autocast as autocast
 from weft.amp.autocast import autocast_decorator as autocast_decorator
 from weft.amp.autocast import clear_autocast_cache as clear_autocast_cache
@@ -1386,6 +1391,9 @@ def ger(x: Tensor, other: Tensor) -> Tensor:
 def get_default_device() -> Device:
     """Where this thread's tensors go of which nothing else is said."""
 
+def get_deterministic_debug_mode(*args: Any, **options: Any) -> Any:
+    """What is done where a kernel may give other results each time: a setting of the kernels, torch's and Weft's."""
+
 def get_device(x: Tensor) -> _int:
     """The number of the device that x lies on; -1 for the CPU."""
 
@@ -1643,6 +1651,9 @@ def is_complex(x: Tensor) -> _bool:
 def is_conj(x: Tensor) -> _bool:
     """False: conjugates are computed, not marked."""
 
+def is_deterministic_algorithms_warn_only_enabled(*args: Any, **options: Any) -> Any:
+    """Whether such kernels only warn: a setting of the kernels, torch's and Weft's."""
+
 def is_floating_point(x: Tensor) -> _bool:
     """Whether x holds floating point numbers."""
 
@@ -1666,6 +1677,9 @@ def is_signed(x: Tensor) -> _bool:
 
 def is_tensor(x: Any) -> _bool:
     """Whether x is a tensor of Weft's."""
+
+def is_warn_always_enabled(*args: Any, **options: Any) -> Any:
+    """Whether a warning comes each time: a setting of the kernels, torch's and Weft's."""
 
 def isclose(
     x: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
@@ -2764,6 +2778,9 @@ def set_default_device(device: Any) -> None:
 def set_default_tensor_type(t: Any) -> None:
     """Set the dtype of new floating point tensors by a type's name, such as "flow.DoubleTensor"."""
 
+def set_deterministic_debug_mode(*args: Any, **options: Any) -> Any:
+    """What is done where a kernel may give other results each time: a setting of the kernels, torch's and Weft's."""
+
 def set_float32_matmul_precision(*args: Any, **options: Any) -> Any:
     """How exactly products of float32 are computed on CUDA devices: a setting of the kernels, torch's and Weft's."""
 
@@ -2778,6 +2795,9 @@ def set_num_threads(num: _int) -> None:
 
 def set_rng_state(state: Tensor) -> None:
     """Go on with random numbers where `get_rng_state` was taken."""
+
+def set_warn_always(*args: Any, **options: Any) -> Any:
+    """Whether a warning comes each time: a setting of the kernels, torch's and Weft's."""
 
 def sgn(x: Tensor) -> Tensor:
     """-1, 0 or 1 by the sign of x; of a complex number, its direction.

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pytest
 import torch
+import torch.utils.dlpack
 
 import weft as flow
 
@@ -101,6 +102,14 @@ def goes_by_default(lib: Any) -> Any:
 
 
 def is_asked_for_less(lib: Any) -> Any:
+    i, x = lib.tensor([1, 2, 3]), lib.tensor([1.0, -2.0], requires_grad=True)
+    left, right = i.clone(), i.clone()
+    left <<= 1
+    right >>= 1
+    yield 1 << i, 8 >> i, left, right, +i, x.numpy(force=True), i.clone().map_(i, lambda a, b: a * 10 + b)
+    yield i.is_set_to(i), i.is_set_to(i.clone()), i.dim_order(), lib.get_deterministic_debug_mode()
+    yield isinstance(lib.strided, lib.layout), isinstance(lib.channels_last, lib.memory_format)
+    yield lib.cpu.is_available(), lib.xpu.is_available(), lib.xpu.device_count(), lib.utils.dlpack.from_dlpack(i)
     for name in ("float32", "int64", "uint8", "bool", "complex64"):
         yield getattr(lib, name).is_signed, getattr(lib, name).itemsize
     source = lib.Generator().manual_seed(5)

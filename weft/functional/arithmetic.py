@@ -37,12 +37,17 @@ REFLECTED = {
 OVERWRITING = {
     "__iadd__": "add", "__isub__": "sub", "__imul__": "mul", "__itruediv__": "div", "__ipow__": "pow",
     "__imod__": "remainder", "__ifloordiv__": "floor_divide", "__iand__": "bitwise_and", "__ior__": "bitwise_or",
-    "__ixor__": "bitwise_xor",
+    "__ixor__": "bitwise_xor", "__ilshift__": "bitwise_left_shift", "__irshift__": "bitwise_right_shift",
 }  # fmt: skip
 
 
 def _reflected(f: Callable[..., Any]) -> Callable[..., Any]:
     return lambda x, other: f(other, x)
+
+
+def _shifted(f: Callable[..., Any]) -> Callable[..., Any]:
+    """A number by a tensor of counts; the kernel takes two tensors."""
+    return lambda x, other: f(OPS["full_like"](x, other, None), x)
 
 
 def _compared(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -55,6 +60,9 @@ def operators() -> dict[str, Callable[..., Any]]:
     bound = {magic: entry(OPS[name]) for magic, name in STRAIGHT.items() if name in OPS}
     bound |= {magic: _reflected(entry(OPS[name])) for magic, name in REFLECTED.items() if name in OPS}
     bound |= {magic: overwriting(OPS[name]) for magic, name in OVERWRITING.items() if name in OPS}
+    shifts = {"__rlshift__": "bitwise_left_shift", "__rrshift__": "bitwise_right_shift"}
+    bound |= {magic: _shifted(entry(OPS[name])) for magic, name in shifts.items()}
+    bound["__pos__"] = lambda x: x
     return bound | {"__eq__": _compared(entry(OPS["eq"])), "__ne__": _compared(entry(OPS["ne"]))}
 
 

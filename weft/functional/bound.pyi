@@ -836,6 +836,9 @@ class Bound:
     def digamma(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def dim_order(x: Tensor) -> tuple[_int, ...]: ...
+
+    @staticmethod
     def dist(x: Any, other: Any, p: _float = 2) -> Any: ...
 
     @staticmethod
@@ -1242,6 +1245,9 @@ class Bound:
     def get_default_device() -> Device: ...
 
     @staticmethod
+    def get_deterministic_debug_mode(*args: Any, **options: Any) -> Any: ...
+
+    @staticmethod
     def get_device(x: Tensor) -> _int: ...
 
     @staticmethod
@@ -1523,6 +1529,9 @@ class Bound:
     def is_conj(x: Tensor) -> _bool: ...
 
     @staticmethod
+    def is_deterministic_algorithms_warn_only_enabled(*args: Any, **options: Any) -> Any: ...
+
+    @staticmethod
     def is_floating_point(x: Tensor) -> _bool: ...
 
     @staticmethod
@@ -1544,6 +1553,9 @@ class Bound:
     def is_same_size(x: Tensor, other: Tensor) -> _bool: ...
 
     @staticmethod
+    def is_set_to(x: Tensor, other: Tensor) -> _bool: ...
+
+    @staticmethod
     def is_shared(x: Tensor) -> _bool: ...
 
     @staticmethod
@@ -1551,6 +1563,9 @@ class Bound:
 
     @staticmethod
     def is_tensor(x: Any) -> _bool: ...
+
+    @staticmethod
+    def is_warn_always_enabled(*args: Any, **options: Any) -> Any: ...
 
     @staticmethod
     def isclose(
@@ -1817,6 +1832,9 @@ class Bound:
 
     @staticmethod
     def manual_seed(seed: _int) -> DefaultGenerator: ...
+
+    @staticmethod
+    def map_(x: Tensor, other: Tensor, f: Callable[[Any, Any], Any]) -> Tensor: ...
 
     @staticmethod
     def margin_ranking_loss(
@@ -2613,6 +2631,9 @@ class Bound:
     def set_default_tensor_type(t: Any) -> None: ...
 
     @staticmethod
+    def set_deterministic_debug_mode(*args: Any, **options: Any) -> Any: ...
+
+    @staticmethod
     def set_float32_matmul_precision(*args: Any, **options: Any) -> Any: ...
 
     @staticmethod
@@ -2626,6 +2647,9 @@ class Bound:
 
     @staticmethod
     def set_rng_state(state: Tensor) -> None: ...
+
+    @staticmethod
+    def set_warn_always(*args: Any, **options: Any) -> Any: ...
 
     @staticmethod
     def sgd_update(

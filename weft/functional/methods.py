@@ -187,6 +187,25 @@ def apply_(x: Tensor, f: Callable[[Any], Any]) -> Tensor:
 
 
 @public("tensor")
+def map_(x: Tensor, other: Tensor, f: Callable[[Any, Any], Any]) -> Tensor:
+    """Overwrite each element of a CPU tensor with what a Python function makes of it and of the other's. Slow."""
+    x._local("map_()").map_(other._local("map_()"), f)
+    return x
+
+
+@public("tensor")
+def is_set_to(x: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are the same memory, of one shape and one order."""
+    return x._local("is_set_to()").is_set_to(other._local("is_set_to()"))
+
+
+@public("tensor")
+def dim_order(x: Tensor) -> tuple[int, ...]:
+    """The dimensions as they lie in memory, the one with the longest steps first."""
+    return tuple(x._local("dim_order()").dim_order())
+
+
+@public("tensor")
 def set_(x: Tensor, source: Tensor) -> Tensor:
     """The source's memory, shape and all."""
     x.data = source

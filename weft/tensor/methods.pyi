@@ -51,6 +51,8 @@ class Methods:
 
     def __ifloordiv__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
+    def __ilshift__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
     def __imod__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __imul__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
@@ -60,6 +62,8 @@ class Methods:
     def __ior__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __ipow__(self, exponent: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __irshift__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __isub__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
@@ -87,6 +91,8 @@ class Methods:
 
     def __or__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
+    def __pos__(self) -> Any: ...
+
     def __pow__(self, exponent: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __radd__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
@@ -94,6 +100,8 @@ class Methods:
     def __rand__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __rfloordiv__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __rlshift__(self, other: Any) -> Any: ...
 
     def __rmatmul__(self, input: Tensor) -> Tensor: ...
 
@@ -104,6 +112,8 @@ class Methods:
     def __ror__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __rpow__(self, input: Tensor | _float | _int | _bool | complex) -> Tensor: ...
+
+    def __rrshift__(self, other: Any) -> Any: ...
 
     def __rshift__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
@@ -563,6 +573,9 @@ class Methods:
     def digamma_(self) -> Tensor:
         """`digamma`, into the memory of its first operand."""
 
+    def dim_order(self) -> tuple[_int, ...]:
+        """The dimensions as they lie in memory, the one with the longest steps first."""
+
     def dist(self, other: Any, p: _float = 2) -> Any:
         """The p-norm of the difference."""
 
@@ -928,6 +941,9 @@ class Methods:
     def is_same_size(self, other: Tensor) -> _bool:
         """Whether two tensors have the same shape."""
 
+    def is_set_to(self, other: Tensor) -> _bool:
+        """Whether two tensors are the same memory, of one shape and one order."""
+
     def is_shared(self) -> _bool:
         """Whether x lies in memory that other processes see."""
 
@@ -1144,6 +1160,9 @@ class Methods:
     @property
     def mT(self) -> Tensor:
         """x with its last two dimensions exchanged."""
+
+    def map_(self, other: Tensor, f: Callable[[Any, Any], Any]) -> Tensor:
+        """Overwrite each element of a CPU tensor with what a Python function makes of it and of the other's. Slow."""
 
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
         """x with `value` where the mask holds."""

@@ -158,8 +158,9 @@ class Tensor(Described):
             return hooks.whole(self)._local(what)
         return self._local(what)
 
-    def numpy(self) -> np.ndarray:
-        if self._requires_grad:
+    def numpy(self, *, force: bool = False) -> np.ndarray:
+        """The value as an array, which shares a CPU tensor's memory; of one that wants a gradient only by `force`."""
+        if self._requires_grad and not force:
             raise AutogradError("numpy() on a tensor that requires a gradient; use tensor.detach().numpy()")
         return array_of(self._whole("numpy()"))
 
