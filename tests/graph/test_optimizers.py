@@ -125,6 +125,17 @@ def test_what_can_not_be_added() -> None:
         Train(net, flow.optim.LBFGS(net.parameters()))
 
 
+def test_what_is_frozen_after_it_was_compiled_is_noticed() -> None:
+    net = Net()
+    graph = Train(net, KINDS["SGD"](net.parameters()))
+    graph(batch(0))
+    first = next(iter(net.parameters())).requires_grad_(False)
+    with pytest.raises(GraphError, match=r"trained, and it is frozen since \(requires_grad\)"):
+        graph(batch(1))
+    first.requires_grad_()
+    graph(batch(1))
+
+
 def test_an_eager_step_is_refused_inside_of_build() -> None:
     net = Net()
     optimizer = KINDS["SGD"](net.parameters())

@@ -34,6 +34,8 @@ class Compiled:
         read = {id(blob_of(t)): t for t in lowered.job.variables.values()}
         self.holders = [h for h in holders if id(blob_of(h.parameter)) in read]
         self.tied = [(h, t) for h in self.holders if (t := read[id(blob_of(h.parameter))]) is not h.parameter]
+        trained = {id(p) for o, _ in optimizers for group in o.param_groups for p in group["params"]}
+        self.trained = [(h, h.parameter.requires_grad) for h in self.holders if id(h.parameter) in trained]
         self.quick = [_quick(t) for _, t in examples]
         self._gather()
         rank = running.rank.index
@@ -102,6 +104,13 @@ class Compiled:
                     f"{self.lowered.job.name} was compiled with {name}, and there is another parameter in its place by "
                     "now, or none: the graph would go on with the old one. Write into it instead (load_state_dict, or "
                     "copy_ under no_grad), or make another graph"
+                )
+        for h, was in self.trained:
+            if h.parameter.requires_grad != was:
+                what, now = ("trained", "frozen") if was else ("frozen", "to be trained")
+                raise GraphError(
+                    f"{self.lowered.job.name} was compiled with {h.name} {what}, and it is {now} since "
+                    "(requires_grad): what a graph trains is settled when it is compiled. Make another graph for the other phase"
                 )
         for h, t in self.tied:
             if blob_of(h.parameter) is not blob_of(t):

@@ -53,6 +53,7 @@ class Builder:
         self.memories = Memories()
         self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
         self._replaced: dict[tuple[int, str], tuple[Any, str, Tensor]] = {}  # attributes, and what they held before
+        self._listed: dict[int, tuple[Any, dict[str, list[Tensor]]]] = {}  # modules, and what lay in their lists
         self._moved: dict[Value, dict[NdSbp, None]] = {}
         # the rest by the identity of a tensor's blob, which is held so that it stays itself
         self._values: dict[int, tuple[Blob, Value]] = {}
@@ -232,13 +233,22 @@ class Builder:
             module.__dict__[name] = old
         for old, symbol in todo:
             self.write(old, symbol)
+        for module, lists in self._listed.values():
+            for name, before in lists.items():
+                was_read = any(id(blob_of(t)) in self._values for t in before)
+                if was_read and any(not self.memories.stands_over(t) for t in _tensors_in(module.__dict__.get(name))):
+                    raise TraceError(
+                        f"build() reads tensors of {type(module).__name__}.{name} and then puts others there, which "
+                        "the next launch would not see. What a graph keeps is buffers, register_buffer(name, tensor): "
+                        "set those anew, or write into them"
+                    )
 
     def settle(self, keep: bool = True) -> None:
         """Captured tensors become themselves again; what was written into them, the job writes into their memory."""
         if keep:
             self._write_what_was_replaced()
         for module, name, old in self._replaced.values():
-            if name in module._roles:
+            if not keep or name in module._roles:
                 module.__dict__[name] = old
         self._replaced.clear()
         written = [(t, of_value(t.value, t.spec)) for t in self._written.values()]
@@ -334,6 +344,9 @@ class Builder:
     def call_module(self, module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a module; what it computes belongs to it, and lies where its stage lies."""
         before = self.settings
+        if id(module) not in self._listed:
+            lists = {k: found for k, v in module.__dict__.items() if (found := _tensors_in(v))}
+            self._listed[id(module)] = module, lists
         own = self.modules.get(id(module))
         if own is None:
             return call(*args, **kwargs)
@@ -373,3 +386,10 @@ def user_line() -> str:
     while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, "<weft")):
         frame = frame.f_back  # type: ignore[assignment]
     return "" if frame is None else f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+
+
+def _tensors_in(value: Any) -> list[Tensor]:
+    """The tensors of a list, a tuple or a dict."""
+    if type(value) not in (list, tuple, dict):
+        return []
+    return [t for t in (value.values() if isinstance(value, dict) else value) if isinstance(t, Tensor)]

@@ -28,7 +28,8 @@ from weft.tensor.size import Size
 
 ABSENT = Blob(None)  # the blob of what has no local memory of its own: the short way ends here
 
-exchanged = [0]  # how often a tensor was given other memory, or left its module: graphs look whether it was theirs
+# how often a tensor was given other memory, left its module, or was frozen: graphs look whether it was theirs
+exchanged = [0]
 
 
 class Tensor(Described):
@@ -58,6 +59,8 @@ class Tensor(Described):
             raise DtypeError(f"only floating point and complex tensors can require gradients; this one is {self.dtype}")
         if not value and self.node is not None:
             raise AutogradError("only a leaf can stop requiring a gradient; use .detach() to leave the graph")
+        if type(self) is not Tensor and self._requires_grad is not bool(value):  # a parameter is frozen, or thawed
+            exchanged[0] += 1
         self._requires_grad = bool(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
