@@ -110,7 +110,8 @@ class Compiled:
                 what, now = ("trained", "frozen") if was else ("frozen", "to be trained")
                 raise GraphError(
                     f"{self.lowered.job.name} was compiled with {h.name} {what}, and it is {now} since "
-                    "(requires_grad): what a graph trains is settled when it is compiled. Make another graph for the other phase"
+                    "(requires_grad): what a graph trains is settled when it is compiled. Make another graph for the "
+                    "other phase"
                 )
         for h, t in self.tied:
             if blob_of(h.parameter) is not blob_of(t):
