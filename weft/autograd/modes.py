@@ -124,7 +124,7 @@ class Anomaly:
 
 def anomaly() -> Anomaly | None:
     """The anomaly mode of this thread."""
-    return next((i for i in here.stack if isinstance(i, Anomaly)), None)
+    return next((i for i in here.stack if isinstance(i, Anomaly)), None) if here.stack else None
 
 
 def call_stack() -> str:

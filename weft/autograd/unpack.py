@@ -9,12 +9,16 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.core import dtype as dtypes
+from weft.core.dispatch import here
 from weft.ops.declaration import Op
+from weft.tensor.tensor import Tensor
 
 
 def unpacking(op: Op) -> Callable[..., Any]:
     """`unpack(node, gradients, saved)`: calls the op's gradient."""
-    space: dict[str, Any] = {"vjp": op.vjp, "dtype_of": dtypes.of}
+    space: dict[str, Any] = {
+        "vjp": op.vjp, "dtype_of": dtypes.of, "here": here, "new": object.__new__, "Tensor": Tensor
+    }  # fmt: skip
     exec(compile(source_of(op), f"<weft gradient of {op.name}>", "exec"), space)
     return space["unpack"]
 
@@ -32,7 +36,11 @@ def source_of(op: Op) -> str:
             attribute += 1
             continue
         if kind == "needs":
-            lines.append(f"    {a} = tuple([e is not None for e in node.edges])")
+            if op.lists:
+                lines.append(f"    {a} = tuple([e is not None for e in node.edges])")
+            else:
+                each = "".join(f"e[{j}] is not None, " for j in range(len(op.operands)))
+                lines += ["    e = node.edges", f"    {a} = ({each})"]
             continue
         if kind == "operand":
             lines += [
@@ -44,7 +52,17 @@ def source_of(op: Op) -> str:
                 f"        {a} = node._operand({a}, {at})",
             ]
         elif kind == "output":
-            lines.append(f"    {a} = node._output({take}, {place}, {at})")
+            lines += [
+                f"    s = {take}",  # of a local output that is at hand, its blob is enough, but for further gradients
+                "    b = s[0] if type(s) is tuple and s[1] is None and s[2] is None and not here.grad else None",
+                "    if b is not None and b.data is not None:",
+                f"        if b.data._version != node.versions[{at}]:",
+                f"            node._check(b.data, {at})",
+                f"        {a} = new(Tensor)",
+                f"        {a}.blob = b",
+                "    else:",
+                f"        {a} = node._output(s, {place}, {at})",
+            ]
         else:
             lines.append(f"    {a} = dtype_of({take})" if kind == "dtype" else f"    {a} = {take}")
         at += 1

@@ -93,10 +93,11 @@ conj.grad(lambda dy: conj(dy))
 
 def turned(x: Any) -> Any:
     """What the gradient of a product takes of a factor: its conjugate, if it is complex."""
-    if isinstance(x, complex):
-        return x.conjugate()
-    kind = getattr(x, "dtype", None)
-    return conj(x) if kind is not None and kind.is_complex else x
+    try:
+        data = x.blob.data
+    except AttributeError:  # a number
+        return x.conjugate() if isinstance(x, complex) else x
+    return conj(x) if (x.dtype.is_complex if data is None else data.is_complex()) else x
 
 
 # ---- arithmetic --------------------------------------------------------------------------------------

@@ -64,8 +64,12 @@ def _(y, x, dim, keepdim):
 
 @sum.grad
 def _(dy, x_shape, dim, keepdim):
-    shape = tuple(x_shape)
-    return expand(dy if keepdim or not shape else reshape(dy, kept(shape, dim)), shape)
+    return _spread_over(dy, tuple(x_shape), dim, keepdim)
+
+
+def _spread_over(dy: Any, shape: tuple[int, ...], dim: Dims, keepdim: bool) -> Any:
+    """A gradient along the dimensions that a reduction took away."""
+    return expand(dy if keepdim or dim is None or not shape else reshape(dy, kept(shape, dim)), shape)
 
 
 @sum.samples
@@ -114,7 +118,7 @@ def _(dy, x_shape, dim, keepdim):
     shape = tuple(x_shape)
     count = math.prod(shape[d] for d in dims_of(dim, len(shape))) if shape else 1
     dy = mul(dy, 1.0 / max(count, 1))  # of nothing: no element has a gradient
-    return expand(dy if keepdim or not shape else reshape(dy, kept(shape, dim)), shape)
+    return _spread_over(dy, shape, dim, keepdim)
 
 
 @mean.samples

@@ -1,0 +1,307 @@
+"""One pass back over the tape. No recursion: a heap ordered by the nodes' sequence, later ones first."""
+
+from __future__ import annotations
+
+import functools
+import heapq
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+from weft.autograd.call import edge
+from weft.autograd.modes import anomaly
+from weft.autograd.node import Node, Slot
+from weft.autograd.overwrite import make_overwriting
+from weft.core.dispatch import here
+from weft.core.errors import AutogradError, ShapeError
+from weft.core.sbp import broadcast
+from weft.ops import OPS
+from weft.tensor.blob import blob_of
+from weft.tensor.hook import waiting_for_gradients
+from weft.tensor.tensor import Tensor, of_shard, rewrap
+
+
+def _start(t: Tensor, gradient: Tensor | None, position: int) -> Tensor:
+    if not t._requires_grad:
+        raise AutogradError(
+            f"element {position} of tensors does not require grad and does not have a grad_fn: nothing that it was "
+            "computed from requires a gradient. Set requires_grad=True on an input, or check for no_grad() and detach()"
+        )
+    if gradient is None:
+        if t.numel() != 1:
+            raise AutogradError(
+                f"grad can be implicitly created only for scalar outputs; this one has shape {list(t.shape)}. "
+                "Reduce it (loss.mean().backward()) or pass the gradient: y.backward(gradient)"
+            )
+        return OPS["ones_like"](t) if here.trace is None else here.trace.begun(t)
+    if gradient.shape != t.shape:
+        raise ShapeError(
+            f"a gradient of shape {list(gradient.shape)} for a tensor of shape {list(t.shape)}: they must agree"
+        )
+    return gradient if gradient.dtype is t.dtype else OPS["cast"](gradient, t.dtype)
+
+
+class Sweep:
+    """One backward pass: pending gradients per node, and a heap of the nodes to visit, latest first."""
+
+    def __init__(self, retain: bool, create_graph: bool, wanted: list[Tensor] | None, accumulate: bool) -> None:
+        self.retain, self.create_graph, self.accumulate = retain, create_graph, accumulate
+        self.pending: dict[Node, list[Tensor | None]] = {}
+        self.heap: list[tuple[int, Node]] = []
+        self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
+        self.found: dict[int, Tensor] = {}
+        self.held: set[int] = set()  # blobs of gradients that somebody holds: the user, or a leaf
+        self.anomaly = anomaly()
+        self.wanted_leaves: set[int] | None = None
+        self.wanted_outputs: dict[Node, list[tuple[int, Tensor]]] = {}
+        self.useful: set[Node] | None = None
+        self.uses: dict[int, int] = {}  # of leaves that somebody waits for: how many calls have yet to send a gradient
+        if wanted is not None:
+            self.wanted_leaves = {id(t) for t in wanted if t.node is None}
+            for t in wanted:
+                if t.node is not None:
+                    node, index = _place(t.node)
+                    self.wanted_outputs.setdefault(node, []).append((index, t))
+
+    def go(self, outputs: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> dict[int, Tensor]:
+        places = [edge(t) for t in outputs]  # views of what was overwritten are made anew
+        if self.wanted_leaves is not None:
+            self.useful = self._ancestors([t.node for t in outputs if t.node is not None])
+        for i, (t, given) in enumerate(zip(outputs, gradients, strict=True)):
+            if given is not None:
+                self.held.add(id(blob_of(given)))
+            self._send(places[i], _start(t, given, i))
+        if waiting_for_gradients[0] and self.wanted_leaves is None and here.trace is None:
+            self.uses = _uses(self.pending)
+        self._all()
+        for leaf, g in self.leaves.values():
+            self._finish_leaf(leaf, g)
+        return self.found
+
+    def _all(self) -> None:
+        """Visit the nodes, latest first; those that nobody looks at right here, at the cost of their gradients."""
+        pending, heap, retain = self.pending, self.heap, self.retain
+        watched = self.anomaly is not None or self.useful is not None or self.wanted_outputs or self.uses
+        while heap:
+            node = heapq.heappop(heap)[1]
+            gradients = pending.pop(node)
+            if watched or node.hooks is not None or node.retained is not None:
+                self._visit(node, gradients)
+                continue
+            try:
+                results = node.backward(gradients)
+            except Exception as error:
+                _tell_origin(node, error)
+                raise
+            if not retain:
+                node.release()
+            for target, g in zip(node.edges, results, strict=True):
+                if target is None or g is None:
+                    continue
+                if type(target) is not Node:
+                    self._send(target, g)
+                    continue
+                waiting = pending.get(target)
+                if waiting is None:
+                    pending[target] = [g] if target.op.visible < 2 else [g, *[None] * (target.op.visible - 1)]
+                    heapq.heappush(heap, (-target.sequence, target))
+                else:
+                    before = waiting[0]
+                    waiting[0] = g if before is None else _add(before, g)
+
+    def _ancestors(self, roots: list[Any]) -> set[Node]:
+        """The nodes on a way to something wanted: only they need visiting."""
+        order: list[Node] = []
+        seen: set[Node] = set()
+        todo = [_place(r)[0] for r in roots]
+        while todo:
+            node = todo.pop()
+            if node in seen:
+                continue
+            seen.add(node)
+            order.append(node)
+            todo.extend(_place(e)[0] for e in node.edges if e is not None and not isinstance(e, Tensor))
+        order.sort(key=lambda n: n.sequence)
+        useful: set[Node] = set()
+        assert self.wanted_leaves is not None
+        for node in order:
+            for e in node.edges:
+                if e is None:
+                    continue
+                if isinstance(e, Tensor):
+                    hit = id(e) in self.wanted_leaves
+                else:
+                    source = _place(e)[0]
+                    hit = source in useful or source in self.wanted_outputs
+                if hit:
+                    useful.add(node)
+                    break
+        return useful
+
+    def _send(self, edge: Any, g: Tensor) -> None:
+        kind = type(edge)
+        if kind is Node:
+            node, index = edge, 0
+        elif kind is Slot:
+            node, index = edge.node, edge.index
+        elif isinstance(edge, Tensor):
+            known = self.leaves.get(id(edge))
+            self.leaves[id(edge)] = (edge, g if known is None else _add(known[1], g))
+            return
+        else:
+            node, index = edge, 0
+        waiting = self.pending.get(node)
+        if waiting is None:
+            waiting = self.pending[node] = [None] * max(node.outputs_count, 1)
+            heapq.heappush(self.heap, (-node.sequence, node))
+        before = waiting[index]
+        waiting[index] = g if before is None else _add(before, g)
+
+    def _visit(self, node: Node, gradients: list[Tensor | None]) -> None:
+        if node.hooks is not None:
+            for index, table in node.hooks.items():
+                gradients[index] = _hooked(table, gradients[index])
+        if node.retained is not None and self.accumulate:
+            for index, t in node.retained.items():
+                g = gradients[index]
+                if g is not None:  # it goes on to others, too
+                    accumulate(t, g, self.create_graph, shared=True)
+        for index, t in self.wanted_outputs.get(node, ()):
+            g = gradients[index]
+            if g is not None:
+                self.found[id(t)] = g
+        if self.useful is not None and node not in self.useful:
+            return
+        try:
+            results = node.backward(gradients)
+            if self.anomaly is not None and self.anomaly.check_nan:
+                _check_numbers(node, results)
+        except Exception as error:
+            _tell_origin(node, error)
+            raise
+        if not self.retain:
+            node.release()
+        for target, g in zip(node.edges, results, strict=True):
+            if target is not None and g is not None:
+                self._send(target, g)
+        if self.uses:
+            self._finish_early(node, gradients, results)
+
+    def _finish_early(self, node: Node, gradients: Sequence[Tensor | None], results: Sequence[Tensor | None]) -> None:
+        """Leaves whose last gradient this was: their hooks run now, amid backward."""
+        flowing = [_memory(g) for g in (*gradients, *results) if g is not None]
+        for target, g in zip(node.edges, results, strict=True):
+            left = self.uses.get(id(target))
+            if left is None:
+                continue
+            self.uses[id(target)] = left - 1
+            if left == 1 and id(target) in self.leaves:
+                leaf, total = self.leaves.pop(id(target))
+                place = _memory(total)
+                if g is None or flowing.count(place) > (place == _memory(g)):  # it goes on to others, too
+                    self.held.add(id(blob_of(total)))
+                self._finish_leaf(leaf, total)
+
+    def _finish_leaf(self, leaf: Tensor, g: Tensor) -> None:
+        if leaf._hooks:
+            hooked = _hooked(leaf._hooks, g)
+            assert hooked is not None
+            g = hooked
+        if self.wanted_leaves is not None:
+            if id(leaf) not in self.wanted_leaves:
+                return
+            self.found[id(leaf)] = g
+        if self.accumulate:
+            place = id(blob_of(g))
+            accumulate(leaf, g, self.create_graph, shared=place in self.held)
+            self.held.add(place)
+            if leaf._accumulated:
+                for hook in tuple(leaf._accumulated.values()):
+                    hook(leaf)
+
+
+def _tell_origin(node: Node, error: Exception) -> None:
+    if node.origin is not None:
+        error.add_note(f"the forward call of `{node.name}` was made here:\n{node.origin}")
+
+
+def _uses(roots: Iterable[Node]) -> dict[int, int]:
+    """How many calls will send gradients to each leaf that has hooks for when they are there."""
+    todo = list(roots)
+    seen = set(todo)
+    uses: dict[int, int] = {}
+    while todo:
+        for e in todo.pop().edges:
+            if isinstance(e, Tensor):
+                if e._accumulated:
+                    uses[id(e)] = uses.get(id(e), 0) + 1
+            elif e is not None:
+                source = _place(e)[0]
+                if source not in seen:
+                    seen.add(source)
+                    todo.append(source)
+    return uses
+
+
+def _memory(g: Tensor) -> int:
+    data = blob_of(g).data
+    return 0 if data is None else data.untyped_storage()._cdata
+
+
+def _check_numbers(node: Node, results: Sequence[Tensor | None]) -> None:
+    for i, g in enumerate(results):
+        if g is not None and g.value is None and g.dtype.differentiable and OPS["isnan"](g).any().item():
+            raise AutogradError(f"`{node.name}` gave nan as gradient {i}, of shape {list(g.shape)}")
+
+
+def _place(edge: Any) -> tuple[Node, int]:
+    return (edge.node, edge.index) if type(edge) is Slot else (edge, 0)
+
+
+def _add(a: Tensor, b: Tensor) -> Tensor:
+    return OPS["add"](a, b)
+
+
+def _hooked(table: dict[int, Any], g: Tensor | None) -> Tensor | None:
+    for hook in tuple(table.values()):
+        if g is None:
+            return None
+        replaced = hook(g)
+        if replaced is not None:
+            g = replaced
+    return g
+
+
+def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -> None:
+    """Add to `.grad`; while a graph is traced, tell the trace. Of memory that is `shared`, take a copy.
+
+    A global tensor's gradient is boxed to the tensor's own layout, partial sums made whole.
+    """
+    if here.trace is not None:
+        here.trace.gradient(t, g)
+        return
+    if t.spec is not None:
+        g = OPS["to_global"](g, t.spec.placement, tuple(broadcast if s.kind == "P" else s for s in t.spec.nd_sbp))
+    if t.grad is None:
+        # a gradient that somebody else holds too (an expanded view, the user's own tensor) must stay as it is
+        t.grad = OPS["clone"](g) if shared else g if create_graph else _own(g)
+    elif create_graph or t.grad.node is not None:
+        t.grad = _add(t.grad, g)
+    else:
+        _adding()(t.grad, g)  # who holds .grad, or looks at it, sees it grow
+
+
+@functools.cache
+def _adding() -> Callable[..., Any]:
+    """`add_`, by its written entry."""
+    return make_overwriting(OPS["add"])
+
+
+def _own(g: Tensor) -> Tensor:
+    if g._view_of is not None:
+        return OPS["clone"](g)
+    if g.spec is None and g.node is None:
+        return g
+    data = blob_of(g).data
+    if data is not None and not data.is_contiguous() and 0 in data.stride():
+        return OPS["clone"](g)
+    return rewrap(g) if g.spec is None or g.node is not None else of_shard(blob_of(g), g.spec)
