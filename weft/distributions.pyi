@@ -15,12 +15,13 @@ __all__ = [
     "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReshapeTransform", "SigmoidTransform",
     "SoftmaxTransform", "SoftplusTransform", "StackTransform", "StickBreakingTransform", "StudentT", "TanhTransform",
     "Transform", "TransformedDistribution", "Uniform", "VonMises", "Weibull", "Wishart", "biject_to", "constraints",
-    "identity_transform", "kl_divergence", "register_kl", "transform_to", "transforms"
+    "identity_transform", "kl_divergence", "register_kl", "transform_to", "transforms", "utils"
 ]
 
 biject_to: ConstraintRegistry
 from weft.functional.distributions import constraints as constraints
 from weft.functional.distributions import transforms as transforms
+from weft.functional.distributions import utils as utils
 from weft.functional.distributions.base import Distribution as Distribution
 from weft.functional.distributions.base import ExponentialFamily as ExponentialFamily
 from weft.functional.distributions.continuous import Cauchy as Cauchy

@@ -367,3 +367,30 @@ def test_a_law_of_ones_own() -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert W.Independent(law, 1).log_prob(flow.ones(2)).item() == 0.0
+
+
+def test_what_laws_of_ones_own_are_written_with() -> None:
+    def told(lib: Any, make: Any) -> list[Any]:
+        utils = lib.distributions.utils
+        vector, square = make(torch.arange(1.0, 7.0)), make(torch.arange(9.0).reshape(3, 3))
+        chances = make(torch.tensor([0.0, 0.3, 1.0]))
+        both = utils.broadcast_all(make(A), 2.0)
+        found = [*both, utils.clamp_probs(chances), utils.probs_to_logits(chances), utils.logits_to_probs(vector)]
+        found += [utils.probs_to_logits(chances, is_binary=True), utils.logits_to_probs(vector, is_binary=True)]
+        found += [utils.vec_to_tril_matrix(vector), utils.vec_to_tril_matrix(vector[:3], diag=-1)]
+        return [*found, utils.tril_matrix_to_vec(square), utils.tril_matrix_to_vec(square, diag=-1)]
+
+    for ours, theirs in zip(told(flow, own), told(torch, lambda t: t), strict=True):
+        close(ours, theirs)
+
+    class Half:
+        asked = 0
+
+        @W.utils.lazy_property
+        def value(self) -> Any:
+            self.asked += 1
+            return flow.ones(1, requires_grad=True) * 0.5
+
+    half = Half()
+    with flow.no_grad():
+        assert half.value.requires_grad and half.value.item() == 0.5 and half.asked == 1

@@ -16,7 +16,12 @@ from types import ModuleType
 from typing import Any, Final
 
 WEFT: Final = __name__.partition(".")[0]
-SPREAD: Final = ("nn.modules", "distributions")  # folders whose files people reach without importing them
+SPREAD: Final = (
+    "nn.modules",
+    "nn.utils",
+    "distributions",
+    "utils.data",
+)  # folders whose files people reach without importing them
 
 
 class Files(MetaPathFinder, Loader):

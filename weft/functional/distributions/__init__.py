@@ -1,6 +1,6 @@
 """`flow.distributions`: numbers drawn from a law, and how likely they are under it."""
 
-from weft.functional.distributions import constraints, transforms
+from weft.functional.distributions import constraints, transforms, utils
 from weft.functional.distributions.base import Distribution, ExponentialFamily
 from weft.functional.distributions.continuous import (
     Cauchy,
@@ -83,5 +83,5 @@ __all__ = [
     "PowerTransform", "RelaxedBernoulli", "RelaxedOneHotCategorical", "ReshapeTransform", "SigmoidTransform",
     "SoftmaxTransform", "SoftplusTransform", "StackTransform", "StickBreakingTransform", "StudentT", "TanhTransform",
     "Transform", "TransformedDistribution", "Uniform", "VonMises", "Weibull", "Wishart", "biject_to", "constraints",
-    "identity_transform", "kl_divergence", "register_kl", "transform_to", "transforms",
+    "identity_transform", "kl_divergence", "register_kl", "transform_to", "transforms", "utils",
 ]  # fmt: skip

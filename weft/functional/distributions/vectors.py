@@ -132,14 +132,14 @@ def _index(numbers: list[int], like: Any) -> Any:
     return creation.tensor(numbers, dtype=dtypes.int64, **beside(like))
 
 
-def triangle(x: Any, n: int) -> Any:
-    """The matrix with these numbers below its diagonal, zeros elsewhere."""
-    flat = OPS["index_select"](_beside(x, 0.0, False), x.ndim - 1, _index(_places(n, 1)[1], x))
+def triangle(x: Any, n: int, below: int = 1) -> Any:
+    """The matrix with these numbers so far below its diagonal, zeros elsewhere."""
+    flat = OPS["index_select"](_beside(x, 0.0, False), x.ndim - 1, _index(_places(n, below)[1], x))
     return OPS["reshape"](flat, (*x.shape[:-1], n, n))
 
 
-def _numbers(x: Any, below: int = 1) -> Any:
-    """What lies below a matrix's diagonal, row by row."""
+def numbers_below(x: Any, below: int = 1) -> Any:
+    """What lies so far below a matrix's diagonal, row by row."""
     n = x.shape[-1]
     return OPS["index_select"](x.flatten(-2), x.ndim - 2, _index(_places(n, below)[0], x))
 
@@ -162,10 +162,10 @@ class CorrCholeskyTransform(Transform):
         n = y.shape[-1]
         left = 1 - y.square().cumsum(-1)
         left = _beside(OPS["narrow"](left, left.ndim - 1, 0, n - 1), 1.0, True)
-        return OPS["atanh"](_numbers(y) / _numbers(left).sqrt())
+        return OPS["atanh"](numbers_below(y) / numbers_below(left).sqrt())
 
     def log_abs_det_jacobian(self, x: Any, y: Any) -> Any:
-        left = _numbers(1 - y.square().cumsum(-1), 2).log()
+        left = numbers_below(1 - y.square().cumsum(-1), 2).log()
         return 0.5 * left.sum(-1) - 2 * (x + softplus(-2 * x) - math.log(2.0)).sum(-1)
 
     @staticmethod
