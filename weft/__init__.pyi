@@ -2609,9 +2609,10 @@ def result_type(a: Any, b: Any) -> DType:
     """The dtype that arithmetic between the two gives."""
 
 def rms_norm(
-    x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None, eps: _float = 1e-06
+    x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None, eps: _float | None = None
 ) -> Tensor:
-    """x divided by the root of its mean square over the last dimensions, times weight.
+    """x divided by the root of its mean square over the last dimensions, times weight. Without an eps, next to nothing
+    is added to the mean.
 
     >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
     [[1.0, -1.0]]

@@ -284,3 +284,18 @@ def test_statistics_of_other_channels_than_x_has() -> None:
     ):
         with pytest.raises(WeftError, match=says):
             call()
+
+
+@pytest.mark.parametrize("dtype", ["float16", "bfloat16", "float32", "float64"])
+def test_a_root_mean_square_without_an_eps_adds_next_to_nothing(dtype: str) -> None:
+    """In the dtype that the kernel sums in, however short the input's."""
+    x = torch.tensor([[1e-3, -2e-3, 1e-3, 5e-4]], dtype=getattr(torch, dtype), requires_grad=True)
+    mine = of_torch(x.detach().clone()).requires_grad_()
+    layer = flow.nn.RMSNorm(4, elementwise_affine=False)
+    expected = torch.nn.RMSNorm(4, elementwise_affine=False)(x)
+    expected.sum().backward()
+    for y in (layer(mine), F.rms_norm(mine, (4,))):
+        torch.testing.assert_close(y.detach().to_torch(), expected.detach())
+    layer(mine).sum().backward()
+    assert mine.grad is not None
+    torch.testing.assert_close(mine.grad.to_torch(), x.grad, rtol=2e-2, atol=2.0)

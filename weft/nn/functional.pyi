@@ -634,9 +634,10 @@ def relu_(x: Tensor) -> Tensor:
     """`relu`, into the memory of its first operand."""
 
 def rms_norm(
-    x: Tensor, normalized_shape: tuple[int, ...] | list[int], weight: Tensor | None = None, eps: float = 1e-06
+    x: Tensor, normalized_shape: tuple[int, ...] | list[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """x divided by the root of its mean square over the last dimensions, times weight.
+    """x divided by the root of its mean square over the last dimensions, times weight. Without an eps, next to nothing
+    is added to the mean.
 
     >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
     [[1.0, -1.0]]

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-import torch
-
 from weft.autograd import assign, no_grad
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
@@ -197,8 +195,7 @@ class RMSNorm(Module):
             init.ones_(self.weight)
 
     def forward(self, x: Tensor) -> Tensor:
-        eps = torch.finfo(x.dtype.torch).eps if self.eps is None else self.eps
-        return F.rms_norm(x, self.normalized_shape, self.weight, eps)
+        return F.rms_norm(x, self.normalized_shape, self.weight, self.eps)
 
     def extra_repr(self) -> str:
         return f"{self.normalized_shape}, eps={self.eps}, elementwise_affine={self.elementwise_affine}"
