@@ -54,6 +54,7 @@ def made_a_parameter(m: Any, x: Any) -> Any:
 def shown_only(m: Any, x: Any) -> Any:
     m.plain = x.sum(0)
     m.other = x.clone()
+    m.seen.append(x)
     return x.sum()
 
 
@@ -61,7 +62,13 @@ def counted(m: Any, x: Any) -> Any:
     return m.norm(x)
 
 
-KEEPING = [averaged, exchanged, between_writes, made_a_parameter, counted]
+def registered_again(m: Any, x: Any) -> Any:
+    m.register_buffer("mean", m.mean + x[0])
+    m._buffers["other"] = m.other * 0.5
+    return m.mean + m.other
+
+
+KEEPING = [averaged, exchanged, between_writes, made_a_parameter, counted, registered_again]
 
 
 class Run(nn.Graph):
@@ -118,8 +125,21 @@ def test_so_it_is_on_two_ranks() -> None:
 
 def test_what_is_only_shown_is_left_alone() -> None:
     model = Keeper(shown_only)
+    model.seen = [flow.zeros(1)]
     assert Run(model)(flow.ones(3, 2)).item() == 6.0
-    assert model.other.tolist() == [3.0, 3.0]
+    assert model.other.tolist() == [3.0, 3.0] and model.plain.tolist() == [1.0, 1.0]
+    assert [t.tolist() for t in model.seen] == [[0.0]]
+
+
+def test_counting_in_python_is_warned_of() -> None:
+    def rises(m: Any, x: Any) -> Any:
+        m.step += 1
+        return x * m.step
+
+    model = Keeper(rises)
+    model.step = 0
+    with pytest.warns(UserWarning, match=r"found Keeper.step = 0 and left 1\. Launches don't"):
+        Run(model)(flow.ones(3, 2))
 
 
 def test_state_that_the_next_launch_would_not_see_is_refused() -> None:
@@ -139,6 +159,12 @@ def test_state_that_the_next_launch_would_not_see_is_refused() -> None:
         m.memory["last"] = m.memory["last"] + x.sum(0)
         return m.memory["last"]
 
+    def made_there(m: Any, x: Any) -> Any:
+        m.register_buffer("late", x.sum(0))
+        return m.late
+
+    with pytest.raises(TraceError, match=r"build\(\) makes Keeper.late.*let __init__ register it"):
+        Run(Keeper(made_there))(flow.ones(3, 2))
     for forward, name in ((hidden, "plain"), (grows, "mean"), (both_in_one, "pair"), (in_its_place, "memory")):
         model = Keeper(forward)
         model.pair, model.memory = (flow.ones(2), flow.ones(2)), {"last": flow.ones(2)}

@@ -9,12 +9,12 @@ from typing import Any, NamedTuple
 
 from weft.boxing.signature import Signature
 from weft.core.device import Device
-from weft.core.dispatch import hooks
 from weft.core.dtype import DType, float64
 from weft.core.errors import ShapeError, TraceError
 from weft.core.placement import Placement
 from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
+from weft.job.attributes import Attributes
 from weft.job.job import Job
 from weft.job.memory import Memories
 from weft.job.value import Node, Value
@@ -51,9 +51,8 @@ class Builder:
         self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.numbers: dict[str, dict[Placement | None, Value]] = {}
         self.memories = Memories()
+        self.attributes = Attributes(self.memories)
         self._written: dict[int, Tensor] = {}  # captured tensors that the program writes in place
-        self._replaced: dict[tuple[int, str], tuple[Any, str, Tensor]] = {}  # attributes, and what they held before
-        self._listed: dict[int, tuple[Any, dict[str, list[Tensor]]]] = {}  # modules, and what lay in their lists
         self._moved: dict[Value, dict[NdSbp, None]] = {}
         # the rest by the identity of a tensor's blob, which is held so that it stays itself
         self._values: dict[int, tuple[Blob, Value]] = {}
@@ -205,52 +204,21 @@ class Builder:
                     node.micro = node.micro or (node.op not in LEAVING and any(map(self.job.is_micro, node.operands())))
         self.memories.write(t, symbol)
 
-    def replacing(self, module: Any, name: str) -> None:
-        """A module's attribute is about to hold something else."""
-        old = module.__dict__.get(name)
-        if isinstance(old, Tensor) and self.memories.stands_over(old):
-            self._replaced.setdefault((id(module), name), (module, name, old))
-
-    def _write_what_was_replaced(self) -> None:
+    def _write_what_was_exchanged(self) -> None:
         """A module's tensor that build() exchanged for another holds that at the next launch: it is written there."""
-        todo = []
-        for module, name, old in self._replaced.values():
-            now = module.__dict__.get(name)
-            is_state, was_read = name in module._roles, id(blob_of(old)) in self._values
-            if now is old or not isinstance(now, Tensor) or not (is_state or was_read):
-                continue
-            now = hooks.fresh(now)
-            alike = now.shape == old.shape and now.dtype is old.dtype
-            if (was_read and not (is_state and alike)) or id(old) in self.gradients:
-                before, after = (f"{t.dtype.name}{list(t.shape)}" for t in (old, now))
-                raise TraceError(
-                    f"build() reads {type(module).__name__}.{name}, {before}, and then sets it to {after}, which the "
-                    "next launch would not see. What a graph keeps is a buffer, register_buffer(name, tensor), that "
-                    f"keeps its form, or is written in place: self.{name}.copy_(...) under flow.no_grad()"
-                )
-            if alike:
-                todo.append((old, OPS["clone"](now).value if self.memories.stands_over(now) else now.value))
-            module.__dict__[name] = old
-        for old, symbol in todo:
+        pairs = self.attributes.exchanged(lambda t: id(blob_of(t)) in self._values)
+        if any(id(old) in self.gradients for old, _ in pairs):
+            raise TraceError(
+                "build() sets a parameter anew that backward() found a gradient for; write into it instead"
+            )
+        now = [OPS["clone"](t).value if self.memories.stands_over(t) else t.value for _, t in pairs]
+        for (old, _), symbol in zip(pairs, now, strict=True):
             self.write(old, symbol)
-        for module, lists in self._listed.values():
-            for name, before in lists.items():
-                was_read = any(id(blob_of(t)) in self._values for t in before)
-                if was_read and any(not self.memories.stands_over(t) for t in _tensors_in(module.__dict__.get(name))):
-                    raise TraceError(
-                        f"build() reads tensors of {type(module).__name__}.{name} and then puts others there, which "
-                        "the next launch would not see. What a graph keeps is buffers, register_buffer(name, tensor): "
-                        "set those anew, or write into them"
-                    )
 
     def settle(self, keep: bool = True) -> None:
         """Captured tensors become themselves again; what was written into them, the job writes into their memory."""
-        if keep:
-            self._write_what_was_replaced()
-        for module, name, old in self._replaced.values():
-            if not keep or name in module._roles:
-                module.__dict__[name] = old
-        self._replaced.clear()
+        if keep and not self.updating:
+            self._write_what_was_exchanged()
         written = [(t, of_value(t.value, t.spec)) for t in self._written.values()]
         self.memories.restore()
         for t, y in written:
@@ -261,6 +229,7 @@ class Builder:
             self.job.producer[self._values[id(blob_of(t))][1]].micro = False
         self._written.clear()
         if not keep:
+            self.attributes.restore()
             for leaf, before in self.gradients.values():
                 leaf.grad = before
 
@@ -344,9 +313,7 @@ class Builder:
     def call_module(self, module: Any, call: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         """Call a module; what it computes belongs to it, and lies where its stage lies."""
         before = self.settings
-        if id(module) not in self._listed:
-            lists = {k: found for k, v in module.__dict__.items() if (found := _tensors_in(v))}
-            self._listed[id(module)] = module, lists
+        self.attributes.see(module)
         own = self.modules.get(id(module))
         if own is None:
             return call(*args, **kwargs)
@@ -386,10 +353,3 @@ def user_line() -> str:
     while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, "<weft")):
         frame = frame.f_back  # type: ignore[assignment]
     return "" if frame is None else f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
-
-
-def _tensors_in(value: Any) -> list[Tensor]:
-    """The tensors of a list, a tuple or a dict."""
-    if type(value) not in (list, tuple, dict):
-        return []
-    return [t for t in (value.values() if isinstance(value, dict) else value) if isinstance(t, Tensor)]

@@ -72,7 +72,7 @@ class Module:
 
     def __setattr__(self, name: str, value: Any) -> None:
         if here.trace is not None:
-            here.trace.replacing(self, name)
+            here.trace.attributes.see(self)
         role = PARAMETER if isinstance(value, Parameter) else MODULE if isinstance(value, Module) else None
         roles = self.__dict__.get("_roles")
         if roles is None:

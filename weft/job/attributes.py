@@ -1,0 +1,128 @@
+"""What modules held when the program came to them: what it sets anew while it is traced is written down, or refused.
+
+A graph runs without Python. A buffer that `build` exchanges for another is written where it was, so that the next
+launch reads it there; of other state that a launch would lose, its user is told.
+"""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from weft.core.dispatch import hooks
+from weft.core.errors import TraceError
+from weft.job.memory import Memories
+from weft.tensor.tensor import Tensor
+
+
+class Held(NamedTuple):
+    """A module's attribute before the trace."""
+
+    module: Any
+    name: str
+    value: Any
+    inside: Any  # what a list, a tuple or a dict held
+
+    @property
+    def now(self) -> Any:
+        return self.module.__dict__.get(self.name)
+
+    @property
+    def is_state(self) -> bool:
+        return self.name in self.module._roles
+
+    def __str__(self) -> str:
+        return f"{type(self.module).__name__}.{self.name}"
+
+
+class Attributes:
+    def __init__(self, memories: Memories) -> None:
+        self.memories = memories
+        self._held: dict[int, tuple[Any, list[Held]]] = {}
+
+    def see(self, module: Any) -> None:
+        """The program calls a module, or sets one of its attributes: keep what it holds, the first time."""
+        if id(module) not in self._held:
+            held = [Held(module, k, v, _copy(v)) for k, v in module.__dict__.items()]
+            self._held[id(module)] = module, held
+
+    def exchanged(self, was_read: Callable[[Tensor], bool]) -> list[tuple[Tensor, Tensor]]:
+        """The tensors that the program exchanged, and for which; they are in their places again."""
+        found = []
+        for module, held in self._held.values():
+            for each in held:
+                pair = self._judged(each, was_read)
+                if pair is not None:
+                    found.append(pair)
+                    module.__dict__[each.name] = each.value
+            known = {each.name for each in held}
+            for name in module._roles:
+                self._refuse_new(Held(module, name, None, None) if name not in known else None)
+        return found
+
+    def _judged(self, each: Held, was_read: Callable[[Tensor], bool]) -> tuple[Tensor, Tensor] | None:
+        old, now = each.value, each.now
+        if isinstance(old, Tensor):
+            return self._exchange(each, was_read)
+        if old is None:
+            self._refuse_new(each if each.is_state else None)
+        elif type(old) in (int, float) and type(now) in (int, float) and old != now:
+            warnings.warn(
+                f"build() counts in Python: it found {each} = {old} and left {now}. Launches don't: all go by what it "
+                "was when the graph was traced. A number that shall change is a buffer",
+                stacklevel=2,
+            )
+        elif any(map(was_read, _tensors(each.inside))) and any(map(self._is_new, _tensors(now))):
+            raise TraceError(
+                f"build() reads tensors of {each} and then puts others there, which the next launch would not see. "
+                "What a graph keeps is buffers, register_buffer(name, tensor): set those anew, or write into them"
+            )
+        return None
+
+    def _exchange(self, each: Held, was_read: Callable[[Tensor], bool]) -> tuple[Tensor, Tensor] | None:
+        old, now, read = each.value, each.now, was_read(each.value)
+        if now is old or not isinstance(now, Tensor) or not (each.is_state or read):
+            return None
+        now = hooks.fresh(now)
+        alike = now.shape == old.shape and now.dtype is old.dtype
+        if read and not (each.is_state and alike):
+            before, after = (f"{t.dtype.name}{list(t.shape)}" for t in (old, now))
+            raise TraceError(
+                f"build() reads {each}, {before}, and then sets it to {after}, which the next launch would not see. "
+                "What a graph keeps is a buffer, register_buffer(name, tensor), that keeps its form, or is written in "
+                f"place: self.{each.name}.copy_(...) under flow.no_grad()"
+            )
+        return (old, now if alike else old)
+
+    def _refuse_new(self, each: Held | None) -> None:
+        if each is not None and isinstance(each.now, Tensor) and self._is_new(each.now):
+            raise TraceError(
+                f"build() makes {each}, which the next launch would make again. What a graph keeps is there before: "
+                "let __init__ register it, register_buffer(name, tensor), in the form that it will have"
+            )
+
+    def _is_new(self, t: Tensor) -> bool:
+        """Whether a tensor was made in the trace."""
+        return not self.memories.stands_over(t)
+
+    def restore(self) -> None:
+        """The trace failed: modules hold what they held."""
+        for module, held in self._held.values():
+            for each in held:
+                if each.now is not each.value and any(map(self._is_new, _tensors([each.now]))):
+                    module.__dict__[each.name] = each.value
+                if any(map(self._is_new, _tensors(each.value))):
+                    each.value.clear()
+                    (each.value.extend if isinstance(each.value, list) else each.value.update)(each.inside)
+
+
+def _copy(value: Any) -> Any:
+    return value.copy() if type(value) in (list, dict) else value
+
+
+def _tensors(value: Any) -> list[Tensor]:
+    """The tensors of a list, a tuple or a dict."""
+    if type(value) not in (list, tuple, dict):
+        return []
+    return [t for t in (value.values() if isinstance(value, dict) else value) if isinstance(t, Tensor)]
