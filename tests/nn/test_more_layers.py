@@ -320,3 +320,10 @@ def test_transposed_convolutions_of_a_size() -> None:
         torch.testing.assert_close(ours(of_torch(x), output_size=size).detach().to_torch(), expected.detach())
     with pytest.raises(flow.errors.OptionError, match="or up to a stride more"):
         ours(of_torch(x), output_size=[12, 12])
+
+
+def test_of_pairs_that_are_neither_alike_nor_apart_nothing_is_asked() -> None:
+    x, y, target = torch.randn(3, 4), torch.randn(3, 4), torch.tensor([1, 0, -1])
+    expected = torch.nn.functional.cosine_embedding_loss(x, y, target, reduction="none")
+    got = F.cosine_embedding_loss(of_torch(x), of_torch(y), of_torch(target), reduction="none")
+    torch.testing.assert_close(got.to_torch(), expected)

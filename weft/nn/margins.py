@@ -30,7 +30,8 @@ def cosine_embedding_loss(
 ) -> Tensor:
     """How far pairs are from pointing the same way, where the target is 1; or apart by the margin, where it is -1."""
     cosine: Any = cosine_similarity(input1, input2, dim=-1)
-    return reduced(where(target > 0, 1 - cosine, relu(cosine - margin)), reduction)
+    apart = where(target == -1, relu(cosine - margin), 0.0)  # of another target nothing is asked
+    return reduced(where(target == 1, 1 - cosine, apart), reduction)
 
 
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
