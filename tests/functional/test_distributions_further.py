@@ -394,3 +394,18 @@ def test_what_laws_of_ones_own_are_written_with() -> None:
     half = Half()
     with flow.no_grad():
         assert half.value.requires_grad and half.value.item() == 0.5 and half.asked == 1
+
+
+def test_in_a_graph_values_are_taken_for_granted() -> None:
+    class Scored(flow.nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = flow.nn.BatchNorm1d(2, eps=0.0)
+
+        def build(self, x: flow.Tensor) -> flow.Tensor:
+            law = flow.distributions.Normal(self.layer.running_mean, self.layer.running_var)
+            return law.log_prob(x) + flow.distributions.Categorical(logits=x).log_prob(flow.tensor(1))
+
+    x = flow.tensor([0.5, -1.0])
+    expected = flow.distributions.Normal(0.0, 1.0).log_prob(x) + x.log_softmax(-1)[1]
+    assert flow.allclose(Scored()(x), expected)

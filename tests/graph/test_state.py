@@ -131,6 +131,20 @@ def test_what_is_only_shown_is_left_alone() -> None:
     assert [t.tolist() for t in model.seen] == [[0.0]]
 
 
+def test_modules_that_build_makes_for_itself_are_its_own_affair() -> None:
+    def normalised(m: Any, x: Any) -> Any:
+        return nn.Sequential(nn.BatchNorm1d(2, affine=False), nn.Tanh())(x)
+
+    def kept(m: Any, x: Any) -> Any:
+        m.late = nn.Linear(2, 2)
+        return m.late(x)
+
+    x = flow.arange(6.0).reshape(3, 2)
+    assert flow.allclose(Run(Keeper(normalised))(x), normalised(None, x))
+    with pytest.raises(TraceError, match=r"build\(\) makes Keeper.late"):
+        Run(Keeper(kept))(x)
+
+
 def test_counting_in_python_is_warned_of() -> None:
     def rises(m: Any, x: Any) -> Any:
         m.step += 1
@@ -163,7 +177,7 @@ def test_state_that_the_next_launch_would_not_see_is_refused() -> None:
         m.register_buffer("late", x.sum(0))
         return m.late
 
-    with pytest.raises(TraceError, match=r"build\(\) makes Keeper.late.*let __init__ register it"):
+    with pytest.raises(TraceError, match=r"build\(\) makes Keeper.late.*let __init__ make it"):
         Run(Keeper(made_there))(flow.ones(3, 2))
     for forward, name in ((hidden, "plain"), (grows, "mean"), (both_in_one, "pair"), (in_its_place, "memory")):
         model = Keeper(forward)

@@ -40,12 +40,16 @@ class Attributes:
     def __init__(self, memories: Memories) -> None:
         self.memories = memories
         self._held: dict[int, tuple[Any, list[Held]]] = {}
+        self._born: set[int] = set()  # modules that the program makes while it is traced
 
     def see(self, module: Any) -> None:
         """The program calls a module, or sets one of its attributes: keep what it holds, the first time."""
         if id(module) not in self._held:
-            held = [Held(module, k, v, _copy(v)) for k, v in module.__dict__.items()]
-            self._held[id(module)] = module, held
+            if module.__dict__.keys() <= {"_roles"}:  # it is being made: each launch makes what it holds anew
+                self._held[id(module)] = module, []
+                self._born.add(id(module))
+            else:
+                self._held[id(module)] = module, [Held(module, k, v, _copy(v)) for k, v in module.__dict__.items()]
 
     def exchanged(self, was_read: Callable[[Tensor], bool]) -> list[tuple[Tensor, Tensor]]:
         """The tensors that the program exchanged, and for which; they are in their places again."""
@@ -57,7 +61,7 @@ class Attributes:
                     found.append(pair)
                     module.__dict__[each.name] = each.value
             known = {each.name for each in held}
-            for name in module._roles:
+            for name in () if id(module) in self._born else module._roles:
                 self._refuse_new(Held(module, name, None, None) if name not in known else None)
         return found
 
@@ -96,10 +100,12 @@ class Attributes:
         return (old, now if alike else old)
 
     def _refuse_new(self, each: Held | None) -> None:
-        if each is not None and isinstance(each.now, Tensor) and self._is_new(each.now):
+        if each is not None and (
+            self._is_new(each.now) if isinstance(each.now, Tensor) else id(each.now) in self._born
+        ):
             raise TraceError(
                 f"build() makes {each}, which the next launch would make again. What a graph keeps is there before: "
-                "let __init__ register it, register_buffer(name, tensor), in the form that it will have"
+                "let __init__ make it, or register it, register_buffer(name, tensor), in the form that it will have"
             )
 
     def _is_new(self, t: Tensor) -> bool:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional.info import finfo
 from weft.functional.parts import stack as stacked
@@ -275,7 +276,7 @@ def is_dependent(constraint: Any) -> bool:
 
 def holds(constraint: Constraint, value: Any) -> bool:
     """Whether a value lies where it should; of what isn't there to be looked at, it is taken for granted."""
-    if not isinstance(value, Tensor) or value.value is not None or not value.numel():
+    if not isinstance(value, Tensor) or here.trace is not None or value.value is not None or not value.numel():
         return True
     if value.spec is None and value.device.type == "meta":
         return True
