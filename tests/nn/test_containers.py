@@ -58,3 +58,15 @@ def others_beside(nn: Any) -> Iterator[Any]:
 def test_the_same_as_torchs(program: Any) -> None:
     for ours, theirs in zip(program(flow.nn), program(torch.nn), strict=True):
         assert ours == theirs
+
+
+@pytest.mark.parametrize("lib", [flow, torch])
+def test_lists_of_modules_hold_nothing_else(lib: Any) -> None:
+    for make in (lambda: lib.nn.ModuleList([1]), lambda: lib.nn.Sequential(lib.nn.ReLU(), "tanh")):
+        with pytest.raises(TypeError):
+            make()
+    layers = lib.nn.ModuleList([lib.nn.ReLU()])
+    with pytest.raises(TypeError):
+        layers.append(lib.tanh)
+    layers.name = 1
+    assert len(layers) == 1

@@ -299,3 +299,16 @@ def test_a_root_mean_square_without_an_eps_adds_next_to_nothing(dtype: str) -> N
     layer(mine).sum().backward()
     assert mine.grad is not None
     torch.testing.assert_close(mine.grad.to_torch(), x.grad, rtol=2e-2, atol=2.0)
+
+
+@pytest.mark.parametrize("lib", [flow, torch])
+def test_what_has_no_statistics_or_no_dimension_is_refused(lib: Any) -> None:
+    norm = lib.nn.BatchNorm1d(3)
+    with pytest.raises(ValueError, match="more than 1 value per channel"):
+        norm(lib.ones(1, 3))
+    assert tuple(norm.eval()(lib.ones(1, 3)).shape) == tuple(norm.train()(lib.ones(1, 3, 2)).shape)[:2]
+    with pytest.raises(IndexError):
+        lib.nn.Flatten()(lib.ones(()))
+    for ask in (len, iter, list):
+        with pytest.raises(TypeError):
+            ask(lib.ones(()))

@@ -8,7 +8,7 @@ from typing import Any
 from weft.autograd.inplace import assign, check_writable
 from weft.core.dispatch import here
 from weft.core.dtype import bool_
-from weft.core.errors import DtypeError, IndexingError, ShapeError
+from weft.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
 from weft.functional.keys import (
@@ -68,7 +68,7 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
     if not x.ndim:
-        raise IndexingError("a tensor of no dimension can't be iterated over; read it with x.item()")
+        raise ArgumentError("a tensor of no dimension can't be iterated over; read it with x.item()")
     return iter(unbind(x))
 
 

@@ -7,7 +7,7 @@ import operator
 from collections.abc import Iterable, Iterator, Mapping
 from typing import Any
 
-from weft.core.errors import IndexingError
+from weft.core.errors import ArgumentError, IndexingError
 from weft.nn.members import MODULE, PARAMETER
 from weft.nn.module import Module
 from weft.tensor.parameter import Parameter
@@ -34,6 +34,11 @@ class _List(_Held):
         if not -n <= at < n:
             raise IndexingError(f"index {at} is out of range: this {self._get_name()} has {n} members")
         return str(at % n)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._role == MODULE and name.isdigit() and not (value is None or isinstance(value, Module)):
+            raise ArgumentError(f"{self._get_name()} holds modules; got {type(value).__name__}: {value!r}")
+        super().__setattr__(name, value)
 
     def _replace_all(self, values: list[Any]) -> None:
         for name in self._names():

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.core.errors import OptionError
+from weft.core.errors import IndexingError, OptionError
 from weft.nn import functional as F
 from weft.nn.fractional import check_sizes
 from weft.nn.module import Module
@@ -30,6 +30,8 @@ class Flatten(Module):
         self.start_dim, self.end_dim = start_dim, end_dim
 
     def forward(self, x: Tensor) -> Tensor:
+        if not x.ndim:
+            raise IndexingError("Flatten makes one of several dimensions; a number has none: x.reshape(1)")
         start, end = self.start_dim % x.ndim, self.end_dim % x.ndim
         count = 1
         for n in x.shape[start : end + 1]:

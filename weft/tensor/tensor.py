@@ -18,7 +18,7 @@ import torch
 
 from weft.core.device import Device
 from weft.core.dispatch import here, hooks
-from weft.core.errors import AutogradError, DtypeError, ShapeError, TraceError
+from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeError, TraceError
 from weft.core.spec import Spec
 from weft.tensor.array import array_of
 from weft.tensor.blob import Blob
@@ -220,7 +220,7 @@ class Tensor(Described):
 
     def __len__(self) -> int:
         if self.ndim == 0:
-            raise ShapeError("len() of a 0-d tensor")
+            raise ArgumentError("len() of a 0-d tensor")
         return self.shape[0]
 
     def __hash__(self) -> int:
