@@ -215,3 +215,10 @@ def test_each_call_may_have_a_context_of_its_own(lib: Any) -> None:
     assert told == ["first", "second"]
     with pytest.raises(ValueError if lib is torch else TypeError, match="context_fn"):
         lib.utils.checkpoint.checkpoint(lambda x: x, x, **{**both, "use_reentrant": True})
+
+
+def test_segments_reach_what_they_close_over_if_asked_to() -> None:
+    w, x = flow.ones(2, requires_grad=True), flow.ones(2, requires_grad=True)
+    y = checkpoint_sequential([lambda x: x * w, lambda x: x + 1], 2, x, use_reentrant=False)
+    (dw,) = flow.autograd.grad(y.sum(), w)
+    assert dw.tolist() == [1.0, 1.0]

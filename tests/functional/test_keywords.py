@@ -182,6 +182,8 @@ CALLS = """
     lib.linalg.solve_ex(S, v)
     lib.linalg.solve_ex(A=S, B=S, left=False)
     lib.linalg.lu_factor_ex(S)
+    lib.lu_unpack(*lib.linalg.lu_factor(S), unpack_data=False)
+    lib.lu_unpack(*lib.linalg.lu_factor(S), unpack_pivots=False)
     lib.linalg.lstsq(S[:, :2], S, driver="gels").residuals
     lib.nn.functional.huber_loss(v, v + 3, weight=v.abs(), reduction="sum")
 """

@@ -73,7 +73,9 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
     size = max(len(chain) // segments, 1)
     for i in range(segments):
         part = chain[i * size : (i + 1) * size if i < segments - 1 else None]
-        input = checkpoint(_after_another, part, input, **kwargs) if i < segments - 1 else _after_another(part, input)
+        if i == segments - 1:
+            return _after_another(part, input)
+        input = checkpoint(_after_another, part, input, use_reentrant=use_reentrant, **kwargs)
     return input
 
 

@@ -72,14 +72,17 @@ def settle() -> None:
 def isend(
     tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
 ) -> Work:
-    """Send a tensor to another rank, which receives into one of its shape and dtype."""
+    """Send a tensor to another rank, which receives into one of its shape and dtype.
+
+    What one rank sends to another arrives in that order, as with NCCL; a `tag` doesn't change it.
+    """
     return _pending().add([(root("isend", dst, group_dst, group), tensor)], [])
 
 
 def irecv(
     tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
 ) -> Work:
-    """Fill the tensor with what another rank sends."""
+    """Fill the tensor with what another rank sends next, whatever its `tag`."""
     return _pending().add([], [(root("irecv", src, group_src, group), tensor)])
 
 

@@ -79,9 +79,12 @@ def lu(A: Any, *, pivot: bool = True) -> Triangles:
 
 @public("flow")
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Triangles:
-    """What `lu_factor` packs, unpacked."""
+    """What `lu_factor` packs, unpacked; what isn't to be is empty."""
     n, m = tuple(LU_data.shape)[-2:]
-    order = OPS["permutation_of"](LU_pivots, n, LU_data.dtype)
+    nothing = linalg.nothing(LU_data)
+    order = OPS["permutation_of"](LU_pivots, n, LU_data.dtype) if unpack_pivots else nothing
+    if not unpack_data:
+        return Triangles(order, nothing, nothing)
     least = min(n, m)
     lower = with_ones(OPS["tril"](OPS["narrow"](LU_data, -1, 0, least), -1))
     return Triangles(order, lower, OPS["triu"](OPS["narrow"](LU_data, -2, 0, least), 0))
