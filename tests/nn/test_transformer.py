@@ -141,3 +141,19 @@ def test_attention_of_weights_that_are_given(apart: bool) -> None:
         )  # fmt: skip
     torch.testing.assert_close(found[0].to_torch(), found[2])
     torch.testing.assert_close(found[1].to_torch(), found[3])
+
+
+def test_a_hint_at_a_causal_mask_needs_the_mask() -> None:
+    x, mask = flow.ones(3, 2, 8), flow.nn.Transformer.generate_square_subsequent_mask(3)
+    layer, further = flow.nn.TransformerEncoderLayer(8, 2, 16, 0.0), flow.nn.TransformerDecoderLayer(8, 2, 16, 0.0)
+    whole = flow.nn.Transformer(8, 2, 1, 1, 16, 0.0)
+    for call in (
+        lambda: layer(x, is_causal=True), lambda: flow.nn.TransformerEncoder(layer, 1)(x, is_causal=True),
+        lambda: further(x, x, tgt_is_causal=True), lambda: further(x, x, memory_is_causal=True),
+        lambda: flow.nn.TransformerDecoder(further, 1)(x, x, tgt_is_causal=True),
+        lambda: whole(x, x, src_is_causal=True), lambda: whole(x, x, tgt_is_causal=True),
+    ):  # fmt: skip
+        with pytest.raises(OptionError, match="attn_mask"):
+            call()
+    assert layer(x, mask, is_causal=True).equal(layer(x, mask))
+    assert whole(x, x, tgt_mask=mask, tgt_is_causal=True).equal(whole(x, x, tgt_mask=mask))

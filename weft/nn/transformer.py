@@ -68,6 +68,11 @@ class _Layer(Module):
         return add(x, part(norm(x))) if self.norm_first else norm(add(x, part(x)))
 
 
+def hint(is_causal: bool | None, of: str = "") -> dict[str, bool]:
+    """That a mask is the causal one, where that is said: attention refuses it without the mask."""
+    return {f"{of}is_causal": True} if is_causal else {}
+
+
 class TransformerEncoderLayer(_Layer):
     """Attention to oneself, then two linear layers, each with a way around it."""
 
@@ -78,7 +83,7 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
         def attend(x: Tensor) -> Tensor:
-            return self.dropout1(self.self_attn(x, x, x, src_key_padding_mask, False, src_mask)[0])
+            return self.dropout1(self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, **hint(is_causal))[0])
 
         x = self._around(src, self.norm1, attend)
         return self._around(x, self.norm2, lambda x: self._feed_forward(x, self.dropout2))
@@ -98,10 +103,12 @@ class TransformerDecoderLayer(_Layer):
         tgt_is_causal: bool = False, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
         def attend(x: Tensor) -> Tensor:
-            return self.dropout1(self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask)[0])
+            own = self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, **hint(tgt_is_causal))
+            return self.dropout1(own[0])
 
         def look(x: Tensor) -> Tensor:
-            return self.dropout2(self.multihead_attn(x, memory, memory, memory_key_padding_mask, False, memory_mask)[0])
+            masks = memory_key_padding_mask, False, memory_mask
+            return self.dropout2(self.multihead_attn(x, memory, memory, *masks, **hint(memory_is_causal))[0])
 
         x = self._around(tgt, self.norm1, attend)
         x = self._around(x, self.norm2, look)
@@ -124,7 +131,7 @@ class TransformerEncoder(Module):
         is_causal: bool | None = None,
     ) -> Tensor:  # fmt: skip
         for layer in self.layers:
-            src = layer(src, mask, src_key_padding_mask)
+            src = layer(src, mask, src_key_padding_mask, **hint(is_causal))
         return src if self.norm is None else self.norm(src)
 
 
@@ -141,8 +148,9 @@ class TransformerDecoder(Module):
         tgt_key_padding_mask: Tensor | None = None, memory_key_padding_mask: Tensor | None = None,
         tgt_is_causal: bool | None = None, memory_is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
+        hints = {**hint(tgt_is_causal, "tgt_"), **hint(memory_is_causal, "memory_")}
         for layer in self.layers:
-            tgt = layer(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
+            tgt = layer(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, **hints)
         return tgt if self.norm is None else self.norm(tgt)
 
 
@@ -185,8 +193,9 @@ class Transformer(Module):
             raise ShapeError(
                 f"src and tgt have {self.d_model} features, d_model; got {list(src.shape)} and {list(tgt.shape)}"
             )
-        memory = self.encoder(src, src_mask, src_key_padding_mask)
-        return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask)
+        hints = {**hint(tgt_is_causal, "tgt_"), **hint(memory_is_causal, "memory_")}
+        memory = self.encoder(src, src_mask, src_key_padding_mask, **hint(src_is_causal))
+        return self.decoder(tgt, memory, tgt_mask, memory_mask, tgt_key_padding_mask, memory_key_padding_mask, **hints)
 
     @staticmethod
     def generate_square_subsequent_mask(sz: int, device: Any = None, dtype: Any = None) -> Tensor:
