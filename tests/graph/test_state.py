@@ -22,6 +22,9 @@ class Keeper(nn.Module):
         self.codes = nn.Parameter(flow.ones(2))
         self.plain = flow.ones(2)
         self.norm = nn.BatchNorm1d(2, momentum=None)
+        flow.manual_seed(0)
+        self.linear = nn.Linear(2, 2)
+        self.old_style = nn.utils.spectral_norm(nn.Linear(2, 2))
         self.calls = forward
 
     def forward(self, x: Any) -> Any:
@@ -68,7 +71,18 @@ def registered_again(m: Any, x: Any) -> Any:
     return m.mean + m.other
 
 
-KEEPING = [averaged, exchanged, between_writes, made_a_parameter, counted, registered_again]
+def called_with_others(m: Any, x: Any) -> Any:
+    def of(weights: Any) -> Any:
+        return flow.func.functional_call(m.linear, weights, (x,)).pow(2).sum()
+
+    return flow.func.grad(of)(dict(m.linear.named_parameters()))["weight"]
+
+
+def normed(m: Any, x: Any) -> Any:
+    return m.old_style(x)
+
+
+KEEPING = [called_with_others, normed, averaged, exchanged, between_writes, made_a_parameter, counted, registered_again]
 
 
 class Run(nn.Graph):

@@ -13,6 +13,7 @@ from typing import Any, NamedTuple
 from weft.core.dispatch import hooks
 from weft.core.errors import TraceError
 from weft.job.memory import Memories
+from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 
 
@@ -53,10 +54,10 @@ class Attributes:
 
     def exchanged(self, was_read: Callable[[Tensor], bool]) -> list[tuple[Tensor, Tensor]]:
         """The tensors that the program exchanged, and for which; they are in their places again."""
-        found = []
+        found, read = [], self._read_as_no_state(was_read)
         for module, held in self._held.values():
             for each in held:
-                pair = self._judged(each, was_read)
+                pair = self._judged(each, was_read if each.is_state else read)
                 if pair is not None:
                     found.append(pair)
                     module.__dict__[each.name] = each.value
@@ -64,6 +65,12 @@ class Attributes:
             for name in () if id(module) in self._born else module._roles:
                 self._refuse_new(Held(module, name, None, None) if name not in known else None)
         return found
+
+    def _read_as_no_state(self, was_read: Callable[[Tensor], bool]) -> Callable[[Tensor], bool]:
+        """Whether a tensor was read, though no parameter and no buffer has its memory."""
+        everything = [each for _, held in self._held.values() for each in held]
+        states = {id(blob_of(each.value)) for each in everything if each.is_state and isinstance(each.value, Tensor)}
+        return lambda t: id(blob_of(t)) not in states and was_read(t)
 
     def _judged(self, each: Held, was_read: Callable[[Tensor], bool]) -> tuple[Tensor, Tensor] | None:
         old, now = each.value, each.now
@@ -86,7 +93,7 @@ class Attributes:
 
     def _exchange(self, each: Held, was_read: Callable[[Tensor], bool]) -> tuple[Tensor, Tensor] | None:
         old, now, read = each.value, each.now, was_read(each.value)
-        if now is old or not isinstance(now, Tensor) or not (each.is_state or read):
+        if now is old or self._is_new(old) or not isinstance(now, Tensor) or not (each.is_state or read):
             return None
         now = hooks.fresh(now)
         alike = now.shape == old.shape and now.dtype is old.dtype
