@@ -111,3 +111,34 @@ def test_weights_by_layer_and_direction() -> None:
         [[tuple(w.shape) for w in ws] for ws in lib.nn.LSTM(4, 5, **options).all_weights] for lib in (torch, flow)
     ]
     assert shapes[0] == shapes[1] and len(shapes[0]) == 4
+
+
+@pytest.mark.parametrize(
+    ("name", "options"), [("LSTM", {"bidirectional": True}), ("GRU", {"bias": False}), ("RNN", {})]
+)
+def test_a_penalty_on_gradients_goes_through_time(name: str, options: dict[str, Any]) -> None:
+    torch.manual_seed(0)
+    theirs = getattr(torch.nn, name)(3, 4, **options)
+    ours = getattr(flow.nn, name)(3, 4, **options)
+    ours.load_state_dict({k: of_torch(v.clone()) for k, v in theirs.state_dict().items()})
+    x = torch.randn(5, 2, 3)
+
+    def penalised(lib: Any, layer: Any, x: Any) -> list[Any]:
+        x.requires_grad_()
+        y, last = layer(x)
+        loss = (y * y).sum() + sum((s**3).sum() for s in flat(last))
+        (slope,) = lib.autograd.grad(loss, x, create_graph=True)
+        (slope * slope).sum().backward()
+        return [slope.detach(), x.grad, *(p.grad for p in layer.parameters())]
+
+    for a, b in zip(penalised(flow, ours, of_torch(x.clone())), penalised(torch, theirs, x), strict=True):
+        torch.testing.assert_close(a.to_torch(), b, rtol=1e-4, atol=1e-5)
+
+
+def test_under_autocast_a_layer_computes_in_the_short_dtype() -> None:
+    layer = flow.nn.LSTM(3, 4)
+    with flow.autocast("cpu", dtype=flow.bfloat16):
+        y, (h, c) = layer(flow.ones(2, 1, 3))
+    assert {t.dtype for t in (y, h, c)} == {flow.bfloat16}
+    y.float().sum().backward()
+    assert layer.weight_hh_l0.grad.dtype is flow.float32

@@ -28,7 +28,7 @@ def _words(text: str) -> frozenset[str]:
 # products: units are made for short numbers there, and add up in float32
 SHORT: Final = _words("""
     matmul linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d scaled_dot_product_attention
-    addmm addbmm baddbmm bmm einsum
+    addmm addbmm baddbmm bmm einsum lstm_scan gru_scan rnn_scan
 """)
 # short numbers lose digits in long sums, and range in exponentials and powers
 FULL: Final = _words("""

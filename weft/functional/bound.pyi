@@ -1328,6 +1328,16 @@ class Bound:
     def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any: ...
 
     @staticmethod
+    def gru_scan(
+        gates: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None, backwards: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def gru_scan_grad(
+        dy: Tensor, gated: Tensor, before: Tensor, weight: Tensor, backwards: _bool = False
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
+
+    @staticmethod
     def gt(
         input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
     ) -> Tensor: ...
@@ -1810,6 +1820,16 @@ class Bound:
 
     @staticmethod
     def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]: ...
+
+    @staticmethod
+    def lstm_scan(
+        gates: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None, backwards: _bool = False
+    ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def lstm_scan_grad(
+        dy: Tensor, dcells: Tensor, gated: Tensor, cells: Tensor, c: Tensor, weight: Tensor, backwards: _bool = False
+    ) -> tuple[Tensor, Tensor, Tensor]: ...
 
     @staticmethod
     def lt(
@@ -2494,6 +2514,17 @@ class Bound:
 
     @staticmethod
     def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any: ...
+
+    @staticmethod
+    def rnn_scan(
+        gates: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None, relu: _bool = False,
+        backwards: _bool = False
+    ) -> Tensor: ...
+
+    @staticmethod
+    def rnn_scan_grad(
+        dy: Tensor, y: Tensor, weight: Tensor, relu: _bool = False, backwards: _bool = False
+    ) -> tuple[Tensor, Tensor]: ...
 
     @staticmethod
     def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any: ...

@@ -22,7 +22,8 @@ from weft.nn.utils.rnn import PackedSequence, pack_padded_sequence, pad_packed_s
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
-add, sub, mul, cat, narrow, zeros_like = (OPS[n] for n in ("add", "sub", "mul", "cat", "narrow", "zeros_like"))
+add, sub, mul, cat, narrow, select = (OPS[n] for n in ("add", "sub", "mul", "cat", "narrow", "select"))
+zeros_like = OPS["zeros_like"]
 tanh, sigmoid, relu, transpose, where = (OPS[n] for n in ("tanh", "sigmoid", "relu", "transpose", "where"))
 
 State = tuple[Tensor, ...]
@@ -68,6 +69,15 @@ def _mode_of(nonlinearity: str) -> str:
     if nonlinearity not in ("tanh", "relu"):
         raise OptionError(f"unknown nonlinearity {nonlinearity!r}; it is 'tanh' or 'relu'")
     return f"RNN_{nonlinearity.upper()}"
+
+
+def _scanned(mode: str, gates: Tensor, state: State, weight: Tensor, bias: Tensor | None, backwards: bool) -> State:
+    """The states at all time steps by one op, where every sequence of a batch goes all the way."""
+    if mode == "LSTM":
+        return OPS["lstm_scan"](gates, *state, weight, bias, backwards)
+    if mode == "GRU":
+        return (OPS["gru_scan"](gates, *state, weight, bias, backwards),)
+    return (OPS["rnn_scan"](gates, *state, weight, bias, mode == "RNN_RELU", backwards),)
 
 
 # ---- layers --------------------------------------------------------------------------------------------------
@@ -190,10 +200,15 @@ class RNNBase(Module):
 
         _, count, step = MODES[self.mode]
         backwards = suffix.endswith("_reverse")
-        gates = unbind(F.linear(x, own("weight_ih"), own("bias_ih")), 0)
+        whole = F.linear(x, own("weight_ih"), own("bias_ih"))
         if state is None:
             widths = (self.proj_size or self.hidden_size, self.hidden_size)[:count]
-            state = tuple(zeros_like(narrow(gates[0], -1, 0, width)) for width in widths)
+            first = select(whole, 0, 0)
+            state = tuple(zeros_like(narrow(first, -1, 0, width)) for width in widths)
+        if lengths is None and x.ndim == 3 and not self.proj_size:
+            over_time = _scanned(self.mode, whole, state, own("weight_hh"), own("bias_hh"), backwards)
+            return over_time[0], tuple(select(y, 0, 0 if backwards else -1) for y in over_time)
+        gates = unbind(whole, 0)
         weights = own("weight_hh"), own("bias_hh"), own("weight_hr")
         outputs: list[Tensor] = []
         times = range(len(gates))
