@@ -231,3 +231,27 @@ def test_gradients_beside_differences() -> None:
         check(Wrong.apply, x)
     with pytest.raises(ArgumentError, match="at least one wants a gradient"):
         check(flow.sin, flow.ones(2))
+
+
+def test_differences_options() -> None:
+    x = flow.tensor([[0.5, 1.5], [2.0, -1.0]], dtype=flow.float64, requires_grad=True)
+    check, twice = flow.autograd.gradcheck, flow.autograd.gradgradcheck
+    assert check(lambda x: (x.exp(), x.sum(0)), x, check_batched_grad=True, fast_mode=True)
+    assert twice(lambda x: x**3, x, gen_non_contig_grad_outputs=True, check_batched_grad=True)
+
+    class Drifting(Cube):
+        times = 0
+
+        @staticmethod
+        def backward(ctx, dy):
+            Drifting.times += 1
+            return Cube.backward(ctx, dy) * (1 + 1e-9 * Drifting.times)
+
+    with pytest.raises(AutogradError, match="asked for again"):
+        check(Drifting.apply, x)
+    assert check(Drifting.apply, x, nondet_tol=1e-5)
+    with pytest.raises(ArgumentError, match="unknown options atoll"):
+        check(flow.sin, x, atoll=1.0)
+    with pytest.raises(ArgumentError, match="leave them on"):
+        check(flow.sin, x, check_backward_ad=False)
+    assert check(lambda x: x[:0] * 2, x, check_batched_grad=True)

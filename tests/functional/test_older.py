@@ -141,6 +141,8 @@ def test_modules_are_kept_up() -> None:
     assert isinstance(model[1], flow.nn.Tanh) and model.share_memory()[0].weight.is_shared()  # type: ignore[attr-defined, union-attr]
     with pytest.raises(AttributeError, match="could be replaced"):
         model.set_submodule("2", flow.nn.Tanh(), strict=True)  # type: ignore[attr-defined]
+    kept = model[0].weight.data_ptr()  # type: ignore[union-attr]
+    assert model.to_empty(device="cpu", recurse=False)[0].weight.data_ptr() == kept  # type: ignore[attr-defined, union-attr]
     assert model.to_empty(device="cpu")[0].weight.shape == (3, 2)  # type: ignore[attr-defined, union-attr]
     placed = model.to_consistent(flow.placement("cpu", [0]), flow.sbp.broadcast)  # type: ignore[attr-defined]
     assert placed[0].weight.is_global

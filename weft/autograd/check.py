@@ -9,11 +9,14 @@ import torch
 
 from weft.autograd.engine import grad
 from weft.autograd.modes import enable_grad, no_grad
-from weft.core.errors import ArgumentError, AutogradError
-from weft.ops import OPS
+from weft.core.errors import ArgumentError, AutogradError, OptionError
 from weft.tensor.tensor import Tensor, of_torch
 
 Tensors = tuple[Tensor, ...]
+# Torch's options that ask for nothing beyond what is checked anyway. Every gradient is asked for in full, by itself and
+# of dense tensors; jvps are made of the same formulas as gradients are, so those of forward mode are checked with them.
+IMPLIED = ("fast_mode", "masked", "check_undefined_grad", "check_grad_dtypes", "check_sparse_nnz", "check_forward_ad",
+           "check_batched_forward_grad", "check_fwd_over_rev")  # fmt: skip
 
 
 def _followed(inputs: Any) -> list[tuple[int, Tensor]]:
@@ -22,6 +25,16 @@ def _followed(inputs: Any) -> list[tuple[int, Tensor]]:
     if not found or any(t.dtype.is_complex or t.is_global for _, t in found):
         raise ArgumentError("gradcheck(): takes local tensors of real numbers, of which at least one wants a gradient")
     return found
+
+
+def _options(name: str, nondet_tol: float = 0.0, check_batched_grad: bool = False, check_backward_ad: bool = True,
+             check_rev_over_rev: bool = True, **others: Any) -> tuple[float, bool]:  # fmt: skip
+    """What of torch's further options is to be checked besides: how far two runs may differ, and whether in batches."""
+    if unknown := sorted(set(others) - set(IMPLIED)):
+        raise ArgumentError(f"{name}(): unknown options {', '.join(unknown)}")
+    if not (check_backward_ad and check_rev_over_rev):
+        raise OptionError(f"{name}(): gradients by backward are all that there is to check; leave them on")
+    return nondet_tol, check_batched_grad
 
 
 def _results(func: Callable[..., Any], given: Sequence[Any]) -> Tensors:
@@ -45,51 +58,72 @@ def _differences(func: Callable[..., Any], given: list[Any], place: int, eps: fl
     return [torch.stack(column) for column in zip(*rows, strict=True)]
 
 
+def _gradients(y: Tensor, x: Tensor, batched: bool = False) -> torch.Tensor:
+    """The derivatives of each element of a result: [elements of the input, of the result]."""
+    each = torch.eye(y.numel(), dtype=y.dtype.torch, device=y.device.torch).reshape(y.numel(), *y.shape)
+    vectors = [of_torch(each)] if batched and len(each) else [of_torch(row) for row in each]
+    found = []
+    for v in vectors:
+        (g,) = grad(y, x, v, retain_graph=True, allow_unused=True, materialize_grads=True, is_grads_batched=batched)
+        assert g is not None
+        found.append(g.to_torch().reshape(-1 if batched else 1, x.numel()).double())
+    return torch.cat(found).T if found else torch.zeros(x.numel(), 0, dtype=torch.float64)
+
+
 def gradcheck(
     func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
     raise_exception: bool = True, **options: Any,
 ) -> bool:  # fmt: skip
     """Whether the gradients of a function are those that differences suggest. Give it float64: float32 is too coarse.
 
-    Torch's further options are taken, and change nothing.
+    They have to come out alike when asked for again, but for `nondet_tol`, and with `check_batched_grad` when asked for
+    by `grad(is_grads_batched=True)`. Torch's other options are taken, and ask for nothing that is not checked anyway.
 
     >>> flow.autograd.gradcheck(flow.sin, (flow.ones(2, dtype=flow.float64, requires_grad=True),))
     True
     """
+    tolerance, batched = _options("gradcheck", **options)
     given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     for place, x in _followed(inputs):
         with enable_grad():
             results = _results(func, given)
         for k, (y, expected) in enumerate(zip(results, _differences(func, given, place, eps), strict=True)):
-            found = []
-            for j in range(y.numel() if y.requires_grad else 0):
-                flat = OPS["reshape"](y, (-1,))
-                (g,) = grad(OPS["select"](flat, 0, j), x, retain_graph=True, allow_unused=True, materialize_grads=True)
-                assert g is not None
-                found.append(g.to_torch().reshape(-1).double())
-            got = torch.stack(found, 1) if found else torch.zeros_like(expected)
+            got = _gradients(y, x) if y.requires_grad else torch.zeros_like(expected)
+            wrong = ""
             if not torch.allclose(got, expected, rtol, atol, equal_nan=True):
-                if not raise_exception:
-                    return False
+                wrong = f"the gradients are\n{got}\nand the differences\n{expected}"
+            elif y.requires_grad and not torch.allclose(again := _gradients(y, x), got, 0, tolerance, equal_nan=True):
+                wrong = f"the gradients are\n{got}\nand, asked for again,\n{again}"
+            elif (
+                y.requires_grad
+                and batched
+                and not torch.allclose(again := _gradients(y, x, batched=True), got, rtol, atol, equal_nan=True)
+            ):
+                wrong = f"the gradients are\n{got}\nand, asked for in a batch,\n{again}"
+            if wrong and raise_exception:
                 raise AutogradError(
-                    f"gradcheck(): of result {k} by input {place}, the gradients are\n{got}\nand the differences\n"
-                    f"{expected}\n(a row per element of the input)"
+                    f"gradcheck(): of result {k} by input {place}, {wrong}\n(a row per element of the input)"
                 )
+            if wrong:
+                return False
     return True
 
 
 def gradgradcheck(
     func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5,
-    rtol: float = 1e-3, raise_exception: bool = True, **options: Any,
+    rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True, **options: Any,
 ) -> bool:  # fmt: skip
     """Likewise for the gradients' own gradients."""
+    _options("gradgradcheck", **options)
     given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     followed = _followed(inputs)
     with enable_grad():
         results = _results(func, given)
     if grad_outputs is None:
         drawn = torch.Generator().manual_seed(0)
-        vectors = [of_torch(torch.rand(tuple(y.shape), generator=drawn, dtype=y.dtype.torch)) for y in results]
+        every = 2 if gen_non_contig_grad_outputs else 1
+        likes = [torch.rand((*y.shape, every), generator=drawn, dtype=y.dtype.torch)[..., 0] for y in results]
+        vectors = [of_torch(v.to(y.device.torch)) for v, y in zip(likes, results, strict=True)]
     else:
         vectors = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs)
 
@@ -107,4 +141,6 @@ def gradgradcheck(
             )  # fmt: skip
 
     starts = [v.detach().requires_grad_() for v in vectors]
-    return gradcheck(gradients, (*given, *starts), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception)
+    return gradcheck(
+        gradients, (*given, *starts), eps=eps, atol=atol, rtol=rtol, raise_exception=raise_exception, **options
+    )

@@ -244,12 +244,12 @@ class Module:
         fn(self)
         return self
 
-    def _convert(self, fn: Callable[[str, Tensor], Tensor]) -> Self:
+    def _convert(self, fn: Callable[[str, Tensor], Tensor], recurse: bool = True) -> Self:
         """Give each parameter and buffer (and each gradient) the data of what `fn(path, tensor)` makes of it.
 
         The objects stay, so that optimizers and ties between modules keep them.
         """
-        everything = [*self._named_members(lambda m: (*m._parameters.items(), *m._buffers.items()))]
+        everything = [*self._named_members(lambda m: (*m._parameters.items(), *m._buffers.items()), recurse=recurse)]
         with no_grad():
             made = [(t, fn(path, t), None if t.grad is None else fn(path, t.grad)) for path, t in everything]
         for t, new, grad in made:

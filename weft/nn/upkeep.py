@@ -18,9 +18,9 @@ def to_consistent(self: Module, placement: Any = None, sbp: Any = None) -> Modul
 
 
 def to_empty(self: Module, *, device: Any, recurse: bool = True) -> Module:
-    """Move to a device without the values: whatever the memory held is there then."""
+    """Move to a device without the values: whatever the memory held is there then. Without `recurse`, only its own."""
     where = Device(device).check()
-    return self._convert(lambda _, t: OPS["empty"](tuple(t.shape), t.dtype, where))
+    return self._convert(lambda _, t: OPS["empty"](tuple(t.shape), t.dtype, where), recurse)
 
 
 def type(self: Module, dst_type: Any) -> Module:
