@@ -1955,7 +1955,7 @@ def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
     """The x of A @ x = b, of what `lu_factor` made of A."""
 
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: _bool = True, unpack_pivots: _bool = True) -> Triangles:
-    """What `lu_factor` packs, unpacked."""
+    """What `lu_factor` packs, unpacked; what isn't to be is empty."""
 
 def manual_seed(seed: _int) -> DefaultGenerator:
     """Start this rank's random numbers anew from a seed. Give every rank the same one for global tensors to agree."""
