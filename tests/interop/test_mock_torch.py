@@ -39,6 +39,8 @@ with flow.mock_torch.enable():
         model(x).pow(2).mean().backward()
         optimizer.step()
     StepLR(optimizer, 1).step()
+    import pickle
+    assert pickle.loads(pickle.dumps(model)).weight.tolist() == model.weight.tolist()
     assert isinstance(model.weight, flow.Tensor) and torch.__version__ == real["torch"].__version__
     try:
         torch.no_such_name

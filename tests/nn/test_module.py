@@ -306,3 +306,37 @@ def test_to_global_asks_for_what_it_lacks() -> None:
     assert net.to_local().weight.is_local
     with pytest.raises(SbpError, match="splits dimension 1"):
         nn.Linear(2, 2).to_global(placement, flow.sbp.split(1))
+
+
+def test_states_know_the_version_of_their_form() -> None:
+    class Third(nn.Linear):
+        _version = 3
+
+        def _load_from_state_dict(self, state_dict: Any, prefix: str, local_metadata: Any, *rest: Any) -> None:
+            if local_metadata.get("version", 1) < 3:  # once it held half of the weight
+                state_dict[prefix + "weight"] = state_dict[prefix + "weight"] * 2
+            super()._load_from_state_dict(state_dict, prefix, local_metadata, *rest)
+
+    model = nn.Sequential(Third(2, 2), nn.ReLU())
+    state, before = model.state_dict(), model[0].weight.clone()
+    assert dict(state._metadata) == {"": {"version": 1}, "0": {"version": 3}, "1": {"version": 1}}
+    model.load_state_dict(state)
+    assert flow.equal(model[0].weight, before)
+    model.load_state_dict(dict(state))  # of which nobody knows
+    assert flow.equal(model[0].weight, before * 2)
+
+
+def test_hooks_after_loading_may_do_without_what_is_missing() -> None:
+    layer = nn.Linear(2, 2)
+    with pytest.raises(CheckpointError, match="left as it was"):
+        layer.load_state_dict({"bias": flow.ones(2)})
+    layer.register_load_state_dict_post_hook(lambda m, found: found.missing_keys.clear())
+    assert not layer.load_state_dict({"bias": flow.ones(2)}).missing_keys and layer.bias.tolist() == [1.0, 1.0]
+    with pytest.raises(CheckpointError, match=r'Unexpected key.*"more"'):
+        layer.load_state_dict({"bias": flow.ones(2), "more": flow.ones(1)})
+
+
+def test_a_prefix_is_taken_from_a_state() -> None:
+    state = {f"module.{k}": v for k, v in nn.Linear(2, 2).state_dict().items()}
+    nn.modules.consume_prefix_in_state_dict_if_present(state, "module.")
+    nn.Linear(2, 2).load_state_dict(state)

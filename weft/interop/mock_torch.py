@@ -97,7 +97,10 @@ class _Mock:
     def load(
         self, name: str, globals: Any = None, locals: Any = None, fromlist: Sequence[str] | None = (), level: int = 0
     ) -> Any:
-        """What an import statement calls."""
+        """What an import statement calls, and C code such as pickle's, in the name of whoever called that: it looks
+        for what it has imported in sys.modules, and gives an empty list where a statement gives a tuple or None."""
+        if isinstance(fromlist, list) and not fromlist:
+            return self.real(name, globals, locals, (), level)
         if level or name.partition(".")[0] != "torch" or not _is_own(globals):
             return self.real(name, globals, locals, fromlist or (), level)
         found = self.find(name)

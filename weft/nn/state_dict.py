@@ -37,6 +37,10 @@ class IncompatibleKeys(NamedTuple):
 def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
     if destination is None:
         destination = OrderedDict()
+        destination._metadata = OrderedDict()
+    local = {"version": _version(module)}
+    if hasattr(destination, "_metadata"):
+        destination._metadata[prefix.removesuffix(".")] = local
     for hook, _ in module._hooks_of("state_dict_pre"):
         hook(module, prefix, keep_vars)
     module._save_to_state_dict(destination, prefix, keep_vars)
@@ -44,10 +48,15 @@ def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> A
         if child is not None:
             child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
     for hook, _ in module._hooks_of("state_dict"):
-        changed = hook(module, destination, prefix, {})
+        changed = hook(module, destination, prefix, local)
         if changed is not None:
             destination = changed
     return destination
+
+
+def _version(module: Any) -> int:
+    """Of the form of what a module saves, by which its `_load_from_state_dict` knows older forms."""
+    return getattr(module, "_version", 1)
 
 
 def own_state(module: Any) -> dict[str, Tensor]:
@@ -68,6 +77,7 @@ def load(module: Any, state: Mapping[str, Any], strict: bool, assign_them: bool)
     """Check the whole of a state against a module and everything in it; only if all fits, write it."""
     if not isinstance(state, Mapping):
         raise ArgumentError(f"load_state_dict takes a dict from name to tensor; got {type(state).__name__}")
+    versions = getattr(state, "_metadata", {})
     state = OrderedDict(state)
     missing: list[str] = []
     unexpected: list[str] = []
@@ -75,7 +85,7 @@ def load(module: Any, state: Mapping[str, Any], strict: bool, assign_them: bool)
     writes: list[Callable[[], None]] = []
 
     def visit(m: Any, prefix: str) -> None:
-        metadata = {WRITES: writes, "assign": assign_them}
+        metadata = {**versions.get(prefix.removesuffix("."), {}), WRITES: writes, "assign": assign_them}
         for hook, with_module in m._hooks_of("load_pre"):
             given = (state, prefix, metadata, True, missing, unexpected, errors)
             hook(m, *given) if with_module else hook(*given)
@@ -86,22 +96,25 @@ def load(module: Any, state: Mapping[str, Any], strict: bool, assign_them: bool)
 
     visit(module, "")
     found = IncompatibleKeys(missing, unexpected)
-    if strict:
-        if missing:
-            errors.insert(0, f"Missing key(s) in state_dict: {_quoted(missing)}. ")
-        if unexpected:
-            errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(unexpected)}. ")
-    if errors:
-        lines = "\n\t".join(errors)
-        raise CheckpointError(
-            f"Error(s) in loading state_dict for {module._get_name()}:\n\t{lines}\nThe module was left as it was."
-        )
+    after = [(hook, m) for m in module.modules() for hook, _ in m._hooks_of("load_post")]
+    if errors or not after:  # else the hooks may yet say that what is missing needn't be there
+        _refuse(module, found, errors, strict, "\nThe module was left as it was.")
     for write in writes:
         write()
-    for m in module.modules():
-        for hook, _ in m._hooks_of("load_post"):
-            hook(m, found)
+    for hook, m in after:
+        hook(m, found)
+    _refuse(module, found, [], strict, "")
     return found
+
+
+def _refuse(module: Any, found: IncompatibleKeys, errors: list[str], strict: bool, more: str) -> None:
+    if strict and found.missing_keys:
+        errors.insert(0, f"Missing key(s) in state_dict: {_quoted(found.missing_keys)}. ")
+    if strict and found.unexpected_keys:
+        errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(found.unexpected_keys)}. ")
+    if errors:
+        lines = "\n\t".join(errors)
+        raise CheckpointError(f"Error(s) in loading state_dict for {module._get_name()}:\n\t{lines}{more}")
 
 
 def _quoted(names: list[str]) -> str:
