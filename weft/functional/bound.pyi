@@ -1457,6 +1457,9 @@ class Bound:
     def imag(x: Tensor) -> Tensor: ...
 
     @staticmethod
+    def in_a_row(tensors: Sequence[Tensor]) -> Tensor: ...
+
+    @staticmethod
     def in_top_k(targets: Tensor, predictions: Tensor, k: _int) -> Tensor: ...
 
     @staticmethod
@@ -2935,6 +2938,9 @@ class Bound:
 
     @staticmethod
     def take_along_dim(x: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor: ...
+
+    @staticmethod
+    def take_from_row(tensors: Sequence[Tensor], row: Tensor) -> None: ...
 
     @staticmethod
     def tan(x: Tensor) -> Tensor: ...

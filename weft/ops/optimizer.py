@@ -357,3 +357,24 @@ def _(rand):
 
 
 _alike(scale_all)
+
+
+@op(returns="", writes="tensors")
+def take_from_row(tensors: Sequence[Tensor], row: Tensor) -> tuple[()]:
+    """Overwrite tensors with the elements of a row, which follow each other in it: what `in_a_row` laid there."""
+    if _meta(tensors):
+        return ()
+    parts = torch.split_with_sizes(row, [t.numel() for t in tensors])
+    over._foreach_copy_(tensors, [part.view(t.shape) for part, t in zip(parts, tensors, strict=True)])
+    return ()
+
+
+@take_from_row.layout
+def _(tensors, row):
+    each = [" ".join(f"a{k}x{i}!" for i in range(len(shape))) for k, shape in enumerate(tensors)]
+    return f"{', '.join([*each, 'row!'])} -> "
+
+
+@take_from_row.samples
+def _(rand):
+    yield [rand(4, 6), rand(3)], rand(27)

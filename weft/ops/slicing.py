@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import math
 from collections.abc import Sequence
 
 import torch
@@ -209,6 +210,39 @@ def _(dy, tensors_shapes, dim):
     ends = itertools.accumulate(sizes)
     parts = [narrow(dy, dim % ndim, end - n, n) for n, end in zip(sizes, ends, strict=True)]
     return ([p if len(s) == ndim else reshape(p, s) for s, p in zip(tensors_shapes, parts, strict=True)],)
+
+
+@op()
+def in_a_row(tensors: Sequence[Tensor]) -> Tensor:
+    """All elements of several tensors in one row.
+
+    >>> flow._C.in_a_row([flow.ones(2, 1), flow.zeros(())]).tolist()
+    [1.0, 1.0, 0.0]
+    """
+    return torch.cat([t.reshape(-1) for t in tensors])
+
+
+@in_a_row.layout
+def _(tensors):
+    each = (" ".join(f"a{k}x{i}!" for i in range(len(shape))) for k, shape in enumerate(tensors))
+    return f"{', '.join(each)} -> row!"
+
+
+in_a_row.linear = (("tensors",),)
+
+
+@in_a_row.grad
+def _(dy, tensors_shapes):
+    sizes = [math.prod(s) for s in tensors_shapes]
+    ends = itertools.accumulate(sizes)
+    parts = [narrow(dy, 0, end - n, n) for n, end in zip(sizes, ends, strict=True)]
+    return ([reshape(p, tuple(s)) for p, s in zip(parts, tensors_shapes, strict=True)],)
+
+
+@in_a_row.samples
+def _(rand):
+    yield ([rand(4, 6), rand(3)],)
+    yield ([rand(2, 1, 2)],)
 
 
 @op()

@@ -6,10 +6,11 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from weft.autograd import assign, no_grad
+from weft.core.dispatch import here
 from weft.core.errors import OptionError
 from weft.ops import OPS
 from weft.optim.optimizer import Bucket, Optimizer
@@ -19,8 +20,17 @@ from weft.tensor.tensor import Tensor
 sqrt, absolute, where, maximum = OPS["sqrt"], OPS["abs"], OPS["where"], OPS["maximum"]
 
 
+SMALL = 1 << 14  # elements: what has fewer costs more to call for than to compute, and is moved in a row with others
+
+
+def _small(p: Tensor, grad: Tensor) -> bool:
+    return p.spec is None and p.numel() < SMALL and grad.dtype is p.dtype
+
+
 class Composed(Optimizer, ABC):
-    """Subclasses write one parameter: `move` gives what it becomes, and its states."""
+    """Subclasses write `move`: what a parameter becomes, and its states."""
+
+    by_element = True  # what an element becomes, it does whatever lies beside it
 
     @abstractmethod
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
@@ -31,17 +41,32 @@ class Composed(Optimizer, ABC):
             t: Any = bucket.step
             if t is not None:
                 t = assign(t, t + 1)
-            for i, (p, given) in enumerate(zip(bucket.params, grads, strict=True)):
-                x: Any = p.detach()
-                grad: Any = OPS["neg"](given) if group["maximize"] else given
-                if group["weight_decay"] and group.get("decoupled_weight_decay"):
-                    x = x * (1 - lr * group["weight_decay"])
-                elif group["weight_decay"]:
-                    grad = grad + x * group["weight_decay"]
-                states = {name: members[i] for name, members in bucket.states.items()}
-                after = self.move(group, x, grad, t, lr, **states)
-                for old, new in zip((p, *states.values()), after, strict=True):
+            apart = range(len(bucket.params))
+            in_a_row = self.by_element and here.trace is None
+            small = [i for i in apart if _small(bucket.params[i], grads[i])] if in_a_row else []
+            if len(small) > 1:
+                apart = [i for i in apart if i not in small]
+                lists = [[members[i] for i in small] for members in (bucket.params, *bucket.states.values())]
+                rows = [OPS["in_a_row"](members) for members in lists]
+                grad = OPS["in_a_row"]([grads[i] for i in small])
+                for members, row in zip(lists, self._moved(group, rows[0], grad, t, lr, bucket, rows[1:]), strict=True):
+                    OPS["take_from_row"](members, row)
+            for i in apart:
+                p, states = bucket.params[i], [members[i] for members in bucket.states.values()]
+                after = self._moved(group, p.detach(), grads[i], t, lr, bucket, states)
+                for old, new in zip((p, *states), after, strict=True):
                     assign(old, new)
+
+    def _moved(
+        self, group: Mapping[str, Any], x: Any, grad: Any, t: Any, lr: Any, bucket: Bucket, states: Sequence[Any]
+    ) -> tuple[Any, ...]:
+        if group["maximize"]:
+            grad = OPS["neg"](grad)
+        if group["weight_decay"] and group.get("decoupled_weight_decay"):
+            x = x * (1 - lr * group["weight_decay"])
+        elif group["weight_decay"]:
+            grad = grad + x * group["weight_decay"]
+        return self.move(group, x, grad, t, lr, **dict(zip(bucket.states, states, strict=True)))
 
 
 def _moments(group: Mapping[str, Any], grad: Any, mean: Any, square: Any) -> tuple[Any, Any]:
