@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -308,7 +309,7 @@ def test_to_global_asks_for_what_it_lacks() -> None:
         nn.Linear(2, 2).to_global(placement, flow.sbp.split(1))
 
 
-def test_states_know_the_version_of_their_form() -> None:
+def test_states_know_the_version_of_their_form(tmp_path: Path) -> None:
     class Third(nn.Linear):
         _version = 3
 
@@ -321,6 +322,9 @@ def test_states_know_the_version_of_their_form() -> None:
     state, before = model.state_dict(), model[0].weight.clone()
     assert dict(state._metadata) == {"": {"version": 1}, "0": {"version": 3}, "1": {"version": 1}}
     model.load_state_dict(state)
+    assert flow.equal(model[0].weight, before)
+    flow.save({"epoch": 1, "model": state}, path := tmp_path / "versions")
+    model.load_state_dict(flow.load(path)["model"])
     assert flow.equal(model[0].weight, before)
     model.load_state_dict(dict(state))  # of which nobody knows
     assert flow.equal(model[0].weight, before * 2)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import OrderedDict
 from collections.abc import Callable, Mapping
 from typing import Any
 
@@ -11,8 +12,8 @@ from weft.core.errors import CheckpointError
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
-TENSOR, TUPLE, ITEMS, DTYPE = "$tensor", "$tuple", "$items", "$dtype"
-MARKS = (TENSOR, TUPLE, ITEMS, DTYPE)
+TENSOR, TUPLE, ITEMS, DTYPE, VERSIONS = "$tensor", "$tuple", "$items", "$dtype", "$versions"
+MARKS = (TENSOR, TUPLE, ITEMS, DTYPE, VERSIONS)
 
 
 def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
@@ -46,6 +47,9 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
             return v
         if isinstance(v, DType):
             return {DTYPE: v.name}
+        versions = getattr(v, "_metadata", None)
+        if versions and any(m.get("version", 1) != 1 for m in versions.values()):  # a module's state, of a later form
+            return {VERSIONS: [walk(dict(versions), ""), walk(dict(v), path)]}
         if isinstance(v, Mapping):
             inside = f"{path}." if path else ""
             if all(isinstance(k, str) and k not in MARKS for k in v):
@@ -85,6 +89,11 @@ def rebuilt(form: Any, tensor: Callable[[str], Tensor]) -> Any:
             return known[key]
         if TUPLE in v:
             return tuple(walk(x) for x in v[TUPLE])
+        if VERSIONS in v:
+            versions, items = map(walk, v[VERSIONS])
+            state: Any = OrderedDict(items)
+            state._metadata = OrderedDict(versions)
+            return state
         if ITEMS in v:
             return {k: walk(x) for k, x in v[ITEMS]}
         if DTYPE in v:
