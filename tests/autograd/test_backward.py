@@ -4,7 +4,10 @@ from __future__ import annotations
 
 import gc
 import weakref
+from collections.abc import Callable
+from typing import Any
 
+import numpy as np
 import pytest
 import torch
 
@@ -117,6 +120,25 @@ def test_second_backward_names_the_node() -> None:
     y.backward()
     with pytest.raises(AutogradError, match=r"sum_backward.*retain_graph=True"):
         y.backward()
+
+
+@pytest.mark.parametrize("dim", [None, 0, -1])
+def test_products_with_zeros_in_them_to_second_order(dim: int | None) -> None:
+    data = [[0.0, 2.0, 3.0, -1.0], [1.5, 0.0, -2.0, 0.0], [0.5, 1.0, 2.0, 3.0]]
+
+    def run(m: Any, of: Callable[[Any], Any]) -> list[Any]:
+        x = m.tensor(data, requires_grad=True)
+        y = of(x)
+        weight = m.arange(float(y.numel())).reshape(y.shape) + 1
+        (g,) = m.autograd.grad((y * weight).sum(), x, create_graph=True)
+        (h,) = m.autograd.grad((g * g).sum(), x)
+        return [g.detach().numpy(), h.numpy()]
+
+    ways: list[Callable[[Any], Any]] = [lambda x: x.prod() if dim is None else x.prod(dim, keepdim=True)]
+    ways += [] if dim is None else [lambda x: x.cumprod(dim)]
+    for of in ways:
+        for ours, theirs in zip(run(flow, of), run(torch, of), strict=True):
+            np.testing.assert_allclose(ours, theirs, rtol=1e-5)
 
 
 def test_create_graph_to_third_order() -> None:

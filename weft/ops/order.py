@@ -8,13 +8,14 @@ import torch
 from torch import Tensor
 
 from weft.core.dispatch import here
-from weft.ops.broadcast import expand
+from weft.ops.create import full_like
 from weft.ops.declaration import Size, op
-from weft.ops.elementwise import div, mul, turned
+from weft.ops.elementwise import add, mul, turned
 from weft.ops.indexing import scatter_add_zeros
 from weft.ops.kernels import aten
 from weft.ops.reduce import dims_of, kept, reduced
 from weft.ops.shape import axes, dim_of, reshape
+from weft.ops.slicing import cat, narrow
 from weft.ops.softmax import along
 
 # ---- turning and shifting ----------------------------------------------------------------------------
@@ -124,9 +125,29 @@ cumprod.out(lambda y, x, dim: torch.cumprod(x, dim, out=y))
 
 @cumprod.grad
 def _(dy, x, y, dim):
-    if here.grad:  # can be differentiated again, where no element is zero
-        return div(_from_the_end(mul(dy, y), dim), x)
-    return cumprod_grad(dy, x, y, dim)
+    if not here.grad or not x.ndim or not x.shape[dim]:
+        return cumprod_grad(dy, x, y, dim)
+    # By ops that can be differentiated again, also where elements are zero: what stands before each, times the sum of
+    # dy over what comes after, by the products in between: total[k] = dy[k] + x[k + 1] * total[k + 1], by doubling.
+    n = x.shape[dim]
+    total, factor, step = dy, _later(x, dim, 1, 0.0), 1
+    while step < n:
+        total = add(total, mul(factor, _later(total, dim, step, 0.0)))
+        factor = mul(factor, _later(factor, dim, step, 0.0))
+        step *= 2
+    return mul(_before(x, dim), total)
+
+
+def _later(x: Any, dim: int, step: int, fill: float) -> Any:
+    """Each place holds what stood so many places later; the last ones the fill."""
+    n = x.shape[dim]
+    rest = full_like(narrow(x, dim, 0, step), fill, None)
+    return cat([narrow(x, dim, step, n - step), rest], dim) if step < n else full_like(x, fill, None)
+
+
+def _before(x: Any, dim: int) -> Any:
+    """The product of all that stands before each place."""
+    return cumprod(flip(_later(flip(x, (dim,)), dim, 1, 1.0), (dim,)), dim)
 
 
 @cumprod.samples
@@ -165,11 +186,14 @@ prod.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim, "!"))
 
 
 @prod.grad
-def _(dy, x, y, dim, keepdim):
+def _(dy, x, dim, keepdim):
     form = kept(tuple(x.shape), dim)
-    if here.grad:
-        return div(expand(mul(reshape(dy, form), reshape(turned(y), form)), tuple(x.shape)), turned(x))
-    return prod_grad(reshape(dy, form), turned(x), dim)
+    if not here.grad or 0 in x.shape:
+        return prod_grad(reshape(dy, form), turned(x), dim)
+    rows = reshape(turned(x), (-1,)) if dim is None or not x.ndim else turned(x)
+    d = 0 if dim is None else dim
+    others = mul(_before(rows, d), flip(_before(flip(rows, (d,)), d), (d,)))
+    return mul(reshape(dy, form), reshape(others, tuple(x.shape)))
 
 
 @prod.samples
