@@ -90,6 +90,24 @@ def _says(f: Function) -> Says:
     )
 
 
+def with_extras(name: str, declared: Declared) -> Declared:
+    """A function that makes tensors with the arguments that any such takes, as `weft.ops.extras` says."""
+    if name.endswith("_") or name[0].isupper():
+        return declared
+    return declared._replace(signatures=tuple(map(_with_extras, declared.signatures)))
+
+
+def _with_extras(says: Says) -> Says:
+    given, one = {p.name for p in says.parameters}, says.result in ("Tensor", Tensor)
+    several = "Tensor" in str(says.result) or hasattr(says.types[0].get(str(says.result)), "_fields")
+    if not (one or several) or any(p.kind is P.VAR_KEYWORD for p in says.parameters):
+        return says
+    more = [Parameter("out", P.KEYWORD_ONLY, Tensor | None if one else Any, None)]
+    if "device" in given:
+        more += [Parameter("layout", P.KEYWORD_ONLY, Any, None), Parameter("pin_memory", P.KEYWORD_ONLY, bool, False)]
+    return says._replace(parameters=(*says.parameters, *(p for p in more if p.name not in given)))
+
+
 INPLACE_OPTION: Final = Parameter("inplace", P.POSITIONAL_OR_KEYWORD, "bool", False)
 
 

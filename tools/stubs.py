@@ -35,6 +35,7 @@ from tools.declared import (
     of_inplace,
     of_op,
     usable,
+    with_extras,
 )
 from weft import nn
 from weft.core.dtype import DType
@@ -49,6 +50,8 @@ PATHS: Final[dict[str, types.ModuleType]] = vars(weft)["PATHS"]  # modules whose
 
 
 NOTE: Final = "# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.\n\n"
+
+TAKING_OUT: Final = ("linalg", "special")  # besides the root
 
 
 def _asked(value: object) -> bool:
@@ -66,7 +69,7 @@ def _page(module: types.ModuleType, text: Text, body: str) -> str:
 def _named(text: Text, name: str, value: Any) -> tuple[bool, str]:
     """A name that isn't the table's: an import from where it stands, or an object; objects come last."""
     if inspect.ismodule(value):
-        parent, _, last = value.__name__.rpartition(".")
+        parent, _, last = (f"weft.{name}" if PATHS.get(name) is value else value.__name__).rpartition(".")
         return False, f"from {parent} import {last} as {name}\n"
     if isinstance(value, type) and value.__name__ != name:  # only `x as x` gives a name on
         return True, f"{name} = {text.class_of(value)}\n"
@@ -82,7 +85,7 @@ def root() -> str:
     others = sorted({*weft.__all__, *dtypes, "__version__"} - functions.keys())
     text = Text([*functions, *others])
     lines = sorted(_named(text, n, getattr(weft, n)) for n in others)
-    defs = [text.function(n, found("flow", n)) for n in usable(sorted(functions))]
+    defs = [text.function(n, with_extras(n, found("flow", n))) for n in usable(sorted(functions))]
     return _page(weft, text, "".join(line for _, line in lines) + "\n" + "\n".join(defs))
 
 
@@ -95,7 +98,7 @@ def layers() -> str:
 
 def elsewhere(path: str) -> str:
     """A module under a public path that isn't its file's."""
-    module, ops = PATHS[path], {id(table.entry(op)): op for op in OPS.values()}
+    module, ops = PATHS[path], {id(op.kernel): op for op in OPS.values()}
     here = [n for n, v in vars(module).items() if getattr(v, "__module__", None) == module.__name__]
     shown = getattr(
         module, "__all__", here if module.__spec__ else [n for n, v in vars(module).items() if not _asked(v)]
@@ -107,8 +110,10 @@ def elsewhere(path: str) -> str:
         value = getattr(module, name)
         home = sys.modules.get(getattr(value, "__module__", ""))
         if inspect.isfunction(value) and getattr(home, value.__name__, None) is not value:
-            defs.append(text.function(name, of_op(ops[id(value)]) if id(value) in ops else of_function(value)))
-        elif not isinstance(value, types.ModuleType) or value.__name__.startswith("weft"):
+            op = ops.get(id(inspect.unwrap(value)))
+            declared = of_function(value) if op is None else of_op(op)
+            defs.append(text.function(name, with_extras(name, declared) if path in TAKING_OUT else declared))
+        elif not isinstance(value, types.ModuleType) or value.__name__.startswith(("weft", "torch.cuda.")):
             lines.append(_named(text, name, value)[1])
     return _page(module, text, "".join(sorted(lines)) + "\n" + "\n".join(defs))
 

@@ -39,25 +39,36 @@ from torch import backends as backends
 from torch import layout as layout
 from torch import memory_format as memory_format
 from torch import multiprocessing as multiprocessing
+from weft import accelerator as accelerator
 from weft import amp as amp
+from weft import asyncs as asyncs
 from weft import autograd as autograd
 from weft import boxing as boxing
 from weft import checkpoint as checkpoint
+from weft import comm as comm
 from weft import cpu as cpu
+from weft import cuda as cuda
 from weft import data as data
 from weft import distributed as distributed
+from weft import distributions as distributions
+from weft import env as env
+from weft import fft as fft
 from weft import func as func
 from weft import functional as functional
 from weft import graph as graph
+from weft import jit as jit
 from weft import launch as launch
 from weft import linalg as linalg
+from weft import mock_torch as mock_torch
 from weft import mps as mps
 from weft import nn as nn
 from weft import optim as optim
 from weft import parallel as parallel
 from weft import profiler as profiler
 from weft import random as random
+from weft import sbp as sbp
 from weft import signal as signal
+from weft import special as special
 from weft import testing as testing
 from weft import utils as utils
 from weft import version as version
@@ -86,22 +97,11 @@ from weft.autograd.vmap import vmap as vmap
 from weft.checkpoint.checkpoint import load as load
 from weft.checkpoint.checkpoint import save as save
 from weft.core import errors as errors
-from weft.core import sbp as sbp
 from weft.core.errors import OutOfMemoryError as OutOfMemoryError
-from weft.functional import accelerator as accelerator
-from weft.functional import asyncs as asyncs
-from weft.functional import comm as comm
-from weft.functional import cuda as cuda
-from weft.functional import distributions as distributions
-from weft.functional import env as env
-from weft.functional import fft as fft
-from weft.functional import jit as jit
-from weft.functional import special as special
 from weft.functional.bound import register as register
 from weft.functional.creation import get_default_dtype as get_default_dtype
 from weft.functional.creation import set_default_dtype as set_default_dtype
 from weft.functional.random import Generator as Generator
-from weft.interop import mock_torch as mock_torch
 from weft.tensor.parameter import Parameter as Parameter
 from weft.tensor.printing import set_printoptions as set_printoptions
 from weft.tensor.size import Size as Size
@@ -184,7 +184,7 @@ def ShortTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any 
 def _assert(condition: Any, message: str = '') -> None:
     """`assert`, under the name that programs give it which are also traced."""
 
-def abs(x: Tensor) -> Tensor:
+def abs(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value.
 
     >>> flow.abs(flow.tensor([-3.0])).tolist()
@@ -194,14 +194,14 @@ def abs(x: Tensor) -> Tensor:
 def abs_(x: Tensor) -> Tensor:
     """`abs`, into the memory of its first operand."""
 
-def absolute(x: Tensor) -> Tensor:
+def absolute(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value.
 
     >>> flow.abs(flow.tensor([-3.0])).tolist()
     [3.0]
     """
 
-def acos(x: Tensor) -> Tensor:
+def acos(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arc cosine.
 
     >>> flow.acos(flow.tensor([1.0])).tolist()
@@ -211,7 +211,7 @@ def acos(x: Tensor) -> Tensor:
 def acos_(x: Tensor) -> Tensor:
     """`acos`, into the memory of its first operand."""
 
-def acosh(x: Tensor) -> Tensor:
+def acosh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of cosh.
 
     >>> flow.acosh(flow.tensor([1.0])).tolist()
@@ -221,35 +221,43 @@ def acosh(x: Tensor) -> Tensor:
 def acosh_(x: Tensor) -> Tensor:
     """`acosh`, into the memory of its first operand."""
 
-def adaptive_avg_pool1d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+def adaptive_avg_pool1d(
+    x: Tensor, output_size: _int | Sequence[_int | None], *, out: Tensor | None = None
+) -> Tensor:
     """Means of as many windows as the wanted size has elements, over 1 dimension.
 
     >>> flow._C.adaptive_avg_pool1d(flow.ones(1, 1, 2), 1).item()
     1.0
     """
 
-def adaptive_avg_pool2d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+def adaptive_avg_pool2d(
+    x: Tensor, output_size: _int | Sequence[_int | None], *, out: Tensor | None = None
+) -> Tensor:
     """Means of as many windows as the wanted size has elements, over 2 dimensions.
 
     >>> flow._C.adaptive_avg_pool2d(flow.ones(1, 1, 2, 2), 1).item()
     1.0
     """
 
-def adaptive_avg_pool3d(x: Tensor, output_size: _int | Sequence[_int | None]) -> Tensor:
+def adaptive_avg_pool3d(
+    x: Tensor, output_size: _int | Sequence[_int | None], *, out: Tensor | None = None
+) -> Tensor:
     """Means of as many windows as the wanted size has elements, over 3 dimensions.
 
     >>> flow._C.adaptive_avg_pool3d(flow.ones(1, 1, 2, 2, 2), 1).item()
     1.0
     """
 
-def adaptive_max_pool1d(x: Tensor, output_size: _int | Sequence[_int | None]) -> tuple[Tensor, Tensor]:
+def adaptive_max_pool1d(
+    x: Tensor, output_size: _int | Sequence[_int | None], *, out: Any = None
+) -> tuple[Tensor, Tensor]:
     """The largest of as many windows as the wanted size has elements, over 1 dimension.
 
     >>> flow._C.adaptive_max_pool1d(flow.ones(1, 1, 2), 1)[1].item()
     0
     """
 
-def add(x: Any, other: Any = None, *, alpha: Any = 1) -> Tensor:
+def add(x: Any, other: Any = None, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """x + alpha * other, element by element; of a list of tensors alone, their sum.
 
     >>> flow.add(flow.ones(2), 1, alpha=3).tolist(), flow.add([flow.ones(2)] * 3).tolist()
@@ -262,22 +270,26 @@ def add_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * the sum of the products of two batches of matrices."""
 
-def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Tensor | None = None) -> Tensor:
     """x + value * tensor1 / tensor2."""
 
 def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`addcdiv`, into x's memory."""
 
-def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Tensor | None = None) -> Tensor:
     """x + value * tensor1 * tensor2."""
 
 def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """`addcmul`, into x's memory."""
 
-def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmm(
+    x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
+) -> Tensor:
     """beta * x + alpha * (mat1 @ mat2)."""
 
-def addmv(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def addmv(
+    x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
+) -> Tensor:
     """beta * x + alpha * (batch1 @ batch2).
 
     >>> flow.baddbmm(flow.ones(1), flow.ones(2, 1, 3), flow.ones(2, 3, 1)).flatten().tolist()
@@ -287,10 +299,13 @@ def addmv(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: An
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * (vec1 outer vec2)."""
 
-def adjoint(x: Tensor) -> Tensor:
+def adjoint(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The conjugate with its last two dimensions exchanged."""
 
-def all(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
+def all(
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *,
+    out: Tensor | None = None
+) -> Tensor:
     """Whether every element is true, over some dimensions or all."""
 
 def allclose(
@@ -298,35 +313,49 @@ def allclose(
 ) -> _bool:
     """Whether |x - other| <= atol + rtol * |other| for every element."""
 
-def alpha_dropout(input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False) -> Tensor:
+def alpha_dropout(
+    input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """Elements dropped to where a SELU network's mean and variance stay as they are.
 
     >>> flow.nn.functional.alpha_dropout(flow.ones(2), 1.0, training=True).tolist()
     [0.0, 0.0]
     """
 
-def amax(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
+def amax(
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *,
+    out: Tensor | None = None
+) -> Tensor:
     """The largest of the elements, over some dimensions or all; ties share the gradient."""
 
-def amin(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
+def amin(
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *,
+    out: Tensor | None = None
+) -> Tensor:
     """The smallest of the elements, over some dimensions or all; ties share the gradient."""
 
-def aminmax(x: Tensor, *, dim: _int | None = None, keepdim: _bool = False) -> tuple[Tensor, Tensor]:
+def aminmax(
+    x: Tensor, *, dim: _int | None = None, keepdim: _bool = False, out: Any = None
+) -> tuple[Tensor, Tensor]:
     """The smallest and the largest element, over a dimension or all."""
 
-def angle(x: Tensor) -> Tensor:
+def angle(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The direction of a complex number, from -pi to pi; of a real one, 0 or pi.
 
     >>> flow.angle(flow.complex(flow.tensor([0.0]), flow.tensor([0.0]))).tolist()
     [0.0]
     """
 
-def any(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
+def any(
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *,
+    out: Tensor | None = None
+) -> Tensor:
     """Whether any element is true, over some dimensions or all."""
 
 def arange(
     start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
-    placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
+    placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None,
+    layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
     """start, start + step, ... below end.
 
@@ -334,7 +363,7 @@ def arange(
     [1, 3, 5]
     """
 
-def arccos(x: Tensor) -> Tensor:
+def arccos(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arc cosine.
 
     >>> flow.acos(flow.tensor([1.0])).tolist()
@@ -344,7 +373,7 @@ def arccos(x: Tensor) -> Tensor:
 def arccos_(x: Tensor) -> Tensor:
     """`acos`, into the memory of its first operand."""
 
-def arccosh(x: Tensor) -> Tensor:
+def arccosh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of cosh.
 
     >>> flow.acosh(flow.tensor([1.0])).tolist()
@@ -354,7 +383,7 @@ def arccosh(x: Tensor) -> Tensor:
 def arccosh_(x: Tensor) -> Tensor:
     """`acosh`, into the memory of its first operand."""
 
-def arcsin(x: Tensor) -> Tensor:
+def arcsin(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arc sine.
 
     >>> flow.asin(flow.tensor([0.0])).tolist()
@@ -364,7 +393,7 @@ def arcsin(x: Tensor) -> Tensor:
 def arcsin_(x: Tensor) -> Tensor:
     """`asin`, into the memory of its first operand."""
 
-def arcsinh(x: Tensor) -> Tensor:
+def arcsinh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of sinh.
 
     >>> flow.asinh(flow.tensor([0.0])).tolist()
@@ -374,7 +403,7 @@ def arcsinh(x: Tensor) -> Tensor:
 def arcsinh_(x: Tensor) -> Tensor:
     """`asinh`, into the memory of its first operand."""
 
-def arctan(x: Tensor) -> Tensor:
+def arctan(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arc tangent.
 
     >>> flow.atan(flow.tensor([0.0])).tolist()
@@ -382,7 +411,8 @@ def arctan(x: Tensor) -> Tensor:
     """
 
 def arctan2(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The angle of the point (b, a), in its right quadrant.
 
@@ -393,7 +423,7 @@ def arctan2(
 def arctan_(x: Tensor) -> Tensor:
     """`atan`, into the memory of its first operand."""
 
-def arctanh(x: Tensor) -> Tensor:
+def arctanh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of tanh.
 
     >>> flow.atanh(flow.tensor([0.0])).tolist()
@@ -406,32 +436,35 @@ def arctanh_(x: Tensor) -> Tensor:
 def are_deterministic_algorithms_enabled(*args: Any, **options: Any) -> Any:
     """Whether kernels give the same result each time: a setting of the kernels, torch's and Weft's."""
 
-def argmax(x: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+def argmax(x: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The index of the largest element, along a dimension or of all.
 
     >>> flow.argmax(flow.tensor([3., 1., 2.])).item()
     0
     """
 
-def argmin(x: Tensor, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
+def argmin(x: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The index of the smallest element, along a dimension or of all.
 
     >>> flow.argmin(flow.tensor([3., 1., 2.])).item()
     1
     """
 
-def argsort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
+def argsort(
+    x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """Where the elements in order along a dimension stood.
 
     >>> flow.argsort(flow.tensor([3., 1., 2.])).tolist()
     [1, 2, 0]
     """
 
-def argwhere(x: Tensor) -> Tensor:
+def argwhere(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The positions of the elements that aren't zero, one per row."""
 
 def as_strided(
-    x: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None
+    x: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """A view of x's memory with these sizes and strides, from an offset; x must be contiguous.
 
@@ -439,15 +472,19 @@ def as_strided(
     [[0, 1], [3, 4]]
     """
 
-def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+def as_tensor(
+    data: Any, dtype: Any = None, device: Any = None, *, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
+) -> Tensor:
     """The data as a tensor, without copying where that can be."""
 
 def asarray(
-    data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, copy: Any = None
+    data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, copy: Any = None, *,
+    out: Tensor | None = None, layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
     """Data as a tensor, sharing memory where that is possible."""
 
-def asin(x: Tensor) -> Tensor:
+def asin(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arc sine.
 
     >>> flow.asin(flow.tensor([0.0])).tolist()
@@ -457,7 +494,7 @@ def asin(x: Tensor) -> Tensor:
 def asin_(x: Tensor) -> Tensor:
     """`asin`, into the memory of its first operand."""
 
-def asinh(x: Tensor) -> Tensor:
+def asinh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of sinh.
 
     >>> flow.asinh(flow.tensor([0.0])).tolist()
@@ -467,7 +504,7 @@ def asinh(x: Tensor) -> Tensor:
 def asinh_(x: Tensor) -> Tensor:
     """`asinh`, into the memory of its first operand."""
 
-def atan(x: Tensor) -> Tensor:
+def atan(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arc tangent.
 
     >>> flow.atan(flow.tensor([0.0])).tolist()
@@ -475,7 +512,8 @@ def atan(x: Tensor) -> Tensor:
     """
 
 def atan2(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The angle of the point (b, a), in its right quadrant.
 
@@ -486,7 +524,7 @@ def atan2(
 def atan_(x: Tensor) -> Tensor:
     """`atan`, into the memory of its first operand."""
 
-def atanh(x: Tensor) -> Tensor:
+def atanh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of tanh.
 
     >>> flow.atanh(flow.tensor([0.0])).tolist()
@@ -508,7 +546,8 @@ def atleast_3d(*tensors: Any) -> Any:
 def avg_pool1d(
     x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
     stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
-    ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None
+    ceil_mode: _bool = False, count_include_pad: _bool = True, divisor_override: _int | None = None, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The mean of each window of 1 dimension.
 
@@ -516,7 +555,9 @@ def avg_pool1d(
     1.0
     """
 
-def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+def baddbmm(
+    x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
+) -> Tensor:
     """beta * x + alpha * (batch1 @ batch2).
 
     >>> flow.baddbmm(flow.ones(1), flow.ones(2, 1, 3), flow.ones(2, 3, 1)).flatten().tolist()
@@ -530,7 +571,7 @@ def bartlett_window(window_length: _int, periodic: _bool = True, **options: Any)
     [0.0, 0.5, 1.0, 0.5]
     """
 
-def batch_gather(input: Tensor, indices: Tensor) -> Tensor:
+def batch_gather(input: Tensor, indices: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Per leading place, the slices that the indices' last dimension names.
 
     >>> flow.batch_gather(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[1], [0]])).tolist()
@@ -539,7 +580,8 @@ def batch_gather(input: Tensor, indices: Tensor) -> Tensor:
 
 def batch_norm(
     x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
-    bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05
+    bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """(x - mean) / deviation per channel, times weight, plus bias. Training takes the batch's statistics and blends
     them into the running ones, which are used otherwise.
@@ -549,7 +591,9 @@ def batch_norm(
     [[-1.0], [1.0]]
     """
 
-def bernoulli(x: Tensor, p: _float | None = None, *, generator: Any = None, dtype: Any = None) -> Tensor:
+def bernoulli(
+    x: Tensor, p: _float | None = None, *, generator: Any = None, dtype: Any = None, out: Tensor | None = None
+) -> Tensor:
     """1 with probability x, else 0, element by element; or with probability p wherever x has an element.
 
     >>> flow.bernoulli(flow.tensor([0., 1.])).tolist()
@@ -561,44 +605,54 @@ def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
 
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean',
-    pos_weight: Tensor | None = None
+    pos_weight: Tensor | None = None, *, out: Tensor | None = None
 ) -> Tensor:
     """binary_cross_entropy(sigmoid(input), target), without losing digits."""
 
-def bincount(x: Tensor, weights: Tensor | None = None, minlength: _int = 0) -> Tensor:
+def bincount(x: Tensor, weights: Tensor | None = None, minlength: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """How often each number occurs, or the sum of its weights.
 
     >>> flow.bincount(flow.tensor([1, 1, 3])).tolist()
     [0, 2, 0, 1]
     """
 
-def binomial(count: Tensor, prob: Tensor) -> Tensor:
+def binomial(count: Tensor, prob: Tensor, *, out: Tensor | None = None) -> Tensor:
     """How often something of this probability comes true in so many tries.
 
     >>> flow.binomial(flow.tensor([3.0, 3.0]), flow.tensor([0.0, 1.0])).tolist()
     [0.0, 3.0]
     """
 
-def bitwise_and(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def bitwise_and(
+    input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+) -> Tensor:
     """a & b, bit by bit."""
 
-def bitwise_left_shift(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def bitwise_left_shift(
+    input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+) -> Tensor:
     """a << b."""
 
-def bitwise_not(x: Tensor) -> Tensor:
+def bitwise_not(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """~x, bit by bit; of truths, whether x is False.
 
     >>> (~flow.tensor([True, False])).tolist()
     [False, True]
     """
 
-def bitwise_or(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def bitwise_or(
+    input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+) -> Tensor:
     """a | b, bit by bit."""
 
-def bitwise_right_shift(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def bitwise_right_shift(
+    input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+) -> Tensor:
     """a >> b."""
 
-def bitwise_xor(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def bitwise_xor(
+    input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+) -> Tensor:
     """a ^ b, bit by bit."""
 
 def blackman_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
@@ -612,11 +666,14 @@ def block_diag(*tensors: Any) -> Any:
     """
 
 def bmm(
-    x: Tensor, mat2: Tensor, transpose_a: _bool = False, transpose_b: _bool = False, alpha: _float = 1.0
+    x: Tensor, mat2: Tensor, transpose_a: _bool = False, transpose_b: _bool = False, alpha: _float = 1.0, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The products of two batches of matrices. OneFlow's further arguments are those of `matmul`."""
 
-def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[_int] | None = None) -> Tensor:
+def broadcast_like(
+    x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[_int] | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """x seen in the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has one of.
 
     >>> flow.broadcast_like(flow.ones(2), flow.zeros(3, 2)).shape
@@ -630,13 +687,15 @@ def broadcast_shapes(*shapes: Sequence[_int] | _int) -> Size:
     weft.Size([2, 3])
     """
 
-def broadcast_tensors(*tensors: Tensor) -> list[Tensor]:
+def broadcast_tensors(*tensors: Tensor, out: Any = None) -> list[Tensor]:
     """The tensors, each seen in the shape that they broadcast to together."""
 
-def broadcast_to(x: Tensor, shape: Sequence[_int]) -> Tensor:
+def broadcast_to(x: Tensor, shape: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
     """x seen as a larger shape, without copying."""
 
-def bucketize(x: Any, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False) -> Tensor:
+def bucketize(
+    x: Any, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None
+) -> Tensor:
     """Between which boundaries, in rising order, each element lies.
 
     >>> flow.bucketize(flow.tensor([0.5, 2.0]), flow.tensor([0.0, 1.0])).tolist()
@@ -646,21 +705,21 @@ def bucketize(x: Any, boundaries: Tensor, *, out_int32: _bool = False, right: _b
 def can_cast(from_: Any, to: Any) -> _bool:
     """Whether numbers of the one dtype may become numbers of the other."""
 
-def cartesian_prod(*tensors: Tensor) -> Tensor:
+def cartesian_prod(*tensors: Tensor, out: Tensor | None = None) -> Tensor:
     """Every choice of one element from each vector, a row each.
 
     >>> flow.cartesian_prod(flow.tensor([1, 2]), flow.tensor([3, 4])).tolist()
     [[1, 3], [1, 4], [2, 3], [2, 4]]
     """
 
-def cast(x: Tensor, dtype: Any) -> Tensor:
+def cast(x: Tensor, dtype: Any, *, out: Tensor | None = None) -> Tensor:
     """x in another dtype; x itself if it has that dtype.
 
     >>> flow.cast(flow.tensor([1.7]), flow.int32).tolist()
     [1]
     """
 
-def cat(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
+def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors one after another along a dimension.
 
     >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
@@ -674,13 +733,13 @@ def cdist(x1: Any, x2: Any, p: _float = 2.0, compute_mode: Any = None) -> Any:
     [[5.0, 1.0]]
     """
 
-def ceil(x: Tensor) -> Tensor:
+def ceil(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest whole number that is at least x."""
 
 def ceil_(x: Tensor) -> Tensor:
     """`ceil`, into the memory of its first operand."""
 
-def celu(x: Tensor, alpha: _float = 1.0) -> Tensor:
+def celu(x: Tensor, alpha: _float = 1.0, *, out: Tensor | None = None) -> Tensor:
     """x where it is above zero, alpha * (exp(x / alpha) - 1) below.
 
     >>> flow.nn.functional.celu(flow.zeros(1)).tolist()
@@ -696,7 +755,7 @@ def chain_matmul(*matrices: Any) -> Any:
 def channel_shuffle(input: Any, groups: _int) -> Any:
     """Channels dealt out anew: the first of each group, then the second of each, and so on."""
 
-def cholesky(x: Tensor, upper: _bool = False) -> Tensor:
+def cholesky(x: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The lower triangular l of x = l @ l.T, for symmetric positive definite x; or its transpose, `upper`.
 
     >>> flow.linalg.cholesky(flow.tensor([[4., 0.], [0., 9.]])).tolist()
@@ -713,14 +772,14 @@ def cholesky_inverse(L: Any, upper: _bool = False) -> Any:
 def cholesky_solve(x: Any, L: Any, upper: _bool = False) -> Any:
     """The y of A @ y = x, where L is A's Cholesky factor."""
 
-def chunk(x: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+def chunk(x: Tensor, chunks: _int, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
     """Views of at most so many parts along a dimension, all of one size but the last.
 
     >>> [p.tolist() for p in flow.arange(5).chunk(3)]
     [[0, 1], [2, 3], [4]]
     """
 
-def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+def clamp(x: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """x, held between min and max: numbers, tensors that broadcast, or None.
 
     >>> flow.clamp(flow.tensor([-2.0, 0.5, 3.0]), min=-1, max=1).tolist()
@@ -730,19 +789,19 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
 def clamp_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """`clamp`, into x's memory."""
 
-def clamp_max(x: Tensor, max: Any) -> Tensor:
+def clamp_max(x: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
     """x, but at most max."""
 
 def clamp_max_(x: Tensor, max: Any) -> Tensor:
     """`clamp_max`, into x's memory."""
 
-def clamp_min(x: Tensor, min: Any) -> Tensor:
+def clamp_min(x: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
     """x, but at least min."""
 
 def clamp_min_(x: Tensor, min: Any) -> Tensor:
     """`clamp_min`, into x's memory."""
 
-def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+def clip(x: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
     """x, held between min and max: numbers, tensors that broadcast, or None.
 
     >>> flow.clamp(flow.tensor([-2.0, 0.5, 3.0]), min=-1, max=1).tolist()
@@ -752,7 +811,7 @@ def clip(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
 def clip_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """`clamp`, into x's memory."""
 
-def clone(x: Tensor, memory_format: Any = None) -> Tensor:
+def clone(x: Tensor, memory_format: Any = None, *, out: Tensor | None = None) -> Tensor:
     """x in memory of its own. Memory formats are for kernels to choose.
 
     >>> x = flow.ones(1); y = x.clone(); y.fill_(2); x.item()
@@ -760,89 +819,89 @@ def clone(x: Tensor, memory_format: Any = None) -> Tensor:
     1.0
     """
 
-def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors side by side, vectors as columns."""
 
-def combinations(x: Tensor, r: _int = 2, with_replacement: _bool = False) -> Tensor:
+def combinations(x: Tensor, r: _int = 2, with_replacement: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """Every choice of r elements of a vector, in its order, a row each."""
 
 def compile(model: Any = None, **_: Any) -> Any:
     """The function or module itself, or a decorator that changes nothing: what compiles here is `nn.Graph`."""
 
-def complex(real: Tensor, imag: Tensor) -> Tensor:
+def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """real + i * imag.
 
     >>> flow.complex(flow.tensor([1.0]), flow.tensor([2.0])).tolist()
     [(1+2j)]
     """
 
-def concat(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
+def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors one after another along a dimension.
 
     >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
     """
 
-def concatenate(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
+def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors one after another along a dimension.
 
     >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
     """
 
-def conj(x: Tensor) -> Tensor:
+def conj(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate; x itself, if it is real.
 
     >>> flow.conj(flow.tensor([3.0])).tolist()
     [3.0]
     """
 
-def conj_physical(x: Tensor) -> Tensor:
+def conj_physical(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate."""
 
-def constant_pad_nd(x: Tensor, pad: Any, value: Any = 0) -> Tensor:
+def constant_pad_nd(x: Tensor, pad: Any, value: Any = 0, *, out: Tensor | None = None) -> Tensor:
     """A border of one number: (left, right) of the last dimension, then of the one before it, and so on.
 
     >>> flow.constant_pad_nd(flow.ones(1), (1, 1), 5).tolist()
     [5.0, 1.0, 5.0]
     """
 
-def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
+def contiguous(x: Tensor, memory_format: Any = None, *, out: Tensor | None = None) -> Tensor:
     """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
 
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: _int = 1
+    groups: _int = 1, *, out: Tensor | None = None
 ) -> Tensor:
     """Convolution over 1 dimension: weight is (out, in / groups, ...). Padding may be "same"; the batch may be left out."""
 
 def conv2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: _int = 1
+    groups: _int = 1, *, out: Tensor | None = None
 ) -> Tensor:
     """Convolution over 2 dimensions: weight is (out, in / groups, ...). Padding may be "same"; the batch may be left out."""
 
 def conv3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
-    groups: _int = 1
+    groups: _int = 1, *, out: Tensor | None = None
 ) -> Tensor:
     """Convolution over 3 dimensions: weight is (out, in / groups, ...). Padding may be "same"; the batch may be left out."""
 
 def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: _int = 1, dilation: Any = 1
+    output_padding: Any = 0, groups: _int = 1, dilation: Any = 1, *, out: Tensor | None = None
 ) -> Tensor:
     """The gradient of a convolution over 1 dimension, as an op of its own: The batch may be left out."""
 
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: _int = 1, dilation: Any = 1
+    output_padding: Any = 0, groups: _int = 1, dilation: Any = 1, *, out: Tensor | None = None
 ) -> Tensor:
     """The gradient of a convolution over 2 dimensions, as an op of its own: The batch may be left out."""
 
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
-    output_padding: Any = 0, groups: _int = 1, dilation: Any = 1
+    output_padding: Any = 0, groups: _int = 1, dilation: Any = 1, *, out: Tensor | None = None
 ) -> Tensor:
     """The gradient of a convolution over 3 dimensions, as an op of its own: The batch may be left out."""
 
@@ -850,7 +909,8 @@ def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:
     """The numpy dtype of a dtype."""
 
 def copysign(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """a with the sign of b.
 
@@ -861,7 +921,7 @@ def copysign(
 def corrcoef(x: Any) -> Any:
     """How variables, a row each, go along with each other, from -1 to 1."""
 
-def cos(x: Tensor) -> Tensor:
+def cos(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The cosine.
 
     >>> flow.cos(flow.tensor([0.0])).tolist()
@@ -871,7 +931,7 @@ def cos(x: Tensor) -> Tensor:
 def cos_(x: Tensor) -> Tensor:
     """`cos`, into the memory of its first operand."""
 
-def cosh(x: Tensor) -> Tensor:
+def cosh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine.
 
     >>> flow.cosh(flow.tensor([0.0])).tolist()
@@ -882,14 +942,16 @@ def cosh_(x: Tensor) -> Tensor:
     """`cosh`, into the memory of its first operand."""
 
 def cosine_embedding_loss(
-    input1: Any, input2: Any, target: Any, margin: _float = 0.0, reduction: str = 'mean'
+    input1: Any, input2: Any, target: Any, margin: _float = 0.0, reduction: str = 'mean', *, out: Tensor | None = None
 ) -> Tensor:
     """How far pairs are from pointing the same way, where the target is 1; or apart by the margin, where it is -1."""
 
-def cosine_similarity(x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08) -> Tensor:
+def cosine_similarity(
+    x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08, *, out: Tensor | None = None
+) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""
 
-def count_nonzero(x: Tensor, dim: Any = None) -> Tensor:
+def count_nonzero(x: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
     """How many elements aren't zero, over some dimensions or all.
 
     >>> flow.count_nonzero(flow.tensor([0, 2, 3])).item()
@@ -903,12 +965,12 @@ def cov(x: Any, *, correction: _int = 1, fweights: Any = None, aweights: Any = N
     [[2.0, -2.0], [-2.0, 2.0]]
     """
 
-def cross(x: Tensor, other: Tensor, dim: _int | None = None) -> Tensor:
+def cross(x: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The cross product along a dimension; without one, the first dimension of size three."""
 
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0,
-    reduction: str = 'mean', zero_infinity: _bool = False
+    reduction: str = 'mean', zero_infinity: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """-log of the probability of each target, over all ways to spread its labels over time with blanks between.
 
@@ -920,27 +982,29 @@ def ctc_loss(
     0.6931
     """
 
-def cummax(x: Tensor, dim: _int) -> Ranked:
+def cummax(x: Tensor, dim: _int, *, out: Any = None) -> Ranked:
     """The largest of each element and all before it along a dimension, and where it stands."""
 
-def cummin(x: Tensor, dim: _int) -> Ranked:
+def cummin(x: Tensor, dim: _int, *, out: Any = None) -> Ranked:
     """The smallest of each element and all before it along a dimension, and where it stands."""
 
-def cumprod(x: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
+def cumprod(x: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """The product of each element and all before it along a dimension.
 
     >>> flow.cumprod(flow.tensor([1., 2., 3.]), 0).tolist()
     [1.0, 2.0, 6.0]
     """
 
-def cumsum(x: Tensor, dim: _int, *, dtype: Any = None) -> Tensor:
+def cumsum(x: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
     """The sum of each element and all before it along a dimension.
 
     >>> flow.cumsum(flow.tensor([1., 2., 3.]), 0).tolist()
     [1.0, 3.0, 6.0]
     """
 
-def cumulative_trapezoid(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Tensor:
+def cumulative_trapezoid(
+    y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1, out: Tensor | None = None
+) -> Tensor:
     """The running integral of y over x, or over steps of dx, by trapezoids.
 
     >>> flow.cumulative_trapezoid(flow.tensor([1.0, 3.0, 3.0])).tolist()
@@ -957,7 +1021,7 @@ def deform_conv2d(
     each place counts.
     """
 
-def deg2rad(x: Tensor) -> Tensor:
+def deg2rad(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """From degrees to radians.
 
     >>> flow.deg2rad(flow.tensor([0.0])).tolist()
@@ -967,45 +1031,50 @@ def deg2rad(x: Tensor) -> Tensor:
 def deg2rad_(x: Tensor) -> Tensor:
     """`deg2rad`, into the memory of its first operand."""
 
-def det(x: Tensor) -> Tensor:
+def det(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinant of matrices.
 
     >>> flow.linalg.det(flow.tensor([[2., 0.], [0., 4.]])).item()
     8.0
     """
 
-def detach(x: Tensor) -> Tensor:
+def detach(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The same memory, outside the graph of gradients."""
 
-def diag(x: Tensor, diagonal: _int = 0) -> Tensor:
+def diag(x: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The matrix with this diagonal, or the diagonal of a matrix.
 
     >>> flow.diag(flow.tensor([1, 2])).tolist()
     [[1, 0], [0, 2]]
     """
 
-def diag_embed(x: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
+def diag_embed(
+    x: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1, *, out: Tensor | None = None
+) -> Tensor:
     """Matrices, zero but for their diagonals, the last dimension of x.
 
     >>> flow.diag_embed(flow.tensor([1, 2])).tolist()
     [[1, 0], [0, 2]]
     """
 
-def diagflat(x: Tensor, offset: _int = 0) -> Tensor:
+def diagflat(x: Tensor, offset: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The matrix with all of x on a diagonal."""
 
-def diagonal(x: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+def diagonal(x: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """A diagonal of two dimensions, as the last one.
 
     >>> flow.diagonal(flow.tensor([[1., 2.], [3., 4.]])).tolist()
     [1.0, 4.0]
     """
 
-def diagonal_scatter(x: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
+def diagonal_scatter(
+    x: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None
+) -> Tensor:
     """x with another diagonal of two dimensions."""
 
 def diff(
-    x: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
+    x: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Each element less the one before it along a dimension, n times over.
 
@@ -1013,13 +1082,13 @@ def diff(
     [3, 5]
     """
 
-def digamma(x: Tensor) -> Tensor:
+def digamma(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of lgamma."""
 
 def dist(x: Any, other: Any, p: _float = 2) -> Any:
     """The p-norm of the difference."""
 
-def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def div(x: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """x / other, element by element; rounded down with "floor", towards zero with "trunc".
 
     >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
@@ -1029,7 +1098,7 @@ def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 def div_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
     """`div`, into x's memory."""
 
-def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def divide(x: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """x / other, element by element; rounded down with "floor", towards zero with "trunc".
 
     >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
@@ -1039,37 +1108,40 @@ def divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
 def divide_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
     """`div`, into x's memory."""
 
-def dot(x: Tensor, other: Tensor) -> Tensor:
+def dot(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inner product of two vectors."""
 
-def dropout(x: Tensor, p: _float = 0.5, train: _bool = True) -> Tensor:
+def dropout(x: Tensor, p: _float = 0.5, train: _bool = True, *, out: Tensor | None = None) -> Tensor:
     """x with each element dropped with probability p, and the others scaled by 1 / (1 - p); x itself if not training.
 
     >>> flow.nn.functional.dropout(flow.ones(2), 1.).tolist()
     [0.0, 0.0]
     """
 
-def dsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+def dsplit(x: Tensor, indices_or_sections: _int | Sequence[_int], *, out: Any = None) -> tuple[Tensor, ...]:
     """Parts one behind the other, along the third dimension."""
 
-def dstack(tensors: Sequence[Tensor]) -> Tensor:
+def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors one behind the other, along the third dimension."""
 
-def eig(x: Tensor) -> tuple[Tensor, Tensor]:
+def eig(x: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
     """The eigenvalues of square matrices, complex ones, and their eigenvectors as columns; `eigvals` has a gradient.
 
     >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]]))[0].tolist()
     [1j, -1j]
     """
 
-def einsum(equation: str, *operands: Any) -> Tensor:
+def einsum(equation: str, *operands: Any, out: Tensor | None = None) -> Tensor:
     """The sum of products that an equation tells, as "ij,jk->ik" does the product of matrices.
 
     >>> flow.einsum("ij,jk->ik", flow.ones(2, 3), flow.ones(3, 2)).tolist()
     [[3.0, 3.0], [3.0, 3.0]]
     """
 
-def embedding(weight: Tensor, ids: Tensor, padding_idx: _int | None = None, by_frequency: _bool = False) -> Tensor:
+def embedding(
+    weight: Tensor, ids: Tensor, padding_idx: _int | None = None, by_frequency: _bool = False, *,
+    out: Tensor | None = None
+) -> Tensor:
     """The rows of weight that ids name. The row padding_idx gets no gradient; each gets the mean of those of all
     its places rather than their sum, if it is to be `by_frequency`.
 
@@ -1091,18 +1163,21 @@ def embedding_bag(
 
 def empty(
     *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
-    sbp: Any = None, requires_grad: _bool = False, pin_memory: _bool = False
+    sbp: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, out: Tensor | None = None,
+    layout: Any = None
 ) -> Tensor:
     """A tensor of whatever the memory held."""
 
 def empty_like(
     x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-    requires_grad: _bool = False, memory_format: Any = None
+    requires_grad: _bool = False, memory_format: Any = None, *, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """A tensor in x's form, of whatever the memory held."""
 
 def eq(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Whether a equals b, element by element.
 
@@ -1113,7 +1188,7 @@ def eq(
 def equal(x: Tensor, other: Tensor) -> _bool:
     """Whether two tensors have the same shape and elements."""
 
-def erf(x: Tensor) -> Tensor:
+def erf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The error function: the probability of a normal draw of variance 1/2 within x of its mean.
 
     >>> flow.erf(flow.tensor([0.0])).tolist()
@@ -1123,7 +1198,7 @@ def erf(x: Tensor) -> Tensor:
 def erf_(x: Tensor) -> Tensor:
     """`erf`, into the memory of its first operand."""
 
-def erfc(x: Tensor) -> Tensor:
+def erfc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 - erf(x).
 
     >>> flow.erfc(flow.tensor([0.0])).tolist()
@@ -1133,7 +1208,7 @@ def erfc(x: Tensor) -> Tensor:
 def erfc_(x: Tensor) -> Tensor:
     """`erfc`, into the memory of its first operand."""
 
-def erfinv(x: Tensor) -> Tensor:
+def erfinv(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of erf.
 
     >>> flow.erfinv(flow.tensor([0.0])).tolist()
@@ -1143,14 +1218,14 @@ def erfinv(x: Tensor) -> Tensor:
 def erfinv_(x: Tensor) -> Tensor:
     """`erfinv`, into the memory of its first operand."""
 
-def exp(x: Tensor) -> Tensor:
+def exp(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e to the power x.
 
     >>> flow.exp(flow.tensor([0.0])).tolist()
     [1.0]
     """
 
-def exp2(x: Tensor) -> Tensor:
+def exp2(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """2 to the power x.
 
     >>> flow.exp2(flow.tensor([3.0])).tolist()
@@ -1163,14 +1238,14 @@ def exp2_(x: Tensor) -> Tensor:
 def exp_(x: Tensor) -> Tensor:
     """`exp`, into the memory of its first operand."""
 
-def expand(x: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
+def expand(x: Tensor, *shape: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
     """x seen as a larger shape, without copying; -1 keeps a dimension.
 
     >>> flow.tensor([[1.], [2.]]).expand(2, 3).tolist()
     [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
     """
 
-def expm1(x: Tensor) -> Tensor:
+def expm1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(x) - 1, exact near zero.
 
     >>> flow.expm1(flow.tensor([0.0])).tolist()
@@ -1182,7 +1257,8 @@ def expm1_(x: Tensor) -> Tensor:
 
 def eye(
     n: _int, m: _int | None = None, dtype: Any = None, device: Any = None, placement: Placement | None = None,
-    sbp: Any = None, requires_grad: _bool = False
+    sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """Ones on the diagonal, zeros elsewhere.
 
@@ -1191,12 +1267,13 @@ def eye(
     """
 
 def fake_quantize_per_channel_affine(
-    input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int
+    input: Tensor, scale: Tensor, zero_point: Tensor, axis: _int, quant_min: _int, quant_max: _int, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """`fake_quantize_per_tensor_affine` with a scale and a zero point for every channel along an axis."""
 
 def fake_quantize_per_tensor_affine(
-    input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int
+    input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int, *, out: Tensor | None = None
 ) -> Tensor:
     """What is left of the input once it was a whole number of steps of `scale` within these bounds. The gradient
     passes by the rounding, and is zero beyond the bounds.
@@ -1206,14 +1283,16 @@ def fake_quantize_per_tensor_affine(
     """
 
 def feature_alpha_dropout(
-    input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False
+    input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """Likewise, whole channels of (batch, channels, ...)."""
 
-def feature_dropout(input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False) -> Tensor:
+def feature_dropout(
+    input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """Whole channels of (batch, channels, ...) dropped with probability p, the others scaled by 1 / (1 - p)."""
 
-def fill(x: Tensor, value: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def fill(x: Tensor, value: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None) -> Tensor:
     """The value, a number or a tensor of no dimension, in x's form: what `x.fill_(value)` leaves in x.
 
     >>> flow.fill(flow.ones(2), 3).tolist()
@@ -1230,48 +1309,50 @@ def finfo(dtype: Any = None) -> torch.finfo:
     32
     """
 
-def fix(x: Tensor) -> Tensor:
+def fix(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x without its fraction."""
 
 def fix_(x: Tensor) -> Tensor:
     """`trunc`, into the memory of its first operand."""
 
-def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
+def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1, *, out: Tensor | None = None) -> Tensor:
     """x with a run of dimensions made one.
 
     >>> flow.ones(2, 3, 4).flatten(1).shape
     weft.Size([2, 12])
     """
 
-def flip(x: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
+def flip(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
     """x with the order turned round along some dimensions.
 
     >>> flow.arange(3).flip(0).tolist()
     [2, 1, 0]
     """
 
-def fliplr(x: Tensor) -> Tensor:
+def fliplr(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x with its columns in the reverse order."""
 
-def flipud(x: Tensor) -> Tensor:
+def flipud(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x with its rows in the reverse order."""
 
 def float_power(x: Any, exponent: Any) -> Any:
     """x ** exponent, in float64, or of complex numbers in complex128."""
 
-def floor(x: Tensor) -> Tensor:
+def floor(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The largest whole number that is at most x."""
 
 def floor_(x: Tensor) -> Tensor:
     """`floor`, into the memory of its first operand."""
 
 def floor_divide(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The whole number of times that b goes into a."""
 
 def fmax(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The larger of a and b; the other, where one is no number.
 
@@ -1280,7 +1361,8 @@ def fmax(
     """
 
 def fmin(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The smaller of a and b; the other, where one is no number.
 
@@ -1289,11 +1371,12 @@ def fmin(
     """
 
 def fmod(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """What is left of a by b, with a's sign, as C's %."""
 
-def frac(x: Tensor) -> Tensor:
+def frac(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """What is behind the point.
 
     >>> flow.frac(flow.tensor([1.5])).tolist()
@@ -1303,27 +1386,28 @@ def frac(x: Tensor) -> Tensor:
 def frac_(x: Tensor) -> Tensor:
     """`frac`, into the memory of its first operand."""
 
-def frexp(x: Any) -> Parts:
+def frexp(x: Any, *, out: Any = None) -> Parts:
     """The elements as mantissa * 2 ** exponent, with mantissas from 0.5 to 1.
 
     >>> [part.tolist() for part in flow.frexp(flow.tensor([6.0]))]
     [[0.75], [3]]
     """
 
-def frobenius_norm(x: Tensor, dim: Any = None, keepdim: _bool = False) -> Tensor:
+def frobenius_norm(x: Tensor, dim: Any = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The root of the sum of squares, over some dimensions or all."""
 
-def from_dlpack(exporter: Any) -> Tensor:
+def from_dlpack(exporter: Any, *, out: Tensor | None = None) -> Tensor:
     """A tensor that shares memory with whatever speaks DLPack: numpy, torch, jax, cupy."""
 
-def from_numpy(array: Any) -> Tensor:
+def from_numpy(array: Any, *, out: Tensor | None = None) -> Tensor:
     """A tensor that shares memory with a numpy array."""
 
-def from_torch(x: torch.Tensor) -> Tensor:
+def from_torch(x: torch.Tensor, *, out: Tensor | None = None) -> Tensor:
     """A tensor that shares memory with a torch tensor."""
 
 def frombuffer(
-    buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False
+    buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False,
+    out: Tensor | None = None
 ) -> Tensor:
     """A vector that shares memory with an object that has bytes.
 
@@ -1333,7 +1417,8 @@ def frombuffer(
 
 def full(
     size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None,
-    sbp: Any = None, requires_grad: _bool = False
+    sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """A tensor of one value.
 
@@ -1343,18 +1428,18 @@ def full(
 
 def full_like(
     x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-    requires_grad: _bool = False
+    requires_grad: _bool = False, *, out: Tensor | None = None, layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
     """One value in x's form."""
 
-def gather(x: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
+def gather(x: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
     """The elements of x at the positions along a dimension that the index tells.
 
     >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]])).tolist()
     [[2], [3]]
     """
 
-def gather_nd(input: Tensor, index: Tensor) -> Tensor:
+def gather_nd(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements or slices that the index's last dimension places.
 
     >>> flow.gather_nd(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[0, 1], [1, 0]])).tolist()
@@ -1362,7 +1447,8 @@ def gather_nd(input: Tensor, index: Tensor) -> Tensor:
     """
 
 def gcd(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The largest number that divides both."""
 
@@ -1370,7 +1456,8 @@ def gcd_(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Ten
     """`gcd`, into the memory of its first operand."""
 
 def ge(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Whether a is at least b, element by element.
 
@@ -1378,14 +1465,14 @@ def ge(
     [True]
     """
 
-def gelu(x: Tensor, approximate: str = 'none') -> Tensor:
+def gelu(x: Tensor, approximate: str = 'none', *, out: Tensor | None = None) -> Tensor:
     """x times the probability that a normal draw is below x; approximate="tanh" for the usual fast formula.
 
     >>> flow.gelu(flow.tensor([0., 100.])).tolist()
     [0.0, 100.0]
     """
 
-def ger(x: Tensor, other: Tensor) -> Tensor:
+def ger(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every product of an element of x and one of the other."""
 
 def get_default_device() -> Device:
@@ -1406,16 +1493,18 @@ def get_num_interop_threads(*args: Any, **options: Any) -> Any:
 def get_num_threads() -> _int:
     """How many threads one op may use on the CPU."""
 
-def get_rng_state() -> Tensor:
+def get_rng_state(*, out: Tensor | None = None) -> Tensor:
     """The state of this rank's random numbers, for `set_rng_state`: local draws, seed, count of global draws."""
 
 def global_to_global(
     x: Tensor, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: _bool = False,
-    copy: _bool = False
+    copy: _bool = False, out: Tensor | None = None
 ) -> Tensor:
     """The same logical tensor in another layout."""
 
-def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1) -> tuple[Tensor, ...]:
+def gradient(
+    input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1, out: Any = None
+) -> tuple[Tensor, ...]:
     """Slopes along each dimension: differences to both sides, at the ends to one. `spacing` is one step, one for each
     dimension, or the coordinates along each.
 
@@ -1424,7 +1513,8 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: _int 
     """
 
 def greater(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Whether a is greater than b, element by element.
 
@@ -1433,7 +1523,8 @@ def greater(
     """
 
 def greater_equal(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Whether a is at least b, element by element.
 
@@ -1442,7 +1533,8 @@ def greater_equal(
     """
 
 def group_norm(
-    x: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05
+    x: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """(x - mean) / deviation over each sample's groups of channels, times weight, plus bias, per channel.
 
@@ -1454,7 +1546,8 @@ def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: 
     """One step of gated recurrent units: the state after it."""
 
 def gt(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Whether a is greater than b, element by element.
 
@@ -1474,7 +1567,7 @@ def hann_window(window_length: _int, periodic: _bool = True, **options: Any) -> 
     [0.0, 0.5, 1.0, 0.5]
     """
 
-def hardshrink(x: Tensor, lambd: _float = 0.5) -> Tensor:
+def hardshrink(x: Tensor, lambd: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x where its absolute value is above lambd, zero elsewhere.
 
     >>> flow.nn.functional.hardshrink(flow.tensor([0.1, 2.])).tolist()
@@ -1482,7 +1575,8 @@ def hardshrink(x: Tensor, lambd: _float = 0.5) -> Tensor:
     """
 
 def heaviside(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """0 below zero, 1 above, b at zero.
 
@@ -1490,7 +1584,9 @@ def heaviside(
     [1.0]
     """
 
-def hinge_embedding_loss(input: Any, target: Any, margin: _float = 1.0, reduction: str = 'mean') -> Tensor:
+def hinge_embedding_loss(
+    input: Any, target: Any, margin: _float = 1.0, reduction: str = 'mean', *, out: Tensor | None = None
+) -> Tensor:
     """A distance, where the target is 1; how much it lacks to the margin, where it is -1."""
 
 def histc(x: Any, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any:
@@ -1501,7 +1597,8 @@ def histc(x: Any, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any:
     """
 
 def histogram(
-    x: Any, bins: Any, *, range: Sequence[_float] | None = None, weight: Any = None, density: _bool = False
+    x: Any, bins: Any, *, range: Sequence[_float] | None = None, weight: Any = None, density: _bool = False,
+    out: Any = None
 ) -> Histogram:
     """How many elements lie between each two edges: of so many equal parts of a range, by default x's own, or of these.
     With weights, their sums; as a `density`, whose integral is 1.
@@ -1510,14 +1607,15 @@ def histogram(
     [[2.0, 1.0], [0.0, 2.0, 4.0]]
     """
 
-def hsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+def hsplit(x: Tensor, indices_or_sections: _int | Sequence[_int], *, out: Any = None) -> tuple[Tensor, ...]:
     """Parts side by side: along the second dimension, of a vector along its only one."""
 
-def hstack(tensors: Sequence[Tensor]) -> Tensor:
+def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors side by side: along the second dimension, vectors along their only one."""
 
 def hypot(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """sqrt(a * a + b * b), without overflow.
 
@@ -1525,19 +1623,21 @@ def hypot(
     [5.0]
     """
 
-def i0(x: Tensor) -> Tensor:
+def i0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind, of order 0."""
 
 def i0_(x: Tensor) -> Tensor:
     """`i0`, into the memory of its first operand."""
 
 def igamma(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The lower incomplete gamma function of order a at b, as a share of the whole."""
 
 def igammac(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The upper incomplete gamma function of order a at b, likewise."""
 
@@ -1551,10 +1651,10 @@ def iinfo(dtype: Any) -> torch.iinfo:
     127
     """
 
-def imag(x: Tensor) -> Tensor:
+def imag(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The imaginary part, sharing memory."""
 
-def in_top_k(targets: Tensor, predictions: Tensor, k: _int) -> Tensor:
+def in_top_k(targets: Tensor, predictions: Tensor, k: _int, *, out: Tensor | None = None) -> Tensor:
     """Whether each target is among the k largest predictions of its row.
 
     >>> flow.in_top_k(flow.tensor([1, 0]), flow.tensor([[0.1, 0.9], [0.2, 0.8]]), 1).tolist()
@@ -1562,7 +1662,8 @@ def in_top_k(targets: Tensor, predictions: Tensor, k: _int) -> Tensor:
     """
 
 def index_add(
-    x: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | _complex = 1
+    x: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | _complex = 1,
+    out: Tensor | None = None
 ) -> Tensor:
     """x with alpha * source added to its slices along a dimension at these positions.
 
@@ -1575,21 +1676,23 @@ def index_add_(
 ) -> Tensor:
     """`index_add`, into the memory of its first operand."""
 
-def index_copy(x: Tensor, dim: _int, index: Tensor, source: Tensor) -> Tensor:
+def index_copy(x: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x with the slices along a dimension at these positions replaced.
 
     >>> flow.index_copy(flow.zeros(3), 0, flow.tensor([2]), flow.ones(1)).tolist()
     [0.0, 0.0, 1.0]
     """
 
-def index_fill(x: Tensor, dim: _int, index: Tensor, value: Any) -> Tensor:
+def index_fill(x: Tensor, dim: _int, index: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
     """x with one value in the slices along a dimension at these positions.
 
     >>> flow.index_fill(flow.zeros(3), 0, flow.tensor([0, 2]), 5).tolist()
     [5.0, 0.0, 5.0]
     """
 
-def index_put(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
+def index_put(
+    x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """x with the value at these positions, or added to what is there.
 
     >>> flow._C.index_put(flow.zeros(3), [flow.tensor([1])], flow.tensor(5.)).tolist()
@@ -1600,7 +1703,8 @@ def index_put_(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accum
     """`index_put`, into the memory of its first operand."""
 
 def index_reduce(
-    x: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
+    x: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True,
+    out: Tensor | None = None
 ) -> Tensor:
     """x with the source's slices put in along a dimension at these positions; where several meet, they are reduced:
     "prod", "mean", "amax" or "amin".
@@ -1609,7 +1713,7 @@ def index_reduce(
     [1.0, 6.0]
     """
 
-def index_select(x: Tensor, dim: _int, index: Tensor) -> Tensor:
+def index_select(x: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The slices of x along a dimension at these positions.
 
     >>> flow.index_select(flow.tensor([[1, 2], [3, 4]]), 0, flow.tensor([1, 1])).tolist()
@@ -1628,11 +1732,12 @@ def inner(x: Any, other: Any) -> Any:
 
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
-    bias: Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05
+    bias: Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Each channel of each sample scaled to mean zero and variance one, then weighed."""
 
-def inverse(x: Tensor) -> Tensor:
+def inverse(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of matrices.
 
     >>> flow.linalg.inv(flow.tensor([[2., 0.], [0., 4.]])).tolist()
@@ -1682,45 +1787,48 @@ def is_warn_always_enabled(*args: Any, **options: Any) -> Any:
     """Whether a warning comes each time: a setting of the kernels, torch's and Weft's."""
 
 def isclose(
-    x: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False
+    x: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Whether |x - other| <= atol + rtol * |other|, element by element."""
 
-def isfinite(x: Tensor) -> Tensor:
+def isfinite(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether x is a finite number."""
 
-def isin(elements: Any, test_elements: Any, *, assume_unique: _bool = False, invert: _bool = False) -> Tensor:
+def isin(
+    elements: Any, test_elements: Any, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None
+) -> Tensor:
     """Whether each element is among others.
 
     >>> flow.isin(flow.tensor([1, 2, 3]), flow.tensor([3, 1])).tolist()
     [True, False, True]
     """
 
-def isinf(x: Tensor) -> Tensor:
+def isinf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether x is infinite."""
 
-def isnan(x: Tensor) -> Tensor:
+def isnan(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether x is not a number.
 
     >>> flow.isnan(flow.tensor([0.0])).tolist()
     [False]
     """
 
-def isneginf(x: Tensor) -> Tensor:
+def isneginf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether x is infinite and below zero.
 
     >>> flow.isneginf(flow.tensor([1.0])).tolist()
     [False]
     """
 
-def isposinf(x: Tensor) -> Tensor:
+def isposinf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether x is infinite and above zero.
 
     >>> flow.isposinf(flow.tensor([1.0])).tolist()
     [False]
     """
 
-def isreal(x: Tensor) -> Tensor:
+def isreal(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether the elements have no imaginary part.
 
     >>> flow.isreal(flow.tensor([1.0, 2j])).tolist()
@@ -1741,7 +1849,9 @@ def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12
     [1.0, 1.0, 1.0]
     """
 
-def kl_div(input: Tensor, target: Tensor, reduction: str = 'mean', log_target: _bool = False) -> Tensor:
+def kl_div(
+    input: Tensor, target: Tensor, reduction: str = 'mean', log_target: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """How far the distribution whose logarithm is `input` lies from `target`; "batchmean" divides by the batch size."""
 
 def kron(x: Any, other: Any) -> Any:
@@ -1751,12 +1861,12 @@ def kron(x: Any, other: Any) -> Any:
     [[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 2.0]]
     """
 
-def kthvalue(x: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False) -> Ranked:
+def kthvalue(x: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Ranked:
     """The k-th smallest element along a dimension, and where it stands."""
 
 def layer_norm(
     x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None,
-    bias: Tensor | None = None, eps: _float = 1e-05
+    bias: Tensor | None = None, eps: _float = 1e-05, *, out: Tensor | None = None
 ) -> Tensor:
     """(x - mean) / deviation over the last dimensions, times weight, plus bias.
 
@@ -1765,7 +1875,8 @@ def layer_norm(
     """
 
 def lcm(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The smallest number that both divide."""
 
@@ -1776,7 +1887,8 @@ def ldexp(x: Any, other: Any) -> Any:
     """x * 2 ** other."""
 
 def le(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Whether a is at most b, element by element.
 
@@ -1784,7 +1896,9 @@ def le(
     [False]
     """
 
-def lerp(a: Tensor, b: Tensor, weight: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def lerp(
+    a: Tensor, b: Tensor, weight: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+) -> Tensor:
     """a + weight * (b - a): a where the weight is 0, b where it is 1.
 
     >>> flow.lerp(flow.zeros(1), flow.ones(1), 0.25).tolist()
@@ -1792,7 +1906,8 @@ def lerp(a: Tensor, b: Tensor, weight: Tensor | _float | _int | _bool | _complex
     """
 
 def less(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Whether a is less than b, element by element.
 
@@ -1801,7 +1916,8 @@ def less(
     """
 
 def less_equal(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Whether a is at most b, element by element.
 
@@ -1809,14 +1925,14 @@ def less_equal(
     [False]
     """
 
-def lgamma(x: Tensor) -> Tensor:
+def lgamma(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the gamma function's absolute value.
 
     >>> flow.lgamma(flow.tensor([1.0])).tolist()
     [0.0]
     """
 
-def linalg_cross(x: Tensor, other: Tensor, *, dim: _int = -1) -> Tensor:
+def linalg_cross(x: Tensor, other: Tensor, *, dim: _int = -1, out: Tensor | None = None) -> Tensor:
     """The cross product of vectors of three elements along a dimension.
 
     >>> flow.linalg.cross(flow.tensor([1., 0., 0.]), flow.tensor([0., 1., 0.])).tolist()
@@ -1825,7 +1941,8 @@ def linalg_cross(x: Tensor, other: Tensor, *, dim: _int = -1) -> Tensor:
 
 def linspace(
     start: _float | Tensor, end: _float | Tensor, steps: _int, dtype: Any = None, device: Any = None,
-    placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
+    placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None,
+    layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
     """`steps` numbers from start to end, both included, at equal distances.
 
@@ -1834,21 +1951,22 @@ def linspace(
     """
 
 def local_to_global(
-    x: Tensor, placement: Placement | None = None, sbp: Any = None, *, check_meta: _bool = True, copy: _bool = False
+    x: Tensor, placement: Placement | None = None, sbp: Any = None, *, check_meta: _bool = True, copy: _bool = False,
+    out: Tensor | None = None
 ) -> Tensor:
     """The global tensor whose parts are the ranks' local ones.
 
     `check_meta` compares the parts' shapes over all ranks; without it they are trusted to be alike.
     """
 
-def log(x: Tensor) -> Tensor:
+def log(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The natural logarithm.
 
     >>> flow.log(flow.tensor([1.0])).tolist()
     [0.0]
     """
 
-def log10(x: Tensor) -> Tensor:
+def log10(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 10.
 
     >>> flow.log10(flow.tensor([100.0])).tolist()
@@ -1858,7 +1976,7 @@ def log10(x: Tensor) -> Tensor:
 def log10_(x: Tensor) -> Tensor:
     """`log10`, into the memory of its first operand."""
 
-def log1p(x: Tensor) -> Tensor:
+def log1p(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 + x), exact near zero.
 
     >>> flow.log1p(flow.tensor([0.0])).tolist()
@@ -1868,7 +1986,7 @@ def log1p(x: Tensor) -> Tensor:
 def log1p_(x: Tensor) -> Tensor:
     """`log1p`, into the memory of its first operand."""
 
-def log2(x: Tensor) -> Tensor:
+def log2(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 2.
 
     >>> flow.log2(flow.tensor([8.0])).tolist()
@@ -1881,20 +1999,22 @@ def log2_(x: Tensor) -> Tensor:
 def log_(x: Tensor) -> Tensor:
     """`log`, into the memory of its first operand."""
 
-def log_softmax(x: Tensor, dim: _int | None = None, dtype: Any = None) -> Tensor:
+def log_softmax(x: Tensor, dim: _int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of softmax, computed in one."""
 
 def logaddexp(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """log(exp(a) + exp(b)), without overflow."""
 
 def logaddexp2(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """log2(2 ** a + 2 ** b), without overflow."""
 
-def logcumsumexp(x: Any, dim: _int) -> Tensor:
+def logcumsumexp(x: Any, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """The logarithms of running sums of exp(x).
 
     >>> flow.logcumsumexp(flow.zeros(2), 0).tolist()
@@ -1904,23 +2024,29 @@ def logcumsumexp(x: Any, dim: _int) -> Tensor:
 def logdet(x: Any) -> Any:
     """The logarithm of the determinant."""
 
-def logical_and(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def logical_and(
+    input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+) -> Tensor:
     """Whether a and b are both true, as non-zero is."""
 
-def logical_not(x: Tensor) -> Tensor:
+def logical_not(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """True where x is zero or False.
 
     >>> flow.logical_not(flow.tensor([0.0])).tolist()
     [True]
     """
 
-def logical_or(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def logical_or(
+    input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+) -> Tensor:
     """Whether a or b is true, as non-zero is."""
 
-def logical_xor(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
+def logical_xor(
+    input: Tensor, other: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None
+) -> Tensor:
     """Whether one of a and b is true, and one isn't."""
 
-def logit(x: Tensor, eps: _float | None = None) -> Tensor:
+def logit(x: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; x is held in [eps, 1 - eps] if that is given.
 
     >>> flow.logit(flow.tensor([0.5])).tolist()
@@ -1932,18 +2058,22 @@ def logit_(x: Tensor, eps: _float | None = None) -> Tensor:
 
 def logspace(
     start: _float | Tensor, end: _float | Tensor, steps: _int, base: _float = 10.0, dtype: Any = None,
-    device: Any = None, placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
+    device: Any = None, placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False, *,
+    out: Tensor | None = None, layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
     """`steps` numbers from base ** start to base ** end, their logarithms at equal distances."""
 
-def logsumexp(x: Tensor, dim: _int | tuple[_int, ...] | list[_int], keepdim: _bool = False) -> Tensor:
+def logsumexp(
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int], keepdim: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """log(sum(exp(x))) over some dimensions, without overflow."""
 
 def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
     """One step of long short-term memory: what it shows and what it keeps, from (shown, kept) before."""
 
 def lt(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Whether a is less than b, element by element.
 
@@ -1954,18 +2084,21 @@ def lt(
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
     """The x of A @ x = b, of what `lu_factor` made of A."""
 
-def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: _bool = True, unpack_pivots: _bool = True) -> Triangles:
+def lu_unpack(
+    LU_data: Any, LU_pivots: Any, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None
+) -> Triangles:
     """What `lu_factor` packs, unpacked; what isn't to be is empty."""
 
 def manual_seed(seed: _int) -> DefaultGenerator:
     """Start this rank's random numbers anew from a seed. Give every rank the same one for global tensors to agree."""
 
 def margin_ranking_loss(
-    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = 'mean'
+    input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = 'mean', *,
+    out: Tensor | None = None
 ) -> Tensor:
     """How far `input1` is from being above `input2` by the margin, where the target is 1; below, where it is -1."""
 
-def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+def masked_fill(x: Tensor, mask: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
     """x with `value` where the mask holds.
 
     >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
@@ -1975,21 +2108,21 @@ def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
 def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`masked_fill`, into x's memory."""
 
-def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+def masked_scatter(x: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x with the first elements of the source, one after another, where the mask is True.
 
     >>> flow.masked_scatter(flow.zeros(3), flow.tensor([True, False, True]), flow.tensor([1., 2., 3.])).tolist()
     [1.0, 0.0, 2.0]
     """
 
-def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+def masked_select(x: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements of x where the mask holds, in a row.
 
     >>> flow.masked_select(flow.tensor([1, 2, 3]), flow.tensor([True, False, True])).tolist()
     [1, 3]
     """
 
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
 
     >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
@@ -2007,7 +2140,7 @@ def matrix_power(x: Any, n: _int) -> Any:
     """The product of n times the same matrix; of its inverse, if n is below zero."""
 
 @overload
-def max(x: Tensor) -> Tensor:
+def max(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The largest element; with `dim`, that of each slice and its index; of two tensors, the larger elements.
 
     >>> flow.max(flow.tensor([[1., 3.], [5., 2.]]), 1)[0].tolist()
@@ -2015,15 +2148,15 @@ def max(x: Tensor) -> Tensor:
     """
 
 @overload
-def max(x: Tensor, dim: _int, keepdim: _bool = False) -> Ranked: ...
+def max(x: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> Ranked: ...
 
 @overload
-def max(x: Tensor, other: Tensor) -> Tensor: ...
+def max(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 
 def max_pool1d(
     x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
     stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
-    dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+    dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """The largest of each window of 1 dimension.
 
@@ -2034,7 +2167,7 @@ def max_pool1d(
 def max_pool1d_with_indices(
     x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
     stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
-    dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+    dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False, *, out: Any = None
 ) -> tuple[Tensor, Tensor]:
     """The largest of each window of 1 dimension, and its place, counted through all of them.
 
@@ -2045,7 +2178,7 @@ def max_pool1d_with_indices(
 def max_pool2d(
     x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
     stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
-    dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+    dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """The largest of each window of 2 dimensions.
 
@@ -2056,7 +2189,7 @@ def max_pool2d(
 def max_pool3d(
     x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
     stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
-    dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False
+    dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """The largest of each window of 3 dimensions.
 
@@ -2065,7 +2198,8 @@ def max_pool3d(
     """
 
 def maximum(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The larger of a and b, element by element.
 
@@ -2074,7 +2208,8 @@ def maximum(
     """
 
 def mean(
-    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None,
+    out: Tensor | None = None
 ) -> Tensor:
     """The mean of the elements, over some dimensions or all.
 
@@ -2083,7 +2218,7 @@ def mean(
     """
 
 @overload
-def median(x: Tensor) -> Tensor:
+def median(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The middle element; with `dim`, that of each slice and its index. Of two middle ones, the lower.
 
     >>> flow.median(flow.tensor([3., 1., 2.])).item()
@@ -2091,9 +2226,9 @@ def median(x: Tensor) -> Tensor:
     """
 
 @overload
-def median(x: Tensor, dim: _int, keepdim: _bool = False) -> Ranked: ...
+def median(x: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> Ranked: ...
 
-def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]:
+def meshgrid(*tensors: Any, indexing: str = 'ij', out: Any = None) -> tuple[Tensor, ...]:
     """The coordinates of a grid: of each vector, a copy along every other one's dimension.
 
     >>> flow.meshgrid(flow.arange(2), flow.arange(3))[0].tolist()
@@ -2101,17 +2236,18 @@ def meshgrid(*tensors: Any, indexing: str = 'ij') -> tuple[Tensor, ...]:
     """
 
 @overload
-def min(x: Tensor) -> Tensor:
+def min(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The smallest element; with `dim`, that of each slice and its index; of two tensors, the smaller elements."""
 
 @overload
-def min(x: Tensor, dim: _int, keepdim: _bool = False) -> Ranked: ...
+def min(x: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> Ranked: ...
 
 @overload
-def min(x: Tensor, other: Tensor) -> Tensor: ...
+def min(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor: ...
 
 def minimum(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The smaller of a and b, element by element.
 
@@ -2119,30 +2255,35 @@ def minimum(
     [2.0]
     """
 
-def mish(x: Tensor) -> Tensor:
+def mish(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x * tanh(softplus(x)).
 
     >>> flow.nn.functional.mish(flow.zeros(1)).tolist()
     [0.0]
     """
 
-def mm(x: Tensor, other: Tensor) -> Tensor:
+def mm(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices."""
 
-def mode(x: Tensor, dim: _int = -1, keepdim: _bool = False) -> Ranked:
+def mode(x: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Ranked:
     """The most frequent element along a dimension, and where it stands."""
 
-def moveaxis(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+def moveaxis(
+    x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int], *, out: Tensor | None = None
+) -> Tensor:
     """x with some dimensions moved elsewhere, the others in their order."""
 
-def movedim(x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
+def movedim(
+    x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int], *, out: Tensor | None = None
+) -> Tensor:
     """x with some dimensions moved elsewhere, the others in their order."""
 
-def msort(x: Tensor) -> Tensor:
+def msort(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x sorted along its first dimension."""
 
 def mul(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """a * b, element by element.
 
@@ -2150,7 +2291,9 @@ def mul(
     [6.0]
     """
 
-def multinomial(x: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Any = None) -> Tensor:
+def multinomial(
+    x: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Any = None, out: Tensor | None = None
+) -> Tensor:
     """Draws of indices, with probabilities in proportion to x's last dimension.
 
     >>> flow.multinomial(flow.tensor([0., 3., 0.]), 1).tolist()
@@ -2158,7 +2301,8 @@ def multinomial(x: Tensor, num_samples: _int, replacement: _bool = False, *, gen
     """
 
 def multiply(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """a * b, element by element.
 
@@ -2166,10 +2310,10 @@ def multiply(
     [6.0]
     """
 
-def mv(x: Tensor, other: Tensor) -> Tensor:
+def mv(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix and a vector."""
 
-def mvlgamma(x: Tensor, p: _int) -> Tensor:
+def mvlgamma(x: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the gamma function of p dimensions.
 
     >>> flow.mvlgamma(flow.tensor([1.0]), 1).tolist()
@@ -2177,7 +2321,8 @@ def mvlgamma(x: Tensor, p: _int) -> Tensor:
     """
 
 def nan_to_num(
-    x: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
+    x: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """x with other numbers in the places of those that are none: 0, and the largest and least there are, unless told.
 
@@ -2201,7 +2346,8 @@ def nanmedian(x: Any, dim: _int | None = None, keepdim: _bool = False) -> Any:
     """The middle of the elements that are numbers: of all, or along a dimension, with where it stands."""
 
 def nanquantile(
-    x: Any, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
+    x: Any, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear',
+    out: Tensor | None = None
 ) -> Tensor:
     """What a share q of the elements that are numbers lies below.
 
@@ -2209,14 +2355,16 @@ def nanquantile(
     0.5
     """
 
-def nansum(x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
+def nansum(
+    x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Tensor | None = None
+) -> Tensor:
     """The sum of the elements that are numbers.
 
     >>> flow.nansum(flow.tensor([1., float("nan")])).item()
     1.0
     """
 
-def narrow(x: Tensor, dim: _int, start: _int, length: _int, step: _int = 1) -> Tensor:
+def narrow(x: Tensor, dim: _int, start: _int, length: _int, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
     """The elements start, start + step, ... along a dimension, `length` of them.
 
     >>> flow.narrow(flow.arange(5), 0, 1, 3).tolist()
@@ -2224,7 +2372,8 @@ def narrow(x: Tensor, dim: _int, start: _int, length: _int, step: _int = 1) -> T
     """
 
 def ne(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Whether a differs from b, element by element.
 
@@ -2232,7 +2381,7 @@ def ne(
     [True]
     """
 
-def neg(x: Tensor) -> Tensor:
+def neg(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-x.
 
     >>> flow.neg(flow.tensor([3.0])).tolist()
@@ -2242,7 +2391,7 @@ def neg(x: Tensor) -> Tensor:
 def neg_(x: Tensor) -> Tensor:
     """`neg`, into the memory of its first operand."""
 
-def negative(x: Tensor) -> Tensor:
+def negative(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-x.
 
     >>> flow.neg(flow.tensor([3.0])).tolist()
@@ -2254,30 +2403,35 @@ def negative_(x: Tensor) -> Tensor:
 
 def new_empty(
     x: Tensor, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
-    sbp: Any = None, requires_grad: _bool = False
+    sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """A tensor of this size, in the form of x for the rest: see `flow.empty`."""
 
 def new_full(
     x: Tensor, size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None,
-    sbp: Any = None, requires_grad: _bool = False
+    sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """A tensor of this size and value, in the form of x for the rest."""
 
 def new_ones(
     x: Tensor, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
-    sbp: Any = None, requires_grad: _bool = False
+    sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """A tensor of this size, in the form of x for the rest: see `flow.ones`."""
 
 def new_zeros(
     x: Tensor, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
-    sbp: Any = None, requires_grad: _bool = False
+    sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """A tensor of this size, in the form of x for the rest: see `flow.zeros`."""
 
 def nextafter(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """The next number from a towards b.
 
@@ -2285,7 +2439,7 @@ def nextafter(
     [1.0]
     """
 
-def nms(boxes: Tensor, scores: Tensor, iou_threshold: _float) -> Tensor:
+def nms(boxes: Tensor, scores: Tensor, iou_threshold: _float, *, out: Tensor | None = None) -> Tensor:
     """The boxes (x1, y1, x2, y2) that overlap no better one by more than the threshold, best first.
 
     >>> boxes = flow.tensor([[0., 0., 2., 2.], [0., 0., 2., 2.1], [3., 3., 4., 4.]])
@@ -2302,7 +2456,7 @@ def nonzero(x: Tensor, as_tuple: _bool = False) -> Any:
 
 def norm(
     x: Tensor, ord: Any = None, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False,
-    dtype: Any = None, *, p: Any = None
+    dtype: Any = None, *, p: Any = None, out: Tensor | None = None
 ) -> Tensor:
     """The norm of vectors, or with "fro" of matrices.
 
@@ -2318,7 +2472,8 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     """
 
 def not_equal(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """Whether a differs from b, element by element.
 
@@ -2326,13 +2481,13 @@ def not_equal(
     [True]
     """
 
-def nuclear_norm(x: Tensor, dim: Any = ..., keepdim: _bool = False) -> Tensor:
+def nuclear_norm(x: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The sum of the singular values."""
 
 def numel(x: Tensor) -> _int:
     """How many elements x has."""
 
-def one_hot(x: Tensor, num_classes: _int) -> Tensor:
+def one_hot(x: Tensor, num_classes: _int, *, out: Tensor | None = None) -> Tensor:
     """Ones at the places that labels name, zeros elsewhere, along a new last dimension.
 
     >>> flow._C.one_hot(flow.tensor([2, 0]), 3).tolist()
@@ -2341,7 +2496,8 @@ def one_hot(x: Tensor, num_classes: _int) -> Tensor:
 
 def ones(
     *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
-    sbp: Any = None, requires_grad: _bool = False
+    sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """A tensor of ones.
 
@@ -2351,7 +2507,8 @@ def ones(
 
 def ones_like(
     x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-    requires_grad: _bool = False, memory_format: Any = None
+    requires_grad: _bool = False, memory_format: Any = None, *, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """Ones in x's form.
 
@@ -2359,10 +2516,13 @@ def ones_like(
     [1.0, 1.0]
     """
 
-def outer(x: Tensor, other: Tensor) -> Tensor:
+def outer(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every product of an element of x and one of the other."""
 
-def pad(input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: _float | None = None) -> Tensor:
+def pad(
+    input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: _float | None = None, *,
+    out: Tensor | None = None
+) -> Tensor:
     """A border around: (left, right) of the last dimension, then of the one before it, and so on.
 
     >>> flow.nn.functional.pad(flow.ones(2), (1, 2)).tolist()
@@ -2370,7 +2530,7 @@ def pad(input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: _floa
     """
 
 def pairwise_distance(
-    x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False
+    x1: Tensor, x2: Tensor, p: _float = 2.0, eps: _float = 1e-06, keepdim: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
     """The p-norm of the difference, along the last dimension."""
 
@@ -2380,7 +2540,7 @@ def pca_lowrank(A: Any, q: _int | None = None, center: _bool = True, niter: _int
 def pdist(input: Any, p: _float = 2.0) -> Any:
     """The distances between all pairs of rows."""
 
-def permute(x: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
+def permute(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
     """x with its dimensions in another order.
 
     >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
@@ -2390,13 +2550,13 @@ def permute(x: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
 def pinverse(x: Any, rcond: _float = 1e-15) -> Any:
     """`linalg.pinv`, where singular values below `rcond` times the largest count as none."""
 
-def pixel_shuffle(input: Tensor, upscale_factor: _int | tuple[_int, _int]) -> Tensor:
+def pixel_shuffle(input: Tensor, upscale_factor: _int | tuple[_int, _int], *, out: Tensor | None = None) -> Tensor:
     """Channels become pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
 
-def pixel_unshuffle(input: Tensor, downscale_factor: _int) -> Tensor:
+def pixel_unshuffle(input: Tensor, downscale_factor: _int, *, out: Tensor | None = None) -> Tensor:
     """Pixels become channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
 
-def poisson(rate: Tensor) -> Tensor:
+def poisson(rate: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Counts of what happens `rate` times on average.
 
     >>> flow.poisson(flow.zeros(2)).tolist()
@@ -2404,29 +2564,31 @@ def poisson(rate: Tensor) -> Tensor:
     """
 
 def poisson_nll_loss(
-    input: Any, target: Any, log_input: _bool = True, full: _bool = False, eps: _float = 1e-08, reduction: str = 'mean'
+    input: Any, target: Any, log_input: _bool = True, full: _bool = False, eps: _float = 1e-08, reduction: str = 'mean',
+    *, out: Tensor | None = None
 ) -> Tensor:
     """Minus the log-probability of counts, of which `input` is the mean, or its logarithm."""
 
-def polar(abs: Tensor, angle: Tensor) -> Tensor:
+def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers from sizes and directions.
 
     >>> flow.polar(flow.tensor([2.0]), flow.tensor([0.0])).tolist()
     [(2+0j)]
     """
 
-def polygamma(x: Tensor, n: _int) -> Tensor:
+def polygamma(x: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
     """The derivative number n of digamma, which is that of lgamma.
 
     >>> round(flow._C.polygamma(flow.tensor([1.]), 1).item(), 4)
     1.6449
     """
 
-def positive(x: Tensor) -> Tensor:
+def positive(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x."""
 
 def pow(
-    input: Tensor | _float | _int | _bool | _complex, exponent: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, exponent: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """a to the power b, element by element.
 
@@ -2434,11 +2596,12 @@ def pow(
     [9.0]
     """
 
-def prelu(input: Tensor, weight: Tensor) -> Tensor:
+def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x, or weight times x below zero; one weight for everything or one per channel."""
 
 def prod(
-    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None,
+    out: Tensor | None = None
 ) -> Tensor:
     """The product of the elements, over some dimensions or all.
 
@@ -2449,10 +2612,12 @@ def prod(
 def promote_types(a: Any, b: Any) -> DType:
     """The dtype that holds both."""
 
-def put(x: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
+def put(
+    x: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """x with other elements at these positions, as if it were one row; or with them added."""
 
-def qr(x: Tensor, mode: str = 'reduced') -> QR:
+def qr(x: Tensor, mode: str = 'reduced', *, out: Any = None) -> QR:
     """The decomposition x = q @ r into orthogonal columns and an upper triangle: thin, or with q square, "complete";
     of "r" alone q is empty. What makes q square has no gradient.
 
@@ -2461,7 +2626,8 @@ def qr(x: Tensor, mode: str = 'reduced') -> QR:
     """
 
 def quantile(
-    x: Tensor, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
+    x: Tensor, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear',
+    out: Tensor | None = None
 ) -> Tensor:
     """What a share q of the elements lies below; a vector of shares gives a new first dimension.
 
@@ -2469,14 +2635,14 @@ def quantile(
     0.5
     """
 
-def quick_gelu(x: Tensor) -> Tensor:
+def quick_gelu(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x * sigmoid(1.702 x), which is near gelu.
 
     >>> flow._C.quick_gelu(flow.zeros(1)).tolist()
     [0.0]
     """
 
-def rad2deg(x: Tensor) -> Tensor:
+def rad2deg(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """From radians to degrees.
 
     >>> flow.rad2deg(flow.tensor([0.0])).tolist()
@@ -2488,20 +2654,22 @@ def rad2deg_(x: Tensor) -> Tensor:
 
 def rand(
     *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
-    sbp: Any = None, generator: Any = None, requires_grad: _bool = False
+    sbp: Any = None, generator: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """Draws from the uniform distribution over [0, 1)."""
 
 def rand_like(
     x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None, generator: Any = None,
-    requires_grad: _bool = False, memory_format: Any = None
+    requires_grad: _bool = False, memory_format: Any = None, *, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """Draws from the uniform distribution over [0, 1). In x's form."""
 
 def randint(
     *bounds: Any, low: _int | None = None, high: _int | None = None, size: Any = None, dtype: Any = None,
     device: Any = None, placement: Placement | None = None, sbp: Any = None, generator: Any = None,
-    requires_grad: _bool = False
+    requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
     """Draws integers from low (0 where it is left out) to high - 1: randint(high, size), randint(low, high, size).
 
@@ -2516,32 +2684,35 @@ def randint_like(
 
 def randn(
     *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
-    sbp: Any = None, generator: Any = None, requires_grad: _bool = False
+    sbp: Any = None, generator: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """Draws from the normal distribution."""
 
 def randn_like(
     x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None, generator: Any = None,
-    requires_grad: _bool = False, memory_format: Any = None
+    requires_grad: _bool = False, memory_format: Any = None, *, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """Draws from the normal distribution. In x's form."""
 
 def randperm(
     n: _int, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
-    generator: Any = None, requires_grad: _bool = False
+    generator: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """The numbers below n in a random order."""
 
 def range(start: _float = 0, end: _float | None = None, step: _float = 1, **options: Any) -> Tensor:
     """start, start + step, ... up to end, which belongs to it."""
 
-def ravel(x: Tensor) -> Tensor:
+def ravel(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x as one row."""
 
-def real(x: Tensor) -> Tensor:
+def real(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The real part, sharing memory; x itself, if it is real."""
 
-def reciprocal(x: Tensor) -> Tensor:
+def reciprocal(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / x.
 
     >>> flow.reciprocal(flow.tensor([4.0])).tolist()
@@ -2551,14 +2722,16 @@ def reciprocal(x: Tensor) -> Tensor:
 def reciprocal_(x: Tensor) -> Tensor:
     """`reciprocal`, into the memory of its first operand."""
 
-def reduce_nansum(x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
+def reduce_nansum(
+    x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Tensor | None = None
+) -> Tensor:
     """The sum of the elements that are numbers.
 
     >>> flow.nansum(flow.tensor([1., float("nan")])).item()
     1.0
     """
 
-def relu(x: Tensor) -> Tensor:
+def relu(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """max(x, 0), element by element.
 
     >>> flow.relu(flow.tensor([-1., 2.])).tolist()
@@ -2569,14 +2742,15 @@ def relu_(x: Tensor) -> Tensor:
     """`relu`, into the memory of its first operand."""
 
 def remainder(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """What is left of a by b, with b's sign, as Python's %."""
 
 def renorm(x: Any, p: _float, dim: _int, maxnorm: _float) -> Any:
     """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
 
-def repeat(x: Tensor, *sizes: _int | Sequence[_int]) -> Tensor:
+def repeat(x: Tensor, *sizes: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
     """Copies of x laid side by side, so many along each dimension.
 
     >>> flow.tensor([1, 2]).repeat(2, 2).tolist()
@@ -2584,7 +2758,8 @@ def repeat(x: Tensor, *sizes: _int | Sequence[_int]) -> Tensor:
     """
 
 def repeat_interleave(
-    x: Tensor, repeats: _int | Tensor, dim: _int | None = None, *, output_size: _int | None = None
+    x: Tensor, repeats: _int | Tensor, dim: _int | None = None, *, output_size: _int | None = None,
+    out: Tensor | None = None
 ) -> Tensor:
     """Every element, or slice along a dimension, so many times in a row.
 
@@ -2592,24 +2767,25 @@ def repeat_interleave(
     [1, 1, 2, 2]
     """
 
-def reshape(x: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
+def reshape(x: Tensor, *shape: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
     """x in another shape, sharing memory where strides allow; -1 stands for what is left.
 
     >>> flow.arange(6).reshape(3, -1).tolist()
     [[0, 1], [2, 3], [4, 5]]
     """
 
-def resolve_conj(x: Tensor) -> Tensor:
+def resolve_conj(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x: conjugates, and what is negated, are computed, not marked."""
 
-def resolve_neg(x: Tensor) -> Tensor:
+def resolve_neg(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x: conjugates, and what is negated, are computed, not marked."""
 
 def result_type(a: Any, b: Any) -> DType:
     """The dtype that arithmetic between the two gives."""
 
 def rms_norm(
-    x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None, eps: _float | None = None
+    x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None, eps: _float | None = None,
+    *, out: Tensor | None = None
 ) -> Tensor:
     """x divided by the root of its mean square over the last dimensions, times weight. Without an eps, next to nothing
     is added to the mean.
@@ -2624,7 +2800,7 @@ def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b
 def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
     """One step of a recurrent layer with tanh: the state after it."""
 
-def roc_auc_score(label: Tensor, pred: Tensor) -> Tensor:
+def roc_auc_score(label: Tensor, pred: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The probability that something labelled 1 is predicted higher than something labelled 0; of equals, half.
 
     >>> flow.roc_auc_score(flow.tensor([0, 1, 1]), flow.tensor([0.2, 0.1, 0.9])).tolist()
@@ -2641,7 +2817,8 @@ def roi_align(
     """
 
 def roll(
-    x: Tensor, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ...
+    x: Tensor, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ..., *,
+    out: Tensor | None = None
 ) -> Tensor:
     """x shifted along some dimensions, what leaves at one end coming in at the other; all as one without dims.
 
@@ -2649,14 +2826,14 @@ def roll(
     [3, 0, 1, 2]
     """
 
-def rot90(x: Tensor, k: _int = 1, dims: Sequence[_int] = ...) -> Tensor:
+def rot90(x: Tensor, k: _int = 1, dims: Sequence[_int] = ..., *, out: Tensor | None = None) -> Tensor:
     """x turned by k quarters in the plane of two dimensions.
 
     >>> flow.rot90(flow.tensor([[1, 2], [3, 4]])).tolist()
     [[2, 4], [1, 3]]
     """
 
-def round(x: Tensor, decimals: _int = 0) -> Tensor:
+def round(x: Tensor, decimals: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The nearest whole number, of two the even one; or the nearest with so many decimals.
 
     >>> flow.round(flow.tensor([1.26, -0.5]), decimals=1).tolist()
@@ -2666,7 +2843,7 @@ def round(x: Tensor, decimals: _int = 0) -> Tensor:
 def round_(x: Tensor) -> Tensor:
     """`round`, into the memory of its first operand."""
 
-def row_stack(tensors: Sequence[Tensor]) -> Tensor:
+def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors one below the other."""
 
 def rrelu(
@@ -2675,7 +2852,7 @@ def rrelu(
 ) -> Any:
     """x, or below zero x times a slope that is drawn from [lower, upper] while training, else their mean."""
 
-def rsqrt(x: Tensor) -> Tensor:
+def rsqrt(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One over the square root.
 
     >>> flow.rsqrt(flow.tensor([4.0])).tolist()
@@ -2685,27 +2862,29 @@ def rsqrt(x: Tensor) -> Tensor:
 def rsqrt_(x: Tensor) -> Tensor:
     """`rsqrt`, into the memory of its first operand."""
 
-def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def rsub(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """other - alpha * x."""
 
 def scalar_tensor(value: Any, **options: Any) -> Tensor:
     """A tensor of no dimension."""
 
-def scatter(x: Tensor, dim: _int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
+def scatter(
+    x: Tensor, dim: _int, index: Tensor, src: Any, *, reduce: str | None = None, out: Tensor | None = None
+) -> Tensor:
     """x with src at the positions along a dimension that the index tells; or added to what is there, or multiplied.
 
     >>> flow.scatter(flow.ones(3), 0, flow.tensor([2]), 7., reduce="add").tolist()
     [1.0, 1.0, 8.0]
     """
 
-def scatter_add(x: Tensor, dim: _int, index: Tensor, src: Tensor) -> Tensor:
+def scatter_add(x: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x with src added at the positions along a dimension that the index tells.
 
     >>> flow.scatter_add(flow.ones(3), 0, flow.tensor([2, 2]), flow.ones(2)).tolist()
     [1.0, 1.0, 3.0]
     """
 
-def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[_int]) -> Tensor:
+def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
     """Zeros of this shape with the update added at the places of the index's last dimension.
 
     >>> flow.scatter_nd(flow.tensor([[1], [1]]), flow.tensor([2., 3.]), [3]).tolist()
@@ -2713,7 +2892,7 @@ def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[_int]) -> Tensor:
     """
 
 def scatter_reduce(
-    x: Tensor, dim: _int, index: Tensor, src: Any, reduce: str, *, include_self: _bool = True
+    x: Tensor, dim: _int, index: Tensor, src: Any, reduce: str, *, include_self: _bool = True, out: Tensor | None = None
 ) -> Tensor:
     """x with src put in along a dimension at the places that the index tells; where several meet, they are reduced:
     "sum", "prod", "mean", "amax" or "amin". `include_self`: with what x held there.
@@ -2722,7 +2901,7 @@ def scatter_reduce(
     [1.0, 6.0]
     """
 
-def scatternd(index: Tensor, update: Tensor, shape: Sequence[_int]) -> Tensor:
+def scatternd(index: Tensor, update: Tensor, shape: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
     """Zeros of this shape with the update added at the places of the index's last dimension.
 
     >>> flow.scatter_nd(flow.tensor([[1], [1]]), flow.tensor([2., 3.]), [3]).tolist()
@@ -2734,7 +2913,7 @@ def script(obj: Any, *_: Any, **__: Any) -> Any:
 
 def searchsorted(
     sorted_sequence: Tensor, values: Any, out_int32: _bool = False, right: _bool = False, *, side: str | None = None,
-    sorter: Tensor | None = None
+    sorter: Tensor | None = None, out: Tensor | None = None
 ) -> Tensor:
     """Where values would go in a sequence in rising order: before its equals, or with `right` behind them.
 
@@ -2745,17 +2924,17 @@ def searchsorted(
 def seed() -> _int:
     """Start this rank's random numbers anew from a seed that nobody knows; gives the seed."""
 
-def select(x: Tensor, dim: _int, index: _int) -> Tensor:
+def select(x: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
     """One slice along a dimension, which goes away.
 
     >>> flow.select(flow.arange(6).view(2, 3), 0, 1).tolist()
     [3, 4, 5]
     """
 
-def select_scatter(x: Tensor, src: Tensor, dim: _int, index: _int) -> Tensor:
+def select_scatter(x: Tensor, src: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
     """x with another slice in a place along a dimension."""
 
-def selu(x: Tensor) -> Tensor:
+def selu(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """elu, scaled so that a network's variance stays about one.
 
     >>> flow.nn.functional.selu(flow.zeros(1)).tolist()
@@ -2800,14 +2979,14 @@ def set_rng_state(state: Tensor) -> None:
 def set_warn_always(*args: Any, **options: Any) -> Any:
     """Whether a warning comes each time: a setting of the kernels, torch's and Weft's."""
 
-def sgn(x: Tensor) -> Tensor:
+def sgn(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1 by the sign of x; of a complex number, its direction.
 
     >>> flow.sgn(flow.tensor([-3.0])).tolist()
     [-1.0]
     """
 
-def sigmoid(x: Tensor) -> Tensor:
+def sigmoid(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-x)).
 
     >>> flow.sigmoid(flow.tensor([0.0])).tolist()
@@ -2817,28 +2996,28 @@ def sigmoid(x: Tensor) -> Tensor:
 def sigmoid_(x: Tensor) -> Tensor:
     """`sigmoid`, into the memory of its first operand."""
 
-def sign(x: Tensor) -> Tensor:
+def sign(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1, by the sign of x.
 
     >>> flow.sign(flow.tensor([-3.0])).tolist()
     [-1.0]
     """
 
-def signbit(x: Tensor) -> Tensor:
+def signbit(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Whether x has a minus sign.
 
     >>> flow.signbit(flow.tensor([-3.0])).tolist()
     [True]
     """
 
-def silu(x: Tensor) -> Tensor:
+def silu(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x * sigmoid(x).
 
     >>> flow.nn.functional.silu(flow.zeros(1)).tolist()
     [0.0]
     """
 
-def sin(x: Tensor) -> Tensor:
+def sin(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sine.
 
     >>> flow.sin(flow.tensor([0.0])).tolist()
@@ -2848,7 +3027,7 @@ def sin(x: Tensor) -> Tensor:
 def sin_(x: Tensor) -> Tensor:
     """`sin`, into the memory of its first operand."""
 
-def sinc(x: Tensor) -> Tensor:
+def sinc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(pi x) / (pi x), and 1 at zero.
 
     >>> flow.sinc(flow.tensor([0.0])).tolist()
@@ -2858,7 +3037,7 @@ def sinc(x: Tensor) -> Tensor:
 def sinc_(x: Tensor) -> Tensor:
     """`sinc`, into the memory of its first operand."""
 
-def sinh(x: Tensor) -> Tensor:
+def sinh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine.
 
     >>> flow.sinh(flow.tensor([0.0])).tolist()
@@ -2868,7 +3047,7 @@ def sinh(x: Tensor) -> Tensor:
 def sinh_(x: Tensor) -> Tensor:
     """`sinh`, into the memory of its first operand."""
 
-def slice(x: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor:
+def slice(x: Tensor, slice_tup_list: Sequence[Sequence[_int | None]], *, out: Tensor | None = None) -> Tensor:
     """x[start:stop:step, ...], from (start, stop, step) of each leading dimension.
 
     >>> flow.slice(flow.arange(6), [[1, 6, 2]]).tolist()
@@ -2876,77 +3055,84 @@ def slice(x: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor:
     """
 
 def slice_scatter(
-    x: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1
+    x: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """x with other elements from start to end along a dimension."""
 
-def slice_update(x: Tensor, update: Tensor, slice_tup_list: Sequence[Sequence[_int | None]]) -> Tensor:
+def slice_update(
+    x: Tensor, update: Tensor, slice_tup_list: Sequence[Sequence[_int | None]], *, out: Tensor | None = None
+) -> Tensor:
     """Overwrites x[start:stop:step, ...] with the update; gives x.
 
     >>> flow.slice_update(flow.zeros(4), flow.ones(2), [[0, 4, 2]]).tolist()
     [1.0, 0.0, 1.0, 0.0]
     """
 
-def slogdet(x: Tensor) -> SignAndSize:
+def slogdet(x: Tensor, *, out: Any = None) -> SignAndSize:
     """The sign of the determinant of matrices, and the logarithm of its absolute value.
 
     >>> flow.linalg.slogdet(flow.eye(2)).logabsdet.item()
     0.0
     """
 
-def softmax(x: Tensor, dim: _int | None = None, dtype: Any = None) -> Tensor:
+def softmax(x: Tensor, dim: _int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """exp(x), scaled to sum to one along a dimension.
 
     >>> flow.softmax(flow.zeros(2), 0).tolist()
     [0.5, 0.5]
     """
 
-def softplus(x: Tensor, beta: _float = 1.0, threshold: _float = 20.0) -> Tensor:
+def softplus(x: Tensor, beta: _float = 1.0, threshold: _float = 20.0, *, out: Tensor | None = None) -> Tensor:
     """log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold.
 
     >>> flow.nn.functional.softplus(flow.tensor([50.])).tolist()
     [50.0]
     """
 
-def softshrink(x: Tensor, alpha: _float = 0.5) -> Tensor:
+def softshrink(x: Tensor, alpha: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
     """x moved towards zero by alpha, and zero where it is nearer than that.
 
     >>> flow.nn.functional.softshrink(flow.tensor([0.1, 2.])).tolist()
     [0.0, 1.5]
     """
 
-def softsign(x: Tensor) -> Tensor:
+def softsign(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x / (1 + |x|).
 
     >>> flow.nn.functional.softsign(flow.ones(1)).tolist()
     [0.5]
     """
 
-def solve(a: Tensor, b: Tensor) -> Tensor:
+def solve(a: Tensor, b: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The x of a @ x = b, for matrices a and b.
 
     >>> flow._C.solve(flow.tensor([[2., 0.], [0., 4.]]), flow.tensor([[2.], [4.]])).tolist()
     [[1.0], [1.0]]
     """
 
-def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Ranked:
+def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Any = None) -> Ranked:
     """The elements in rising order along a dimension, and where each of them stood.
 
     >>> flow.sort(flow.tensor([3, 1, 2])).indices.tolist()
     [1, 2, 0]
     """
 
-def split(x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+def split(
+    x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0, *, out: Any = None
+) -> tuple[Tensor, ...]:
     """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
 
     >>> [p.tolist() for p in flow.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]
     """
 
-def split_with_sizes(x: Tensor, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+def split_with_sizes(
+    x: Tensor, split_sizes: Sequence[_int], dim: _int = 0, *, out: Any = None
+) -> tuple[Tensor, ...]:
     """Views of parts of these sizes along a dimension."""
 
-def sqrt(x: Tensor) -> Tensor:
+def sqrt(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The square root.
 
     >>> flow.sqrt(flow.tensor([4.0])).tolist()
@@ -2956,7 +3142,7 @@ def sqrt(x: Tensor) -> Tensor:
 def sqrt_(x: Tensor) -> Tensor:
     """`sqrt`, into the memory of its first operand."""
 
-def square(x: Tensor) -> Tensor:
+def square(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x * x.
 
     >>> flow.square(flow.tensor([3.0])).tolist()
@@ -2966,14 +3152,16 @@ def square(x: Tensor) -> Tensor:
 def square_(x: Tensor) -> Tensor:
     """`square`, into the memory of its first operand."""
 
-def squeeze(x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None) -> Tensor:
+def squeeze(
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, *, out: Tensor | None = None
+) -> Tensor:
     """x without its dimensions of size one, or without those of them that are named.
 
     >>> flow.squeeze(flow.ones(1, 3)).shape
     weft.Size([3])
     """
 
-def stack(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
+def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The tensors side by side along a new dimension.
 
     >>> flow.stack([flow.ones(2), flow.zeros(2)]).tolist()
@@ -2982,7 +3170,7 @@ def stack(tensors: Sequence[Tensor], dim: _int = 0) -> Tensor:
 
 def std(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
-    *, correction: _int | None = None
+    *, correction: _int | None = None, out: Tensor | None = None
 ) -> Tensor:
     """The standard deviation of the elements, over some dimensions or all."""
 
@@ -3004,7 +3192,7 @@ def stft(
     weft.Size([3, 5])
     """
 
-def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def sub(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """x - alpha * other, element by element.
 
     >>> flow.sub(flow.ones(2), 1, alpha=3).tolist()
@@ -3014,7 +3202,7 @@ def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 def sub_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
     """`sub`, into x's memory."""
 
-def subtract(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+def subtract(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """x - alpha * other, element by element.
 
     >>> flow.sub(flow.ones(2), 1, alpha=3).tolist()
@@ -3022,7 +3210,8 @@ def subtract(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """
 
 def sum(
-    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
+    x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None,
+    out: Tensor | None = None
 ) -> Tensor:
     """The sum of the elements, over some dimensions or all.
 
@@ -3030,10 +3219,10 @@ def sum(
     [3.0, 3.0]
     """
 
-def sum_to_size(x: Tensor, *size: _int | Sequence[_int]) -> Tensor:
+def sum_to_size(x: Tensor, *size: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
     """x summed over the dimensions that broadcasting from this size would have made."""
 
-def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True) -> SVDWithV:
+def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> SVDWithV:
     """The singular value decomposition: x = u @ diag(s) @ v.T, thin if only `some` of u and v. Gives u, s and v."""
 
 def svd_lowrank(A: Any, q: _int = 6, niter: _int = 2, M: Any = None) -> tuple[Any, Any, Any]:
@@ -3044,7 +3233,8 @@ def svd_lowrank(A: Any, q: _int = 6, niter: _int = 2, M: Any = None) -> tuple[An
     """
 
 def swapaxes(
-    x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None
+    x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None,
+    out: Tensor | None = None
 ) -> Tensor:
     """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
@@ -3053,7 +3243,8 @@ def swapaxes(
     """
 
 def swapdims(
-    x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None
+    x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None,
+    out: Tensor | None = None
 ) -> Tensor:
     """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
@@ -3061,20 +3252,20 @@ def swapdims(
     weft.Size([3, 2])
     """
 
-def t(x: Tensor) -> Tensor:
+def t(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The transpose of a matrix; a vector is its own."""
 
-def take(x: Tensor, index: Tensor) -> Tensor:
+def take(x: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The elements at these positions of x, as if it were one row.
 
     >>> flow.take(flow.tensor([[1, 2], [3, 4]]), flow.tensor([0, 3])).tolist()
     [1, 4]
     """
 
-def take_along_dim(x: Tensor, indices: Tensor, dim: _int | None = None) -> Tensor:
+def take_along_dim(x: Tensor, indices: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
     """The elements of x at these positions along a dimension, the others broadcast; without one, of x in a row."""
 
-def tan(x: Tensor) -> Tensor:
+def tan(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The tangent.
 
     >>> flow.tan(flow.tensor([0.0])).tolist()
@@ -3084,7 +3275,7 @@ def tan(x: Tensor) -> Tensor:
 def tan_(x: Tensor) -> Tensor:
     """`tan`, into the memory of its first operand."""
 
-def tanh(x: Tensor) -> Tensor:
+def tanh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic tangent.
 
     >>> flow.tanh(flow.tensor([0.0])).tolist()
@@ -3096,7 +3287,7 @@ def tanh_(x: Tensor) -> Tensor:
 
 def tensor(
     data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False,
-    placement: Placement | None = None, sbp: Any = None
+    placement: Placement | None = None, sbp: Any = None, *, out: Tensor | None = None, layout: Any = None
 ) -> Tensor:
     """A new tensor with a copy of the data: numbers, nested lists, numpy arrays, tensors.
 
@@ -3104,24 +3295,28 @@ def tensor(
     weft.Size([2, 2])
     """
 
-def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
+def tensor_scatter_nd_update(
+    tensor: Tensor, indices: Tensor, updates: Tensor, *, out: Tensor | None = None
+) -> Tensor:
     """The tensor with the updates at the places of the indices' last dimension.
 
     >>> flow.tensor_scatter_nd_update(flow.zeros(3), flow.tensor([[1]]), flow.tensor([5.])).tolist()
     [0.0, 5.0, 0.0]
     """
 
-def tensor_split(x: Tensor, indices_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
+def tensor_split(
+    x: Tensor, indices_or_sections: _int | Sequence[_int], dim: _int = 0, *, out: Any = None
+) -> tuple[Tensor, ...]:
     """Views of parts along a dimension: so many balanced ones, or cut at these places."""
 
-def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
+def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
     """The product of a and b, summed over pairs of dimensions: so many, or the ones listed for each.
 
     >>> flow.tensordot(flow.ones(2, 3), flow.ones(3, 4), 1).shape
     weft.Size([2, 4])
     """
 
-def threshold(x: Tensor, threshold: _float, value: _float) -> Tensor:
+def threshold(x: Tensor, threshold: _float, value: _float, *, out: Tensor | None = None) -> Tensor:
     """x where it is above the threshold, `value` elsewhere.
 
     >>> flow.nn.functional.threshold(flow.tensor([0., 2.]), 1., 7.).tolist()
@@ -3131,7 +3326,7 @@ def threshold(x: Tensor, threshold: _float, value: _float) -> Tensor:
 def threshold_(x: Tensor, threshold: _float, value: _float) -> Tensor:
     """`threshold`, into the memory of its first operand."""
 
-def tile(x: Tensor, *dims: _int | Sequence[_int]) -> Tensor:
+def tile(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
     """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
 
 def to_dlpack(x: Tensor) -> Any:
@@ -3151,18 +3346,21 @@ def to_global(
 def to_local(x: Any, *, copy: _bool = False) -> Any:
     """This rank's part of a global tensor, sharing memory; of nested tensors, each of them."""
 
-def topk(x: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> Ranked:
+def topk(
+    x: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None
+) -> Ranked:
     """The k largest elements along a dimension, or the smallest, and where they stand.
 
     >>> flow.topk(flow.tensor([3, 1, 2]), 2).values.tolist()
     [3, 2]
     """
 
-def trace(x: Tensor) -> Tensor:
+def trace(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The sum of a matrix's diagonal."""
 
 def transpose(
-    x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None
+    x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None,
+    out: Tensor | None = None
 ) -> Tensor:
     """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
@@ -3184,14 +3382,17 @@ def trapz(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Any:
     2.0
     """
 
-def tril(x: Tensor, diagonal: _int = 0) -> Tensor:
+def tril(x: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The lower triangle of every matrix, from a diagonal on; zeros elsewhere.
 
     >>> flow.tril(flow.ones(2, 2)).tolist()
     [[1.0, 0.0], [1.0, 1.0]]
     """
 
-def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+def tril_indices(
+    row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, out: Tensor | None = None,
+    layout: Any = None, pin_memory: _bool = False
+) -> Tensor:
     """The places of a lower triangle, rows above columns.
 
     >>> flow.tril_indices(2, 2).tolist()
@@ -3200,21 +3401,24 @@ def tril_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, d
 
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06,
-    swap: _bool = False, reduction: str = 'mean'
+    swap: _bool = False, reduction: str = 'mean', *, out: Tensor | None = None
 ) -> Tensor:
     """How far the positive is from being nearer to the anchor than the negative, by the margin."""
 
-def triu(x: Tensor, diagonal: _int = 0) -> Tensor:
+def triu(x: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangle of every matrix, from a diagonal on; zeros elsewhere.
 
     >>> flow.triu(flow.ones(2, 2)).tolist()
     [[1.0, 1.0], [0.0, 1.0]]
     """
 
-def triu_indices(row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
+def triu_indices(
+    row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, out: Tensor | None = None,
+    layout: Any = None, pin_memory: _bool = False
+) -> Tensor:
     """The places of an upper triangle, rows above columns."""
 
-def true_divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+def true_divide(x: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """x / other, element by element; rounded down with "floor", towards zero with "trunc".
 
     >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
@@ -3224,7 +3428,7 @@ def true_divide(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tens
 def true_divide_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
     """`div`, into x's memory."""
 
-def trunc(x: Tensor) -> Tensor:
+def trunc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x without its fraction."""
 
 def trunc_(x: Tensor) -> Tensor:
@@ -3233,14 +3437,14 @@ def trunc_(x: Tensor) -> Tensor:
 def typename(x: Any) -> str:
     """The name of a tensor's type, such as weft.FloatTensor; of anything else, its class's."""
 
-def unbind(x: Tensor, dim: _int = 0) -> tuple[Tensor, ...]:
+def unbind(x: Tensor, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
     """Views of every slice along a dimension, which goes away.
 
     >>> [row.tolist() for row in flow.tensor([[1, 2], [3, 4]]).unbind()]
     [[1, 2], [3, 4]]
     """
 
-def unflatten(x: Tensor, dim: _int, sizes: Sequence[_int]) -> Tensor:
+def unflatten(x: Tensor, dim: _int, sizes: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
     """x with a dimension divided into several; one of them may be -1."""
 
 def unique(
@@ -3262,29 +3466,22 @@ def unique_consecutive(
     [1, 2, 1]
     """
 
-def unravel_index(indices: Any, shape: Sequence[_int] | _int) -> tuple[Tensor, ...]:
+def unravel_index(indices: Any, shape: Sequence[_int] | _int, *, out: Any = None) -> tuple[Tensor, ...]:
     """The places in a grid of what has these places in one row.
 
     >>> [i.tolist() for i in flow.unravel_index(flow.tensor([5, 7]), (3, 4))]
     [[1, 1], [1, 3]]
     """
 
-def unsafe_chunk(x: Tensor, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
+def unsafe_chunk(x: Tensor, chunks: _int, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
     """Views of at most so many parts along a dimension, all of one size but the last.
 
     >>> [p.tolist() for p in flow.arange(5).chunk(3)]
     [[0, 1], [2, 3], [4]]
     """
 
-def unsafe_split(x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-    """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
-
-    >>> [p.tolist() for p in flow.arange(5).split(2)]
-    [[0, 1], [2, 3], [4]]
-    """
-
-def unsafe_split_with_sizes(
-    x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0
+def unsafe_split(
+    x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0, *, out: Any = None
 ) -> tuple[Tensor, ...]:
     """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
 
@@ -3292,14 +3489,25 @@ def unsafe_split_with_sizes(
     [[0, 1], [2, 3], [4]]
     """
 
-def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: _int, axis: _int = 0) -> Tensor:
+def unsafe_split_with_sizes(
+    x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0, *, out: Any = None
+) -> tuple[Tensor, ...]:
+    """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
+
+    >>> [p.tolist() for p in flow.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
+    """
+
+def unsorted_segment_sum(
+    x: Tensor, segment_ids: Tensor, num_segments: _int, axis: _int = 0, *, out: Tensor | None = None
+) -> Tensor:
     """The sums of the slices along an axis that have the same segment.
 
     >>> flow._C.unsorted_segment_sum(flow.ones(3), flow.tensor([0, 2, 0]), 3).tolist()
     [2.0, 0.0, 1.0]
     """
 
-def unsqueeze(x: Tensor, dim: _int) -> Tensor:
+def unsqueeze(x: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """x with a dimension of size one put in.
 
     >>> flow.unsqueeze(flow.ones(3), 0).shape
@@ -3309,7 +3517,7 @@ def unsqueeze(x: Tensor, dim: _int) -> Tensor:
 def use_deterministic_algorithms(*args: Any, **options: Any) -> Any:
     """Whether kernels must give the same result each time, or refuse: a setting of the kernels, torch's and Weft's."""
 
-def vander(x: Any, N: _int | None = None, increasing: _bool = False) -> Tensor:
+def vander(x: Any, N: _int | None = None, increasing: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The powers of x, one to a column.
 
     >>> flow.vander(flow.tensor([1, 2, 3]), increasing=True).tolist()
@@ -3318,7 +3526,7 @@ def vander(x: Any, N: _int | None = None, increasing: _bool = False) -> Tensor:
 
 def var(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
-    *, correction: _int | None = None
+    *, correction: _int | None = None, out: Tensor | None = None
 ) -> Tensor:
     """The variance of the elements, over some dimensions or all; divided by one less than their number.
 
@@ -3334,31 +3542,31 @@ def var_mean(
 def vdot(x: Any, other: Any) -> Any:
     """The inner product of two vectors, of which the first is conjugated."""
 
-def view(x: Tensor, *shape: _int | Sequence[_int]) -> Tensor:
+def view(x: Tensor, *shape: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
     """x in another shape, sharing memory; -1 stands for what is left. Given a dtype, x's memory read as that.
 
     >>> flow.arange(6).view(2, 3).tolist()
     [[0, 1, 2], [3, 4, 5]]
     """
 
-def view_as_complex(x: Tensor) -> Tensor:
+def view_as_complex(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Pairs along the last dimension as complex numbers, sharing memory.
 
     >>> flow.view_as_complex(flow.tensor([[1.0, 2.0]])).tolist()
     [(1+2j)]
     """
 
-def view_as_real(x: Tensor) -> Tensor:
+def view_as_real(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Complex numbers as pairs along a new last dimension, sharing memory.
 
     >>> flow.view_as_real(flow.complex(flow.tensor([1.0]), flow.tensor([2.0]))).tolist()
     [[1.0, 2.0]]
     """
 
-def vsplit(x: Tensor, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
+def vsplit(x: Tensor, indices_or_sections: _int | Sequence[_int], *, out: Any = None) -> tuple[Tensor, ...]:
     """Parts one below the other, along the first dimension."""
 
-def vstack(tensors: Sequence[Tensor]) -> Tensor:
+def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
     """The tensors one below the other."""
 
 def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
@@ -3369,7 +3577,8 @@ def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
     """
 
 def xlogy(
-    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex
+    input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
+    out: Tensor | None = None
 ) -> Tensor:
     """a * log(b), and 0 where a is.
 
@@ -3385,7 +3594,8 @@ def zero_(x: Tensor) -> Tensor:
 
 def zeros(
     *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
-    sbp: Any = None, requires_grad: _bool = False
+    sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """A tensor of zeros.
 
@@ -3395,7 +3605,8 @@ def zeros(
 
 def zeros_like(
     x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
-    requires_grad: _bool = False, memory_format: Any = None
+    requires_grad: _bool = False, memory_format: Any = None, *, out: Tensor | None = None, layout: Any = None,
+    pin_memory: _bool = False
 ) -> Tensor:
     """Zeros in x's form.
 

@@ -2,7 +2,6 @@
 
 """flow.linalg: cholesky, cross, det, diagonal, eigh, inv, matmul, matrix_norm, norm, qr, slogdet, solve, svd, svdvals, vector_norm, cond, eigvalsh, lstsq, matrix_exp, matrix_power, matrix_rank, multi_dot, pinv, solve_triangular, vander, vecdot, eig, eigvals, lu, lu_factor, lu_solve, tensorinv, tensorsolve, cholesky_ex, inv_ex, lu_factor_ex, solve_ex"""
 
-import torch
 from weft.core.errors import OpError
 from weft.tensor.tensor import Tensor
 
@@ -41,28 +40,28 @@ from weft.functional.unchecked import inv_ex as inv_ex
 from weft.functional.unchecked import lu_factor_ex as lu_factor_ex
 from weft.functional.unchecked import solve_ex as solve_ex
 
-def det(x: Tensor) -> Tensor:
+def det(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinant of matrices.
 
     >>> flow.linalg.det(flow.tensor([[2., 0.], [0., 4.]])).item()
     8.0
     """
 
-def eigvals(x: torch.Tensor) -> torch.Tensor:
+def eigvals(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The eigenvalues of square matrices, complex ones, in no order.
 
     >>> flow.linalg.eigvals(flow.tensor([[2., 0.], [0., 3.]])).tolist()
     [(2+0j), (3+0j)]
     """
 
-def inv(x: Tensor) -> Tensor:
+def inv(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of matrices.
 
     >>> flow.linalg.inv(flow.tensor([[2., 0.], [0., 4.]])).tolist()
     [[0.5, 0.0], [0.0, 0.25]]
     """
 
-def matmul(input: Tensor, other: Tensor) -> Tensor:
+def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
 
     >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()

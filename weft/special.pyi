@@ -2,7 +2,6 @@
 
 """`flow.special`: functions of mathematics under the names that PyTorch groups them by."""
 
-import torch
 from typing import Any
 from weft.tensor.tensor import Tensor
 
@@ -23,28 +22,28 @@ from weft.functional.special import ndtri as ndtri
 from weft.functional.special import polygamma as polygamma
 from weft.functional.special import xlog1py as xlog1py
 
-def airy_ai(x: torch.Tensor) -> torch.Tensor:
+def airy_ai(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Airy's function.
 
     >>> round(flow.special.airy_ai(flow.tensor(0.0)).item(), 4)
     0.355
     """
 
-def bessel_j0(x: torch.Tensor) -> torch.Tensor:
+def bessel_j0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Bessel's function of the first kind, of order 0."""
 
-def bessel_j1(x: torch.Tensor) -> torch.Tensor:
+def bessel_j1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Bessel's function of the first kind, of order 1."""
 
-def bessel_y0(x: torch.Tensor) -> torch.Tensor:
+def bessel_y0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Bessel's function of the second kind, of order 0."""
 
-def bessel_y1(x: torch.Tensor) -> torch.Tensor:
+def bessel_y1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Bessel's function of the second kind, of order 1."""
 
 def chebyshev_polynomial_t(
-    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
+) -> Tensor:
     """Chebyshev's polynomial of the first kind, of the degree that n tells, at x.
 
     >>> flow.special.chebyshev_polynomial_t(flow.tensor([3.0]), 2).tolist()
@@ -52,8 +51,8 @@ def chebyshev_polynomial_t(
     """
 
 def chebyshev_polynomial_u(
-    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
+) -> Tensor:
     """Chebyshev's polynomial of the second kind, of the degree that n tells, at x.
 
     >>> flow.special.chebyshev_polynomial_u(flow.tensor([3.0]), 2).tolist()
@@ -61,8 +60,8 @@ def chebyshev_polynomial_u(
     """
 
 def chebyshev_polynomial_v(
-    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
+) -> Tensor:
     """Chebyshev's polynomial of the third kind, of the degree that n tells, at x.
 
     >>> flow.special.chebyshev_polynomial_v(flow.tensor([3.0]), 2).tolist()
@@ -70,60 +69,60 @@ def chebyshev_polynomial_v(
     """
 
 def chebyshev_polynomial_w(
-    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
+) -> Tensor:
     """Chebyshev's polynomial of the fourth kind, of the degree that n tells, at x.
 
     >>> flow.special.chebyshev_polynomial_w(flow.tensor([3.0]), 2).tolist()
     [41.0]
     """
 
-def digamma(x: torch.Tensor) -> torch.Tensor:
+def digamma(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of lgamma."""
 
-def erf(x: torch.Tensor) -> torch.Tensor:
+def erf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The error function: the probability of a normal draw of variance 1/2 within x of its mean.
 
     >>> flow.erf(flow.tensor([0.0])).tolist()
     [0.0]
     """
 
-def erfc(x: torch.Tensor) -> torch.Tensor:
+def erfc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 - erf(x).
 
     >>> flow.erfc(flow.tensor([0.0])).tolist()
     [1.0]
     """
 
-def erfcx(x: torch.Tensor) -> torch.Tensor:
+def erfcx(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(x * x) times erfc(x), without overflow.
 
     >>> flow.special.erfcx(flow.tensor([0.0])).tolist()
     [1.0]
     """
 
-def erfinv(x: torch.Tensor) -> torch.Tensor:
+def erfinv(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of erf.
 
     >>> flow.erfinv(flow.tensor([0.0])).tolist()
     [0.0]
     """
 
-def exp2(x: torch.Tensor) -> torch.Tensor:
+def exp2(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """2 to the power x.
 
     >>> flow.exp2(flow.tensor([3.0])).tolist()
     [8.0]
     """
 
-def expit(x: torch.Tensor) -> torch.Tensor:
+def expit(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 / (1 + exp(-x)).
 
     >>> flow.sigmoid(flow.tensor([0.0])).tolist()
     [0.5]
     """
 
-def expm1(x: torch.Tensor) -> torch.Tensor:
+def expm1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(x) - 1, exact near zero.
 
     >>> flow.expm1(flow.tensor([0.0])).tolist()
@@ -131,16 +130,18 @@ def expm1(x: torch.Tensor) -> torch.Tensor:
     """
 
 def gammainc(
-    input: torch.Tensor | float | int | bool | complex, other: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, other: Tensor | float | int | bool | complex, *,
+    out: Tensor | None = None
+) -> Tensor:
     """The lower incomplete gamma function of order a at b, as a share of the whole."""
 
 def gammaincc(
-    input: torch.Tensor | float | int | bool | complex, other: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, other: Tensor | float | int | bool | complex, *,
+    out: Tensor | None = None
+) -> Tensor:
     """The upper incomplete gamma function of order a at b, likewise."""
 
-def gammaln(x: torch.Tensor) -> torch.Tensor:
+def gammaln(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the gamma function's absolute value.
 
     >>> flow.lgamma(flow.tensor([1.0])).tolist()
@@ -148,8 +149,8 @@ def gammaln(x: torch.Tensor) -> torch.Tensor:
     """
 
 def hermite_polynomial_h(
-    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
+) -> Tensor:
     """Hermite's polynomial as physicists write it, of the degree that n tells, at x.
 
     >>> flow.special.hermite_polynomial_h(flow.tensor([3.0]), 2).tolist()
@@ -157,29 +158,29 @@ def hermite_polynomial_h(
     """
 
 def hermite_polynomial_he(
-    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
+) -> Tensor:
     """Hermite's polynomial as statisticians write it, of the degree that n tells, at x.
 
     >>> flow.special.hermite_polynomial_he(flow.tensor([3.0]), 2).tolist()
     [8.0]
     """
 
-def i0(x: torch.Tensor) -> torch.Tensor:
+def i0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind, of order 0."""
 
-def i0e(x: torch.Tensor) -> torch.Tensor:
+def i0e(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(-|x|) times i0(x)."""
 
-def i1(x: torch.Tensor) -> torch.Tensor:
+def i1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind, of order 1."""
 
-def i1e(x: torch.Tensor) -> torch.Tensor:
+def i1e(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(-|x|) times i1(x)."""
 
 def laguerre_polynomial_l(
-    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
+) -> Tensor:
     """Laguerre's polynomial, of the degree that n tells, at x.
 
     >>> flow.special.laguerre_polynomial_l(flow.tensor([3.0]), 2).tolist()
@@ -187,90 +188,92 @@ def laguerre_polynomial_l(
     """
 
 def legendre_polynomial_p(
-    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
+) -> Tensor:
     """Legendre's polynomial, of the degree that n tells, at x.
 
     >>> flow.special.legendre_polynomial_p(flow.tensor([3.0]), 2).tolist()
     [13.0]
     """
 
-def log1p(x: torch.Tensor) -> torch.Tensor:
+def log1p(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 + x), exact near zero.
 
     >>> flow.log1p(flow.tensor([0.0])).tolist()
     [0.0]
     """
 
-def log_ndtr(x: torch.Tensor) -> torch.Tensor:
+def log_ndtr(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of a normal draw's probability to be below x."""
 
-def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of softmax, computed in one."""
 
-def logit(x: torch.Tensor, eps: float | None = None) -> torch.Tensor:
+def logit(x: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
     """log(x / (1 - x)), the inverse of sigmoid; x is held in [eps, 1 - eps] if that is given.
 
     >>> flow.logit(flow.tensor([0.5])).tolist()
     [0.0]
     """
 
-def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool = False) -> Tensor:
+def logsumexp(
+    x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool = False, *, out: Tensor | None = None
+) -> Tensor:
     """log(sum(exp(x))) over some dimensions, without overflow."""
 
-def modified_bessel_i0(x: torch.Tensor) -> torch.Tensor:
+def modified_bessel_i0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Bessel's modified function I of order 0.
 
     >>> round(flow.special.modified_bessel_i0(flow.tensor(0.0)).item(), 4)
     1.0
     """
 
-def modified_bessel_i1(x: torch.Tensor) -> torch.Tensor:
+def modified_bessel_i1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Bessel's modified function I of order 1.
 
     >>> round(flow.special.modified_bessel_i1(flow.tensor(0.0)).item(), 4)
     0.0
     """
 
-def modified_bessel_k0(x: torch.Tensor) -> torch.Tensor:
+def modified_bessel_k0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Bessel's modified function K of order 0.
 
     >>> round(flow.special.modified_bessel_k0(flow.tensor(1.0)).item(), 4)
     0.421
     """
 
-def modified_bessel_k1(x: torch.Tensor) -> torch.Tensor:
+def modified_bessel_k1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Bessel's modified function K of order 1.
 
     >>> round(flow.special.modified_bessel_k1(flow.tensor(1.0)).item(), 4)
     0.6019
     """
 
-def multigammaln(x: torch.Tensor, p: int) -> torch.Tensor:
+def multigammaln(x: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the gamma function of p dimensions.
 
     >>> flow.mvlgamma(flow.tensor([1.0]), 1).tolist()
     [0.0]
     """
 
-def psi(x: torch.Tensor) -> torch.Tensor:
+def psi(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of lgamma."""
 
-def round(x: Tensor, decimals: int = 0) -> Tensor:
+def round(x: Tensor, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
     """The nearest whole number, of two the even one; or the nearest with so many decimals.
 
     >>> flow.round(flow.tensor([1.26, -0.5]), decimals=1).tolist()
     [1.2999..., -0.5]
     """
 
-def scaled_modified_bessel_k0(x: torch.Tensor) -> torch.Tensor:
+def scaled_modified_bessel_k0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(x) K0(x).
 
     >>> round(flow.special.scaled_modified_bessel_k0(flow.tensor(1.0)).item(), 4)
     1.1445
     """
 
-def scaled_modified_bessel_k1(x: torch.Tensor) -> torch.Tensor:
+def scaled_modified_bessel_k1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """exp(x) K1(x).
 
     >>> round(flow.special.scaled_modified_bessel_k1(flow.tensor(1.0)).item(), 4)
@@ -278,8 +281,8 @@ def scaled_modified_bessel_k1(x: torch.Tensor) -> torch.Tensor:
     """
 
 def shifted_chebyshev_polynomial_t(
-    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
+) -> Tensor:
     """Chebyshev's polynomial of the first kind, at 2 x - 1, of the degree that n tells, at x.
 
     >>> flow.special.shifted_chebyshev_polynomial_t(flow.tensor([2.0]), 2).tolist()
@@ -287,8 +290,8 @@ def shifted_chebyshev_polynomial_t(
     """
 
 def shifted_chebyshev_polynomial_u(
-    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
+) -> Tensor:
     """Chebyshev's polynomial of the second kind, at 2 x - 1, of the degree that n tells, at x.
 
     >>> flow.special.shifted_chebyshev_polynomial_u(flow.tensor([2.0]), 2).tolist()
@@ -296,8 +299,8 @@ def shifted_chebyshev_polynomial_u(
     """
 
 def shifted_chebyshev_polynomial_v(
-    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
+) -> Tensor:
     """Chebyshev's polynomial of the third kind, at 2 x - 1, of the degree that n tells, at x.
 
     >>> flow.special.shifted_chebyshev_polynomial_v(flow.tensor([2.0]), 2).tolist()
@@ -305,29 +308,29 @@ def shifted_chebyshev_polynomial_v(
     """
 
 def shifted_chebyshev_polynomial_w(
-    input: torch.Tensor | float | int | bool | complex, n: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
+) -> Tensor:
     """Chebyshev's polynomial of the fourth kind, at 2 x - 1, of the degree that n tells, at x.
 
     >>> flow.special.shifted_chebyshev_polynomial_w(flow.tensor([2.0]), 2).tolist()
     [41.0]
     """
 
-def sinc(x: torch.Tensor) -> torch.Tensor:
+def sinc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(pi x) / (pi x), and 1 at zero.
 
     >>> flow.sinc(flow.tensor([0.0])).tolist()
     [1.0]
     """
 
-def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+def softmax(x: Tensor, dim: int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
     """exp(x), scaled to sum to one along a dimension.
 
     >>> flow.softmax(flow.zeros(2), 0).tolist()
     [0.5, 0.5]
     """
 
-def spherical_bessel_j0(x: torch.Tensor) -> torch.Tensor:
+def spherical_bessel_j0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Bessel's spherical function of order 0: sin(x) / x.
 
     >>> round(flow.special.spherical_bessel_j0(flow.tensor(0.0)).item(), 4)
@@ -335,8 +338,9 @@ def spherical_bessel_j0(x: torch.Tensor) -> torch.Tensor:
     """
 
 def xlogy(
-    input: torch.Tensor | float | int | bool | complex, other: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, other: Tensor | float | int | bool | complex, *,
+    out: Tensor | None = None
+) -> Tensor:
     """a * log(b), and 0 where a is.
 
     >>> flow.xlogy(flow.tensor([2.0]), 1.0).tolist()
@@ -344,8 +348,9 @@ def xlogy(
     """
 
 def zeta(
-    input: torch.Tensor | float | int | bool | complex, other: torch.Tensor | float | int | bool | complex
-) -> Any:
+    input: Tensor | float | int | bool | complex, other: Tensor | float | int | bool | complex, *,
+    out: Tensor | None = None
+) -> Tensor:
     """Hurwitz's zeta function: the sum of 1 / (k + q) ** x over k from 0 on.
 
     >>> round(flow.special.zeta(flow.tensor(2.0), 1.0).item(), 4)

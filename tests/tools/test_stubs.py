@@ -5,14 +5,16 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+from collections.abc import Collection
 from pathlib import Path
+from typing import Any
 
 import pytest
 
 import weft as flow
 from tools import stubs
 from weft.functional import table
-from weft.ops import OPS
+from weft.ops import OPS, extras
 
 CONVERSIONS = {name for name, op in OPS.items() if op.conversion}
 PROGRAM = Path(__file__).with_name("typed_program.py")
@@ -37,6 +39,32 @@ def test_every_public_function_and_method_is_declared() -> None:
     assert {name for name, _ in table.listed("neural")} <= defined("nn/functional.pyi")
     assert {name for name, _ in table.listed("tensor")} <= defined("tensor/methods.pyi") | defined("tensor/tensor.py")
     assert {name for name in OPS if name in dir(flow._C)} - CONVERSIONS <= defined("functional/bound.pyi")
+
+
+class Seen(BaseException):
+    """Raised where `out` is looked at, so that nothing else of the call matters."""
+
+
+@pytest.mark.parametrize("path", ["", "linalg", "special"])
+def test_what_is_said_to_take_out_takes_it(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    def taken(names: Collection[str], kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+        if "out" in kwargs:
+            raise Seen
+        return {}, kwargs
+
+    monkeypatch.setattr(extras, "taken", taken)
+    tree, some, said = ast.parse((stubs.ROOT / f"{path or '__init__'}.pyi").read_text()), flow.ones(2), 0
+    for node in tree.body:
+        own = {"normal", "randint_like"}  # has its own; looks at the numbers first
+        if (
+            isinstance(node, ast.FunctionDef)
+            and "out" in {a.arg for a in node.args.kwonlyargs}
+            and node.name not in own
+        ):
+            given, said = [some] * (len(node.args.args) - len(node.args.defaults)), said + 1
+            with pytest.raises(Seen):
+                getattr(getattr(flow, path) if path else flow, node.name)(*given, out=some)
+    assert said >= 4
 
 
 def test_a_users_program_is_checked_as_a_user_expects() -> None:

@@ -57,6 +57,9 @@ def right(x: flow.Tensor, y: flow.Tensor) -> None:
     assert_type(flow.allclose(x, y, rtol=1e-3), bool)
     assert_type(flow._C.relu(x), flow.Tensor)
     assert_type(flow.linalg.inv(x), flow.Tensor)
+    assert_type(flow.special.zeta(x, 1.0), flow.Tensor)
+    assert_type(flow.add(x, y, out=flow.empty(0)), flow.Tensor)
+    assert_type(flow.zeros(2, pin_memory=True, layout=flow.strided), flow.Tensor)
     assert_type(F.relu(x, inplace=True), flow.Tensor)
     assert_type(flow.float, flow.dtype)
     placement = flow.placement("cpu", ranks=[0, 1])
@@ -70,6 +73,8 @@ def wrong(x: flow.Tensor) -> None:
     x.rellu()  # pyright: ignore[reportAttributeAccessIssue]
     flow.relu()  # pyright: ignore[reportCallIssue]
     flow.relu(x, 1, 2)  # pyright: ignore[reportCallIssue]
+    flow.add(x, 1, out=2)  # pyright: ignore[reportArgumentType]
+    flow.relu_(x, out=x)  # pyright: ignore[reportCallIssue]
     flow.relu(x, wrong=1)  # pyright: ignore[reportCallIssue]
     flow.relu("x")  # pyright: ignore[reportArgumentType]
     x.softmax(dim="last")  # pyright: ignore[reportArgumentType]

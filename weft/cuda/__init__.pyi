@@ -36,6 +36,7 @@ from torch.cuda import get_arch_list as get_arch_list
 from torch.cuda import get_gencode_flags as get_gencode_flags
 from torch.cuda import get_sync_debug_mode as get_sync_debug_mode
 from torch.cuda import ipc_collect as ipc_collect
+from torch.cuda import nvtx as nvtx
 from torch.cuda import set_sync_debug_mode as set_sync_debug_mode
 from torch.cuda.graphs import is_current_stream_capturing as is_current_stream_capturing
 from torch.cuda.memory import get_allocator_backend as get_allocator_backend
