@@ -262,3 +262,29 @@ def test_what_a_composition_is_given_is_looked_at() -> None:
 
     with pytest.raises(ArgumentError, match="num_groups"):
         spawn_threads(2, wrong)
+
+
+TWICE: dict[str, Callable[[Any], Any]] = {
+    "with itself": lambda x: x @ x, "turned": lambda x: x * x.t(), "outer": lambda x: x[:, :1] * x[:1],
+    "sizes": lambda x: x.norm(dim=0), "spread": lambda x: x.var(0), "logs": lambda x: x.logsumexp(0),
+    "products": lambda x: x.cumprod(0), "product": lambda x: x.prod(), "of a value": lambda x: (x * 2) @ (x * x),
+    "joined": lambda x: flow.cat([x @ x.t(), x]),
+}  # fmt: skip
+
+
+def second_derivatives() -> list[list[Any]]:
+    place, found = flow.placement("cpu", ranks=[0, 1]), []
+    for sbp in (B, S(0), S(1)):
+        weight = flow.tensor([1.0, 2.0], placement=place, sbp=B)
+        for of in TWICE.values():
+            x = flow.tensor([[0.5, 2.0], [1.5, -0.7]], placement=place, sbp=sbp, requires_grad=True)
+            (slope,) = flow.autograd.grad((of(x) * weight).sum(), x, create_graph=True)
+            found.append(flow.autograd.grad((slope * slope).sum(), x)[0].numpy().tolist())
+    return found
+
+
+def test_second_derivatives_go_through_what_was_boxed() -> None:
+    found = spawn_threads(2, second_derivatives)[0]
+    whole = found[: len(TWICE)]
+    for i in (1, 2):
+        np.testing.assert_allclose(found[i * len(TWICE) : (i + 1) * len(TWICE)], whole, rtol=1e-4, atol=1e-5)

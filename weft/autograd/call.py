@@ -211,9 +211,9 @@ def record(
     saved, versions, attributes = [], [], []
     for kind, place in op.saves:
         if kind == "operand":
-            t = (used or args)[place]
+            t, given = (used or args)[place], args[place]
             several = type(t) in (list, tuple)
-            saved.append([as_it_is(v) for v in t] if several else as_it_is(t))
+            saved.append([_as_used(*pair) for pair in zip(t, given, strict=True)] if several else _as_used(t, given))
             versions.append([_before(v, before) for v in t] if several else _before(t, before))
         elif kind == "dtype":
             saved.append(args[place].dtype)
@@ -282,6 +282,16 @@ def as_it_is(t: Any) -> Any:
     leaf = t._requires_grad and t.node is None
     alone.node, alone._requires_grad = leading(t) if leaf else t.node, t._requires_grad
     return alone
+
+
+def _as_used(t: Any, given: Any) -> Any:
+    """An operand as the tape keeps it. One that was boxed for the call leads to what it was boxed from, for the
+    gradient's own gradient."""
+    if t is given or not isinstance(given, Tensor) or not given._requires_grad:
+        return as_it_is(t)
+    boxed, source = rewrap(t), edge(given)
+    boxed.node, boxed._requires_grad = leading(source) if isinstance(source, Tensor) else source, True
+    return boxed
 
 
 def _before(t: Any, before: dict[int, int] | None) -> int:
