@@ -98,7 +98,10 @@ def test_values_are_those_of_eager(steps: list[Step]) -> None:
 
 def kept() -> list[Any]:
     """Tensors from before the graph, that look at each other's memory."""
-    a, b = map(flow.tensor, data(7))
+    return look(*map(flow.tensor, data(7)))
+
+
+def look(a: Any, b: Any) -> list[Any]:
     return [a, b, a.detach(), b.data.t(), a.reshape(2, 8).reshape(4, 4)]
 
 
@@ -154,6 +157,40 @@ def test_training_is_that_of_eager(steps: list[Step]) -> None:
 
 
 LAYOUTS = [(S(0), S(1)), (B, S(0)), (P, B), (S(1), P)]
+
+
+def kept_by_two_ranks(programs: list[list[Step]], layouts: list[Any]) -> list[list[Any]]:
+    """The results of two calls, graph and eager, and what is in the tensors from before then."""
+    place = flow.placement("cpu", ranks=[0, 1])
+    found = []
+    for steps, layout in zip(programs, layouts, strict=True):
+        given = [
+            look(*(flow.tensor(x, placement=place, sbp=s) for x, s in zip(data(7), layout, strict=True)))
+            for _ in range(2)
+        ]
+        graph = Once(lambda x, steps=steps, given=given: [y * x for y in on(list(given[0]), steps)])
+        for _ in range(2):
+            results = graph(flow.tensor(np.float32(1.0), placement=place, sbp=B)), on(list(given[1]), steps)
+            found.append([[y.numpy().copy() for y in ys] for ys in (*results, *given)])
+        graph.close()
+    return found
+
+
+@settings(max_examples=8)
+@given(st.lists(st.tuples(PROGRAM, st.sampled_from([(S(0), S(1)), (B, S(0)), (S(1), B)])), min_size=6, max_size=6))
+def test_what_two_ranks_keep_is_what_one_does(programs: list[tuple[list[Step], Any]]) -> None:
+    steps, layouts = [p for p, _ in programs], [s for _, s in programs]
+    wanted = []
+    for program in steps:
+        alone = kept()
+        for _ in range(2):
+            results = on(list(alone), program)
+            wanted.append([[y.numpy().copy() for y in ys] for ys in (results, results, alone, alone)])
+    for rank in spawn_threads(2, kept_by_two_ranks, steps, layouts, deadline=20.0):
+        for got, expected in zip(rank, wanted, strict=True):
+            for xs, ys in zip(got, expected, strict=True):
+                for x, y in zip(xs, ys, strict=True):
+                    np.testing.assert_allclose(x, y, rtol=1e-4, atol=1e-4)
 
 
 def on_two_ranks(programs: list[list[Step]], layouts: list[Any]) -> list[list[Any]]:

@@ -221,6 +221,22 @@ def gradients_after_writes() -> list[Any]:
     return found
 
 
+def optimized() -> list[Any]:
+    place = flow.placement("cpu", ranks=[0, 1])
+    w = flow.nn.Parameter(flow.arange(8, dtype=flow.float32, placement=place, sbp=flow.sbp.split(0)).reshape(4, 2))
+    with flow.no_grad():
+        row, half = w[1], w.reshape(2, 4)
+    optimizer = flow.optim.SGD([w], lr=1.0)
+    w.sum().backward()
+    optimizer.step()
+    return [row.tolist(), half.tolist(), row.requires_grad]
+
+
+def test_views_of_a_parameter_see_what_an_optimizer_wrote() -> None:
+    for found in spawn_threads(2, optimized, deadline=20.0):
+        assert found == [[1.0, 2.0], [[-1.0, 0.0, 1.0, 2.0], [3.0, 4.0, 5.0, 6.0]], False]
+
+
 def test_gradients_read_what_was_there() -> None:
     assert spawn_threads(2, gradients_after_writes) == [[[1.0, 0.5, 1.5]] * 2] * 2
 

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from weft.autograd.graph import Packed, hooks_around
-from weft.autograd.node import Node, Slot, leading, next_sequence
+from weft.autograd.node import Node, Slot, leading
 from weft.autograd.plain import plain
 from weft.core.dispatch import here
 from weft.core.dtype import DType
@@ -16,6 +16,7 @@ from weft.core.spec import Spec
 from weft.interpreter import conversions, stack
 from weft.ops.declaration import OPS, Op
 from weft.tensor.tensor import Tensor, of_shard, of_torch, of_value, rewrap
+from weft.tensor.written import next_sequence, overwritten
 from weft.vm.dependency import alias
 
 
@@ -64,24 +65,26 @@ def refresh(t: Tensor) -> None:
     """Make a view anew if what it looks at was overwritten since: its place in the graph of gradients, and, of traced
     and global tensors, its value. Local memory needs no such care: it is the same."""
     chain: list[Tensor] = []
-    while t._view_of is not None and not _is_newer(t):
+    while t._view_of is not None and (here.trace is not None or not _is_newer(t)):
         chain.append(t)
         t = t._view_of[0]
     for t in reversed(chain):
         base, op, others, node, before_it = t._view_of
         now = state(base)
-        if base.node is node and now is before_it:
+        # a global view may be of what was boxed for it: a graph, which writes memory, makes it anew at each launch
+        captured = here.trace is not None and t.spec is not None and t.value is None
+        if base.node is node and now is before_it and not captured:
             continue
         if not looks(t):
             t._view_of = None
             continue
         at = op.operands[0]
-        before, here.grad = here.grad, True
+        before, here.grad = here.grad, t._requires_grad or base.node is not node
         try:
             again = call(op, (*others[:at], base, *others[at:]))
         finally:
             here.grad = before
-        if again.value is not None:
+        if again.value is not None and here.trace is not None:
             here.trace.memories.become(t, again.value)
         elif now is not None:
             t.spec, t.shard, again.shard.written = again.spec, again.shard, now
@@ -168,9 +171,6 @@ def _is_newer(t: Tensor) -> bool:
     """Whether nothing was overwritten since the view was made."""
     node = t.node.node if type(t.node) is Slot else t.node
     return node is not None and node.sequence > overwritten[0]
-
-
-overwritten = [-1]  # when a tensor that others may look at was last overwritten, in the sequence of nodes
 
 
 def flat_operands(op: Op, args: tuple[Any, ...]) -> list[Any]:

@@ -15,13 +15,14 @@ from typing import Any
 
 from weft.autograd.call import call, edge, record
 from weft.autograd.inplace import in_place
-from weft.autograd.node import Node, next_sequence
+from weft.autograd.node import Node
 from weft.autograd.plain import again
 from weft.core.dispatch import here
 from weft.ops.declaration import Op
 from weft.ops.explain import ABSENT, missing, refit
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor
+from weft.tensor.written import next_sequence
 from weft.vm.dependency import alias
 
 

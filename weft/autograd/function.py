@@ -9,11 +9,12 @@ from typing import Any
 from weft.autograd.call import edge
 from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.modes import anomaly, call_stack
-from weft.autograd.node import Slot, next_sequence, opened
+from weft.autograd.node import Slot, opened
 from weft.core.dispatch import here
 from weft.core.errors import AutogradError
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor, rewrap
+from weft.tensor.written import next_sequence
 
 
 class Context:

@@ -4,8 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from weft.autograd.call import as_it_is, call, flat_operands, looks, overwritten, record, refresh, state, version
-from weft.autograd.node import next_sequence
+from weft.autograd.call import as_it_is, call, flat_operands, looks, record, refresh, state, version
 from weft.autograd.plain import plain
 from weft.core.dispatch import here, hooks
 from weft.core.errors import ArgumentError, AutogradError, ShapeError, TraceError
@@ -15,6 +14,7 @@ from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments, explain
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor, of_torch
+from weft.tensor.written import mark
 
 
 def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
@@ -164,9 +164,7 @@ def _rebase(x: Tensor, y: Tensor) -> None:
     """x takes y's place in the graph of gradients; a base that x is a view of sees the change through a scatter."""
     if here.grad:  # else the change is none that gradients know of
         x.node, x._requires_grad = y.node, y._requires_grad or x._requires_grad
-    overwritten[0] = next_sequence()
-    if x.shard is not None:
-        x.shard.written = overwritten[0]
+    mark((x.shard,))
     if x._view_of is None:
         return
     base, op, attributes = x._view_of[:3]
@@ -188,8 +186,7 @@ def _rebase(x: Tensor, y: Tensor) -> None:
         here.trace.write(base, whole.value)
     elif everywhere:
         _overwrite(base, whole)
-    if base.shard is not None:
-        base.shard.written = overwritten[0]
+    mark((base.shard, x.shard))
     if here.grad:
         base.node, base._requires_grad = whole.node, whole._requires_grad or base._requires_grad
     if base._view_of is not None:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 from weakref import ref
@@ -16,8 +15,7 @@ from weft.core.errors import AutogradError
 from weft.ops.declaration import OPS, Op
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Size, Tensor, rewrap
-
-next_sequence = itertools.count().__next__
+from weft.tensor.written import next_sequence
 
 
 class Node:

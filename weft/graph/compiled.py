@@ -18,6 +18,7 @@ from weft.graph.run import Running
 from weft.job.value import Value
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor, exchanged, of_shard, of_torch
+from weft.tensor.written import mark
 
 
 class Compiled:
@@ -45,6 +46,7 @@ class Compiled:
     def _gather(self) -> None:
         lowered, running = self.lowered, self.running
         written = {v for n in lowered.job.nodes for v in passes.dead_code.written(n)}
+        self.overwrites = [b for v, b in running.variables.items() if v in written and v.spec is not None]
         # one of them stands for all: they share a record of who reads and writes
         self.writes = running.together([b for v, b in running.variables.items() if v in written])
         self.reads = running.together([b for v, b in running.variables.items() if v not in written])
@@ -65,6 +67,8 @@ class Compiled:
             t = of_torch(make()) if v.spec is None else of_shard(make(), v.spec)
             tensors.append(t)
             blobs.append(blob_of(t))
+        if self.overwrites:
+            mark(self.overwrites)
         self.running.launch(inputs, [n() for n in self.numbers], blobs, self.reads, self.writes)
         if self.scaler is not None:
             self.scaler.told(tensors[-1])

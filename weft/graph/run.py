@@ -28,6 +28,7 @@ from weft.runtime.actor import Turn
 from weft.runtime.executor import NAP, Executor, Ticket
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import exchanged
+from weft.tensor.written import mark
 from weft.transport import Line, transport_of
 from weft.vm import vm_of
 from weft.vm.dependency import join, pending, untouched
@@ -272,6 +273,8 @@ class Running:
             self._rebind()
         over = [inputs[i] for i in self.written]
         outputs += over
+        if over:
+            mark(over)
         launch = Launch(inputs, numbers, outputs, random.of(self.rank).next_draw() if self.draws else 0)
         if self.brief and not (self.vm.recorders or self.vm.refuses) and untouched(inputs, reads, (*writes, *over)):
             try:

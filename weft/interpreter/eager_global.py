@@ -24,6 +24,7 @@ from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments
 from weft.ops.infer import Number
 from weft.tensor.tensor import Tensor, of_shard
+from weft.tensor.written import mark
 from weft.transport import transport_of
 
 
@@ -64,6 +65,10 @@ def _plain(a: Any) -> Any:
     return tuple(_plain(v) for v in a) if type(a) is tuple else a
 
 
+def _each(a: Any) -> Any:
+    return a if isinstance(a, (list, tuple)) else (a,)
+
+
 def _key(a: Any) -> Any:
     if isinstance(a, Tensor):
         return a.spec
@@ -87,6 +92,8 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
     if prepared.routes:
         args = _boxed(op, args, prepared.routes)
     seed = random.of().next_draw() if op.random else 0  # every rank counts, also those outside the placement
+    if op.writes:
+        mark(t.shard for i in op.writes for t in _each(args[i]) if isinstance(t, Tensor))
     if not prepared.member:
         outputs = prepared.outputs if not op.dynamic else _heard(prepared.outputs)
         return [_outside(s, rank) for s in outputs], args
@@ -100,7 +107,7 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
         elif type(value) is list or type(value) is tuple:
             local[i] = [None if t is None else t._local(op.name) for t in value]
     for i in op.writes:
-        for t in args[i] if isinstance(args[i], (list, tuple)) else (args[i],):
+        for t in _each(args[i]):
             if isinstance(t, Tensor) and t.shard is not None and t.shard.access is not None:
                 hooks.wait_write(t.shard)
     if op.random:

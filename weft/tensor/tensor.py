@@ -138,6 +138,7 @@ class Tensor(Described):
         if here.trace is not None:
             return hooks.exchange(self, other)
         self.blob, self.spec, self.shard, self.value = other.blob, other.spec, other.shard, other.value
+        self._view_of = None
         exchanged[0] += 1
 
     # ---- reading -------------------------------------------------------------------------------------
