@@ -23,7 +23,7 @@ from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
 add, sub, mul, cat, narrow, select = (OPS[n] for n in ("add", "sub", "mul", "cat", "narrow", "select"))
-zeros_like = OPS["zeros_like"]
+zeros_like, index = OPS["zeros_like"], OPS["index"]
 tanh, sigmoid, relu, transpose, where = (OPS[n] for n in ("tanh", "sigmoid", "relu", "transpose", "where"))
 
 State = tuple[Tensor, ...]
@@ -71,13 +71,30 @@ def _mode_of(nonlinearity: str) -> str:
     return f"RNN_{nonlinearity.upper()}"
 
 
-def _scanned(mode: str, gates: Tensor, state: State, weight: Tensor, bias: Tensor | None, backwards: bool) -> State:
-    """The states at all time steps by one op, where every sequence of a batch goes all the way."""
+def _scanned(mode: str, gates: Tensor, state: State, weights: tuple[Tensor, Tensor | None], backwards: bool) -> State:
+    """The states at all time steps, by one op."""
     if mode == "LSTM":
-        return OPS["lstm_scan"](gates, *state, weight, bias, backwards)
+        return OPS["lstm_scan"](gates, *state, *weights, backwards)
     if mode == "GRU":
-        return (OPS["gru_scan"](gates, *state, weight, bias, backwards),)
-    return (OPS["rnn_scan"](gates, *state, weight, bias, mode == "RNN_RELU", backwards),)
+        return (OPS["gru_scan"](gates, *state, *weights, backwards),)
+    return (OPS["rnn_scan"](gates, *state, *weights, mode == "RNN_RELU", backwards),)
+
+
+def _scanned_each(
+    mode: str, gates: Tensor, state: State, weights: tuple[Tensor, Tensor | None], lengths: list[int], backwards: bool
+) -> tuple[Tensor, State]:
+    """Likewise of sequences of several lengths; what comes after the end of one isn't to be looked at.
+
+    Backwards, each begins at its own end: it is turned around before and after.
+    """
+    where = beside(gates)
+    each = tensor(list(range(len(lengths))), **where)
+    turn = [[n - 1 - t if t < n else t for n in lengths] for t in range(gates.shape[0])] if backwards else []
+    turned = [tensor(turn, **where), each] if backwards else None
+    over_time = _scanned(mode, gates if turned is None else index(gates, turned), state, weights, False)
+    ends = [tensor([n - 1 for n in lengths], **where), each]
+    last = tuple(index(y, ends) for y in over_time)
+    return over_time[0] if turned is None else index(over_time[0], turned), last
 
 
 # ---- layers --------------------------------------------------------------------------------------------------
@@ -205,8 +222,11 @@ class RNNBase(Module):
             widths = (self.proj_size or self.hidden_size, self.hidden_size)[:count]
             first = select(whole, 0, 0)
             state = tuple(zeros_like(narrow(first, -1, 0, width)) for width in widths)
-        if lengths is None and x.ndim == 3 and not self.proj_size:
-            over_time = _scanned(self.mode, whole, state, own("weight_hh"), own("bias_hh"), backwards)
+        if x.ndim == 3 and not self.proj_size:
+            weights = own("weight_hh"), own("bias_hh")
+            if lengths is not None:
+                return _scanned_each(self.mode, whole, state, weights, lengths, backwards)
+            over_time = _scanned(self.mode, whole, state, weights, backwards)
             return over_time[0], tuple(select(y, 0, 0 if backwards else -1) for y in over_time)
         gates = unbind(whole, 0)
         weights = own("weight_hh"), own("bias_hh"), own("weight_hr")
