@@ -12,7 +12,7 @@ from bench.measure import Row, least
 from bench.models import GPTS
 from bench.steps import Training, mlp_pair, ours
 from weft.compiler import passes
-from weft.compiler.lower import lower
+from weft.compiler.lower import Lowered, lower
 from weft.compiler.options import Options
 from weft.core import dispatch
 from weft.core.rank import Rank, enter
@@ -20,7 +20,7 @@ from weft.core.spec import Spec
 from weft.interop import from_torch
 from weft.job.builder import Builder
 from weft.job.job import Job
-from weft.tensor.tensor import Tensor, of_shard
+from weft.tensor.tensor import ABSENT, Tensor, of_shard
 
 S, B = flow.sbp.split, flow.sbp.broadcast
 
@@ -67,13 +67,13 @@ def worlds(quick: bool) -> list[Row]:
     return [Row("compile time, a world of 1,024 ranks", "2 ranks", few, many, 1.5)]
 
 
-def compile_in(world: int, size: str) -> None:
+def compile_in(world: int, size: str) -> Lowered:
     layers, width, batch, tokens = GPTS[size]
     with enter(Rank(0, world)):
         place = flow.placement("cpu", ranks=list(range(world)))
         model = ours.GPT(layers, width, tokens)
         for p in model.parameters():  # laid out without talking to ranks that don't exist
-            p.spec, p.shard, p.blob = Spec(tuple(p.shape), p.dtype, place, (B,)), p.blob, flow.Tensor().blob
+            p.spec, p.shard, p.blob = Spec(tuple(p.shape), p.dtype, place, (B,)), p.blob, ABSENT
         job = Job(f"imagined_{world}")
         builder = Builder(job, {})
         shape = (batch * world // 2, tokens)
@@ -85,10 +85,10 @@ def compile_in(world: int, size: str) -> None:
             loss = model(x, x)
             loss.backward()
             builder.output(loss, "loss")
-            for p, g in builder.gradients.values():
-                builder.output(flow.to_global(g, placement=p.placement, sbp=p.sbp), "gradient")
+            for p, _ in builder.gradients.values():
+                builder.output(flow.to_global(p.grad, placement=p.placement, sbp=p.sbp), "gradient")
         passes.apply(job, Options())
-        lower(job, 0, world, Options())
+        return lower(job, 0, world, Options())
 
 
 def imports(quick: bool) -> list[Row]:
