@@ -21,6 +21,7 @@ from bench.measure import Row
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "ops": one_rank.ops,
     "eager": one_rank.eager,
+    "layers": one_rank.layers,
     "graphs": one_rank.graphs,
     "memory": memory.memory,
     "global": two_ranks.ops,

@@ -43,7 +43,54 @@ def models(lib: Any) -> SimpleNamespace:
             x = self.head(self.norm(self.blocks(x)))
             return F.cross_entropy(x.reshape(-1, VOCABULARY), targets.reshape(-1))
 
-    return SimpleNamespace(mlp=mlp, GPT=GPT)
+    class Recurrent(nn.Module):
+        """Tokens to one of ten classes, by what a recurrent layer says last."""
+
+        def __init__(self, kind: str) -> None:
+            super().__init__()
+            self.token, self.over_time = nn.Embedding(VOCABULARY, 32), getattr(nn, kind)(32, 64, 2, batch_first=True)
+            self.head = nn.Linear(64, 10)
+
+        def forward(self, ids: Any) -> Any:
+            return self.head(self.over_time(self.token(ids))[0][:, -1])
+
+    class Encoder(nn.Module):
+        """The same, by what a transformer says on the average."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            layer = nn.TransformerEncoderLayer(64, 4, 128, dropout=0.0, batch_first=True)
+            self.token, self.layers = nn.Embedding(VOCABULARY, 64), nn.TransformerEncoder(layer, 2)
+            self.head = nn.Linear(64, 10)
+
+        def forward(self, ids: Any) -> Any:
+            return self.head(self.layers(self.token(ids)).mean(1))
+
+    class Residual(nn.Module):
+        def __init__(self, width: int) -> None:
+            super().__init__()
+            self.first, self.second = (nn.Conv2d(width, width, 3, padding=1, bias=False) for _ in range(2))
+            self.norm1, self.norm2 = nn.BatchNorm2d(width), nn.BatchNorm2d(width)
+
+        def forward(self, x: Any) -> Any:
+            return F.relu(x + self.norm2(self.second(F.relu(self.norm1(self.first(x))))))
+
+    class Images(nn.Module):
+        """Images to one of ten classes."""
+
+        def __init__(self) -> None:
+            super().__init__()
+            self.first, self.blocks = nn.Conv2d(3, 16, 3, padding=1), nn.Sequential(*[Residual(16) for _ in range(4)])
+            self.head = nn.Linear(16, 10)
+
+        def forward(self, x: Any) -> Any:
+            return self.head(self.blocks(self.first(x)).mean((2, 3)))
+
+    classifiers = {
+        "LSTM, 2 layers, d 64, 8x20": lambda: Recurrent("LSTM"), "GRU, 2 layers, d 64, 8x20": lambda: Recurrent("GRU"),
+        "TransformerEncoder, 2 layers, d 64, 8x20": Encoder, "residual convolutions, 8x3x32x32": Images,
+    }  # fmt: skip
+    return SimpleNamespace(mlp=mlp, GPT=GPT, classifiers=classifiers)
 
 
 GPTS = {  # layers, width, batch, tokens

@@ -10,7 +10,7 @@ import torch
 import weft as flow
 from bench.measure import Row, least
 from bench.models import GPTS, MLPS
-from bench.steps import gpt_steps, mlp_steps
+from bench.steps import classifier_steps, gpt_steps, mlp_steps, ours
 from weft.interop import from_torch
 
 
@@ -46,6 +46,15 @@ def eager(quick: bool) -> list[Row]:
         steps = gpt_steps(size)
         t, o = least([steps["torch"](), steps["eager"]()], max(n // (5 if quick else 1), 2))
         found.append(Row(f"eager GPT step, {size}, AdamW", "torch", t, o, GPT_LIMITS[size]))
+    return found
+
+
+def layers(quick: bool) -> list[Row]:
+    """Models of other kinds, for comparison: no bounds were set for them."""
+    found = []
+    for name in ours.classifiers:
+        t, o = least(classifier_steps(name), 4 if quick else 20)
+        found.append(Row(f"eager step, {name}, AdamW", "torch", t, o))
     return found
 
 

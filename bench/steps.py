@@ -89,6 +89,20 @@ def mlp_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
     }  # fmt: skip
 
 
+def classifier_steps(name: str) -> list[Step]:
+    """Torch's step and Weft's of a model that classifies, from the same weights."""
+    torch.manual_seed(0)
+    a = theirs.classifiers[name]()
+    b = load_torch(ours.classifiers[name](), a)
+    x = torch.randn(8, 3, 32, 32) if "convolutions" in name else torch.randint(0, VOCABULARY, (8, 20))
+    y = torch.randint(0, 10, (8,))
+    inputs, targets = from_torch(x), from_torch(y)
+    return [
+        torch_step(lambda: torch.nn.functional.cross_entropy(a(x), y), torch.optim.AdamW(a.parameters(), lr=1e-3)),
+        weft_step(lambda: nn.functional.cross_entropy(b(inputs), targets), flow.optim.AdamW(b.parameters(), lr=1e-3)),
+    ]
+
+
 def gpt_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
     def make_torch(compiled: bool) -> Step:
         a, _, ids, targets = gpt_pair(size, device)

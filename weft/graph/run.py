@@ -271,12 +271,12 @@ class Running:
         self.launches += 1
         if self.stale:
             self._rebind()
-        over = [inputs[i] for i in self.written]
-        outputs += over
-        if over:
+        if self.written:
+            over = [inputs[i] for i in self.written]
             mark(over)
+            outputs, writes = [*outputs, *over], [*writes, *over]
         launch = Launch(inputs, numbers, outputs, random.of(self.rank).next_draw() if self.draws else 0)
-        if self.brief and not (self.vm.recorders or self.vm.refuses) and untouched(inputs, reads, (*writes, *over)):
+        if self.brief and not (self.vm.recorders or self.vm.refuses) and untouched(inputs, reads, writes):
             try:
                 if self._at_once(launch):
                     return
@@ -301,7 +301,10 @@ class Running:
         drive: Callable[[float], None] | None = None,
     ) -> None:  # fmt: skip
         name = self.lowered.plan.name
-        inputs = [b for b in launch.inputs if not any(b is y for y in launch.outputs)]
+        inputs, over = launch.inputs, [launch.inputs[i] for i in self.written]
+        if over:  # in no more than one of the lists of operands
+            inputs = [b for b in inputs if not any(b is y for y in over)]
+            writes = [b for b in writes if not any(b is y for y in over)]
         launch.instruction = self.vm.submit(
             "launch", "graph:" + name, start, (*inputs, *reads), (*launch.outputs, *writes), name=name, drive=drive
         )
