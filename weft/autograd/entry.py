@@ -18,6 +18,7 @@ from weft.autograd.inplace import in_place
 from weft.autograd.node import Node
 from weft.autograd.plain import again
 from weft.core.dispatch import here
+from weft.core.late import written_late
 from weft.ops.declaration import Op
 from weft.ops.explain import ABSENT, missing, refit
 from weft.tensor.blob import Blob
@@ -30,7 +31,6 @@ def make_entry(op: Op) -> Callable[..., Any]:
     """The function behind a public op."""
     if op.conversion or op.writes or not op.operands:
         return _general(op)
-    source = source_of(op)
     space: dict[str, Any] = {
         "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call,
         "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing, "in_place": in_place,
@@ -38,8 +38,7 @@ def make_entry(op: Op) -> Callable[..., Any]:
         "data_of": data_of, "any_wanting": any_wanting,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
-    exec(compile(source, f"<weft entry of {op.name}>", "exec"), space)
-    entry = space[op.name]
+    entry: Any = written_late(op.name, lambda: source_of(op), space, f"<weft entry of {op.name}>")
     entry.__doc__, entry.__module__, entry.__wrapped__ = op.__doc__, op.__module__, op.__wrapped__
     return entry
 

@@ -11,6 +11,7 @@ from weft.autograd.entry import any_wanting, at_hand, data_of, header_of, in_gen
 from weft.autograd.inplace import in_place
 from weft.autograd.plain import again
 from weft.core.dispatch import here
+from weft.core.late import written_late
 from weft.ops.declaration import Op
 from weft.ops.explain import ABSENT, missing, refit
 from weft.vm.dependency import writable
@@ -26,8 +27,8 @@ def make_overwriting(op: Op) -> Callable[..., Any]:
         "data_of": data_of, "any_wanting": any_wanting,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
-    exec(compile(source_of(op), f"<weft entry of {op.name}_>", "exec"), space)
-    return _named(space[f"{op.name}_"], op)
+    name = f"{op.name}_"
+    return _named(written_late(name, lambda: source_of(op), space, f"<weft entry of {name}>"), op)
 
 
 def source_of(op: Op) -> str:

@@ -10,6 +10,7 @@ from typing import Any, TypeVar, cast
 from weft.autograd.inplace import in_place
 from weft.autograd.plain import plain
 from weft.core.errors import ArgumentError, WeftError
+from weft.core.late import written_late
 from weft.ops import extras
 from weft.ops.declaration import OPERAND_KINDS, Param
 from weft.ops.explain import ABSENT, accepts, describe, hint, named, place_of
@@ -198,19 +199,24 @@ def forwarding(f: F, name: str) -> F:
     on what fits at the cost of a call. What doesn't fit may do so under the names that others have for a parameter."""
     if hasattr(f, "signatures"):  # overloads judge for themselves
         return f
+    space: dict[str, Any] = {"f": f, "absent": ABSENT, "refitted": functools.partial(_refitted, f, name)}
+    space |= {"teach": functools.partial(_teach, f, name)}
+    call = written_late("call", lambda: _forwarding_text(f, space), space, f"<weft call of {name}>")
+    return cast(F, functools.wraps(f)(call))
+
+
+def _forwarding_text(f: Function, space: dict[str, Any]) -> str:
     parameters = list(inspect.signature(f).parameters.values())
+    space |= {f"default_{p.name}": p.default for p in parameters}
     plain = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
     several = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
     others = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
-    space: dict[str, Any] = {"f": f, "absent": ABSENT, "refitted": functools.partial(_refitted, f, name)}
-    space |= {"teach": functools.partial(_teach, f, name)}
-    space |= {f"default_{p.name}": p.default for p in parameters}
     unfit = ["_more", *(f"{p.name} is absent" for p in plain if p.default is p.empty)] + ["_rest"] * (several is None)
     handed = [*(p.name for p in plain), *([f"*{several}"] if several else []), *(f"{p.name}={p.name}" for p in others)]
     header = [f"{p.name}={'absent' if p.default is p.empty else f'default_{p.name}'}" for p in (*plain, *others)]
     header.insert(len(plain), f"*{several or '_rest'}")
     given = "{" + ", ".join(f"{p.name!r}: {p.name}" for p in (*plain, *others)) + "}"
-    text = f"""def call({", ".join([*header, "**_more"])}):
+    return f"""def call({", ".join([*header, "**_more"])}):
     if {" or ".join(unfit)}:
         return refitted({given}, {several or "_rest"}, _more)
     try:
@@ -219,8 +225,6 @@ def forwarding(f: F, name: str) -> F:
         teach(cause, {given}, {several or "()"})
         raise
 """
-    exec(compile(text, f"<weft call of {name}>", "exec"), space)
-    return cast(F, functools.wraps(f)(space["call"]))
 
 
 def _teach(f: Function, name: str, cause: Exception, given: dict[str, Any], rest: tuple[Any, ...]) -> None:
