@@ -69,5 +69,5 @@ def _general(op: Op) -> Callable[..., Any]:
 def _named(f: Callable[..., Any], op: Op) -> Callable[..., Any]:
     f.__name__ = f.__qualname__ = f"{op.name}_"
     f.__doc__ = f"`{op.name}`, into the memory of its first operand."
-    f.__module__ = op.__module__
+    f.__module__, f.__wrapped__ = op.__module__, op.__wrapped__  # type: ignore[attr-defined]  # what it takes
     return f
