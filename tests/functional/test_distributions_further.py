@@ -409,3 +409,9 @@ def test_in_a_graph_values_are_taken_for_granted() -> None:
     x = flow.tensor([0.5, -1.0])
     expected = flow.distributions.Normal(0.0, 1.0).log_prob(x) + x.log_softmax(-1)[1]
     assert flow.allclose(Scored()(x), expected)
+
+
+def test_draws_end_where_a_parameter_is_no_number() -> None:
+    nothing = flow.tensor([float("nan"), 1.0])
+    drawn = flow.distributions.VonMises(flow.zeros(2), nothing, validate_args=False).sample()
+    assert [math.isnan(x) for x in drawn.tolist()] == [True, False]

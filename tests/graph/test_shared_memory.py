@@ -189,7 +189,6 @@ def on_two_ranks() -> list[list[list[np.ndarray]]]:
     found = []
     for f in PROGRAMS.values():
         eager, traced = Model(f, place), Model(f, place)
-        # by `x.data = y` a tensor takes another's layout, too: what holds a graph's variable keeps its own
         found.append([values(traced, Graph(traced), place), values(eager, eager, place)])
     return found
 

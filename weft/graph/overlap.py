@@ -17,6 +17,8 @@ from weft.job.value import Value
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 
+MOST_WORK = 1_000_000  # candidates: strides can make the question as hard as one likes
+
 
 def refuse_overlaps(job: Job) -> None:
     """Raise if a variable that the job writes shares memory with another, which the trace took for one of its own."""
@@ -78,5 +80,8 @@ class _Place:
 
 
 def _share(a: torch.Tensor, b: torch.Tensor) -> bool:
-    """Whether any element lies in both; the search for one, which can be long, is for few dimensions."""
-    return np.shares_memory(_Place(a).array(), _Place(b).array())
+    """Whether any element lies in both, or the search for one would take too long."""
+    try:
+        return np.shares_memory(_Place(a).array(), _Place(b).array(), max_work=MOST_WORK)  # type: ignore[arg-type]
+    except np.exceptions.TooHardError:
+        return True

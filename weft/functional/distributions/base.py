@@ -199,6 +199,20 @@ class Reparametrised(Distribution):
     has_rsample = True
 
 
+class Centred(Distribution):
+    """A law that is symmetric about its highest place, `loc`."""
+
+    loc: Any
+
+    @property
+    def mean(self) -> Any:
+        return self.loc
+
+    @property
+    def mode(self) -> Any:
+        return self.loc
+
+
 def together(*values: Any) -> list[Any]:
     """Parameters as tensors of one shape; numbers take the form of the first tensor."""
     like = next((v for v in values if isinstance(v, Tensor)), None)

@@ -9,7 +9,15 @@ from typing import Any
 from weft.core.errors import OptionError
 from weft.functional import creation
 from weft.functional.distributions import constraints
-from weft.functional.distributions.base import ExponentialFamily, Reparametrised, drawn, noise, together, uniform
+from weft.functional.distributions.base import (
+    Centred,
+    ExponentialFamily,
+    Reparametrised,
+    drawn,
+    noise,
+    together,
+    uniform,
+)
 from weft.ops import OPS
 
 EULER = 0.57721566490153286060
@@ -17,7 +25,7 @@ EULER = 0.57721566490153286060
 where, full_like = OPS["where"], OPS["full_like"]
 
 
-class Placed(Reparametrised):
+class Placed(Centred, Reparametrised):
     """A law of one form, put at `loc` and made as wide as `scale`."""
 
     arg_constraints = {"loc": constraints.real, "scale": constraints.positive}
@@ -29,14 +37,6 @@ class Placed(Reparametrised):
 
     def _away(self, value: Any) -> Any:
         return (value - self.loc) / self.scale
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
 
 
 class Normal(Placed, ExponentialFamily):

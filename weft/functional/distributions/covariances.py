@@ -11,7 +11,7 @@ from weft.core.errors import OptionError
 from weft.functional import creation, info
 from weft.functional.distributions import constraints
 from weft.functional.distributions.base import Distribution, ExponentialFamily, Reparametrised, lazy, noise, together
-from weft.functional.distributions.joint import Spread, one_root
+from weft.functional.distributions.joint import JointlyNormal, Spread, one_root
 from weft.functional.distributions.shares import Beta, Chi2
 from weft.functional.distributions.vectors import triangle
 from weft.functional.likeness import beside
@@ -31,7 +31,7 @@ def _steps(like: Any, *bounds: int) -> Any:
     return creation.arange(*bounds, dtype=like.dtype, **beside(like))
 
 
-class LowRankMultivariateNormal(Reparametrised):
+class LowRankMultivariateNormal(JointlyNormal):
     """Numbers that are normal together, with covariance cov_factor @ cov_factor.T + a diagonal."""
 
     arg_constraints = {
@@ -81,17 +81,6 @@ class LowRankMultivariateNormal(Reparametrised):
         self._valued(value)
         n = self.event_shape[0]
         return -0.5 * (n * math.log(2 * math.pi) + self._size((value - self.loc).unsqueeze(-1))) - self._spread()
-
-    def entropy(self) -> Any:
-        return 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._spread()
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
 
     @property
     def variance(self) -> Any:

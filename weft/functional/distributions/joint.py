@@ -9,7 +9,7 @@ from typing import Any
 from weft.autograd import no_grad
 from weft.core.errors import OptionError
 from weft.functional.distributions import constraints
-from weft.functional.distributions.base import Distribution, Reparametrised, lazy, noise, summed, together
+from weft.functional.distributions.base import Centred, Distribution, Reparametrised, lazy, noise, summed, together
 from weft.functional.distributions.discrete import Categorical
 from weft.functional.distributions.mapping import ComposeTransform, Transform
 from weft.ops import OPS
@@ -117,7 +117,14 @@ class Spread(Distribution):
         return OPS["diagonal"](self.scale_tril, 0, -2, -1).log().sum(-1)
 
 
-class MultivariateNormal(Spread, Reparametrised):
+class JointlyNormal(Centred, Reparametrised):
+    """Several numbers that are normal together; `_spread` is half the logarithm of their covariance's determinant."""
+
+    def entropy(self) -> Any:
+        return 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._spread()  # type: ignore[attr-defined]
+
+
+class MultivariateNormal(Spread, JointlyNormal):
     """Several numbers that are normal together, by their covariance, its inverse, or its lower triangular root."""
 
     arg_constraints = {
@@ -159,17 +166,6 @@ class MultivariateNormal(Spread, Reparametrised):
     def _columns(self) -> Any:
         """Vectors whose outer products sum to the covariance."""
         return self.scale_tril
-
-    def entropy(self) -> Any:
-        return 0.5 * self.event_shape[0] * (1.0 + math.log(2 * math.pi)) + self._spread()
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
 
     @property
     def variance(self) -> Any:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import math
+from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from typing import Any
 
@@ -91,7 +92,7 @@ class ReshapeTransform(Transform):
         return (*tuple(shape)[:cut], *new)
 
 
-class _Parts(Transform):
+class _Parts(Transform, ABC):
     """Transforms, each of its own part of a value."""
 
     def __init__(self, tseq: Sequence[Transform], dim: int, cache_size: int) -> None:
@@ -100,11 +101,13 @@ class _Parts(Transform):
         self.event_dim = max(f.event_dim for f in self.transforms)
         self.bijective = all(f.bijective for f in self.transforms)
 
+    @abstractmethod
     def _slices(self, value: Any) -> Sequence[Any]:
-        raise NotImplementedError
+        """The parts of a value."""
 
+    @abstractmethod
     def _join(self, parts: Sequence[Any]) -> Any:
-        raise NotImplementedError
+        """The value of these parts."""
 
     def _each(self, turn: Callable[..., Any], *values: Any) -> Any:
         slices = zip(*(self._slices(v) for v in values), strict=True)

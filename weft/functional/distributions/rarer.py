@@ -10,7 +10,7 @@ from weft.autograd import no_grad
 from weft.core import dtype as dtypes
 from weft.functional import creation, info
 from weft.functional.distributions import constraints
-from weft.functional.distributions.base import Distribution, ExponentialFamily, Reparametrised, noise, together
+from weft.functional.distributions.base import Centred, ExponentialFamily, Reparametrised, noise, together
 from weft.functional.distributions.continuous import EULER, Normal, Uniform
 from weft.functional.distributions.discrete import Chance, inside
 from weft.functional.distributions.joint import TransformedDistribution
@@ -24,7 +24,7 @@ digamma, i0e, i1e = map(calling, ("digamma", "i0e", "i1e"))
 where, full_like, cast = OPS["where"], OPS["full_like"], OPS["cast"]
 
 
-class VonMises(Distribution):
+class VonMises(Centred):
     """Angles around `loc`, the closer the higher the concentration: the normal law on a circle.
 
     >>> law = flow.distributions.VonMises(flow.tensor([0.0]), flow.tensor([4.0]))
@@ -59,19 +59,12 @@ class VonMises(Distribution):
                 cosine = (1 + wide * z) / (wide + z)
                 spare = k * (wide - cosine)
                 good = (spare * (2 - spare) - second > 0) | ((spare / second).log() + 1 - spare >= 0)
+                good = good | OPS["isnan"](spare)  # of parameters that aren't numbers no draw would be good
                 found = (third - 0.5).sign() * OPS["acos"](cosine)
                 angle = found if angle is None else where(good, found, angle)
                 accepted = good if accepted is None else accepted | good
             assert angle is not None
             return cast((angle + math.pi + loc) % (2 * math.pi) - math.pi, self.loc.dtype)
-
-    @property
-    def mean(self) -> Any:
-        return self.loc
-
-    @property
-    def mode(self) -> Any:
-        return self.loc
 
     @property
     def variance(self) -> Any:
