@@ -57,6 +57,7 @@ class Bucket:
 
 def buckets(program: Program) -> dict[Node, Bucket]:
     found: dict[Node, Bucket] = {}
+    looked_at = set(program.root.values())
     for i, n in enumerate(program.nodes):
         if n.op != "boxing" or not isinstance(n.args[0], tuple):
             continue
@@ -64,10 +65,9 @@ def buckets(program: Program) -> dict[Node, Bucket]:
         members, at = [], 0
         for v, out in zip(n.args[0], n.outputs, strict=True):
             offsets[out] = at
-            maker = next((m for m in program.nodes[:i] if v in m.outputs), None)
-            alone = maker is not None and program.planned(maker) and program.last_read.get(v) == i
-            looked_at = any(r is v for r in program.root.values())
-            if alone and not looked_at and not program.exports.get(v) and v not in members:
+            made = program.made_at.get(v)
+            alone = made is not None and program.planned(program.nodes[made]) and program.last_read.get(v) == i
+            if alone and v not in looked_at and not program.exports.get(v) and v not in offsets:
                 offsets[v] = at
                 members.append(v)
             at += program.bytes(v)

@@ -34,10 +34,12 @@ class Packet:
     at: tuple[tuple[int, ...], tuple[int, ...]] = ((), ())  # for an order: the acts of its two ends that it orders
     entries: dict[Value, Shape] = field(default_factory=dict)  # with the local shape, or the piece's
     plan: MemoryPlan = NOTHING
+    offsets: dict[Value, int] = field(default_factory=dict)
 
     def close(self) -> None:
         """Work out the offsets, once every entry is known."""
         self.plan = packed([math.prod(s) * v.dtype.itemsize for v, s in self.entries.items()])
+        self.offsets = dict(zip(self.entries, self.plan.offsets, strict=True))
 
     @property
     def bytes(self) -> int:
@@ -48,7 +50,7 @@ class Packet:
         return typed(memory, self.offset(v), self.entries[v], v.dtype)
 
     def offset(self, v: Value) -> int:
-        return self.plan.offsets[list(self.entries).index(v)]
+        return self.offsets[v]
 
 
 @dataclass(frozen=True)

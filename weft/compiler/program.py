@@ -44,13 +44,16 @@ class Program:
         self.micro_batches = micro_batches
         self.random = any(n.op in OPS and OPS[n.op].random for n in nodes)
         self.last_read: dict[Value, int] = {}
+        self.made_at: dict[Value, int] = {}
         for i, n in enumerate(nodes):
             for v in n.operands():
                 self.last_read[v] = i
+            self.made_at.update(dict.fromkeys(n.outputs, i))
         self.constant = self._constants()
         self.root = self._roots()
         self.buckets = collective.buckets(self)
         self.buckets |= abreast.beside(nodes, self.bytes, self.placeable, {*self._inside(), *exports})
+        self.bucket_of = {v: n for n, bucket in self.buckets.items() for v in bucket.offsets}
         copied = {v for n in nodes if self.kept(n) for v in n.outputs if not self.exports.get(v)}
         inside = self._inside()  # these have their places
         copied -= inside
@@ -126,10 +129,14 @@ class Program:
         packet = (self.exports.get(v) or [self.imports.get(v)])[0]
         if packet is not None and v not in self.unpacked:
             return packet.id + 1, packet.offset(v)
-        for node, bucket in self.buckets.items():
-            if v in bucket.offsets:
-                return 0, self.memory.offsets[self.blocks[node]] + bucket.offsets[v]
+        if v in self.bucket_of:
+            return 0, self.in_bucket(v)
         return (0, self.memory.offsets[self.blocks[v]]) if v in self.blocks else None
+
+    def in_bucket(self, v: Value) -> int:
+        """Where in the arena a value of a bucket lies."""
+        node = self.bucket_of[v]
+        return self.memory.offsets[self.blocks[node]] + self.buckets[node].offsets[v]
 
     def _plan(self) -> tuple[MemoryPlan, dict[Value | Node, int]]:
         """Offsets for every value that needs memory of this chain's own; members of a bucket lie side by side."""
@@ -143,7 +150,7 @@ class Program:
         for i, n in enumerate(self.nodes):
             if n in self.buckets:
                 bucket = self.buckets[n]
-                made = [self._made_at(v) for v in bucket.members]
+                made = [self.made_at[v] for v in bucket.members]
                 until = max([i, *(last.get(v, i) for v in (*bucket.outputs, *bucket.members))])
                 place[n] = len(blocks)
                 blocks.append(Block(bucket.bytes, min([i, *made]), until))
@@ -154,13 +161,10 @@ class Program:
                 if v in inside or v in self.joined or self.exports.get(v):
                     continue
                 parts = [w for w, part in self.joined.items() if part.whole is v]
-                first = min([i, *map(self._made_at, parts)])
+                first = min([i, *map(self.made_at.__getitem__, parts)])
                 place[v] = len(blocks)
                 blocks.append(Block(self.bytes(v), first, max([i, *(last.get(w, i) for w in (v, *parts))])))
         return plan(blocks), place
-
-    def _made_at(self, v: Value) -> int:
-        return next(i for i, n in enumerate(self.nodes) if v in n.outputs)
 
     # ---- binding -------------------------------------------------------------------------------------
 

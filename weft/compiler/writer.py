@@ -71,10 +71,8 @@ class Writer:
         packets = p.exports.get(v)
         if packets:
             return self.packet_view(packets[0], v)
-        for node, bucket in p.buckets.items():
-            if v in bucket.offsets:
-                base = p.memory.offsets[p.blocks[node]]
-                return typed(self.arena, base + bucket.offsets[v], p.shape(v), v.dtype)
+        if v in p.bucket_of:
+            return typed(self.arena, p.in_bucket(v), p.shape(v), v.dtype)
         if v in p.joined:
             whole, dim, start = p.joined[v]
             memory = self.memory_for(whole)
