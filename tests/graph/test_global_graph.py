@@ -9,6 +9,7 @@ import numpy as np
 import pytest
 
 import weft as flow
+from tests.ranks import on
 from weft import nn
 from weft.core.errors import GraphError, PlacementError, RankError
 from weft.launch import spawn_threads
@@ -202,3 +203,13 @@ def from_grid_to_grid() -> list[str]:
 
 def test_between_any_two_placements() -> None:
     assert spawn_threads(4, from_grid_to_grid, deadline=30.0) == [[]] * 4
+
+
+@on(2)
+def test_parts_of_a_largest_value_begin_with_the_least() -> None:
+    class Largest(nn.Graph):
+        def build(self, x: flow.Tensor) -> flow.Tensor:
+            return x.to_global(sbp=flow.sbp.partial_max)
+
+    x = flow.tensor([-3.0, -2.0], placement=flow.placement("cpu", [0, 1]), sbp=flow.sbp.split(0))
+    assert Largest()(x).numpy().tolist() == [-3.0, -2.0]

@@ -26,6 +26,7 @@ INSIDE = {"cpu": Link(16e9, 13e-6), "cuda": Link(350e9, 12e-6)}
 BETWEEN = {"cpu": Link(2e9, 400e-6), "cuda": Link(20e9, 30e-6)}
 MEMORY = {"cpu": Link(20e9, 1e-6), "cuda": Link(1500e9, 4e-6)}  # a copy within one rank
 DEVICE = Link(12e9, 10e-6)  # between host and device
+COMPUTE = {"cpu": 3e10, "cuda": 2e14}  # multiplications a second, of one rank
 
 
 class Hosts(NamedTuple):

@@ -10,8 +10,9 @@ import functools
 import itertools
 import math
 import warnings
+from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft.boxing import planner
 from weft.core import sbp as sbps
@@ -22,7 +23,7 @@ from weft.core.spec import Spec
 from weft.ops.declaration import OPS, Op
 from weft.ops.form import Form
 from weft.ops.infer import freeze, infer, thaw
-from weft.ops.notation import Rule, whole
+from weft.ops.notation import Rule
 
 _UNKNOWN: set[str] = set()  # ops whose missing rule was told already
 
@@ -74,6 +75,60 @@ def replaced(op: Op, args: tuple[Any, ...], make: Any) -> tuple[Any, ...]:
 
 @functools.lru_cache(maxsize=1 << 16)
 def _choose(name: str, frozen: tuple[Any, ...], held: Held) -> Signature:
+    call = _call(name, frozen)
+    best: tuple[float, float, int, int] | None = None
+    chosen: Combination | None = None
+    for order, combination in enumerate(_legal(call)):
+        ins, outs = combination.inputs, combination.outputs
+        seconds = sum(
+            0.0 if held and nd_sbp in held[i] else _cost(spec, nd_sbp)
+            for i, (spec, nd_sbp) in enumerate(zip(call.specs, ins, strict=True))
+        )
+        if best is not None and seconds > best[0]:
+            continue
+        memory = sum(_share(s.shape, call.placement, n) for s, n in zip(call.specs, ins, strict=True))
+        memory += sum(_share(f.shape, call.placement, n) for f, n in zip(call.forms, outs, strict=True))
+        changed = sum(n != s.nd_sbp for s, n in zip(call.specs, ins, strict=True))
+        key = (seconds, memory, changed, order)
+        if best is None or key < best:
+            best, chosen = key, combination
+    if chosen is None:
+        raise SbpError(
+            f"{name}: no layout of the op fits {', '.join(map(str, call.specs)) or sbps.show(call.wanted or ())}"
+            + (": an operand that is written can't be moved first" if call.written else "")
+        )
+    return _signature(call, chosen)
+
+
+@functools.lru_cache(maxsize=1 << 16)
+def candidates(name: str, frozen: tuple[Any, ...]) -> tuple[Signature, ...]:
+    """Every signature that a call may have, those apart that others equal. `frozen` as in `choose`."""
+    call = _call(name, frozen)
+    distinct = {(c.inputs, c.outputs): c for c in reversed(list(_legal(call)))}
+    return tuple(_signature(call, c) for c in reversed(distinct.values()))
+
+
+class _Call(NamedTuple):
+    """What is known of a call before a layout is chosen."""
+
+    op: Op
+    specs: list[Spec]  # of its flattened operands
+    forms: tuple[Form, ...]  # of its outputs
+    placement: Placement
+    rules: tuple[Rule, ...]
+    wanted: NdSbp | None  # the layout of its output, where an attribute says it
+    written: list[int]
+
+
+class Combination(NamedTuple):
+    """A rule for each axis of the placement, read by operand and by output."""
+
+    inputs: tuple[NdSbp, ...]
+    outputs: tuple[NdSbp, ...]
+    ranked: bool
+
+
+def _call(name: str, frozen: tuple[Any, ...]) -> _Call:
     op, args = OPS[name], thaw(frozen)
     specs: list[Spec] = flatten(op, args)
     placement = _placement(op, args, specs)
@@ -87,40 +142,28 @@ def _choose(name: str, frozen: tuple[Any, ...], held: Held) -> Signature:
             raise SbpError(f"{op.name}: random values can be broadcast or split, not partial; got {sbps.show(wanted)}")
     if len(rules) == 1 and wanted is None:
         _warn(op, specs)
-    written = _written(op, args)
-    best: tuple[float, float, int, int] | None = None
-    chosen: tuple[Rule, ...] = (whole(len(specs), len(forms)),) * placement.ndim
-    for order, combination in enumerate(itertools.product(rules, repeat=placement.ndim)):
-        if not _fits(combination, placement):
+    return _Call(op, specs, forms, placement, rules, wanted, _written(op, args))
+
+
+def _legal(call: _Call) -> Iterator[Combination]:
+    """A rule for each axis, where they fit each other, the attributes, and operands that are written where they lie."""
+    for rules in itertools.product(call.rules, repeat=call.placement.ndim):
+        if not _fits(rules, call.placement):
             continue
-        ins = [tuple(r.inputs[i] for r in combination) for i in range(len(specs))]
-        if any(ins[i] != specs[i].nd_sbp for i in written):
+        ins = tuple(tuple(r.inputs[i] for r in rules) for i in range(len(call.specs)))
+        if any(ins[i] != call.specs[i].nd_sbp for i in call.written):
             continue
-        outs = [tuple(r.outputs[i] for r in combination) for i in range(len(forms))]
-        if wanted is not None and outs[0] != wanted:
-            continue
-        seconds = sum(
-            0.0 if held and nd_sbp in held[i] else _cost(spec, nd_sbp)
-            for i, (spec, nd_sbp) in enumerate(zip(specs, ins, strict=True))
-        )
-        if best is not None and seconds > best[0]:
-            continue
-        memory = sum(_share(s, placement, n) for s, n in zip(shapes, ins, strict=True))
-        memory += sum(_share(s, placement, n) for s, n in zip(outputs, outs, strict=True))
-        changed = sum(n != s.nd_sbp for s, n in zip(specs, ins, strict=True))
-        key = (seconds, memory, changed, order)
-        if best is None or key < best:
-            best, chosen = key, combination
-    if best is None:
-        raise SbpError(
-            f"{op.name}: no layout of the op fits {', '.join(map(str, specs)) or sbps.show(wanted or ())}"
-            + (": an operand that is written can't be moved first" if written else "")
-        )
+        outs = tuple(tuple(r.outputs[i] for r in rules) for i in range(len(call.forms)))
+        if call.wanted is None or outs[0] == call.wanted:
+            yield Combination(ins, outs, any(r.ranked for r in rules))
+
+
+def _signature(call: _Call, chosen: Combination) -> Signature:
     return Signature(
-        placement,
-        tuple(spec.replace(nd_sbp=tuple(r.inputs[i] for r in chosen)) for i, spec in enumerate(specs)),
-        tuple(Spec(f.shape, f.dtype, placement, tuple(r.outputs[i] for r in chosen)) for i, f in enumerate(forms)),
-        any(r.ranked for r in chosen),
+        call.placement,
+        tuple(spec.replace(nd_sbp=n) for spec, n in zip(call.specs, chosen.inputs, strict=True)),
+        tuple(Spec(f.shape, f.dtype, call.placement, n) for f, n in zip(call.forms, chosen.outputs, strict=True)),
+        chosen.ranked,
     )
 
 

@@ -137,7 +137,7 @@ def _reduce_scatter(w: Writer, step: LocalStep, source: Value, memory: torch.Ten
 
 
 def _to_partial(w: Writer, step: LocalStep, source: Value, memory: torch.Tensor) -> None:
-    w.lines.append(f"{w.name(f'{source.name}_part', memory)}.fill_({neutral(step.fill, memory.dtype)!r})")
+    w.lines.append(f"{w.name(f'{source.name}_part', memory)}.fill_({w.expression(neutral(step.fill, memory.dtype))})")
 
 
 def _split_to_partial(w: Writer, step: LocalStep, source: Value, memory: torch.Tensor) -> None:
@@ -203,7 +203,7 @@ def cross(w: Writer, n: Node) -> None:
     whole = torch.empty(part.shape, dtype=out.dtype.torch, device=w.arena.device)
     name = w.name(out.name, whole)
     if part.fill:
-        w.lines.append(f"{name}.fill_({neutral(part.fill, whole.dtype)!r})")
+        w.lines.append(f"{name}.fill_({w.expression(neutral(part.fill, whole.dtype))})")
     for where, ranks in part.receives:
         pieces = [w.name(f"{source.name}_from_{r}", _piece(w, n, r)) for r in ranks]
         target = w.name(f"{out.name}_part", whole[where])

@@ -13,7 +13,7 @@ from weft.graph.hints import taken
 
 # What OneFlow's compiler has to be asked for, and Weft's does of itself or has no need of.
 HINTS: Final = (
-    "allow_fuse_add_to_output", "allow_fuse_cast_scale", "allow_fuse_model_update_ops", "enable_auto_parallel",
+    "allow_fuse_add_to_output", "allow_fuse_cast_scale", "allow_fuse_model_update_ops",
     "enable_auto_parallel_ignore_user_sbp_config", "enable_auto_parallel_sbp_collector",
     "enable_auto_parallel_trunk_algo", "enable_compress_memory", "enable_cudnn_conv_heuristic_search_algo",
     "enable_fused_model_update_cast", "enable_multi_tensor_update", "enable_straighten_algorithm",
@@ -29,7 +29,14 @@ class GraphConfig:
         self._micro_batches = 1
         self._amp: tuple[bool, Any] = (False, None)
         self.shard_min_size: int | None = None  # parameters of so many elements are split over data-parallel ranks
+        self._auto_parallel = False
         self._frozen = False
+
+    def enable_auto_parallel(self, mode: bool = True) -> None:
+        """Choose the layouts of all ops at once, by what they compute and what has to move between them. Inputs,
+        parameters, outputs and what `to_global` says stay as they are. `graph.explain()` tells what was chosen."""
+        self._still_open("enable_auto_parallel()")
+        self._auto_parallel = bool(mode)
 
     def enable_amp(self, mode: bool = True, *, dtype: Any = None) -> None:
         """Trace `build` under `autocast`: products in a short dtype, by default each device's own."""
@@ -94,7 +101,7 @@ class GraphConfig:
 
     def options(self) -> Options:
         self._frozen = True
-        return Options(micro_batches=self._micro_batches)
+        return Options(micro_batches=self._micro_batches, auto_parallel=self._auto_parallel)
 
     def __repr__(self) -> str:
         steps = f", gradient_accumulation_steps={self._micro_batches}" if self._micro_batches > 1 else ""

@@ -16,6 +16,7 @@ from weft.graph.config import GraphConfig
 from weft.graph.run import Running
 from weft.graph.trace import compile_graph
 from weft.job.job import Job
+from weft.job.movements import movements
 from weft.job.text import show_node
 from weft.nn.module import Module
 from weft.optim import LBFGS, Optimizer
@@ -219,6 +220,10 @@ class Graph:
         compiled = self._need()
         tasks = compiled.lowered.plan.tasks
         return "\n\n".join(compiled.running.texts[t.id] for t in tasks if t.id in compiled.running.texts)
+
+    def explain(self) -> str:
+        """What moves between the ranks in a launch, from which line of the program, and why layouts were chosen."""
+        return movements(self.job)
 
     def report(self) -> str:
         """Who waits for which register of whom."""

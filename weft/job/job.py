@@ -20,6 +20,7 @@ class Job:
         self.producer: dict[Value, Node] = {}
         self.loaders: dict[str, Any] = {}  # by the name that source nodes give
         self.micro_batches = 1
+        self.reasons: list[str] = []  # why passes chose what they chose
 
     def append(self, node: Node) -> None:
         self.nodes.append(node)

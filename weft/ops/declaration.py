@@ -14,6 +14,7 @@ kernel that knows its part), `instead` (a composition for layouts that one kerne
 from __future__ import annotations
 
 import inspect
+import math
 import re
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
@@ -263,6 +264,15 @@ class Op:
             return described
         places = self._places(args)
         return notation.present(described, tuple(len(places[self.names[i]]) for i in self.operands))
+
+    def products(
+        self, args: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], outputs: tuple[tuple[int, ...], ...]
+    ) -> int:
+        """How many elements a call goes through, or multiplies: what it costs to compute grows with that."""
+        described = self.described(args)
+        if isinstance(described, str):
+            return notation.products(described, shapes, outputs)
+        return max(map(math.prod, (*shapes, *outputs)), default=0)
 
     def _places(self, args: tuple[Any, ...]) -> dict[str, tuple[int, ...]]:
         """Which flattened operands each parameter stands for."""

@@ -12,7 +12,9 @@ What no notation can say takes a function from shapes and attributes to such a t
 from __future__ import annotations
 
 import functools
+import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
 from weft.core import sbp as sbps
 from weft.core.sbp import Sbp, broadcast, partials, split
@@ -65,9 +67,16 @@ def _expand(term: list[str], missing: int, ndim: int) -> list[str]:
     return [*term[:i], *(f".{j}" for j in range(missing - covered, missing)), *term[i + 1 :]]
 
 
-@functools.lru_cache(maxsize=65536)
-def rules(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...], reduce: str = "sum") -> tuple[Rule, ...]:
-    """The rules that a notation allows for operands and results of these shapes, the whole first."""
+class _Axes(NamedTuple):
+    """The axes of a call's operands and results, and how long each is."""
+
+    inputs: list[list[str]]
+    results: list[list[str]]
+    size: dict[str, int]
+
+
+def _axes(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...]) -> _Axes | None:
+    """None where the kernel takes more than the notation tells of: a vector for a matrix, say."""
     left, _, right = text.partition("->")
     ins, outs = (
         _terms(side) or [[] for s in of if not s] for side, of in ((left, shapes), (right, outputs))
@@ -76,19 +85,29 @@ def rules(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...], redu
         ins = ins * len(shapes)
     assert len(ins) == len(shapes), f"{text!r} has {len(ins)} inputs; the call has {len(shapes)}"
     if len(outs) != len(outputs):  # an empty term for what isn't 0-d
-        return (whole(len(shapes), len(outputs)),)
+        return None
     dots = [len(s) - len(t) + 1 for t, s in zip(ins, shapes, strict=True) if "..." in t]
     dots += [len(s) - len(t) + 1 for t, s in zip(outs, outputs, strict=True) if "..." in t]
     missing = max(dots, default=0)
     inputs = [_expand(t, missing, len(s)) for t, s in zip(ins, shapes, strict=True)]
     results = [_expand(t, missing, len(s)) for t, s in zip(outs, outputs, strict=True)]
-    found = [whole(len(inputs), len(results))]
     size: dict[str, int] = {}
     for term, shape in [*zip(inputs, shapes, strict=True), *zip(results, outputs, strict=True)]:
-        if len(term) != len(shape):  # the kernel takes more than the notation tells of: a vector for a matrix, say
-            return tuple(found)
+        if len(term) != len(shape):
+            return None
         for axis, n in zip(term, shape, strict=True):
             size[axis] = max(size.get(axis, 1), n)
+    return _Axes(inputs, results, size)
+
+
+@functools.lru_cache(maxsize=65536)
+def rules(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...], reduce: str = "sum") -> tuple[Rule, ...]:
+    """The rules that a notation allows for operands and results of these shapes, the whole first."""
+    found = [whole(len(shapes), len(outputs))]
+    axes = _axes(text, shapes, outputs)
+    if axes is None:
+        return tuple(found)
+    inputs, results, size = axes
     partial = partials[reduce]
     for axis in dict.fromkeys(a for t in [*inputs, *results] for a in t):
         if axis.endswith("!") or axis in ("1", "_") or size[axis] <= 1:
@@ -105,6 +124,14 @@ def rules(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...], redu
             )
         )
     return tuple(found)
+
+
+def products(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...]) -> int:
+    """How many elements all axes together span: what a contraction multiplies, an element-wise op goes through."""
+    axes = _axes(text, shapes, outputs)
+    if axes is None:
+        return max(map(math.prod, (*shapes, *outputs)), default=0)
+    return math.prod(axes.size.values())
 
 
 def shapes(text: str, operands: tuple[Shape, ...]) -> tuple[Shape, ...] | None:

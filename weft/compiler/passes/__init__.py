@@ -11,6 +11,7 @@ from weft.compiler.passes import (
     common_subexpressions,
     dead_code,
     fuse_collectives,
+    layouts,
     recompute,
     side_by_side,
 )
@@ -21,6 +22,7 @@ PASSES: tuple[tuple[str, Callable[[Job, Options], None]], ...] = (
     ("side_by_side", side_by_side.run),  # sums of parts become concatenations
     ("dead_code", dead_code.run),
     ("recompute", recompute.run),  # activation checkpointing
+    ("layouts", layouts.run),  # of all nodes at once, where that is asked for
     ("boxing", boxing.run),  # movements become nodes, shared between those who need the same
     ("fuse_collectives", fuse_collectives.run),
 )

@@ -1,0 +1,144 @@
+"""The layouts of all nodes at once: as good as the best of all combinations, and the same values."""
+
+from __future__ import annotations
+
+import itertools
+import math
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import weft as flow
+from weft import nn
+from weft.compiler.options import Options
+from weft.compiler.passes import apply, layouts
+from weft.compiler.passes.layouts import Problem
+from weft.job.movements import movements
+from weft.job.text import parse
+from weft.launch import spawn_threads
+
+S, B, partial = flow.sbp.split, flow.sbp.broadcast, flow.sbp.partial_sum
+AUTO = Options(auto_parallel=True)
+
+WIDE = """job wide
+%h = input() : float32[4096,64] cpu:[0,1] (S(1))
+%w = input() : float32[64,4096] cpu:[0,1] (B)
+%m = matmul(%h, %w) : float32[4096,4096] cpu:[0,1] (P)
+%y = relu(%m) : float32[4096,4096] cpu:[0,1] (S(0))
+out: output(%y)
+"""
+
+
+def test_a_wide_product_is_split_rather_than_summed() -> None:
+    job = parse(WIDE)
+    layouts.run(job, AUTO)
+    (product,) = [n for n in job.nodes if n.op == "matmul"]
+    assert product.outputs[0].spec is not None and product.outputs[0].spec.nd_sbp == (S(0),)
+    assert any("%m" in line and "traced as (S(1)), (S(0)) -> (P)" in line for line in job.reasons)
+    apply(job, AUTO)
+    steps = [n.args[1] for n in job.nodes if n.op == "boxing"]
+    assert steps == ["all_to_all(axis=0, from_dim=1, to_dim=0)"]  # half a megabyte, where the sum took thirty-three
+
+
+def test_nothing_is_chosen_unless_asked_for() -> None:
+    job = parse(WIDE)
+    layouts.run(job, Options())
+    assert [n.op for n in job.nodes] == [n.op for n in parse(WIDE).nodes] and not job.reasons
+
+
+def brute(problem: Problem) -> float:
+    return min(map(problem.seconds, map(list, itertools.product(*(range(len(f.candidates)) for f in problem.free)))))
+
+
+LAYOUTS = st.sampled_from(["S(0)", "S(1)", "B"])
+
+
+@st.composite
+def programs(draw: Any) -> str:
+    """A few ops over matrices of several sizes, each reading what stands before it."""
+    sizes = draw(st.lists(st.sampled_from([4, 64, 2048]), min_size=2, max_size=3))
+    lines, shapes = [], {}
+    for i in range(draw(st.integers(1, 2))):
+        shape = (draw(st.sampled_from(sizes)), draw(st.sampled_from(sizes)))
+        shapes[f"x{i}"] = shape
+        lines.append(f"%x{i} = input() : float32[{shape[0]},{shape[1]}] cpu:[0,1] ({draw(LAYOUTS)})")
+    for i in range(draw(st.integers(1, 4))):
+        name, (m, n) = draw(st.sampled_from(sorted(shapes.items())))
+        kind = draw(st.sampled_from(["relu", "transpose", "matmul", "add", "sum"]))
+        if kind == "matmul":
+            fits = [k for k, s in sorted(shapes.items()) if s[0] == n]
+            other = draw(st.sampled_from(fits)) if fits else None
+            shape, text = ((m, shapes[other][1]), f"matmul(%{name}, %{other})") if other else ((m, n), f"relu(%{name})")
+        elif kind == "add":
+            other = draw(st.sampled_from([k for k, s in sorted(shapes.items()) if s == (m, n)]))
+            shape, text = (m, n), f"add(%{name}, %{other})"
+        elif kind == "sum":
+            shape, text = (m, 1), f"sum(%{name}, (1,), True)"
+        elif kind == "transpose":
+            shape, text = (n, m), f"transpose(%{name}, 0, 1)"
+        else:
+            shape, text = (m, n), f"relu(%{name})"
+        shapes[f"y{i}"] = shape
+        lines.append(f"%y{i} = {text} : float32[{shape[0]},{shape[1]}] cpu:[0,1] (B)")
+    return "\n".join(["job drawn", *lines, f"out: output(%{max(shapes)})", ""])
+
+
+@given(programs())
+def test_it_is_the_best_of_all_combinations(text: str) -> None:
+    problem = Problem.of(parse(text))
+    if math.prod(len(f.candidates) for f in problem.free) > 3000:
+        return
+    best = brute(problem)
+    assert problem.seconds(problem.solve()) <= best * 1.001 + 1e-12
+    assert problem.seconds(problem.improved(problem.traced())) <= problem.seconds(problem.traced())
+
+
+def test_what_moves_is_told() -> None:
+    job = parse(WIDE)
+    apply(job, Options())
+    total, *lines = movements(job).splitlines()
+    assert total.split()[:2] == ["33.6", "MB"] and any("%m cpu:[0,1] (P) -> cpu:[0,1] (S(0))" in line for line in lines)
+
+
+class Block(nn.Module):
+    def __init__(self, d: int) -> None:
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(d), nn.Linear(d, 4 * d), nn.Linear(4 * d, d)
+
+    def forward(self, x: flow.Tensor) -> flow.Tensor:
+        return x + self.down(nn.functional.gelu(self.up(self.norm(x))))
+
+
+class Train(nn.Graph):
+    def __init__(self, model: nn.Module, auto: bool) -> None:
+        super().__init__()
+        self.model = model
+        self.config.enable_auto_parallel(auto)
+        self.config.set_gradient_accumulation_steps(2)
+        self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.1))
+
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        loss = self.model(x).square().mean()
+        loss.backward()
+        return loss
+
+
+@pytest.mark.parametrize("grid", [[0, 1], [[0, 1], [2, 3]]], ids=["two", "grid"])
+def test_it_trains_as_it_would_have(grid: list[Any]) -> None:
+    def main() -> None:
+        P = flow.placement("cpu", grid)
+        flat = (B,) * P.ranks.ndim
+        losses = []
+        for auto in (False, True):
+            flow.manual_seed(0)
+            model = nn.Sequential(Block(8), Block(8)).to_global(placement=P, sbp=flat)
+            x = flow.randn(16, 8, placement=P, sbp=(S(0), *flat[1:]))
+            graph = Train(model, auto)
+            losses.append([graph(x).numpy() for _ in range(3)])
+            graph.job.verify()
+        np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
+
+    spawn_threads(np.array(grid).size, main, deadline=30)

@@ -1,0 +1,368 @@
+"""Choose the layouts of all nodes at once, where `config.enable_auto_parallel()` asks for it.
+
+While tracing, each call takes the layout to which its own operands get cheapest. Here all that an op allows is weighed
+together with what all others take: what a rank computes, and what has to move between a node and its readers. Fixed are
+the layouts of inputs, variables and outputs, what `to_global` asks for, and what is written
+in place.
+
+It is an integer program: of each node one candidate; of each edge the one movement between the candidates at its ends.
+Readers that want a value in the same layout share its movement. HiGHS solves it, mostly at once, as its relaxation
+tends to be whole; beyond `LARGEST` unknowns the layouts of the trace are improved node by node instead.
+"""
+
+from __future__ import annotations
+
+import importlib
+import itertools
+from collections import defaultdict
+from dataclasses import dataclass, field
+from typing import Any, Final, NamedTuple
+
+import numpy as np
+
+from weft.boxing import planner
+from weft.boxing.links import COMPUTE, MEMORY
+from weft.boxing.signature import Signature, candidates, choose, flatten, replaced
+from weft.compiler.options import Options
+from weft.compiler.passes.dead_code import written
+from weft.core.spec import Spec
+from weft.job.job import Job
+from weft.job.value import Node, Value
+from weft.ops import OPS
+from weft.ops.infer import freeze
+
+LARGEST: Final = 30_000  # unknowns of the program
+BRANCHES: Final = 1000  # of the search, after which the best that was found is taken: the same on every rank
+
+
+def run(job: Job, options: Options) -> None:
+    if not options.auto_parallel:
+        return
+    problem = Problem.of(job)
+    before = problem.traced()
+    after = problem.solve()
+    if problem.seconds(after) < problem.seconds(before):
+        apply(job, problem, before, after)
+
+
+Choice = list[int]  # of each free node, the number of its candidate
+
+
+@dataclass(eq=False)
+class Free:
+    """A node whose layout is to be chosen."""
+
+    node: Node
+    candidates: tuple[Signature, ...]
+    seconds: tuple[float, ...]  # that each takes to compute
+    reads: tuple[Value, ...]
+
+
+class Edge(NamedTuple):
+    """A value and who reads it: the place of an operand of a free node, or a layout that is fixed."""
+
+    value: Value
+    reader: int  # a number in `Problem.free`, or -1
+    operand: int
+    wanted: Spec | None
+
+
+@dataclass(eq=False)
+class Problem:
+    free: list[Free] = field(default_factory=list)
+    maker: dict[Value, tuple[int, int]] = field(default_factory=dict)  # of free nodes: number, output
+    edges: list[Edge] = field(default_factory=list)
+
+    @staticmethod
+    def of(job: Job) -> Problem:
+        found = Problem()
+        for node in job.nodes:  # a job that was read from text says nothing of them
+            if node.signature is None and node.op in OPS and any(v.spec is not None for v in node.operands()):
+                node.signature = choose(OPS[node.op], tuple(map(_spec, node.args)))
+        held = _held(job)
+        for node in job.nodes:
+            if node.signature is None or node in held:
+                found.fixed(node)
+                continue
+            frozen = freeze(tuple(map(_spec, node.args)))
+            signatures = candidates(node.op, frozen)
+            number = len(found.free)
+            reads = tuple(flatten(OPS[node.op], node.args))
+            found.free.append(Free(node, signatures, tuple(_work(node, s) for s in signatures), reads))
+            found.maker.update((v, (number, i)) for i, v in enumerate(node.outputs))
+            found.edges += [Edge(v, number, i, None) for i, v in enumerate(reads)]
+        return found
+
+    def fixed(self, node: Node) -> None:
+        if node.signature is not None:
+            wanted = node.signature.inputs
+        elif node.op == "to_global":
+            wanted = tuple(v.spec for v in node.outputs)
+        else:
+            wanted = tuple(v.spec for v in node.operands())
+        for v, spec in zip(node.operands(), wanted, strict=True):
+            if v.spec is not None:
+                self.edges.append(Edge(v, -1, 0, spec))
+
+    def traced(self) -> Choice:
+        return [f.candidates.index(_alike(f)) for f in self.free]
+
+    # ---- what a choice costs ---------------------------------------------------------------------------
+
+    def made(self, v: Value, choice: Choice) -> Spec:
+        known = self.maker.get(v)
+        if known is None:
+            assert v.spec is not None
+            return v.spec
+        number, output = known
+        return self.free[number].candidates[choice[number]].outputs[output]
+
+    def wanted(self, edge: Edge, choice: Choice) -> Spec:
+        if edge.wanted is not None:
+            return edge.wanted
+        return self.free[edge.reader].candidates[choice[edge.reader]].inputs[edge.operand]
+
+    def seconds(self, choice: Choice) -> float:
+        """Computing, and movements, of which those that several readers want are made once."""
+        moves = {(e.value, self.made(e.value, choice), self.wanted(e, choice)) for e in self.edges}
+        work = sum(f.seconds[c] for f, c in zip(self.free, choice, strict=True))
+        return work + sum(_moving(a, b) for _, a, b in moves)
+
+    # ---- the least -------------------------------------------------------------------------------------
+
+    def solve(self) -> Choice:
+        unknowns = sum(len(f.candidates) for f in self.free) + sum(
+            len(self.states(e.value)) * len(self.wishes(e)) for e in self.edges
+        )
+        return self.improved(self.traced()) if unknowns > LARGEST else _Program(self).solved(self.traced())
+
+    def states(self, v: Value) -> list[Spec]:
+        """The layouts that a value may be made in."""
+        known = self.maker.get(v)
+        if known is None:
+            assert v.spec is not None
+            return [v.spec]
+        number, output = known
+        return list(dict.fromkeys(s.outputs[output] for s in self.free[number].candidates))
+
+    def wishes(self, edge: Edge) -> list[Spec]:
+        """The layouts that a reader may want."""
+        if edge.wanted is not None:
+            return [edge.wanted]
+        return list(dict.fromkeys(s.inputs[edge.operand] for s in self.free[edge.reader].candidates))
+
+    def improved(self, choice: Choice) -> Choice:
+        """Each node in turn takes what costs least beside its neighbours, until none changes."""
+        readers: dict[Value, list[Edge]] = defaultdict(list)
+        for e in self.edges:
+            readers[e.value].append(e)
+
+        def around(number: int) -> float:
+            f = self.free[number]
+            near = {e for v in (*f.reads, *f.node.outputs) for e in readers[v]}
+            moves = {(e.value, self.made(e.value, choice), self.wanted(e, choice)) for e in near}
+            return f.seconds[choice[number]] + sum(_moving(a, b) for _, a, b in moves)
+
+        for _ in range(20):
+            before = list(choice)
+            for number in (*range(len(choice)), *reversed(range(len(choice)))):
+                costs = []
+                for c in range(len(self.free[number].candidates)):
+                    choice[number] = c
+                    costs.append(around(number))
+                choice[number] = int(np.argmin(costs))
+            if choice == before:
+                break
+        return choice
+
+
+class _Program:
+    """The integer program. A column is a candidate of a node, or a movement of a value between two layouts."""
+
+    def __init__(self, problem: Problem) -> None:
+        self.problem = problem
+        self.costs: list[float] = []
+        self.whole: list[int] = []
+        self.rows: list[tuple[dict[int, float], float, float]] = []  # coefficients, least, most
+        self.first = []
+        for f in problem.free:
+            self.first.append(len(self.costs))
+            columns = [self.column(s, 1) for s in f.seconds]
+            self.rows.append((dict.fromkeys(columns, 1.0), 1.0, 1.0))
+        shared: dict[tuple[Value, Spec, Spec], int] = {}
+        readers: dict[Value, int] = defaultdict(int)
+        for e in problem.edges:
+            readers[e.value] += 1
+        for e in problem.edges:
+            states, wishes = problem.states(e.value), problem.wishes(e)
+            alone = readers[e.value] == 1
+            flow = {}
+            for a in states:
+                for b in wishes:
+                    seconds = _moving(a, b)
+                    column = flow[a, b] = self.column(seconds if alone else 0.0)
+                    if not alone and seconds:
+                        if (e.value, a, b) not in shared:
+                            shared[e.value, a, b] = self.column(seconds)
+                        self.rows.append(({shared[e.value, a, b]: 1.0, column: -1.0}, 0.0, np.inf))
+            for a in states:
+                self.balance([flow[a, b] for b in wishes], self.making(e.value, a))
+            for b in wishes:
+                self.balance([flow[a, b] for a in states], self.wanting(e, b))
+
+    def column(self, cost: float, whole: int = 0) -> int:
+        self.costs.append(cost)
+        self.whole.append(whole)
+        return len(self.costs) - 1
+
+    def making(self, v: Value, spec: Spec) -> list[int] | None:
+        """The candidates that make a value so; None where it always is."""
+        known = self.problem.maker.get(v)
+        if known is None:
+            return None
+        number, output = known
+        signatures = self.problem.free[number].candidates
+        return [self.first[number] + c for c, s in enumerate(signatures) if s.outputs[output] is spec]
+
+    def wanting(self, e: Edge, spec: Spec) -> list[int] | None:
+        if e.wanted is not None:
+            return None
+        signatures = self.problem.free[e.reader].candidates
+        return [self.first[e.reader] + c for c, s in enumerate(signatures) if s.inputs[e.operand] is spec]
+
+    def balance(self, flow: list[int], chosen: list[int] | None) -> None:
+        """What moves from a layout, or to it, is as much as was chosen there."""
+        row = dict.fromkeys(flow, 1.0) | dict.fromkeys(chosen or (), -1.0)
+        total = 1.0 if chosen is None else 0.0
+        self.rows.append((row, total, total))
+
+    def solved(self, traced: Choice) -> Choice:
+        if not self.costs:
+            return traced
+        optimize = importlib.import_module("scipy.optimize")  # here: `import weft` would take twice as long
+        sparse = importlib.import_module("scipy.sparse")
+        data = [c for row, _, _ in self.rows for c in row.values()]
+        places = [i for row, _, _ in self.rows for i in row]
+        ends = np.cumsum([0, *(len(row) for row, _, _ in self.rows)])
+        matrix = sparse.csr_array((data, places, ends), shape=(len(self.rows), len(self.costs)))
+        scale = max(self.costs) or 1.0
+        found = optimize.milp(
+            np.array(self.costs) / scale,
+            integrality=np.array(self.whole),
+            bounds=optimize.Bounds(0.0, 1.0),
+            constraints=optimize.LinearConstraint(matrix, [r[1] for r in self.rows], [r[2] for r in self.rows]),
+            options={"node_limit": BRANCHES, "mip_rel_gap": 1e-3},
+        )
+        if found.x is None:
+            return self.problem.improved(traced)
+        ends = [*self.first, self.first[-1] + len(self.problem.free[-1].candidates)] if self.first else []
+        return [int(np.argmax(found.x[a:b])) for a, b in itertools.pairwise(ends)]
+
+
+# ---- doing it ------------------------------------------------------------------------------------------
+
+
+def apply(job: Job, problem: Problem, before: Choice, after: Choice) -> None:
+    """Give the nodes their layouts. What fixed readers see stays as it was, behind a movement."""
+    table: dict[Value, Value] = {}  # to the value in its new layout
+    for f, old, new in zip(problem.free, before, after, strict=True):
+        if old == new:
+            continue
+        chosen, was = f.candidates[new], f.candidates[old]
+        f.node.signature, f.node.ranked = chosen, chosen.ranked
+        job.reasons.append(
+            f"%{f.node.name}: {_shown(chosen)}, traced as {_shown(was)}" + f"    # {f.node.at}" * bool(f.node.at)
+        )
+        for v, spec in zip(f.node.outputs, chosen.outputs, strict=True):
+            if v.spec is not spec:
+                table[v] = Value(v.name, v.shape, v.dtype, spec, v.device)
+    job.reasons.append(f"estimated {problem.seconds(before):.3g} s a step as traced, {problem.seconds(after):.3g} s so")
+    movable = {n for n in job.nodes if n.signature is not None or n.op == "to_global"}
+    fixed = {v for n in job.nodes if n not in movable for v in n.operands()}
+    free = {f.node for f in problem.free}
+    nodes: list[Node] = []
+    for node in job.nodes:
+        if node in movable:
+            node.replace_operands(table)
+        nodes.append(node)
+        if node not in free:
+            continue
+        made = node.outputs
+        node.outputs = tuple(table.get(v, v) for v in made)
+        for v in made:
+            if v in table and v in fixed:  # under its old name, for those who read it as it was
+                now = table[v]
+                now.name += ".chosen"
+                assert v.spec is not None
+                args = (now, v.spec.placement, v.spec.nd_sbp)
+                back = Node(v.name, "to_global", args, (v,), node.scope, node.at, node.micro, stage=node.stage)
+                back.extra.update(node.extra)
+                nodes.append(back)
+                if node.name == v.name:
+                    node.name = now.name
+    job.rebuild(nodes)
+
+
+def _shown(s: Signature) -> str:
+    def each(specs: tuple[Spec, ...]) -> str:
+        return ", ".join("(" + ", ".join(map(str, spec.nd_sbp)) + ")" for spec in specs)
+
+    return f"{each(s.inputs)} -> {each(s.outputs)}"
+
+
+# ---- what is what --------------------------------------------------------------------------------------
+
+
+def _held(job: Job) -> set[Node]:
+    """Nodes that keep the layout of the trace: they write in place, or what they make is written so."""
+    pinned: set[Value] = set()
+    held: set[Node] = set()
+    for node in reversed(job.nodes):
+        pinned |= written(node)
+        if node.signature is None:
+            continue
+        if written(node) or not pinned.isdisjoint(node.outputs):
+            held.add(node)
+            if OPS[node.op].view:
+                pinned.update(node.operands())
+    return held
+
+
+def _alike(f: Free) -> Signature:
+    """The candidate that the trace chose."""
+    chosen = f.node.signature
+    assert chosen is not None
+    return next(s for s in f.candidates if s.inputs == chosen.inputs and s.outputs == chosen.outputs)
+
+
+def _spec(a: Any) -> Any:
+    if isinstance(a, Value):
+        return a.spec
+    return tuple(map(_spec, a)) if isinstance(a, (tuple, list)) else a
+
+
+def _moving(a: Spec, b: Spec) -> float:
+    """Seconds from one layout to another."""
+    return 0.0 if a is b else planner.cost(a.shape, a.dtype, a.placement, a.nd_sbp, b.placement, b.nd_sbp)
+
+
+def _work(node: Node, s: Signature) -> float:
+    """Seconds that a rank computes: as long as its part of the data takes to pass, or of the multiplications."""
+    op = OPS[node.op]
+    if op.view:
+        return 0.0
+    passing = sum(spec.bytes / _ways(spec) for spec in (*s.inputs, *s.outputs)) / MEMORY[s.placement.type].speed
+    args = replaced(op, tuple(map(_spec, node.args)), lambda spec: spec.shape)
+    shapes, outputs = tuple(x.shape for x in s.inputs), tuple(x.shape for x in s.outputs)
+    shared = 1
+    for axis, n in enumerate(s.placement.shape):
+        if any(spec.nd_sbp[axis].is_split for spec in (*s.inputs, *s.outputs)):
+            shared *= n
+    return max(passing, op.products(args, shapes, outputs) / shared / COMPUTE[s.placement.type])
+
+
+def _ways(spec: Spec) -> int:
+    parts = 1
+    for n, sbp in zip(spec.placement.shape, spec.nd_sbp, strict=True):
+        parts *= n if sbp.is_split else 1
+    return parts
