@@ -1,118 +1,248 @@
-"""The file: safetensors, with a structure as JSON in its header. Written beside its place, then moved there at once."""
+"""The file: safetensors, whose header also holds the structure as JSON, the version of this layout, and checksums.
+
+    8 bytes: the length of the header
+    {"__metadata__": {"weft.header": "5d41402a", "weft.version": "2", "weft.structure": ..., "weft.crc32": ...},
+     "weight": {"dtype": "F32", "shape": [3, 2], "data_offsets": [0, 24]}, ...}
+    the tensors' bytes, those of the largest elements first
+
+`weft.crc32` has the CRC of every `CHUNK` bytes of each tensor, in the order of the data: who reads a slice can check
+that slice. `weft.header` is the CRC of all that stands before the data, with zeros in its own place.
+"""
 
 from __future__ import annotations
 
-import contextlib
+import io
 import json
 import os
-import tempfile
-from collections.abc import Mapping
-from pathlib import Path
-from typing import Any
+import zlib
+from collections.abc import Callable, Mapping
+from typing import Any, BinaryIO, Final, NamedTuple
 
-import safetensors
-import safetensors.torch
 import torch
 
+from weft.checkpoint import place
 from weft.core.errors import CheckpointError
+from weft.core.reading import opened, parsed, shortened
 
-STRUCTURE, VERSION = "weft.structure", "weft.version"
-INSIDE = "checkpoint.safetensors"  # the file's name in a folder, where one is given
+VERSION: Final = "2"
+KNOWN: Final = ("1", VERSION)  # 1 had no checksums
+METADATA: Final = "__metadata__"
+HEADER, WRITTEN_AS, STRUCTURE, SUMS = "weft.header", "weft.version", "weft.structure", "weft.crc32"
+CHUNK: Final = 1 << 20
+MOST_HEADER: Final = 100_000_000  # safetensors' own bound
+DTYPES: Final = {
+    "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
+    "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool,
+    "C64": torch.complex64,
+}  # fmt: skip
+CODES: Final = {dtype: code for code, dtype in DTYPES.items()}
+DIGITS: Final = 8  # of a checksum
+FIRST: Final = f'{{"{METADATA}":{{"{HEADER}":"'.encode()  # how a header with checksums begins
+ANEW: Final = (
+    "its header isn't the one that was written. Take another copy, or an earlier checkpoint; a program that writes "
+    "such a file anew leaves what begins with `weft.` out of its metadata"
+)
+PICKLE: Final = (
+    "is a pickle, as torch.save writes it, and loading one can run code. If you trust it, convert it: "
+    "safetensors.torch.save_file(torch.load(path, weights_only=True), 'model.safetensors')"
+)
+FOREIGN: Final = {b"PK\x03\x04": PICKLE} | {bytes((0x80, protocol)): PICKLE for protocol in range(2, 6)}
 
 
 def write(path: Any, form: Any, tensors: Mapping[str, torch.Tensor]) -> None:
-    """All of it, or nothing: readers see the old file until the new one is whole and on the disk."""
-    data = safetensors.torch.save(_plain(tensors), {STRUCTURE: json.dumps(form), VERSION: "1"})
+    """The whole of it at a path, or through the `write` of what has one."""
     if hasattr(path, "write"):
-        path.write(data)
-        return
-    target = Path(path)
-    if target.is_dir():
-        target = target / INSIDE
-    handle, beside = tempfile.mkstemp(dir=target.parent, prefix=f".{target.name}.")
-    try:
-        with os.fdopen(handle, "wb") as out:
-            out.write(data)
-            out.flush()
-            os.fsync(out.fileno())
-        os.chmod(beside, 0o666 & ~_umask())
-        os.replace(beside, target)
-    except BaseException:
-        with contextlib.suppress(FileNotFoundError):
-            os.unlink(beside)
-        raise
-    folder = os.open(target.parent, os.O_RDONLY)
-    try:
-        os.fsync(folder)  # the name, too
-    finally:
-        os.close(folder)
+        made = io.BytesIO()
+        _write(made, form, tensors)
+        path.write(made.getvalue())
+    else:
+        place.replace(path, lambda file: _write(file, form, tensors))
 
 
-def _umask() -> int:
-    now = os.umask(0)
-    os.umask(now)
-    return now
+def _write(file: BinaryIO, form: Any, tensors: Mapping[str, torch.Tensor]) -> None:
+    """Header, data, and the header again: the checksums are known when the data has passed."""
+    order = sorted(tensors, key=lambda name: -tensors[name].element_size())  # aligned, for those who map the file
+    infos, count, end = {}, 0, 0
+    for name in order:
+        t = tensors[name]
+        begin, end = end, end + t.numel() * t.element_size()
+        infos[name] = {"dtype": CODES[t.dtype], "shape": list(t.shape), "data_offsets": [begin, end]}
+        count += _chunks(end - begin)
+    metadata = {HEADER: "0" * DIGITS, WRITTEN_AS: VERSION, STRUCTURE: json.dumps(form), SUMS: "0" * DIGITS * count}
+
+    def head() -> bytes:
+        text = json.dumps({METADATA: metadata, **infos}, separators=(",", ":")).encode()
+        text += b" " * (-len(text) % 8)
+        if len(text) > MOST_HEADER:
+            raise CheckpointError(
+                f"names, shapes and numbers take {len(text)} bytes; a file has room for {MOST_HEADER}"
+            )
+        return len(text).to_bytes(8, "little") + text
+
+    file.write(head())
+    sums = []
+    for name in order:
+        data = memoryview(_bytes(tensors[name].detach().cpu().contiguous()))
+        for at in range(0, len(data), CHUNK):
+            sums.append(_sum(data[at : at + CHUNK]))
+            file.write(data[at : at + CHUNK])
+    metadata[SUMS] = "".join(sums)
+    metadata[HEADER] = _sum(head())
+    file.seek(0)
+    file.write(head())
 
 
-def _plain(tensors: Mapping[str, torch.Tensor]) -> dict[str, torch.Tensor]:
-    """On the CPU, contiguous, each in memory of its own: what the format takes."""
-    seen: set[int] = set()
-    plain = {}
-    for name, t in tensors.items():
-        t = t.detach().cpu().contiguous()
-        if t.untyped_storage().nbytes() != t.numel() * t.element_size() or t.data_ptr() in seen:
-            t = t.clone()
-        seen.add(t.data_ptr())
-        plain[name] = t
-    return plain
+def _chunks(size: int) -> int:
+    return -(-size // CHUNK)
+
+
+def _sum(data: Any) -> str:
+    return f"{zlib.crc32(data):0{DIGITS}x}"
+
+
+def _bytes(t: torch.Tensor) -> Any:
+    """The memory of a contiguous tensor on the CPU, as an array of bytes."""
+    return t.reshape(-1).view(torch.uint8).numpy()
 
 
 def read(path: Any) -> tuple[Any, dict[str, torch.Tensor]]:
-    """The structure, None in files that others wrote, and the tensors."""
-    try:
-        if hasattr(path, "read"):
-            data = path.read()
-            header = _header(data)
-            return _form(header), safetensors.torch.load(data)
-        if os.path.isdir(path) and os.path.isfile(os.path.join(path, INSIDE)):
-            path = os.path.join(path, INSIDE)
-        if os.path.isdir(path):
-            raise CheckpointError(
-                f"{path} is a folder without {INSIDE}; a checkpoint of Weft is one file. OneFlow saves folders of "
-                "many: load it there, and save the values with safetensors"
-            )
-        with safetensors.safe_open(path, framework="pt", device="cpu") as file:
-            return _form(file.metadata() or {}), {name: file.get_tensor(name) for name in file.keys()}  # noqa: SIM118
-    except (safetensors.SafetensorError, ValueError, UnicodeDecodeError) as cause:
-        if isinstance(cause, CheckpointError):
-            raise
-        raise CheckpointError(_why(path, cause)) from cause
-
-
-def _header(data: bytes) -> dict[str, str]:
-    size = int.from_bytes(data[:8], "little")
-    return json.loads(data[8 : 8 + size]).get("__metadata__", {})
-
-
-def _form(metadata: Mapping[str, str]) -> Any:
-    text = metadata.get(STRUCTURE)
-    return None if text is None else json.loads(text)
-
-
-def _why(path: Any, cause: Exception) -> str:
+    """The structure, None in files that others wrote, and the tensors: as the checksums say that they were written."""
     if hasattr(path, "read"):
-        return f"these bytes are no checkpoint, or not all of one: {cause}"
-    size = os.path.getsize(path)
-    with open(path, "rb") as file:
-        start = file.read(8)
-    if start[:4] == b"PK\x03\x04" or start[:2] == b"\x80\x02":
-        return (
-            f"{path} is a pickle, as torch.save writes it, and loading one can run code. If you trust it, convert it: "
-            "safetensors.torch.save_file(torch.load(path, weights_only=True), 'model.safetensors')"
+        data = path.read()
+        if not isinstance(data, (bytes, bytearray, memoryview)):
+            raise CheckpointError(f"a checkpoint is bytes; what was opened gives {type(data).__name__}")
+        return _read(io.BytesIO(data), len(data), "this")
+    name = place.named(path)
+    if os.path.isdir(name):
+        if not os.path.lexists(os.path.join(name, place.INSIDE)):
+            raise CheckpointError(
+                f"{name} is a folder without {place.INSIDE}; a checkpoint of Weft is one file. OneFlow saves folders "
+                "of many: load it there, and save the values with safetensors"
+            )
+        name = os.path.join(name, place.INSIDE)
+    with opened(name, CheckpointError) as file:
+        return _read(file, os.fstat(file.fileno()).st_size, name)
+
+
+Refuse = Callable[[str], CheckpointError]
+
+
+class Part(NamedTuple):
+    """What the header tells of a tensor."""
+
+    name: str
+    dtype: torch.dtype
+    shape: list[int]
+    begin: int
+    end: int
+
+
+def _read(file: BinaryIO, size: int, what: str) -> tuple[Any, dict[str, torch.Tensor]]:
+    def refuse(why: str) -> CheckpointError:
+        return CheckpointError(f"{what} {why}")
+
+    header, metadata, begin, summed = _header(file, size, refuse)
+    parts = _parts(header, size - begin, refuse)
+    sums = metadata.get(SUMS, "") if summed else None
+    if sums is not None and len(sums) != DIGITS * sum(_chunks(p.end - p.begin) for p in parts):
+        raise refuse(f"was damaged: {ANEW}")
+    made = {}
+    for p in parts:
+        own = None if sums is None else sums[: DIGITS * _chunks(p.end - p.begin)]
+        sums = sums and sums[len(own or "") :]
+        made[p.name] = _tensor(file, p, own, refuse)
+    form = None
+    if STRUCTURE in metadata:
+        form = parsed(metadata[STRUCTURE], lambda why: refuse(f"tells no structure: {why}"), constants=True)
+    return form, {name: made[name] for name in header}
+
+
+def _header(file: BinaryIO, size: int, refuse: Refuse) -> tuple[dict[str, Any], dict[str, str], int, bool]:
+    """What is told of each tensor, what of all, where the data begins, and whether there are checksums."""
+    start = file.read(8)
+    length = int.from_bytes(start, "little")
+    text = file.read(length) if size >= 8 + length and length <= MOST_HEADER else b""
+    if not text.startswith(b"{"):
+        for magic, why in FOREIGN.items():
+            if start.startswith(magic):
+                raise refuse(why)
+        if 8 <= size < 8 + length <= MOST_HEADER:
+            raise refuse(f"was cut off: it has {size} bytes, its header alone {8 + length}. Copy or download it again")
+        raise refuse("is no safetensors file; flow.save writes one, and so do most hubs of models")
+    summed, at = text.startswith(FIRST), len(FIRST)
+    said, zeroed = text[at : at + DIGITS], text[:at] + b"0" * DIGITS + text[at + DIGITS :]
+    damaged = summed and said != _sum(start + zeroed).encode()
+    kind = "was damaged" if damaged else "is no safetensors file"
+    header = parsed(text, lambda why: refuse(f"{kind}: of its header, {why}"))
+    metadata = header.pop(METADATA, {})
+    if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
+        raise refuse(f"{kind}: {METADATA} are strings by name, not {shortened(metadata)}")
+    version = metadata.get(WRITTEN_AS)
+    if version not in (None, *KNOWN):
+        raise refuse(
+            f"was written in version {shortened(version)} of the format of checkpoints, and this Weft reads versions "
+            f"{' and '.join(KNOWN)}: load it with a Weft no older than the one that saved it"
         )
-    header = int.from_bytes(start, "little")
-    if len(start) == 8 and 0 < header < 100_000_000 and size < 8 + header:
-        return f"{path} was cut off: it has {size} bytes, its header alone {8 + header}. Copy or download it again"
-    if "Incomplete" in str(cause) or "buffer" in str(cause).lower() or "InvalidOffset" in str(cause):
-        return f"{path} was cut off, or overwritten: it has {size} bytes, not what its header says ({cause})"
-    return f"{path} is no safetensors file ({cause}); flow.save writes one, and so do most hubs of models"
+    if damaged or (not summed and (version == VERSION or {HEADER, SUMS} & metadata.keys())):
+        raise refuse(f"was damaged: {ANEW}")
+    return header, metadata, 8 + length, summed
+
+
+def _parts(header: dict[str, Any], size: int, refuse: Refuse) -> list[Part]:
+    """The tensors in the order of their data, which must fill the file, without a hole and without an overlap."""
+    parts = []
+    for name, info in header.items():
+        told = f"is no safetensors file: it tells of {shortened(name)} {shortened(info)}, and"
+        if not isinstance(info, dict) or info.keys() != {"dtype", "shape", "data_offsets"}:
+            raise refuse(f"{told} a tensor has a dtype, a shape and data_offsets")
+        code, shape, offsets = info["dtype"], info["shape"], info["data_offsets"]
+        if not all(
+            isinstance(ns, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in ns) for ns in (shape, offsets)
+        ):
+            raise refuse(f"{told} shape and offsets are lists of ints from 0 on")
+        if not isinstance(code, str) or code not in DTYPES:
+            raise refuse(f"holds {shortened(name)} as {shortened(code)}, and Weft reads {', '.join(DTYPES)}")
+        wanted = DTYPES[code].itemsize
+        for n in shape:
+            wanted *= n or 1  # without the zeros, as strides count: they must be numbers, too
+            if wanted >= 1 << 63:
+                raise refuse(f"{told} no tensor is as large")
+        if len(offsets) != 2 or offsets[1] - offsets[0] != (0 if 0 in shape else wanted):
+            raise refuse(f"{told} a tensor of this shape has {0 if 0 in shape else wanted} bytes")
+        parts.append(Part(name, DTYPES[code], shape, *offsets))
+    parts.sort(key=lambda p: (p.begin, p.end))
+    end, before = 0, "the header"
+    for p in parts:
+        if p.begin != end:
+            raise refuse(
+                f"is no safetensors file: the data of {shortened(p.name)} begins at {p.begin}, {before} ends at {end}"
+            )
+        end, before = p.end, f"that of {shortened(p.name)}"
+    if end > size:
+        raise refuse(f"was cut off: it has {size} bytes of data, and its header tells of {end}. Copy it again")
+    if end < size:
+        raise refuse(f"is no safetensors file: it has {size} bytes of data, and its header tells of {end}")
+    return parts
+
+
+def _counts(value: Any) -> bool:
+    return isinstance(value, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in value)
+
+
+def _tensor(file: BinaryIO, part: Part, sums: str | None, refuse: Refuse) -> torch.Tensor:
+    """The next tensor of the file."""
+    made = torch.empty(part.shape, dtype=part.dtype)
+    data = memoryview(_bytes(made))
+    for at in range(0, len(data), CHUNK):
+        piece = data[at : at + CHUNK]
+        if file.readinto(piece) != len(piece):  # type: ignore[attr-defined]
+            raise refuse("was cut off while it was read")
+        first = at // CHUNK * DIGITS
+        if sums is not None and _sum(piece) != sums[first : first + DIGITS]:
+            raise refuse(
+                f"was damaged: bytes {at} to {at + len(piece)} of {shortened(part.name)} aren't those that were "
+                "written. Take another copy, or an earlier checkpoint"
+            )
+    if part.dtype is torch.bool and made.view(torch.uint8).gt(1).any():
+        raise refuse(f"is no safetensors file: {shortened(part.name)} is of BOOL, and has bytes other than 0 and 1")
+    return made

@@ -4,16 +4,31 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
-from typing import Any
+from typing import Any, Final
 
+from weft.checkpoint.file import CODES, METADATA
 from weft.core import dtype as dtypes
 from weft.core.dtype import DType
-from weft.core.errors import CheckpointError
+from weft.core.errors import CheckpointError, WeftError
+from weft.core.reading import shortened
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
-TENSOR, TUPLE, ITEMS, DTYPE, VERSIONS = "$tensor", "$tuple", "$items", "$dtype", "$versions"
-MARKS = (TENSOR, TUPLE, ITEMS, DTYPE, VERSIONS)
+DEEPEST: Final = 100  # levels of a structure; Python's own end is not much further
+LARGEST: Final = 1 << 13000  # of ints; Python reads no more than 4300 digits
+
+
+class Mark:
+    """The key of a dict that stands for what JSON has no form of."""
+
+    TENSOR = "$tensor"
+    TUPLE = "$tuple"
+    ITEMS = "$items"
+    DTYPE = "$dtype"
+    VERSIONS = "$versions"
+
+
+MARKS: Final = frozenset(v for k, v in vars(Mark).items() if k.isupper())
 
 
 def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
@@ -25,48 +40,54 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
         known = names.get(id(t))
         if known is not None:
             return known
+        path = path.encode(errors="backslashreplace").decode()  # a lone surrogate has no bytes
         name, n = path or "tensor", 1
-        while name in tensors:
+        while name in tensors or name == METADATA:
             n += 1
             name = f"{path}#{n}"
         names[id(t)] = name
         tensors[name] = t
         return name
 
-    def walk(v: Any, path: str) -> Any:
+    def walk(v: Any, path: str, depth: int = 0) -> Any:
+        def refuse(why: str) -> CheckpointError:
+            return CheckpointError(f"can't save `{shortened(path)[1:-1] or 'this'}`: {why}")
+
+        def inside(items: Any) -> list[Any]:
+            return [walk(x, f"{path}.{k}" if path else str(k), depth + 1) for k, x in items]
+
+        if depth > DEEPEST:
+            raise refuse(f"it lies deeper than {DEEPEST} levels; does something hold itself?")
         if isinstance(v, Tensor):
-            form: dict[str, Any] = {TENSOR: name_of(v, path)}
+            if v.dtype.torch not in CODES:
+                raise refuse(f"the file's format has no {v.dtype}; save real and imaginary parts")
+            form: dict[str, Any] = {Mark.TENSOR: name_of(v, path)}
             if isinstance(v, Parameter):
                 form["parameter"] = v.requires_grad
-            if v.dtype.is_complex:
-                raise CheckpointError(
-                    f"can't save `{path or 'this'}`: the file's format has no {v.dtype}; save real and imaginary parts"
-                )
             return form
+        if isinstance(v, int) and not -LARGEST < v < LARGEST:
+            raise refuse(f"an int of {v.bit_length()} bits is too large for a file; save it as a string, say")
         if v is None or isinstance(v, (bool, int, float, str)):
             return v
         if isinstance(v, DType):
-            return {DTYPE: v.name}
+            return {Mark.DTYPE: v.name}
         versions = getattr(v, "_metadata", None)
         if versions and any(m.get("version", 1) != 1 for m in versions.values()):  # a module's state, of a later form
-            return {VERSIONS: [walk(dict(versions), ""), walk(dict(v), path)]}
+            return {Mark.VERSIONS: [walk(dict(versions), "", depth + 1), walk(dict(v), path, depth + 1)]}
         if isinstance(v, Mapping):
-            inside = f"{path}." if path else ""
-            if all(isinstance(k, str) and k not in MARKS for k in v):
-                return {k: walk(x, f"{inside}{k}") for k, x in v.items()}
             for k in v:
                 if not isinstance(k, (str, int, bool, float)) and k is not None:
-                    raise CheckpointError(
-                        f"can't save `{path or 'the dict'}`: a key is a {type(k).__name__}, not a string or number"
-                    )
-            return {ITEMS: [[k, walk(x, f"{inside}{k}")] for k, x in v.items()]}
+                    raise refuse(f"a key is a {type(k).__name__}, not a string or number")
+            forms = inside(v.items())
+            if all(isinstance(k, str) and k not in MARKS for k in v):
+                return dict(zip(v, forms, strict=True))
+            return {Mark.ITEMS: [[k, form] for k, form in zip(v, forms, strict=True)]}
         if isinstance(v, (list, tuple)):
-            inside = f"{path}." if path else ""
-            parts = [walk(x, f"{inside}{i}") for i, x in enumerate(v)]
-            return {TUPLE: parts} if isinstance(v, tuple) else parts
-        raise CheckpointError(
-            f"can't save `{path or 'this'}`: it is a {type(v).__name__}. A checkpoint holds tensors, numbers, strings, "
-            "None, and dicts, lists and tuples of them; save model.state_dict() instead of the model, say"
+            forms = inside(enumerate(v))
+            return {Mark.TUPLE: forms} if isinstance(v, tuple) else forms
+        raise refuse(
+            f"it is a {type(v).__name__}. A checkpoint holds tensors, numbers, strings, None, and dicts, lists and "
+            "tuples of them; save model.state_dict() instead of the model, say"
         )
 
     return walk(value, ""), tensors
@@ -74,30 +95,52 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
 
 def rebuilt(form: Any, tensor: Callable[[str], Tensor]) -> Any:
     """The structure that JSON describes; `tensor` gives each tensor by name, once."""
-    known: dict[tuple[str, Any], Tensor] = {}
+    known: dict[tuple[str, bool | None], Tensor] = {}
 
-    def walk(v: Any) -> Any:
+    def find(name: str, trained: bool | None) -> Tensor:
+        key = name, trained
+        if key not in known:
+            known[key] = tensor(name) if trained is None else Parameter(tensor(name), requires_grad=trained)
+        return known[key]
+
+    def walk(v: Any, depth: int) -> Any:
+        if depth > DEEPEST:
+            raise CheckpointError(f"the file's structure lies deeper than {DEEPEST} levels, which nothing saves")
         if isinstance(v, list):
-            return [walk(x) for x in v]
+            return [walk(x, depth + 1) for x in v]
         if not isinstance(v, dict):
             return v
-        if TENSOR in v:
-            key = (v[TENSOR], v.get("parameter"))
-            if key not in known:
-                t = tensor(v[TENSOR])
-                known[key] = t if key[1] is None else Parameter(t, requires_grad=key[1])
-            return known[key]
-        if TUPLE in v:
-            return tuple(walk(x) for x in v[TUPLE])
-        if VERSIONS in v:
-            versions, items = map(walk, v[VERSIONS])
-            state: Any = OrderedDict(items)
-            state._metadata = OrderedDict(versions)
-            return state
-        if ITEMS in v:
-            return {k: walk(x) for k, x in v[ITEMS]}
-        if DTYPE in v:
-            return dtypes.named(v[DTYPE])
-        return {k: walk(x) for k, x in v.items()}
+        if MARKS.isdisjoint(v):
+            return {k: walk(x, depth + 1) for k, x in v.items()}
+        match list(v.items()):
+            case [(Mark.TENSOR, str(name))]:
+                return find(name, None)
+            case [(Mark.TENSOR, str(name)), ("parameter", bool(trained))]:
+                return find(name, trained)
+            case [(Mark.TUPLE, list(parts))]:
+                return tuple(walk(x, depth + 1) for x in parts)
+            case [(Mark.DTYPE, str(name))]:
+                return dtypes.named(name)
+            case [(Mark.ITEMS, list(pairs))] if all(map(_is_item, pairs)):
+                made = {k: walk(x, depth + 1) for k, x in pairs}
+                if len(made) == len(pairs):
+                    return made
+            case [(Mark.VERSIONS, [dict(versions), dict(items)])]:
+                versions, items = walk(versions, depth + 1), walk(items, depth + 1)
+                if isinstance(versions, dict) and isinstance(items, dict):
+                    state: Any = OrderedDict(items)
+                    state._metadata = OrderedDict(versions)
+                    return state
+        raise CheckpointError(f"the file's structure holds what flow.save doesn't write: {shortened(v)}")
 
-    return walk(form)
+    try:
+        return walk(form, 0)
+    except CheckpointError:
+        raise
+    except WeftError as cause:  # a dtype that isn't, a parameter of ints
+        raise CheckpointError(f"the file's structure can't be: {cause}") from None
+
+
+def _is_item(pair: Any) -> bool:
+    """Whether JSON is a key, and a value."""
+    return isinstance(pair, list) and len(pair) == 2 and not isinstance(pair[0], (list, dict))

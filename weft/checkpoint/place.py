@@ -1,0 +1,123 @@
+"""Where a file goes: written beside its place, then moved there at once. What a death left is cleared by the next."""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import fcntl
+import os
+import secrets
+import stat
+from collections.abc import Callable
+from typing import Any, BinaryIO, Final
+
+from weft.core.errors import ArgumentError, CheckpointError
+from weft.core.reading import other_than_file
+
+INSIDE: Final = "checkpoint.safetensors"  # the file's name in a folder, where one is given
+UNFINISHED: Final = ".weft-unfinished-"  # how the name of a file begins that a save is writing, or died writing
+
+
+def named(path: Any) -> str:
+    """A path as a string."""
+    try:
+        text = os.fsdecode(path)
+    except TypeError:
+        raise ArgumentError(
+            f"a checkpoint has a path, or something to read and write bytes; got {type(path).__name__}"
+        ) from None
+    if "\0" in text:
+        raise ArgumentError(f"{text!r} is no path: it holds a null character")
+    return text
+
+
+def replace(path: Any, write: Callable[[BinaryIO], None]) -> None:
+    """Let `write` make the file, all of it or nothing: readers see the old one until the new one is whole and on the
+    disk. A link stays, and what it leads to is replaced; the new file has the mode of the old one."""
+    target, before = _target(path)
+    folder = os.path.dirname(target)
+    _clear(folder)
+    file, beside = _beside(folder, before)
+    with file:  # closed last: as long as it is open its lock tells others that its maker lives
+        try:
+            write(file)
+            file.flush()
+            if before is not None:
+                _like(file.fileno(), before)
+            os.fsync(file.fileno())
+            os.replace(beside, target)
+        except BaseException:
+            with contextlib.suppress(FileNotFoundError):
+                os.unlink(beside)
+            raise
+        directory = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
+        try:
+            os.fsync(directory)  # the name, too
+        finally:
+            os.close(directory)
+
+
+def _target(path: Any) -> tuple[str, os.stat_result | None]:
+    """The file that a path means, links followed, and what is there now."""
+    target = named(path)
+    if os.path.isdir(target):
+        target = os.path.join(target, INSIDE)
+    try:
+        now = os.stat(target)
+    except FileNotFoundError:
+        return os.path.realpath(target), None
+    except OSError as cause:
+        if cause.errno == errno.ELOOP:
+            raise CheckpointError(f"can't save to {target}: the link leads in a circle") from None
+        raise
+    kind = other_than_file(now.st_mode)
+    if kind:
+        raise CheckpointError(f"can't save to {target}: {kind} is there, and stays; give the path of a file")
+    return os.path.realpath(target), now
+
+
+def _beside(folder: str, before: os.stat_result | None) -> tuple[BinaryIO, str]:
+    """A new file in the folder, locked."""
+    while True:
+        path = os.path.join(folder, f"{UNFINISHED}{os.getpid()}-{secrets.token_hex(4)}")
+        mode = 0o666 if before is None else 0o600  # a new file's is the umask's
+        file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb")  # noqa: SIM115
+        if _lock(file.fileno()) is not False and os.path.exists(path):
+            return file, path
+        file.close()  # somebody cleared it before it was locked
+
+
+def _clear(folder: str) -> None:
+    """Remove what saves left that died; those that live hold a lock."""
+    try:
+        found = [entry.path for entry in os.scandir(folder) if entry.name.startswith(UNFINISHED)]
+    except PermissionError:
+        return
+    for path in found:
+        with contextlib.suppress(OSError):
+            handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
+            try:
+                if _lock(handle):
+                    os.unlink(path)
+            finally:
+                os.close(handle)
+
+
+def _lock(handle: int) -> bool | None:
+    """Whether the file is ours now; None where the file system has no locks."""
+    try:
+        fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except BlockingIOError:
+        return False
+    except OSError:
+        return None
+    return True
+
+
+def _like(handle: int, before: os.stat_result) -> None:
+    """Give a file the owner, where that is allowed, and the mode of the one that it replaces."""
+    now = os.fstat(handle)
+    if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
+        with contextlib.suppress(PermissionError):
+            os.fchown(handle, before.st_uid, before.st_gid)
+    os.fchmod(handle, stat.S_IMODE(before.st_mode))
