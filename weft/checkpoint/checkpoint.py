@@ -8,6 +8,7 @@ from typing import Any
 import torch
 
 from weft.checkpoint import file
+from weft.checkpoint.file import Stored
 from weft.checkpoint.structure import described, rebuilt
 from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
@@ -69,9 +70,10 @@ def load(
     """What `save` wrote; from a safetensors file of others, a dict of tensors.
 
     Tensors come back local, on the CPU or where `map_location` says; or global, with `placement` (or a placement as
-    map_location) and `sbp`, by default broadcast. Then every rank reads the file, unless `global_src_rank` reads for
-    all; without a placement, for its own. `weights_only` and `mmap` are torch's: a file holds data and no code either
-    way. So is a map_location that maps devices or storages: what is read lies on the CPU.
+    map_location) and `sbp`, by default broadcast. Then every rank reads its part of the file, unless `global_src_rank`
+    reads for all; without a placement, for its own. What is read is checked against its checksums. It lies over the
+    file's memory, of which unread pages need none, unless `mmap=False`; a map_location that maps devices or storages
+    says nothing new, nor does `weights_only`: a file holds data and no code.
     """
     if callable(map_location) or isinstance(map_location, dict):
         map_location = None
@@ -79,21 +81,22 @@ def load(
         placement, map_location = map_location, None
     if placement is None and global_src_rank is not None:
         placement = Placement("cpu", [global_src_rank])
+    copied = mmap is False
     if placement is None:
         if sbp is not None:
             raise ArgumentError("load(): sbp goes with a placement; give placement=... too")
-        form, tensors = file.read(path)
-        device = None if map_location is None else Device(map_location).check().torch
-        return _built(form, {n: of_torch(t if device is None else t.to(device)) for n, t in tensors.items()})
+        form, stored = file.read(path)
+        device = Device("cpu" if map_location is None else map_location).check().torch
+        return _built(form, {n: of_torch(t.take().to(device, copy=copied)) for n, t in stored.items()})
     rank = current()
     placement.check(rank.world_size)
     flat = (broadcast,) * placement.ndim
     wanted = flat if sbp is None else sbps.nd(sbp, placement.ndim)
     if global_src_rank is None:
-        form, tensors = file.read(path)
-        return _built(form, {n: _spread(t, placement, flat, wanted) for n, t in tensors.items()})
+        form, stored = file.read(path)
+        return _built(form, {n: _part(t, placement, wanted, copied) for n, t in stored.items()})
     form, forms, tensors = _read_by(path, global_src_rank)
-    source = Placement(placement.type, [global_src_rank])
+    source = Placement("cpu", [global_src_rank])
     made = {}
     for name, (shape, dtype) in forms.items():
         spec = Spec(tuple(shape), dtypes.named(dtype), source, (broadcast,))
@@ -108,11 +111,18 @@ def _fitting(nd_sbp: Any, ndim: int) -> Any:
     return tuple(broadcast if s.dim >= ndim else s for s in nd_sbp)
 
 
-def _spread(t: torch.Tensor, placement: Placement, flat: Any, nd_sbp: Any) -> Tensor:
-    spec = Spec(tuple(t.shape), dtypes.of_torch(t.dtype), placement, flat)
-    member = current().index in placement
-    mine = t if member else torch.empty(spec.local_shape(current().index), dtype=t.dtype)
-    return OPS["to_global"](of_shard(mine, spec), placement, _fitting(nd_sbp, t.ndim))
+def _part(t: Stored, placement: Placement, nd_sbp: Any, copied: bool) -> Tensor:
+    """A tensor in this layout, of which this rank reads the rows of its own part."""
+    nd_sbp, rank = _fitting(nd_sbp, len(t.shape)), current().index
+    read = tuple(broadcast if s.is_partial else s for s in nd_sbp)
+    spec = Spec(t.shape, dtypes.of_torch(t.dtype), Placement("cpu", placement.ranks), read)
+    box = spec.box(rank)
+    if box is None:
+        part = torch.empty(spec.local_shape(rank), dtype=t.dtype)
+    else:
+        part = t.take(box[0] if box else None)[(..., *(slice(*b) for b in box[1:]))]
+        part = part.clone() if copied else part.contiguous()
+    return OPS["to_global"](of_shard(part, spec), placement, nd_sbp)
 
 
 def _read_by(path: Any, source: int) -> tuple[Any, dict[str, Any], dict[str, torch.Tensor]]:
@@ -122,8 +132,9 @@ def _read_by(path: Any, source: int) -> tuple[Any, dict[str, Any], dict[str, tor
     text, tensors, failure = b"", {}, None
     if rank.index == source:
         try:
-            form, tensors = file.read(path)
-            forms = {n: (tuple(t.shape), dtypes.of_torch(t.dtype).name) for n, t in tensors.items()}
+            form, stored = file.read(path)
+            tensors = {n: t.take() for n, t in stored.items()}
+            forms = {n: (t.shape, dtypes.of_torch(t.dtype).name) for n, t in stored.items()}
             text = json.dumps([form, forms]).encode()
         except Exception as error:
             failure = error

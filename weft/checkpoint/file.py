@@ -13,6 +13,7 @@ from __future__ import annotations
 
 import io
 import json
+import mmap
 import os
 import zlib
 from collections.abc import Callable, Mapping
@@ -105,13 +106,13 @@ def _bytes(t: torch.Tensor) -> Any:
     return t.reshape(-1).view(torch.uint8).numpy()
 
 
-def read(path: Any) -> tuple[Any, dict[str, torch.Tensor]]:
-    """The structure, None in files that others wrote, and the tensors: as the checksums say that they were written."""
+def read(path: Any) -> tuple[Any, dict[str, Stored]]:
+    """The structure, None in files that others wrote, and the tensors."""
     if hasattr(path, "read"):
         data = path.read()
         if not isinstance(data, (bytes, bytearray, memoryview)):
             raise CheckpointError(f"a checkpoint is bytes; what was opened gives {type(data).__name__}")
-        return _read(io.BytesIO(data), len(data), "this")
+        return _contents(bytearray(data), "this")
     name = place.named(path)
     if os.path.isdir(name):
         if not os.path.lexists(os.path.join(name, place.INSIDE)):
@@ -121,47 +122,95 @@ def read(path: Any) -> tuple[Any, dict[str, torch.Tensor]]:
             )
         name = os.path.join(name, place.INSIDE)
     with opened(name, CheckpointError) as file:
-        return _read(file, os.fstat(file.fileno()).st_size, name)
+        if not os.fstat(file.fileno()).st_size:
+            raise CheckpointError(f"{name} is empty, and no safetensors file")
+        return _contents(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_COPY), name)
 
 
 Refuse = Callable[[str], CheckpointError]
+Buffer = mmap.mmap | bytearray
 
 
-class Part(NamedTuple):
-    """What the header tells of a tensor."""
+class Stored(NamedTuple):
+    """A tensor of a file: its form is known, its bytes are looked at when they are taken."""
 
     name: str
     dtype: torch.dtype
-    shape: list[int]
-    begin: int
+    shape: tuple[int, ...]
+    data: Buffer
+    begin: int  # in the file
     end: int
+    sums: str | None
+    refuse: Refuse
+
+    def take(self, rows: tuple[int, int] | None = None) -> torch.Tensor:
+        """The tensor, or these rows of its first dimension, over the file's memory; its checksums hold."""
+        size, shape = self.end - self.begin, self.shape
+        first, last = 0, size
+        if rows is not None:
+            first, last = (size // (shape[0] or 1) * row for row in rows)
+            shape = (rows[1] - rows[0], *shape[1:])
+        if self.sums is not None:
+            self._check(first, last)
+        begin, count = self.begin + first, (last - first) // self.dtype.itemsize
+        if not count:
+            return torch.empty(shape, dtype=self.dtype)
+        if begin % self.dtype.itemsize:
+            made = torch.frombuffer(bytearray(self.data[begin : self.begin + last]), dtype=self.dtype)
+        else:
+            made = torch.frombuffer(self.data, dtype=self.dtype, count=count, offset=begin)
+        if self.dtype is torch.bool and made.view(torch.uint8).gt(1).any():
+            raise self.refuse(f"is no safetensors file: {shortened(self.name)} is of BOOL, with bytes above 1")
+        return made.view(shape)
+
+    def _check(self, first: int, last: int) -> None:
+        """Compare the chunks that hold these bytes with their checksums."""
+        assert self.sums is not None
+        data = memoryview(self.data)[self.begin : self.end]
+        for at in range(first - first % CHUNK, last, CHUNK):
+            digits = at // CHUNK * DIGITS
+            if _sum(data[at : at + CHUNK]) != self.sums[digits : digits + DIGITS]:
+                raise self.refuse(
+                    f"was damaged: of {shortened(self.name)}, bytes {at} to {min(at + CHUNK, len(data))} aren't those "
+                    "that were written. Take another copy, or an earlier checkpoint"
+                )
 
 
-def _read(file: BinaryIO, size: int, what: str) -> tuple[Any, dict[str, torch.Tensor]]:
+def _contents(data: Buffer, what: str) -> tuple[Any, dict[str, Stored]]:
     def refuse(why: str) -> CheckpointError:
         return CheckpointError(f"{what} {why}")
 
-    header, metadata, begin, summed = _header(file, size, refuse)
-    parts = _parts(header, size - begin, refuse)
-    sums = metadata.get(SUMS, "") if summed else None
-    if sums is not None and len(sums) != DIGITS * sum(_chunks(p.end - p.begin) for p in parts):
-        raise refuse(f"was damaged: {ANEW}")
-    made = {}
-    for p in parts:
-        own = None if sums is None else sums[: DIGITS * _chunks(p.end - p.begin)]
-        sums = sums and sums[len(own or "") :]
-        made[p.name] = _tensor(file, p, own, refuse)
+    infos, metadata, begin, summed = _header(data, refuse)
     form = None
     if STRUCTURE in metadata:
         form = parsed(metadata[STRUCTURE], lambda why: refuse(f"tells no structure: {why}"), constants=True)
-    return form, {name: made[name] for name in header}
+    found = [_stored(name, info, data, begin, refuse) for name, info in infos.items()]
+    found.sort(key=lambda t: (t.begin, t.end))
+    end, before = begin, "the header"
+    for t in found:
+        if t.begin != end:
+            raise refuse(f"is no safetensors file: {shortened(t.name)} begins at {t.begin}, and {before} ends at {end}")
+        end, before = t.end, shortened(t.name)
+    if end > len(data):
+        raise refuse(f"was cut off: it has {len(data)} bytes, and its header tells of {end}. Copy or download it again")
+    if end < len(data):
+        raise refuse(f"is no safetensors file: it has {len(data)} bytes, and its header tells of {end}")
+    if summed:
+        sums, at = metadata.get(SUMS, ""), 0
+        for i, t in enumerate(found):
+            own = DIGITS * _chunks(t.end - t.begin)
+            found[i], at = t._replace(sums=sums[at : at + own]), at + own
+        if at != len(sums):
+            raise refuse(f"was damaged: {ANEW}")
+    by_name = {t.name: t for t in found}
+    return form, {name: by_name[name] for name in infos}
 
 
-def _header(file: BinaryIO, size: int, refuse: Refuse) -> tuple[dict[str, Any], dict[str, str], int, bool]:
+def _header(data: Buffer, refuse: Refuse) -> tuple[dict[str, Any], dict[str, str], int, bool]:
     """What is told of each tensor, what of all, where the data begins, and whether there are checksums."""
-    start = file.read(8)
+    size, start = len(data), bytes(data[:8])
     length = int.from_bytes(start, "little")
-    text = file.read(length) if size >= 8 + length and length <= MOST_HEADER else b""
+    text = bytes(data[8 : 8 + length]) if size >= 8 + length and length <= MOST_HEADER else b""
     if not text.startswith(b"{"):
         for magic, why in FOREIGN.items():
             if start.startswith(magic):
@@ -173,8 +222,8 @@ def _header(file: BinaryIO, size: int, refuse: Refuse) -> tuple[dict[str, Any], 
     said, zeroed = text[at : at + DIGITS], text[:at] + b"0" * DIGITS + text[at + DIGITS :]
     damaged = summed and said != _sum(start + zeroed).encode()
     kind = "was damaged" if damaged else "is no safetensors file"
-    header = parsed(text, lambda why: refuse(f"{kind}: of its header, {why}"))
-    metadata = header.pop(METADATA, {})
+    infos = parsed(text, lambda why: refuse(f"{kind}: of its header, {why}"))
+    metadata = infos.pop(METADATA, {})
     if not isinstance(metadata, dict) or not all(isinstance(v, str) for v in metadata.values()):
         raise refuse(f"{kind}: {METADATA} are strings by name, not {shortened(metadata)}")
     version = metadata.get(WRITTEN_AS)
@@ -185,64 +234,30 @@ def _header(file: BinaryIO, size: int, refuse: Refuse) -> tuple[dict[str, Any], 
         )
     if damaged or (not summed and (version == VERSION or {HEADER, SUMS} & metadata.keys())):
         raise refuse(f"was damaged: {ANEW}")
-    return header, metadata, 8 + length, summed
+    return infos, metadata, 8 + length, summed
 
 
-def _parts(header: dict[str, Any], size: int, refuse: Refuse) -> list[Part]:
-    """The tensors in the order of their data, which must fill the file, without a hole and without an overlap."""
-    parts = []
-    for name, info in header.items():
-        told = f"is no safetensors file: it tells of {shortened(name)} {shortened(info)}, and"
-        if not isinstance(info, dict) or info.keys() != {"dtype", "shape", "data_offsets"}:
-            raise refuse(f"{told} a tensor has a dtype, a shape and data_offsets")
-        code, shape, offsets = info["dtype"], info["shape"], info["data_offsets"]
-        if not all(
-            isinstance(ns, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in ns) for ns in (shape, offsets)
-        ):
-            raise refuse(f"{told} shape and offsets are lists of ints from 0 on")
-        if not isinstance(code, str) or code not in DTYPES:
-            raise refuse(f"holds {shortened(name)} as {shortened(code)}, and Weft reads {', '.join(DTYPES)}")
-        wanted = DTYPES[code].itemsize
-        for n in shape:
-            wanted *= n or 1  # without the zeros, as strides count: they must be numbers, too
-            if wanted >= 1 << 63:
-                raise refuse(f"{told} no tensor is as large")
-        if len(offsets) != 2 or offsets[1] - offsets[0] != (0 if 0 in shape else wanted):
-            raise refuse(f"{told} a tensor of this shape has {0 if 0 in shape else wanted} bytes")
-        parts.append(Part(name, DTYPES[code], shape, *offsets))
-    parts.sort(key=lambda p: (p.begin, p.end))
-    end, before = 0, "the header"
-    for p in parts:
-        if p.begin != end:
-            raise refuse(
-                f"is no safetensors file: the data of {shortened(p.name)} begins at {p.begin}, {before} ends at {end}"
-            )
-        end, before = p.end, f"that of {shortened(p.name)}"
-    if end > size:
-        raise refuse(f"was cut off: it has {size} bytes of data, and its header tells of {end}. Copy it again")
-    if end < size:
-        raise refuse(f"is no safetensors file: it has {size} bytes of data, and its header tells of {end}")
-    return parts
+def _stored(name: str, info: Any, data: Buffer, base: int, refuse: Refuse) -> Stored:
+    """A tensor, if what the header tells of it can be."""
+    told = f"is no safetensors file: it tells of {shortened(name)} {shortened(info)}, and"
+    if not isinstance(info, dict) or info.keys() != {"dtype", "shape", "data_offsets"}:
+        raise refuse(f"{told} a tensor has a dtype, a shape and data_offsets")
+    code, shape, offsets = info["dtype"], info["shape"], info["data_offsets"]
+    if not isinstance(code, str) or code not in DTYPES:
+        raise refuse(f"holds {shortened(name)} as {shortened(code)}, and Weft reads {', '.join(DTYPES)}")
+    if not (_counts(shape) and _counts(offsets)):
+        raise refuse(f"{told} shape and offsets are lists of ints from 0 on")
+    strides = DTYPES[code].itemsize
+    for n in shape:
+        strides *= n or 1  # where a dimension is empty, too, they must be numbers
+        if strides >= 1 << 63:
+            raise refuse(f"{told} no tensor is as large")
+    size = 0 if 0 in shape else strides
+    if len(offsets) != 2 or offsets[1] - offsets[0] != size:
+        raise refuse(f"{told} a tensor of this shape has {size} bytes")
+    begin, end = (base + n for n in offsets)
+    return Stored(name, DTYPES[code], tuple(shape), data, begin, end, None, refuse)
 
 
 def _counts(value: Any) -> bool:
     return isinstance(value, list) and all(type(n) is int and 0 <= n < 1 << 63 for n in value)
-
-
-def _tensor(file: BinaryIO, part: Part, sums: str | None, refuse: Refuse) -> torch.Tensor:
-    """The next tensor of the file."""
-    made = torch.empty(part.shape, dtype=part.dtype)
-    data = memoryview(_bytes(made))
-    for at in range(0, len(data), CHUNK):
-        piece = data[at : at + CHUNK]
-        if file.readinto(piece) != len(piece):  # type: ignore[attr-defined]
-            raise refuse("was cut off while it was read")
-        first = at // CHUNK * DIGITS
-        if sums is not None and _sum(piece) != sums[first : first + DIGITS]:
-            raise refuse(
-                f"was damaged: bytes {at} to {at + len(piece)} of {shortened(part.name)} aren't those that were "
-                "written. Take another copy, or an earlier checkpoint"
-            )
-    if part.dtype is torch.bool and made.view(torch.uint8).gt(1).any():
-        raise refuse(f"is no safetensors file: {shortened(part.name)} is of BOOL, and has bytes other than 0 and 1")
-    return made
