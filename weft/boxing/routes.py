@@ -13,6 +13,7 @@ from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
 from weft.core.dtype import DType
 from weft.core.errors import SbpError
+from weft.core.reading import MALFORMED, shortened
 from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
 
@@ -74,9 +75,14 @@ def parse(text: str) -> Route:
     found = re.fullmatch(r"(\w+)\[([\d,]*)\] (.+) -> (.+)", head)
     if found is None:
         raise SbpError(f"{head!r} heads no route; write 'float32[4,6] cpu:[0,1] (S(0)) -> cpu:[0,1] (B)'")
-    shape = tuple(map(int, found[2].split(","))) if found[2] else ()
-    src, dst = (Spec(shape, dtypes.named(found[1]), *State.parse(found[i])) for i in (3, 4))
-    return Route(src, dst, tuple(steps_.parse(line.strip()) for line in lines))
+    try:
+        shape = tuple(map(int, found[2].split(","))) if found[2] else ()
+        src, dst = (Spec(shape, dtypes.named(found[1]), *State.parse(found[i])) for i in (3, 4))
+        return Route(src, dst, tuple(steps_.parse(line.strip()) for line in lines))
+    except SbpError:
+        raise
+    except MALFORMED as cause:
+        raise SbpError(f"{shortened(head)} heads no route: {cause}") from None
 
 
 def backward_sbp(nd_sbp: NdSbp) -> NdSbp:

@@ -11,7 +11,6 @@ from __future__ import annotations
 
 import abc
 import dataclasses
-import json
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -19,7 +18,7 @@ from typing import ClassVar, NamedTuple
 
 from weft.core import placement as placements
 from weft.core import sbp as sbps
-from weft.core.errors import SbpError, WeftError
+from weft.core.errors import PlacementError, SbpError, WeftError
 from weft.core.placement import Placement
 from weft.core.sbp import NdSbp, Sbp
 
@@ -42,8 +41,8 @@ class State(NamedTuple):
             raise SbpError(f"{text!r} is no state; write one like 'cpu:[0,1] (S(0))'")
         try:
             placement = placements.parse(place)
-        except json.JSONDecodeError:
-            raise SbpError(f"{ranks!r} is no grid of ranks; write one like [0,1] or [[0,1],[2,3]]") from None
+        except PlacementError as cause:
+            raise SbpError(str(cause)) from None
         return State(placement, tuple(map(sbps.parse, how[1:-1].split(", "))))
 
 
@@ -278,12 +277,11 @@ def parse(text: str) -> Step:
     if found is None or kind is None:
         raise SbpError(f"{text!r} is no step of a route; there are {', '.join(_KINDS)}")
     words = re.split(r"(?:^|, )(\w+)=", found[2])[1:]
-    given = dict(zip(words[::2], words[1::2], strict=True))
     fields = {f.name: _READ[str(f.type)] for f in dataclasses.fields(kind)}
-    if list(given) != list(fields):
+    if words[::2] != list(fields):
         raise SbpError(f"{text!r}: {kind.name} takes {', '.join(fields)}")
     try:
-        return kind(**{name: read(given[name]) for name, read in fields.items()})
+        return kind(**{name: read(word) for (name, read), word in zip(fields.items(), words[1::2], strict=True)})
     except WeftError:
         raise
     except ValueError:

@@ -3,16 +3,17 @@
 from __future__ import annotations
 
 import itertools
-import json
 import re
 from collections.abc import Iterator
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
 from weft.core.errors import PlacementError
 from weft.core.rank import current
+from weft.core.reading import parsed, shortened
 
+MOST: Final = 1 << 19  # ranks of a world that a text may name
 _interned: dict[tuple[str, tuple[int, ...], tuple[int, ...]], Placement] = {}
 
 
@@ -138,10 +139,21 @@ placement = Placement
 def parse(text: str) -> Placement:
     """The inverse of str(): cpu:[[0,1],[2,3]]."""
     kind, _, ranks = text.partition(":")
-    return Placement(kind, json.loads(_RUN.sub(_spelled, ranks)))
+
+    def refuse(why: str) -> PlacementError:
+        return PlacementError(f"{shortened(ranks)} is no grid of ranks; write one like [0,1] or [[0,1],[2,3]] ({why})")
+
+    runs = _RUN.findall(ranks)
+    if any(len(n) > 6 for run in runs for n in run) or sum(int(b) - int(a) + 1 for a, b in runs) > MOST:
+        raise refuse(f"it names more than {MOST} ranks")
+    listed = parsed(_RUN.sub(_spelled, ranks), refuse)
+    try:
+        return Placement(kind, listed)
+    except RecursionError:
+        raise refuse("it nests too deep") from None
 
 
-_RUN = re.compile(r"(\d+)-(\d+)")
+_RUN = re.compile(r"(\d{1,7})-(\d{1,7})")
 
 
 def _spelled(run: re.Match[str]) -> str:

@@ -8,6 +8,10 @@ import stat
 from collections.abc import Callable
 from typing import Any, BinaryIO, Final, NoReturn
 
+# What Python raises of text that doesn't hold together; a parser makes one error of its own of them.
+MALFORMED: Final = (
+    ArithmeticError, LookupError, MemoryError, RecursionError, SyntaxError, TypeError, ValueError,
+)  # fmt: skip
 KINDS: Final = {
     stat.S_IFDIR: "a folder", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFIFO: "a fifo",
     stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link that leads in a circle",
@@ -67,5 +71,8 @@ def parsed(text: str | bytes, refuse: Callable[[str], Exception], constants: boo
 
 def shortened(value: Any, most: int = 80) -> str:
     """What is told of a value that may be huge."""
-    text = repr(value)
+    try:
+        text = repr(value)
+    except RecursionError:
+        return "something very deep"
     return text if len(text) <= most else f"{text[: most - 3]}..."

@@ -13,6 +13,7 @@ from collections.abc import Iterable
 from typing import Final
 
 from weft.core.errors import SbpError
+from weft.core.reading import shortened
 
 MOST_DIMS: Final = 64
 
@@ -88,11 +89,11 @@ def parse(text: str) -> Sbp:
         return broadcast
     if text == "P":
         return partial_sum
-    if text.startswith("S(") and text.endswith(")") and text[2:-1].isdigit():
+    if text.startswith("S(") and text.endswith(")") and text[2:-1].isdecimal() and len(text) < 8:
         return split(int(text[2:-1]))
     if text.startswith("P(") and text[2:-1] in partials:
         return partials[text[2:-1]]
-    raise SbpError(f"{text!r} is no sbp; write S(0), B, P, P(max) or P(min)")
+    raise SbpError(f"{shortened(text)} is no sbp; write S(0), B, P, P(max) or P(min)")
 
 
 def nd(value: Sbp | Iterable[Sbp], axes: int, ndim: int | None = None) -> NdSbp:

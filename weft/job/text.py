@@ -20,6 +20,7 @@ from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.errors import CompileError, WeftError
 from weft.core.placement import Placement
+from weft.core.reading import MALFORMED
 from weft.core.sbp import Sbp
 from weft.core.spec import Spec
 from weft.job.job import Job
@@ -92,7 +93,10 @@ def parse(text: str) -> Job:
     if head is None:
         raise CompileError(f"line 1: a job begins like `job Train_0`; this is {lines[0]!r}")
     job = Job(head[1])
-    job.micro_batches = int(head[2] or 1)
+    if head[2]:
+        if len(head[2]) > 9:
+            raise CompileError(f"line 1: no step has as many micro-batches: {lines[0][:80]!r}")
+        job.micro_batches = int(head[2])
     values: dict[str, Value] = {}
     for number, line in enumerate(lines[1:], 2):
         m = _LINE.match(line)
@@ -100,7 +104,7 @@ def parse(text: str) -> Job:
             raise CompileError(f"line {number}: can't read {line!r}")
         try:
             job.append(_node(m, values))
-        except (KeyError, SyntaxError, ValueError, WeftError) as cause:
+        except (*MALFORMED, WeftError) as cause:
             raise CompileError(f"line {number}: {cause} in {line!r}") from None
     return job
 
@@ -140,7 +144,8 @@ def _form(text: str) -> tuple[tuple[int, ...], DType, Spec | None, Device]:
 def _arguments(text: str, values: dict[str, Value]) -> tuple[Any, ...]:
     source = re.sub(rf"%({NAME})", lambda m: f"value({m[1]!r})", text)
     tree = ast.parse(f"f({source})", mode="eval").body
-    assert isinstance(tree, ast.Call)
+    if not isinstance(tree, ast.Call) or tree.keywords:
+        raise ValueError(f"these are no arguments: {text}")
     made = {
         "value": lambda n: values[n], "dtype": dtypes.named, "placement": placements.parse, "sbp": sbps.parse,
         "device": Device, "float": float,

@@ -58,7 +58,7 @@ def decode(number: int) -> TaskId:
 def parse_id(text: str) -> int:
     """The number behind `0.cpu.0.1.5`."""
     parts = text.split(".")
-    if len(parts) != len(BITS) or not all(p.isdigit() for p in parts[:1] + parts[2:]):
+    if len(parts) != len(BITS) or not all(p.isdecimal() and len(p) < 20 for p in parts[:1] + parts[2:]):
         raise CompileError(f"{text!r} is no task's address; write rank.device.index.stream.task, like 0.cpu.0.1.5")
     rank, device, device_index, stream, task = parts
     return encode(int(rank), device, int(device_index), int(stream), int(task))

@@ -27,6 +27,7 @@ import msgspec
 
 from weft.core import dtype as dtypes
 from weft.core.errors import CompileError
+from weft.core.reading import MALFORMED
 from weft.plan.ids import decode, parse_id, rank_of, stream_of
 
 Kind = Literal["compute", "copy", "collective", "source", "sink", "callback"]
@@ -201,6 +202,13 @@ _PORT: Final = re.compile(rf"({_NAME})?%(\d+)(?: over (\d+))?(?: at (\d+(?: \d+)
 
 def parse(text: str) -> Plan:
     """The inverse of str(plan)."""
+    try:
+        return _parse(text)
+    except MALFORMED as cause:
+        raise CompileError(f"this is no plan: {cause}") from None
+
+
+def _parse(text: str) -> Plan:
     lines = text.split("\n")
     head = _PLAN.fullmatch(lines[0])
     if head is None:

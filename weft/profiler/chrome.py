@@ -9,11 +9,13 @@ from __future__ import annotations
 import gzip
 import json
 import os
+import zlib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Protocol
 
 from weft.core.errors import ArgumentError
+from weft.core.reading import opened, parsed, shortened
 from weft.vm.trace import Trace
 
 Document = dict[str, Any]
@@ -56,17 +58,35 @@ def write(path: str | os.PathLike[str], trace: Document) -> None:
 
 def _read(source: Any) -> Document:
     if isinstance(source, (str, os.PathLike)):
-        try:
-            data = Path(source).read_bytes()
-            source = json.loads(gzip.decompress(data) if os.fspath(source).endswith(".gz") else data)
-        except json.JSONDecodeError as cause:
-            raise ArgumentError(
-                f"merge: {os.fspath(source)} is not JSON ({cause}); p.export_chrome_trace(path) writes such files"
-            ) from None
+        source = _loaded(os.fspath(source))
     elif not isinstance(source, dict) and hasattr(source, "chrome_trace"):
         source = source.chrome_trace()
     if not isinstance(source, dict) or not {"traceEvents", "baseTimeNanoseconds"} <= source.keys():
         raise ArgumentError(
             "merge takes profiles, and files that p.export_chrome_trace(path) wrote: they say when their clock began"
         )
+    events = source["traceEvents"]
+    if not _number(source["baseTimeNanoseconds"]) or not isinstance(events, list):
+        raise ArgumentError("merge: a trace has a list of events and a number of nanoseconds, when its clock began")
+    for event in events:
+        if not isinstance(event, dict) or not _number(event.get("ts", 0)):
+            raise ArgumentError(
+                f"merge: {shortened(event)} is no event: those are dicts, and their `ts` numbers"
+            )
     return source
+
+
+def _loaded(path: str) -> Any:
+    def refuse(why: str) -> ArgumentError:
+        return ArgumentError(f"merge: {path} is not JSON ({why}); p.export_chrome_trace(path) writes such files")
+
+    with opened(path, ArgumentError) as file:
+        data = file.read()
+    try:
+        return parsed(gzip.decompress(data) if path.endswith(".gz") else data, refuse)
+    except (gzip.BadGzipFile, EOFError, zlib.error) as cause:
+        raise refuse(f"nor is it gzip's: {cause}") from None
+
+
+def _number(value: Any) -> bool:
+    return type(value) in (int, float) and abs(value) < 1e30

@@ -15,8 +15,12 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, NamedTuple
 
+import msgspec
+
 from weft.core.dispatch import here, intercept
+from weft.core.errors import ArgumentError
 from weft.core.rank import Rank, current
+from weft.core.reading import MALFORMED
 from weft.ops.declaration import Op
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor
@@ -135,6 +139,13 @@ class Trace:
         return json.dumps({"rank": self.rank, "events": self.events})
 
 
+class _Written(msgspec.Struct):
+    """What `text` writes, to be held against what `parse` reads."""
+
+    rank: int
+    events: list[Event]
+
+
 class _Calls:
     """Records this thread's eager calls: they run right where they are made and need no instruction of the machine."""
 
@@ -179,8 +190,11 @@ def _blobs(values: Sequence[Any]) -> list[Blob]:
 
 def parse(text: str) -> Trace:
     """A trace from its text."""
-    read = json.loads(text)
-    return Trace(read["rank"], [Event(*map(_cell, row)) for row in read["events"]])
+    try:
+        read = msgspec.json.decode(text, type=_Written)
+    except (*MALFORMED, msgspec.MsgspecError) as cause:
+        raise ArgumentError(f"this is no trace's text: {cause}") from None
+    return Trace(read.rank, read.events)
 
 
 @contextlib.contextmanager
@@ -230,10 +244,6 @@ def _anchor() -> int:
         before, wall, after = time.perf_counter_ns(), time.time_ns(), time.perf_counter_ns()
         readings.append((after - before, wall - before))
     return min(readings)[1]
-
-
-def _cell(value: Any) -> Any:
-    return tuple(value) if isinstance(value, list) else value
 
 
 def _row(rows: dict[tuple[str, str], int], event: Event) -> int:
