@@ -1,0 +1,192 @@
+"""Saves that are killed, and files whose bits are flipped: how many checkpoints are lost, how many flips are noticed.
+
+python -m bench.saves [n]
+"""
+
+from __future__ import annotations
+
+import io
+import itertools
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import torch
+
+import weft as flow
+from weft.core.errors import CheckpointError
+
+SIZES = (5, 300_000, 20_000)  # of the tensors; one is more than a chunk of checksums
+
+
+def flipped_saves(n: int) -> dict[str, int]:
+    """Flip one bit of a checkpoint, n times: half of them spread over its header, half over its data."""
+    file = io.BytesIO()
+    flow.save({"weights": [flow.arange(100 * k) for k in (1, 3, 9)], "step": 3, "name": "run"}, file)
+    data = bytearray(file.getvalue())
+    begin = 8 + int.from_bytes(data[:8], "little")
+    noticed = 0
+    for i in range(n):
+        first, last = ((0, begin), (begin, len(data)))[i % 2]
+        bit = 8 * first + 8 * (last - first) * i // n + i // 2 % 8
+        data[bit // 8] ^= 1 << bit % 8
+        try:
+            flow.load(io.BytesIO(data))
+        except CheckpointError:
+            noticed += 1
+        data[bit // 8] ^= 1 << bit % 8
+    return {"flipped": n, "noticed": noticed}
+
+
+def torn_saves(n: int, ranks: int = 1) -> dict[str, int]:
+    """Kill n saves over an earlier checkpoint, each in a process of its own; of several ranks, one, in turn.
+
+    Every second one is killed by itself, at moments spread evenly over the steps that Python takes in a save; the
+    others from outside, at moments spread evenly over the time that a save takes. Those that `ended` first are not of n.
+    `lost`: neither the earlier checkpoint nor the new one is there, whole. `left`: a file was left, which the next save
+    should clear; `leftovers`: it didn't.
+    """
+    command = [sys.executable, "-m", "bench.saves", "torn", str(n), str(ranks)]
+    done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=Path(__file__).parent.parent)
+    return json.loads(done.stdout.splitlines()[-1])
+
+
+def state(step: int, ranks: int = 1) -> dict[str, Any]:
+    where: Any = (
+        {} if ranks == 1 else {"placement": flow.placement("cpu", list(range(ranks))), "sbp": flow.sbp.split(0)}
+    )
+    return {"step": step, "weights": [flow.full((size,), float(step), **where) for size in SIZES]}
+
+
+def found(path: Path) -> int:
+    """The step that was saved, where all of it was."""
+    back = flow.load(path)
+    whole = [tuple(w.shape) for w in back["weights"]] == [(size,) for size in SIZES]
+    return back["step"] if whole and all((w.to_torch() == back["step"]).all() for w in back["weights"]) else -1
+
+
+class Count:
+    """Of Python's calls and returns, those of C included: a profile function that kills its process at the last."""
+
+    def __init__(self, last: int) -> None:
+        self.count, self.last = 0, last
+
+    def __call__(self, *_: Any) -> None:
+        self.count += 1
+        if self.count == self.last:
+            os.kill(os.getpid(), signal.SIGKILL)
+
+
+def save_once(step: int, path: Path, rank: int, ranks: int, port: int, last: int | None, say: int) -> None:
+    """In a process of its own: save, perhaps as one of several ranks, and tell how many steps and seconds it took."""
+    if ranks > 1:
+        told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks, "MASTER_PORT": port}
+        told["WEFT_DEADLINE"] = 30
+        os.environ.update({name: str(value) for name, value in told.items()}, MASTER_ADDR="127.0.0.1")
+    value = state(step, ranks)
+    if ranks > 1:
+        flow.comm.barrier()
+    count = Count(last or 0)
+    os.write(say, f"[{rank}]\n".encode())
+    start = time.perf_counter()
+    sys.setprofile(None if last is None else count)
+    flow.save(value, path)
+    sys.setprofile(None)
+    os.write(say, f"{json.dumps([rank, count.count, time.perf_counter() - start])}\n".encode())
+
+
+def forked(task: Callable[[], None]) -> int:
+    """A child that does this, says nothing, and leaves as a killed process does."""
+    child = os.fork()
+    if child:
+        return child
+    nowhere = os.open(os.devnull, os.O_WRONLY)
+    os.dup2(nowhere, 1), os.dup2(nowhere, 2)
+    code = 1
+    try:
+        task()
+        code = 0
+    finally:
+        os._exit(code)
+
+
+def free_port() -> int:
+    with socket.socket() as s:
+        s.bind(("127.0.0.1", 0))
+        return s.getsockname()[1]
+
+
+def trial(step: int, path: Path, ranks: int, victim: int = 0, last: int | None = None, after: float | None = None):
+    """Ranks that save, of which one is killed at its `last` step or `after` seconds: what each told, how each ended."""
+    hear, say = os.pipe()
+    port = free_port() if ranks > 1 else 0
+    children = [
+        forked(lambda r=r: save_once(step, path, r, ranks, port, last if r == victim else None, say))
+        for r in range(ranks)
+    ]
+    os.close(say)
+    told: dict[int, list[Any]] = {}
+    codes = {}
+    with os.fdopen(hear) as lines:
+        for line in lines:
+            rank, *rest = json.loads(line)
+            if rest:
+                told[rank] = rest
+            elif rank == victim and after is not None:
+                time.sleep(after)
+                os.kill(children[victim], signal.SIGKILL)
+    for rank, child in enumerate(children):
+        codes[rank] = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    return told, codes
+
+
+def torn(n: int, ranks: int) -> dict[str, int]:
+    torch.set_num_threads(1)  # OpenMP's threads don't come along into a fork, which would wait for them
+    # A kill loses nothing that the kernel has been given, so that a folder in memory shows what one on a disk would.
+    memory = Path("/dev/shm")
+    folder = Path(tempfile.mkdtemp(prefix="weft-torn-", dir=memory if memory.is_dir() else None))
+    path = folder / "checkpoint"
+    try:
+        flow.save(state(0), path)
+        steps = [trial(0, path, ranks, r, last=0)[0][r][0] for r in range(ranks)]
+        seconds = [min(trial(0, path, ranks, r)[0][r][1] for _ in range(5)) for r in range(ranks)]
+        counts = dict.fromkeys(("torn", "ended", "lost", "left", "leftovers"), 0)
+        for i in itertools.count():
+            if counts["torn"] == n:
+                return counts
+            victim, part = i % (2 * ranks) // 2, (i % n + 0.5) / n
+            how: Any = {"after": seconds[victim] * part} if i % 2 else {"last": 1 + int(steps[victim] * part)}
+            codes = trial(2 * i + 1, path, ranks, victim, **how)[1]
+            counts["torn" if codes[victim] == -signal.SIGKILL else "ended"] += 1
+            try:
+                counts["lost"] += found(path) not in (2 * i, 2 * i + 1)
+            except (CheckpointError, OSError):
+                counts["lost"] += 1
+            counts["left"] += len(os.listdir(folder)) > 1
+            flow.save(state(2 * i + 2), path)
+            counts["leftovers"] += len(os.listdir(folder)) > 1
+    finally:
+        shutil.rmtree(folder)
+
+
+if __name__ == "__main__":
+    what, *numbers = sys.argv[1:] or ["all", "1000"]
+    n, ranks = (int(x) for x in (*numbers, "1")[:2])
+    if what == "torn":
+        print(json.dumps(torn(n, ranks)))
+    else:
+        for name, run in (
+            ("flipped", lambda: flipped_saves(n)), ("torn", lambda: torn_saves(n)),
+            ("torn, of two ranks", lambda: torn_saves(n, 2)),
+        ):  # fmt: skip
+            start = time.perf_counter()
+            print(f"{name}: {run()}, {time.perf_counter() - start:.1f} s")

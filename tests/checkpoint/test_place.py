@@ -1,0 +1,146 @@
+"""Where a checkpoint goes: only files are replaced, at their links' ends, with their modes; deaths leave nothing."""
+
+from __future__ import annotations
+
+import fcntl
+import os
+import socket
+import stat
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+
+import weft as flow
+from weft.checkpoint import load, place, save
+from weft.core.errors import ArgumentError, CheckpointError
+from weft.launch import spawn_threads
+
+
+def a_socket(path: Path) -> None:
+    with socket.socket(socket.AF_UNIX) as s:
+        s.bind(str(path))
+
+
+def a_circle(path: Path) -> None:
+    path.symlink_to(path)
+
+
+def a_folder_of_that_name(path: Path) -> None:
+    (path / place.INSIDE).mkdir(parents=True)
+
+
+@pytest.mark.parametrize(
+    ("make", "says"),
+    [
+        (os.mkfifo, "a fifo"),
+        (a_socket, "a socket"),
+        (a_circle, "circle"),
+        (a_folder_of_that_name, "a folder"),
+        (lambda p: p.symlink_to("/dev/null"), "a device"),
+    ],
+    ids=["fifo", "socket", "circle", "folder", "device"],
+)
+def test_what_is_no_file_stays(tmp_path: Path, make: Callable[[Path], None], says: str) -> None:
+    path = tmp_path / "x"
+    make(path)
+    before = os.lstat(path)
+    with pytest.raises(CheckpointError, match=says):
+        save({"x": flow.ones(2)}, path)
+    with pytest.raises((CheckpointError, OSError), match=rf"{says}|Too many levels"):
+        load(path)
+    assert os.lstat(path).st_ino == before.st_ino and stat.S_IFMT(os.lstat(path).st_mode) == stat.S_IFMT(before.st_mode)
+    assert not list(tmp_path.glob(".*"))
+
+
+def test_a_link_stays_and_leads_to_what_is_new(tmp_path: Path) -> None:
+    (tmp_path / "there").mkdir()
+    link = tmp_path / "x"
+    link.symlink_to("there/y")
+    for n in (1, 2):  # where nothing is yet, and where something is
+        save(n, link)
+        assert link.is_symlink() and load(tmp_path / "there" / "y") == n
+    assert os.listdir(tmp_path / "there") == ["y"]
+
+
+@pytest.mark.parametrize("mode", [0o600, 0o640, 0o444])
+def test_the_mode_of_a_file_stays(tmp_path: Path, mode: int) -> None:
+    (tmp_path / "x").touch()
+    (tmp_path / "x").chmod(mode)
+    save(1, tmp_path / "x")
+    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == mode
+
+
+def test_the_mode_of_a_new_file_is_the_umasks(tmp_path: Path) -> None:
+    before = os.umask(0o027)
+    try:
+        save(1, tmp_path / "x")
+    finally:
+        os.umask(before)
+    assert stat.S_IMODE((tmp_path / "x").stat().st_mode) == 0o640
+
+
+@pytest.mark.skipif(os.getuid() != 0, reason="only root gives files away")
+def test_the_owner_of_a_file_stays(tmp_path: Path) -> None:
+    (tmp_path / "x").touch()
+    os.chown(tmp_path / "x", 1234, 4321)
+    save(1, tmp_path / "x")
+    assert ((tmp_path / "x").stat().st_uid, (tmp_path / "x").stat().st_gid) == (1234, 4321)
+
+
+def test_what_deaths_left_goes_and_what_others_are_writing_stays(tmp_path: Path) -> None:
+    dead, living = (tmp_path / f"{place.UNFINISHED}{name}" for name in ("1-dead", "2-living"))
+    dead.write_bytes(b"half of")
+    with living.open("wb") as others:
+        fcntl.flock(others, fcntl.LOCK_EX)
+        save(1, tmp_path / "x")
+        assert sorted(p.name for p in tmp_path.iterdir()) == sorted([living.name, "x"])
+    save(2, tmp_path / "x")
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_a_file_that_was_cleared_before_it_was_locked_is_made_anew(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    lock, made = place._lock, []
+
+    def late(handle: int) -> bool | None:
+        if not made:
+            made.extend(tmp_path.iterdir())
+            made[0].unlink()
+        return lock(handle)
+
+    monkeypatch.setattr(place, "_lock", late)
+    save(1, tmp_path / "x")
+    assert len(made) == 1 and load(tmp_path / "x") == 1
+
+
+@pytest.mark.parametrize("step", ["write", "fsync", "replace", "fchmod"])
+def test_a_failed_save_leaves_the_old_file_alone(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, step: str) -> None:
+    save({"x": flow.ones(2)}, tmp_path / "x")
+
+    def fail(*_: object) -> None:
+        raise OSError("no space left")
+
+    monkeypatch.setattr(*(("weft.checkpoint.file._sum", fail) if step == "write" else (f"os.{step}", fail)))
+    with pytest.raises(OSError, match="no space"):
+        save({"x": flow.zeros(2)}, tmp_path / "x")
+    monkeypatch.undo()
+    assert load(tmp_path / "x")["x"].tolist() == [1.0, 1.0]
+    assert os.listdir(tmp_path) == ["x"]
+
+
+def test_threads_save_beside_one_another(tmp_path: Path) -> None:
+    def run() -> None:
+        for _ in range(5):
+            save({"x": flow.ones(1000)}, tmp_path / "x", global_dst_rank=None)
+
+    spawn_threads(4, run)
+    assert load(tmp_path / "x")["x"].sum().item() == 1000 and os.listdir(tmp_path) == ["x"]
+
+
+@pytest.mark.parametrize("path", [3, None, 1.5, "a\0b", ["x"]])
+def test_what_is_no_path(path: object) -> None:
+    for call in (lambda: save(1, path), lambda: load(path)):
+        with pytest.raises(ArgumentError, match="path"):
+            call()

@@ -1,0 +1,96 @@
+"""What is accepted comes back equal; anything else is refused when it is saved, not when it is loaded."""
+
+from __future__ import annotations
+
+import io
+from collections import Counter, OrderedDict
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+import weft as flow
+from weft.checkpoint import load, save
+from weft.checkpoint.structure import DEEPEST, MARKS
+from weft.core.errors import CheckpointError
+
+MARKED = ["__metadata__", "", "/", "a.b", "a#2", "#2", "tensor", "parameter", "weft.header", "\ud800", "é\0", *MARKS]
+TEXTS = st.text(st.characters(), max_size=5) | st.sampled_from(MARKED)
+NUMBERS = st.integers() | st.floats(allow_nan=False) | st.booleans() | st.none()
+TENSORS = st.builds(
+    flow.tensor, st.lists(st.integers(-9, 9), max_size=3), dtype=st.sampled_from([flow.int8, flow.float32])
+)
+VALUES = st.recursive(
+    NUMBERS | TEXTS | TENSORS | st.sampled_from([flow.int8, flow.bool]),
+    lambda inner: (
+        st.lists(inner, max_size=3) | st.tuples(inner, inner) | st.dictionaries(TEXTS, inner, max_size=3)
+        | st.dictionaries(TEXTS | NUMBERS, inner, max_size=3)
+    ),
+    max_leaves=8,
+)  # fmt: skip
+
+
+def again(value: Any) -> Any:
+    made = io.BytesIO()
+    save(value, made)
+    made.seek(0)
+    return load(made)
+
+
+def alike(a: Any, b: Any) -> bool:
+    if isinstance(a, flow.Tensor):
+        return isinstance(b, flow.Tensor) and a.dtype is b.dtype and a.tolist() == b.tolist()
+    if isinstance(a, dict):
+        return type(b) is dict and list(a) == list(b) and all(alike(a[k], b[k]) for k in a)
+    if isinstance(a, (list, tuple)):
+        return type(a) is type(b) and len(a) == len(b) and all(map(alike, a, b))
+    return type(a) is type(b) and a == b
+
+
+@settings(max_examples=150, deadline=None, derandomize=True)
+@given(VALUES)
+def test_structures_come_back(value: Any) -> None:
+    assert alike(value, again(value))
+
+
+@pytest.mark.parametrize("key", [*MARKED, "k" * 100_000], ids=lambda k: repr(k[:20]))
+def test_any_key_names_a_tensor(key: str) -> None:
+    other = {"a": {"b": flow.zeros(1)}, "a.b": flow.ones(1), "a.b#2": flow.full((1,), 2.0)}
+    value = {key: flow.ones(2), "nested": {key: [flow.zeros(1), {key: flow.ones(3)}]}} | other
+    assert alike(value, again(value))
+
+
+def test_kinds_of_dicts_and_numbers_come_back_as_pythons_own() -> None:
+    value = {"o": OrderedDict(a=1), "c": Counter("aab"), "n": np.float64(0.5), "s": flow.Size([2, 3])}
+    assert again(value) == {"o": {"a": 1}, "c": {"a": 2, "b": 1}, "n": 0.5, "s": (2, 3)}
+
+
+def itself() -> list[Any]:
+    made: list[Any] = []
+    made.append(made)
+    return made
+
+
+def nested(depth: int) -> Any:
+    return [nested(depth - 1)] if depth else 1
+
+
+@pytest.mark.parametrize(
+    ("value", "says"),
+    [
+        (b"x", "a bytes"), ({1, 2}, "a set"), (1j, "a complex"), (np.int64(1), "int64"), (np.ones(1), "ndarray"),
+        ({(1, 2): 1}, "a key is a tuple"), ({b"x": 1}, "a key is a bytes"), ({"a": {None: object()}}, r"`a\.None`"),
+        (10**5000, "16610 bits"), ({"a": itself()}, "holds itself|hold itself"), (nested(DEEPEST + 1), "deeper than"),
+        (flow.ones(1, dtype=flow.complex128), "no weft.complex128"),
+    ],
+    ids=lambda v: type(v).__name__,
+)  # fmt: skip
+def test_what_would_not_come_back_is_refused_when_it_is_saved(value: Any, says: str) -> None:
+    with pytest.raises(CheckpointError, match=says):
+        save(value, io.BytesIO())
+
+
+def test_as_deep_as_may_be() -> None:
+    assert again(nested(DEEPEST)) == nested(DEEPEST)
