@@ -10,13 +10,16 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import numpy as np
 import pytest
+import torch
 
 import weft as flow
 from weft import checkpoint
 from weft.boxing import routes, steps
 from weft.core import placement, sbp
 from weft.core.errors import WeftError
+from weft.distributed import objects
 from weft.job import text as jobs
 from weft.plan import ids
 from weft.plan import plan as plans
@@ -119,6 +122,17 @@ def in_structure(text: str) -> Any:
     return in_header(json.dumps(HEADER | {"__metadata__": OLDER | {"weft.structure": text}}))
 
 
+def in_message(text: str) -> Any:
+    data = torch.frombuffer(bytearray(text.encode("latin-1", "replace")), dtype=torch.uint8) if text else torch.empty(0)
+    return objects._decoded(data, len(data))
+
+
+OBJECTS = (
+    {"a": (1, 2.5, None), 3: {1, "x"}, "b": [flow.ones(2, 3), flow.int8], "c": 1j},
+    [np.arange(6).reshape(2, 3), np.float32(1), np.array(["ab", "c"]), flow.zeros(0, 2), b"bytes", frozenset([1])],
+)
+
+
 def merged(name: str) -> Callable[[str], Any]:
     """A rank's trace in a file of this name."""
 
@@ -133,6 +147,7 @@ READERS = {
     "checkpoint": Reader(in_file, (SAVED.decode("latin-1"),)),
     "header": Reader(in_header, (json.dumps(HEADER | {"__metadata__": OLDER}),)),
     "structure": Reader(in_structure, FORMS),
+    "message": Reader(in_message, tuple(objects._encoded("x", o).numpy().tobytes().decode("latin-1") for o in OBJECTS)),
     "job": Reader(jobs.parse, (JOB,)),
     "plan": Reader(plans.parse, (PLAN,)),
     "id": Reader(ids.parse_id, ("0.cpu.0.1.5",)),

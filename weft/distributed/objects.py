@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import msgspec
@@ -10,13 +11,15 @@ import torch
 
 from weft.core import dtype as dtypes
 from weft.core.dtype import DType
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, RankError, WeftError
+from weft.core.reading import MALFORMED
 from weft.distributed.collectives import all_gather, broadcast
 from weft.distributed.groups import get_rank, get_world_size, root
 from weft.distributed.messages import recv, send
 from weft.tensor.tensor import Tensor, of_torch
 
 # What MessagePack has no form for travels as an extension of it: a number that says what it is, and its parts.
+KINDS = "biufcSUmM"  # of arrays
 TUPLE, SET, FROZENSET, ITEMS, COMPLEX, ARRAY, TENSOR, DTYPE = range(1, 9)
 
 
@@ -33,7 +36,7 @@ def _plain(value: Any) -> Any:
             return _extension(code, [_plain(v) for v in value])
     if type(value) is complex:
         return _extension(COMPLEX, [value.real, value.imag])
-    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufcSUmM":
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in KINDS:
         alone = isinstance(value, np.generic)
         return _extension(ARRAY, [value.dtype.str, list(value.shape), value.tobytes(), alone])
     if isinstance(value, Tensor):
@@ -55,11 +58,15 @@ def _made(code: int, raw: memoryview) -> Any:
     parts = msgspec.msgpack.decode(raw, ext_hook=_made)
     if code == ARRAY:
         form, shape, data, alone = parts
+        if np.dtype(form).kind not in KINDS:
+            raise ValueError(f"no array travels as {form!r}")
         array = np.frombuffer(bytearray(data), np.dtype(form)).reshape(shape)
         return array[()] if alone else array
     if code == TENSOR:
         name, shape, data = parts
         dtype = dtypes.named(name)
+        if math.prod(shape) * dtype.itemsize != len(data):  # before there is memory for it
+            raise ValueError(f"{len(data)} bytes are no {name} of shape {shape}")
         empty = torch.empty(shape, dtype=dtype.torch)
         return of_torch(torch.frombuffer(bytearray(data), dtype=dtype.torch).view(shape) if data else empty)
     if code == ITEMS:
@@ -72,7 +79,7 @@ def _made(code: int, raw: memoryview) -> Any:
 def _encoded(what: str, value: Any) -> torch.Tensor:
     try:
         raw = msgspec.msgpack.encode(_plain(value))
-    except (TypeError, ValueError, OverflowError) as error:
+    except MALFORMED as error:
         raise ArgumentError(
             f"{what}(): objects travel as plain data (None, numbers, str, bytes, arrays, local tensors, and lists, "
             f"tuples, sets and dicts of them), since unpickling what another process sends would run its code; {error}"
@@ -81,7 +88,10 @@ def _encoded(what: str, value: Any) -> torch.Tensor:
 
 
 def _decoded(data: torch.Tensor, length: int) -> Any:
-    return msgspec.msgpack.decode(data[:length].numpy().tobytes(), ext_hook=_made)
+    try:
+        return msgspec.msgpack.decode(data[:length].numpy().tobytes(), ext_hook=_made)
+    except (*MALFORMED, RuntimeError, msgspec.MsgspecError, WeftError) as cause:
+        raise RankError(f"what came as an object is none that a rank of Weft sends: {cause}") from None
 
 
 def _lengths(mine: int, group: Any) -> list[int]:

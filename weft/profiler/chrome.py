@@ -70,9 +70,7 @@ def _read(source: Any) -> Document:
         raise ArgumentError("merge: a trace has a list of events and a number of nanoseconds, when its clock began")
     for event in events:
         if not isinstance(event, dict) or not _number(event.get("ts", 0)):
-            raise ArgumentError(
-                f"merge: {shortened(event)} is no event: those are dicts, and their `ts` numbers"
-            )
+            raise ArgumentError(f"merge: {shortened(event)} is no event: those are dicts, and their `ts` numbers")
     return source
 
 
