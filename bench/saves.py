@@ -56,7 +56,7 @@ def torn_saves(n: int, ranks: int = 1) -> dict[str, int]:
     `lost`: neither the earlier checkpoint nor the new one is there, whole. `left`: a file was left, which the next save
     should clear; `leftovers`: it didn't.
     """
-    command = [sys.executable, "-m", "bench.saves", "torn", str(n), str(ranks)]
+    command = [sys.executable, "-m", "weft.launch.call", "bench.saves:torn", str(n), str(ranks)]
     done = subprocess.run(command, stdout=subprocess.PIPE, text=True, check=True, cwd=Path(__file__).parent.parent)
     return json.loads(done.stdout.splitlines()[-1])
 
@@ -90,6 +90,7 @@ def save_once(step: int, path: Path, rank: int, ranks: int, port: int, last: int
     if ranks > 1:
         told = {"RANK": rank, "LOCAL_RANK": rank, "WORLD_SIZE": ranks, "LOCAL_WORLD_SIZE": ranks, "MASTER_PORT": port}
         told["WEFT_DEADLINE"] = 30
+        os.environ.pop("TORCHELASTIC_USE_AGENT_STORE", None)  # the ranks meet by themselves
         os.environ.update({name: str(value) for name, value in told.items()}, MASTER_ADDR="127.0.0.1")
     value = state(step, ranks)
     flow.save(value, io.BytesIO())  # what only a first save does is no part of the moments; and the ranks meet
@@ -147,56 +148,67 @@ def trial(step: int, path: Path, ranks: int, victim: int = 0, last: int | None =
     return told, codes
 
 
-def torn(n: int, ranks: int) -> dict[str, int]:
-    """As `torn_saves`, by a few processes at once: ranks that have lost another take their time."""
-    hear, say = os.pipe()
-    shares = [len(range(worker, n, AT_ONCE)) for worker in range(AT_ONCE)]
-    workers = [forked(lambda m=m: os.write(say, f"{json.dumps(torn_by_one(m, ranks))}\n".encode())) for m in shares]
-    os.close(say)
-    with os.fdopen(hear) as lines:
-        told = [json.loads(line) for line in lines]
-    assert [os.waitpid(worker, 0)[1] for worker in workers] == [0] * AT_ONCE
-    return {name: sum(counts[name] for counts in told) for name in told[0]}
-
-
-def torn_by_one(n: int, ranks: int) -> dict[str, int]:
+def torn(n: str, ranks: str) -> None:
+    """Print what `torn_saves` gives, found by a few processes at once: ranks that have lost another take their time."""
     torch.set_num_threads(1)  # OpenMP's threads don't come along into a fork, which would wait for them
     # A kill loses nothing that the kernel has been given, so that a folder in memory shows what one on a disk would.
     memory = Path("/dev/shm")
-    folder = Path(tempfile.mkdtemp(prefix="weft-torn-", dir=memory if memory.is_dir() else None))
-    path = folder / "checkpoint"
+    folder = Path(tempfile.mkdtemp(prefix="torn-saves-", dir=memory if memory.is_dir() else None))
     try:
-        flow.save(state(0), path)
-        steps = [trial(0, path, ranks, r, last=0)[0][r][0] for r in range(ranks)]
-        seconds = [min(trial(0, path, ranks, r)[0][r][1] for _ in range(5)) for r in range(ranks)]
-        counts = dict.fromkeys(("torn", "ended", "lost", "left", "leftovers"), 0)
-        for i in itertools.count():
-            if counts["torn"] == n:
-                return counts
-            victim, part = i % (2 * ranks) // 2, (i % n + 0.5) / n
-            how: Any = {"after": seconds[victim] * part} if i % 2 else {"last": 1 + int(steps[victim] * part)}
-            codes = trial(2 * i + 1, path, ranks, victim, **how)[1]
-            counts["torn" if codes[victim] == -signal.SIGKILL else "ended"] += 1
-            try:
-                counts["lost"] += found(path) not in (2 * i, 2 * i + 1)
-            except (CheckpointError, OSError):
-                counts["lost"] += 1
-            counts["left"] += len(os.listdir(folder)) > 1
-            flow.save(state(2 * i + 2), path)
-            counts["leftovers"] += len(os.listdir(folder)) > 1
+        whole = [
+            [trial(0, folder / "whole", int(ranks), r, last)[0][r] for last in (0, None, None)]
+            for r in range(int(ranks))
+        ]
+        moments = [(counted[0], min(a[1], b[1])) for counted, a, b in whole]
+        hear, say = os.pipe()
+        workers = []
+        for worker in range(AT_ONCE):
+            (folder / str(worker)).mkdir()
+            share = range(worker, int(n), AT_ONCE)
+
+            def work(share: range = share, path: Path = folder / str(worker) / "checkpoint") -> None:
+                os.write(say, f"{json.dumps(killed(share, int(n), path, moments))}\n".encode())
+
+            workers.append(forked(work))
+        os.close(say)
+        with os.fdopen(hear) as lines:
+            told = [json.loads(line) for line in lines]
+        assert [os.waitpid(worker, 0)[1] for worker in workers] == [0] * AT_ONCE
+        print(json.dumps({name: sum(counts[name] for counts in told) for name in told[0]}))
     finally:
         shutil.rmtree(folder)
 
 
+def killed(share: range, n: int, path: Path, moments: list[tuple[int, float]]) -> dict[str, int]:
+    """Kill at this share of n moments; `moments` are the steps and seconds that a save takes each rank."""
+    counts = dict.fromkeys(("torn", "ended", "lost", "left", "leftovers"), 0)
+    starter, number = os.getppid(), 0
+    flow.save(state(0), path)
+    for i in itertools.cycle(share):
+        if counts["torn"] == len(share) or os.getppid() != starter:
+            break
+        number += 2
+        turn = number // 2
+        victim, (steps, seconds) = turn // 2 % len(moments), moments[turn // 2 % len(moments)]
+        part = (i + 0.5) / n
+        how: Any = {"after": seconds * part} if turn % 2 else {"last": 1 + int(steps * part)}
+        codes = trial(number - 1, path, len(moments), victim, **how)[1]
+        counts["torn" if codes[victim] == -signal.SIGKILL else "ended"] += 1
+        try:
+            counts["lost"] += found(path) not in (number - 2, number - 1)
+        except (CheckpointError, OSError):
+            counts["lost"] += 1
+        counts["left"] += len(os.listdir(path.parent)) > 1
+        flow.save(state(number), path)
+        counts["leftovers"] += len(os.listdir(path.parent)) > 1
+    return counts
+
+
 if __name__ == "__main__":
-    what, *numbers = sys.argv[1:] or ["all", "1000"]
-    n, ranks = (int(x) for x in (*numbers, "1")[:2])
-    if what == "torn":
-        print(json.dumps(torn(n, ranks)))
-    else:
-        for name, run in (
-            ("flipped", lambda: flipped_saves(n)), ("torn", lambda: torn_saves(n)),
-            ("torn, of two ranks", lambda: torn_saves(n, 2)),
-        ):  # fmt: skip
-            start = time.perf_counter()
-            print(f"{name}: {run()}, {time.perf_counter() - start:.1f} s")
+    n = int((sys.argv[1:] or ["1000"])[0])
+    for name, run in (
+        ("flipped", lambda: flipped_saves(n)), ("torn", lambda: torn_saves(n)),
+        ("torn, one of two ranks", lambda: torn_saves(n, 2)),
+    ):  # fmt: skip
+        start = time.perf_counter()
+        print(f"{name}: {run()}, {time.perf_counter() - start:.1f} s", flush=True)
