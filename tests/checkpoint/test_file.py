@@ -114,7 +114,7 @@ def test_a_file_that_another_program_wrote_anew(tmp_path: Path) -> None:
     with safetensors.safe_open(tmp_path / "x", "pt") as theirs:
         metadata = theirs.metadata()
     safetensors.torch.save_file({"x": torch.zeros(2)}, tmp_path / "y", metadata)
-    with pytest.raises(CheckpointError, match=r"weft\."):
+    with pytest.raises(CheckpointError, match="was damaged"):  # in the header, whose order is theirs, or in the data
         load(tmp_path / "y")
     safetensors.torch.save_file({"x": torch.zeros(2)}, tmp_path / "y", {"format": "pt"})
     assert load(tmp_path / "y")["x"].tolist() == [0.0, 0.0]
