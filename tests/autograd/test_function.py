@@ -139,6 +139,23 @@ def test_no_tape_without_need() -> None:
         assert not Cube.apply(flow.ones(2, requires_grad=True)).requires_grad
 
 
+def test_a_second_backward_that_needs_nothing_saved() -> None:
+    class Double(Function):
+        @staticmethod
+        def forward(ctx, x):
+            return x * 2
+
+        @staticmethod
+        def backward(ctx, dy):
+            return dy * 2
+
+    x = flow.ones(2, requires_grad=True)
+    y = Double.apply(x).sum()
+    for _ in range(2):
+        y.backward()
+    assert x.grad.tolist() == [4.0, 4.0]
+
+
 def test_second_backward_is_refused() -> None:
     x = flow.ones(2, requires_grad=True)
     y = Cube.apply(x)

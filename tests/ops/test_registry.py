@@ -10,6 +10,7 @@ import pytest
 import weft
 from weft.ops import OPS
 from weft.testing import registry
+from weft.testing.gradients import check_again
 
 NAMES = list(OPS)
 THIRD = "a third gradient: it knows the statistics by value only"
@@ -71,6 +72,11 @@ def test_second_gradient(name: str) -> None:
     if name in ONCE:
         pytest.skip(ONCE[name])
     apply(registry.check_gradient, name, True)
+
+
+@pytest.mark.parametrize("name", NAMES)
+def test_a_second_backward(name: str) -> None:
+    apply(check_again, name)
 
 
 @pytest.mark.parametrize("name", NAMES)

@@ -9,7 +9,7 @@ from typing import Any
 from weft.autograd.call import edge
 from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.modes import anomaly, call_stack
-from weft.autograd.node import Slot, opened
+from weft.autograd.node import RELEASED, Slot, opened
 from weft.core.dispatch import here
 from weft.core.errors import AutogradError
 from weft.ops import OPS
@@ -21,7 +21,7 @@ class Context:
     """What `forward` hands to `backward`: saved tensors and anything set on it."""
 
     def __init__(self) -> None:
-        self._saved: tuple[Any, ...] = ()
+        self._saved: tuple[Any, ...] | str = ()  # released, why not
         self._non_differentiable: set[int] = set()
         self.needs_input_grad: tuple[bool, ...] = ()
         self.materialize_grads = True
@@ -35,6 +35,8 @@ class Context:
 
     @property
     def saved_tensors(self) -> tuple[Any, ...]:
+        if isinstance(self._saved, str):
+            raise AutogradError(self._saved)
         return tuple(opened(t) if type(t) is Packed else t for t in self._saved)
 
     def mark_non_differentiable(self, *tensors: Tensor) -> None:
@@ -60,7 +62,6 @@ class CustomNode:
         self.hooks: dict[int, dict[int, Callable[..., Any]]] | None = None
         self.retained: dict[int, Any] | None = None
         self.origin: Any = call_stack() if anomaly() is not None else None
-        self.released = False
 
     @property
     def name(self) -> str:
@@ -77,15 +78,9 @@ class CustomNode:
         self.retained = (self.retained or {}) | {index: tensor}
 
     def release(self) -> None:
-        self.released = True
-        self.context._saved = ()
+        self.context._saved = RELEASED.format(self.name)
 
     def backward(self, gradients: list[Tensor | None]) -> tuple[Tensor | None, ...]:
-        if self.released:
-            raise AutogradError(
-                f"the graph at `{self.name}` has been released: backward went through it already. "
-                "To go through it a second time, write .backward(retain_graph=True) the first time"
-            )
         if self.context.materialize_grads:
             gradients = [
                 OPS["zeros_like"](y) if g is None and y is not None else g

@@ -17,6 +17,11 @@ from weft.tensor.blob import Blob
 from weft.tensor.tensor import Size, Tensor, rewrap
 from weft.tensor.written import next_sequence
 
+RELEASED = (
+    "Trying to backward through the graph a second time: what `{}` had saved has been released since the first. "
+    "Write .backward(retain_graph=True) the first time"
+)
+
 
 class Node:
     """One recorded call. `sequence` grows with time, so that descending order is a topological order backwards.
@@ -67,16 +72,15 @@ class Node:
         self.retained[index] = tensor
 
     def release(self) -> None:
-        self.saved = None
+        op = self.op
+        if op.keeps_tensors and (op.reads_kept is None or op.reads_kept(self)):
+            self.saved = None  # else there is nothing to free, and one may go through again
 
     def backward(self, gradients: list[Tensor | None]) -> tuple[Tensor | None, ...]:
         """Gradients of the operands from those of the outputs."""
         saved = self.saved
         if saved is None:
-            raise AutogradError(
-                f"the graph at `{self.name}` has been released: backward went through it already. "
-                "To go through it a second time, write .backward(retain_graph=True) the first time"
-            )
+            raise AutogradError(RELEASED.format(self.name))
         op = self.op
         unpack = op.unpack
         if unpack is None:

@@ -98,6 +98,8 @@ class Op:
         self.linear = tuple(tuple(g.split("+")) for g in linear.split())
         self.vjp: Callable[..., Any] | None = None
         self.saves: tuple[tuple[str, int], ...] = ()
+        self.keeps_tensors = False  # whether its gradient takes operands or outputs
+        self.reads_kept: Callable[[Any], bool] | None = None
         self.layout_function: Callable[..., str | Iterable[Rule]] | None = None
         self.form_function: Callable[..., Any] | None = None
         self.sample_function: Callable[..., Iterable[Any]] | None = None
@@ -155,6 +157,13 @@ class Op:
                     f"{self.name}.grad asks for {name!r}; there are {[*gradients, *self.names, *self.returns]}"
                 )
         self.saves = tuple(saves)
+        self.keeps_tensors = any(kind in ("operand", "output") for kind, _ in saves)
+        return f
+
+    def reads(self, f: Callable[[Any], bool]) -> Callable[[Any], bool]:
+        """Whether a node's gradient reads the tensors it takes, where that depends on the call; else they are needless,
+        and one may go back through the node a second time."""
+        self.reads_kept = f
         return f
 
     def _gradient_names(self) -> dict[str, int]:

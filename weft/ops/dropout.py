@@ -60,8 +60,11 @@ def _(x, p, train):
 
 
 @dropout.grad
-def _(dy, mask):
-    return mul(dy, mask)
+def _(dy, mask, p, train):
+    return mul(dy, mask) if train and p else clone(dy)
+
+
+dropout.reads(lambda node: all(node.attributes))
 
 
 @dropout.instead

@@ -47,6 +47,9 @@ def _(dy, operands, equation, needs):
     return (found,)
 
 
+einsum.reads(lambda node: len(node.edges) > 1)
+
+
 @einsum.samples
 def _(rand):
     yield [rand(4, 6), rand(6, 3)], "ij,jk->ik"

@@ -123,6 +123,9 @@ def _(dy, a, b, weight, a_shape, b_shape, weight_shape, needs):
     )
 
 
+lerp.reads(lambda node: node.edges[2] is not None or not isinstance(node.saved[2], (int, float)))
+
+
 @lerp.samples
 def _(rand):
     yield rand(4, 6), rand(4, 6), 0.3

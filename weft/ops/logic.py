@@ -116,14 +116,20 @@ def _(dy, input_shape, other_shape, needs):
 
 @remainder.grad
 def _(dy, input, other, input_shape, other_shape, needs):
-    times = floor_divide(input, other)
-    return fit(dy, input_shape) if needs[0] else None, fit(neg(mul(dy, times)), other_shape) if needs[1] else None
+    by_other = fit(neg(mul(dy, floor_divide(input, other))), other_shape) if needs[1] else None
+    return fit(dy, input_shape) if needs[0] else None, by_other
+
+
+remainder.reads(lambda node: node.edges[1] is not None)
 
 
 @fmod.grad
 def _(dy, input, other, input_shape, other_shape, needs):
-    times = trunc(input / other)
-    return fit(dy, input_shape) if needs[0] else None, fit(neg(mul(dy, times)), other_shape) if needs[1] else None
+    by_other = fit(neg(mul(dy, trunc(input / other))), other_shape) if needs[1] else None
+    return fit(dy, input_shape) if needs[0] else None, by_other
+
+
+fmod.reads(lambda node: node.edges[1] is not None)
 
 
 def _of_all(name: str, kernel: Callable[..., Any], doc: str) -> Op:

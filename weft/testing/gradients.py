@@ -162,3 +162,45 @@ def check_gradient(op: Op, args: Args, second: bool = False) -> None:
         scale = max(1.0, float(b.abs().max()) if b.numel() else 1.0)
         good = torch.allclose(a, b, rtol=1e-4, atol=1e-5 * scale) if loose else close(a, b)
         assert good, f"{name}: {a}\ninstead of {b}"
+
+
+def check_again(op: Op, args: Args) -> None:
+    """A second backward is refused only where torch refuses it, and gives what the first gave where it isn't."""
+    which = differentiable(op, args)
+    if op.vjp is None or op.conversion or not which:
+        raise Skipped("it has no gradient")
+    wholes = run_kernel(op, copied(op, args))[: op.visible]
+    dys = [torch.ones_like(y) for y in wholes]
+
+    def twice(of: Any, ys: list[Any], xs: list[Any], given: list[Any]) -> Any:
+        first = of(ys, xs, given, allow_unused=True)
+        try:
+            return first, of(ys, xs, given, allow_unused=True)
+        except RuntimeError as refused:
+            assert "backward through the graph a second time" in str(refused), refused
+            return first, None
+
+    leaves = [t.detach().clone() for t in tensors(op, args)]
+    for i in which:
+        leaves[i].requires_grad_()
+    truth: Any = None
+    try:
+        ys, given = _chosen(op, run_kernel(op, replaced(op, args, leaves)), dys)
+        truth = twice(torch.autograd.grad, ys, [leaves[i] for i in which], given)[1]
+    except (RuntimeError, NotImplementedError, AssertionError):
+        pass  # torch has no gradient of it at all
+    first, second = _of_ours_again(op, args, which, dys, twice)
+    assert second is not None or truth is None, "torch goes back a second time, and we refuse"
+    for a, b in zip(first, second or first, strict=True):
+        assert a is b is None or close(a.to_torch(), b.to_torch()), f"the second backward gives {b}, the first {a}"
+
+
+def _of_ours_again(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], twice: Any) -> Any:
+    leaves = [of_torch(t.detach().clone()) for t in tensors(op, args)]
+    for i in which:
+        leaves[i].requires_grad_()
+    full = replaced(op, args, leaves)
+    result = op(*full[: len(full) - len(op.keywords)], **_keywords(op, full))
+    outputs = (result,) if isinstance(result, Tensor) else tuple(result)
+    ys, given = _chosen(op, outputs, [of_torch(d) for d in dys])
+    return twice(autograd.grad, ys, [leaves[i] for i in which], given)
