@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from weft.core import dtype as dtypes
@@ -42,17 +43,24 @@ def moved(t: Tensor, device: Device | None, dtype: DType | None) -> Tensor:
     return OPS["cast"](t, dtype) if dtype is not None and t.dtype.differentiable and t.dtype is not dtype else t
 
 
-def spread(path: str, t: Tensor, placement: Placement | None, sbp: Any) -> Tensor:
-    """A module's tensor in a layout; `sbp` may be a function of its path and itself."""
-    where = placement if placement is not None else t.placement if t.is_global else None
-    wanted: Any = sbp(path, t) if callable(sbp) and not isinstance(sbp, Sbp) else sbp
-    wanted = t.sbp if wanted is None and t.is_global else wanted
-    if where is None or wanted is None:
-        raise SbpError(
-            f"to_global: `{path}` is local, so both are needed: "
-            "module.to_global(placement=flow.placement(...), sbp=flow.sbp.broadcast)"
-        )
-    return laid_out(t, where, sbps.nd(wanted, where.ndim, t.ndim))
+def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[Tensor], Tensor]:
+    """What lays a module's tensors out; `sbp` may be a function of a tensor's path and itself."""
+    members = [*module.named_parameters(), *module.named_buffers()]
+    paths = {id(t): path for path, t in members} | {id(t.grad): path for path, t in members if t.grad is not None}
+
+    def spread(t: Tensor) -> Tensor:
+        path = paths.get(id(t), "a tensor that is no member")
+        where = placement if placement is not None else t.placement if t.is_global else None
+        wanted: Any = sbp(path, t) if callable(sbp) and not isinstance(sbp, Sbp) else sbp
+        wanted = t.sbp if wanted is None and t.is_global else wanted
+        if where is None or wanted is None:
+            raise SbpError(
+                f"to_global: `{path}` is local, so both are needed: "
+                "module.to_global(placement=flow.placement(...), sbp=flow.sbp.broadcast)"
+            )
+        return laid_out(t, where, sbps.nd(wanted, where.ndim, t.ndim))
+
+    return spread
 
 
 def laid_out(x: Tensor, placement: Placement, nd_sbp: Any) -> Tensor:

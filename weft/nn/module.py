@@ -37,6 +37,7 @@ class Module:
 
     training: bool = True
     _roles: dict[str, str]
+    _since: Mapping[str, int] = {}  # of members that older states lack: the `_version` that first had them
     _non_persistent: frozenset[str] = frozenset()
     _hooks: Hooks | None = None
 
@@ -95,6 +96,11 @@ class Module:
             return object.__setattr__(self, name, value)
         if known is not None and known != role:
             del roles[name]  # its place is among its new kind, at the end
+        by = f"register_{role}"
+        if role != MODULE and getattr(type(self), by) is not getattr(Module, by):  # subclasses may watch
+            if known != role:
+                self.__dict__.pop(name, None)
+            return getattr(self, by)(name, value, *([False] if name in self._non_persistent else []))
         return self._take(name, role, value)
 
     def _take(self, name: str, role: str, value: Any) -> None:
@@ -244,21 +250,22 @@ class Module:
         fn(self)
         return self
 
-    def _convert(self, fn: Callable[[str, Tensor], Tensor], recurse: bool = True) -> Self:
-        """Give each parameter and buffer (and each gradient) the data of what `fn(path, tensor)` makes of it.
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Give each parameter and buffer (and each gradient) the data of what `fn` makes of it.
 
-        The objects stay, so that optimizers and ties between modules keep them.
+        The objects stay, so that optimizers and ties between modules keep them. Children do it their own way.
         """
-        everything = [*self._named_members(lambda m: (*m._parameters.items(), *m._buffers.items()), recurse=recurse)]
+        if recurse:
+            for child in self.children():
+                child._apply(fn)
         with no_grad():
-            made = [(t, fn(path, t), None if t.grad is None else fn(path, t.grad)) for path, t in everything]
+            own = [t for t in (*self._parameters.values(), *self._buffers.values()) if t is not None]
+            made = [(t, fn(t), None if t.grad is None else fn(t.grad)) for t in own]
         for t, new, grad in made:
-            t.data = new
+            if new is not t:
+                t.data = new
             t.grad = grad
         return self
-
-    def _apply(self, fn: Callable[[Tensor], Tensor]) -> Self:
-        return self._convert(lambda _, t: fn(t))
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """`to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`. Only floating point members take a dtype."""
@@ -289,7 +296,7 @@ class Module:
         A local parameter counts as the whole one (the first rank's, where they differ). `sbp` is one for everything, or
         a function from (path, parameter) to one. Gradients and optimizers keep the parameters they have.
         """
-        return self._convert(lambda path, t: conversion.spread(path, t, placement, sbp))
+        return self._apply(conversion.spreading(self, placement, sbp))
 
     def to_local(self) -> Self:
         """Keep only this rank's part of every parameter and buffer."""
@@ -298,8 +305,9 @@ class Module:
     def train(self, mode: bool = True) -> Self:
         if not isinstance(mode, bool):
             raise ArgumentError(f"train(mode) takes a bool; got {mode!r}")
-        for m in self.modules():
-            m.training = mode
+        self.training = mode
+        for child in self.children():
+            child.train(mode)
         return self
 
     def eval(self) -> Self:
@@ -335,7 +343,9 @@ class Module:
         missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
         """Check this module's own part, and note what to write; override to rename or convert what older files say."""
-        states.check(self, state_dict, prefix, local_metadata, strict, missing_keys, unexpected_keys, error_msgs)
+        at_once = type(self)._load_from_state_dict is not Module._load_from_state_dict  # what follows may look at it
+        found = missing_keys, unexpected_keys, error_msgs
+        states.check(self, state_dict, prefix, local_metadata, strict, *found, at_once)
 
     # ---- hooks ---------------------------------------------------------------------------------------
 
@@ -358,10 +368,6 @@ class Module:
         """`hook(module, args, output)` after forward; what it returns replaces the output."""
         return self._hook("forward", hook, with_kwargs, prepend)
 
-    def register_full_backward_pre_hook(self, hook: Any, prepend: bool = False) -> RemovableHook:
-        """`hook(module, grad_output)` before the module's backward; what it returns replaces the gradients."""
-        return self._hook("backward_pre", hook, first=prepend)
-
     def register_full_backward_hook(self, hook: Any, prepend: bool = False) -> RemovableHook:
         """`hook(module, grad_input, grad_output)` after the module's backward; what it returns replaces grad_input."""
         return self._hook("backward", hook, first=prepend)
@@ -375,13 +381,6 @@ class Module:
     def register_load_state_dict_pre_hook(self, hook: Any) -> RemovableHook:
         """`hook(module, state, prefix, metadata, strict, missing, unexpected, errors)` before the module is checked."""
         return self._hook("load_pre", hook, True)
-
-    def _register_load_state_dict_pre_hook(self, hook: Any, with_module: bool = False) -> RemovableHook:
-        return self._hook("load_pre", hook, with_module)
-
-    def register_load_state_dict_post_hook(self, hook: Any) -> RemovableHook:
-        """`hook(module, incompatible_keys)` after everything was loaded."""
-        return self._hook("load_post", hook)
 
     # ---- printing ------------------------------------------------------------------------------------
 

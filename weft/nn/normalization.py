@@ -28,6 +28,8 @@ class _BatchNorm(Module):
     """Normalises each channel over the batch, and keeps running statistics for when it isn't training."""
 
     ranks: tuple[int, ...]  # how many dimensions an input may have
+    _version = 2
+    _since = {"num_batches_tracked": 2}
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float | None = 0.1, affine: bool = True,

@@ -6,6 +6,7 @@ from __future__ import annotations
 
 from collections import OrderedDict
 from collections.abc import Callable, Mapping
+from functools import partial
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -19,6 +20,7 @@ from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_torch
 
 EXTRA = "_extra_state"
+ASSIGN = "assign_to_params_buffers"  # set in the metadata if the state's tensors are to be the module's
 WRITES = "writes"  # where a module's `_load_from_state_dict` puts what is to be done once everything fits
 
 
@@ -32,6 +34,33 @@ class IncompatibleKeys(NamedTuple):
         if not self.missing_keys and not self.unexpected_keys:
             return "<All keys matched successfully>"
         return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+
+class Writes:
+    """What a state changes in a module once all of it fits; what was changed at once can be undone."""
+
+    def __init__(self) -> None:
+        self.later: list[Callable[[], None]] = []
+        self.back: list[Callable[[], None]] = []
+
+    def take(self, put: Callable[[], None], at_once: bool, before: Tensor | Callable[[], None] | None) -> None:
+        """`before` puts back what was there, or is what is overwritten."""
+        if not at_once:
+            self.later.append(put)
+            return
+        if isinstance(before, Tensor):
+            before = partial(write, before, OPS["clone"](before.detach()))
+        if before is not None:
+            self.back.append(before)
+        put()
+
+    def finish(self) -> None:
+        for put in self.later:
+            put()
+
+    def undo(self) -> None:
+        for put in self.back:
+            put()
 
 
 def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
@@ -82,25 +111,29 @@ def load(module: Any, state: Mapping[str, Any], strict: bool, assign_them: bool)
     missing: list[str] = []
     unexpected: list[str] = []
     errors: list[str] = []
-    writes: list[Callable[[], None]] = []
+    writes = Writes()
+    after: list[tuple[Callable[..., Any], Any]] = []
 
-    def visit(m: Any, prefix: str) -> None:
-        metadata = {**versions.get(prefix.removesuffix("."), {}), WRITES: writes, "assign": assign_them}
-        for hook, with_module in m._hooks_of("load_pre"):
-            given = (state, prefix, metadata, True, missing, unexpected, errors)
-            hook(m, *given) if with_module else hook(*given)
+    def visit(m: Any, prefix: str, state: OrderedDict[str, Any]) -> None:
+        metadata = {**versions.get(prefix.removesuffix("."), {}), WRITES: writes}
+        if assign_them:
+            metadata[ASSIGN] = True
         m._load_from_state_dict(state, prefix, metadata, True, missing, unexpected, errors)
         for name, child in m._modules.items():
             if child is not None:
-                visit(child, f"{prefix}{name}.")
+                inner = f"{prefix}{name}."
+                visit(child, inner, OrderedDict((k, v) for k, v in state.items() if k.startswith(inner)))
+        after.extend((hook, m) for hook, _ in m._hooks_of("load_post"))
 
-    visit(module, "")
+    visit(module, "", state)
     found = IncompatibleKeys(missing, unexpected)
-    after = [(hook, m) for m in module.modules() for hook, _ in m._hooks_of("load_post")]
     if errors or not after:  # else the hooks may yet say that what is missing needn't be there
-        _refuse(module, found, errors, strict, "\nThe module was left as it was.")
-    for write in writes:
-        write()
+        try:
+            _refuse(module, found, errors, strict, "\nThe module was left as it was.")
+        except CheckpointError:
+            writes.undo()
+            raise
+    writes.finish()
     for hook, m in after:
         hook(m, found)
     _refuse(module, found, [], strict, "")
@@ -123,15 +156,22 @@ def _quoted(names: list[str]) -> str:
 
 def check(
     module: Any, state: Mapping[str, Any], prefix: str, metadata: dict[str, Any], strict: bool,
-    missing: list[str], unexpected: list[str], errors: list[str],
+    missing: list[str], unexpected: list[str], errors: list[str], at_once: bool,
 ) -> None:  # fmt: skip
-    """Compare a module's own parameters and buffers with the state; what fits is noted to be written later."""
-    writes, assign_them = metadata[WRITES], metadata.get("assign", False)
-    own = own_state(module)
+    """Compare a module's own parameters and buffers with the state. What fits is noted to be written later, or written
+    `at_once`, for those who look at it."""
+    for hook, with_module in module._hooks_of("load_pre"):
+        given = (state, prefix, metadata, strict, missing, unexpected, errors)
+        hook(module, *given) if with_module else hook(*given)
+    writes, assign_them = metadata.get(WRITES), metadata.get(ASSIGN, False)
+    if writes is None:  # called by the user
+        writes, at_once = Writes(), True
+    own, version = own_state(module), metadata.get("version", 1)
     for name, target in own.items():
         key = prefix + name
         if key not in state:
-            missing.append(key)
+            if version >= module._since.get(name, 0):
+                missing.append(key)
             continue
         value = state[key]
         if isinstance(value, np.ndarray):
@@ -152,13 +192,14 @@ def check(
                 "make the module global first, module.to_global(placement=..., sbp=...), or load value.to_local()"
             )
         elif assign_them:
-            writes.append(lambda n=name, t=target, v=value: _replace(module, n, t, v))
+            put, back = partial(_replace, module, name, target, value), partial(setattr, module, name, target)
+            writes.take(put, at_once, back)
         else:
-            writes.append(lambda t=target, v=value: write(t, v))
+            writes.take(partial(write, target, value), at_once, target)
     extra = prefix + EXTRA
     if hasattr(module, "set_extra_state"):
         if extra in state:
-            writes.append(lambda: module.set_extra_state(state[extra]))
+            writes.take(partial(module.set_extra_state, state[extra]), at_once, None)
         else:
             missing.append(extra)
     elif extra in state:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Callable
 from typing import Any
 
@@ -20,7 +19,7 @@ def to_consistent(self: Module, placement: Any = None, sbp: Any = None) -> Modul
 def to_empty(self: Module, *, device: Any, recurse: bool = True) -> Module:
     """Move to a device without the values: whatever the memory held is there then. Without `recurse`, only its own."""
     where = Device(device).check()
-    return self._convert(lambda _, t: OPS["empty"](tuple(t.shape), t.dtype, where), recurse)
+    return self._apply(lambda t: OPS["empty"](tuple(t.shape), t.dtype, where), recurse)
 
 
 def type(self: Module, dst_type: Any) -> Module:
@@ -30,9 +29,7 @@ def type(self: Module, dst_type: Any) -> Module:
 
 def share_memory(self: Module) -> Module:
     """Move parameters and buffers to memory that other processes see."""
-    for t in itertools.chain(self.parameters(), self.buffers()):
-        t.share_memory_()  # type: ignore[attr-defined]  # bound from the registry
-    return self
+    return self._apply(lambda t: t.share_memory_())  # type: ignore[attr-defined]  # bound from the registry
 
 
 def set_submodule(self: Module, target: str, module: Module, strict: bool = False) -> None:
@@ -42,6 +39,26 @@ def set_submodule(self: Module, target: str, module: Module, strict: bool = Fals
     if strict and name not in owner._modules:
         raise AttributeError(f"{owner._get_name()} has no module `{name}` that could be replaced")
     setattr(owner, name, module)
+
+
+def __setstate__(self: Module, state: dict[str, Any]) -> None:
+    """For subclasses that add to what a copy gets."""
+    self.__dict__.update(state)
+
+
+def register_full_backward_pre_hook(self: Module, hook: Any, prepend: bool = False) -> RemovableHook:
+    """`hook(module, grad_output)` before the module's backward; what it returns replaces the gradients."""
+    return self._hook("backward_pre", hook, first=prepend)
+
+
+def _register_load_state_dict_pre_hook(self: Module, hook: Any, with_module: bool = False) -> RemovableHook:
+    """`register_load_state_dict_pre_hook`, with the module as the first argument or without."""
+    return self._hook("load_pre", hook, with_module)
+
+
+def register_load_state_dict_post_hook(self: Module, hook: Any) -> RemovableHook:
+    """`hook(module, incompatible_keys)` after everything was loaded."""
+    return self._hook("load_post", hook)
 
 
 def register_backward_hook(self: Module, hook: Callable[..., Any]) -> RemovableHook:
@@ -59,7 +76,8 @@ def compile(self: Module, *args: Any, **options: Any) -> None:
 
 
 for _f in (
-    to_consistent, to_empty, type, share_memory, set_submodule, register_backward_hook, register_state_dict_pre_hook,
-    compile,
+    __setstate__, to_consistent, to_empty, type, share_memory, set_submodule, register_backward_hook,
+    register_full_backward_pre_hook, register_state_dict_pre_hook, _register_load_state_dict_pre_hook,
+    register_load_state_dict_post_hook, compile,
 ):  # fmt: skip
     setattr(Module, _f.__name__, _f)
