@@ -33,6 +33,9 @@ class Spec:
             self = _interned.setdefault(key, self)
         return self
 
+    def __reduce__(self) -> tuple[object, tuple[object, ...]]:
+        return Spec, (self.shape, self.dtype, self.placement, self.nd_sbp)
+
     def local_shape(self, rank: int) -> tuple[int, ...]:
         found = self._local.get(rank)
         if found is None:

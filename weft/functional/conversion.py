@@ -74,7 +74,14 @@ def _on(x: Tensor, device: Device, non_blocking: bool = False) -> Tensor:
             return x
         device.check()
         return convert.to_global(x, Placement(device.type, x.placement.ranks.tolist()), x.sbp)
-    return x if x.device is device else move.to_device(x, device.check(), x.device, not non_blocking)
+    return x if x.device is device else _still(move.to_device(x, device.check(), x.device, not non_blocking), x)
+
+
+def _still(y: Tensor, x: Tensor) -> Tensor:
+    """y, which has x's value: a part of what x is a part of."""
+    if x.part_of is not None and y.spec is None and y.value is None:
+        y.part_of = x.part_of
+    return y
 
 
 @public("flow tensor", straight=True)
@@ -85,12 +92,12 @@ def cast(x: Tensor, dtype: Any) -> Tensor:
     [1]
     """
     kind = dtype if type(dtype) is DType else dtypes.of(dtype)
-    return x if isinstance(x, Tensor) and x.dtype is kind else _cast(x, kind)
+    return x if isinstance(x, Tensor) and x.dtype is kind else _still(_cast(x, kind), x)
 
 
 def _as(name: str, kind: DType) -> None:
     def converted(x: Tensor) -> Tensor:
-        return x if x.dtype is kind else _cast(x, kind)
+        return x if x.dtype is kind else _still(_cast(x, kind), x)
 
     converted.__name__ = converted.__qualname__ = name
     converted.__doc__ = f"x as {kind.name}."
@@ -153,7 +160,7 @@ def clone(x: Tensor, memory_format: Any = None) -> Tensor:
     tensor([2.])
     1.0
     """
-    return _clone(x)
+    return _still(_clone(x), x)
 
 
 @public("flow tensor")
@@ -162,7 +169,7 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     if in_order(x):
         return x
     if x.value is None:
-        return move.contiguous(x)
+        return _still(move.contiguous(x), x)
     alone = of_value(fresh(x).value, x.spec)  # a symbol is never written: to be on its own it needs no other memory
     alone.node, alone._requires_grad = x.node, x._requires_grad
     return alone
@@ -250,14 +257,21 @@ def to_global(
     """
     if isinstance(x, Tensor):
         if x.spec is None and isinstance(x, Parameter) and placement is not None and here.trace is None:
-            # every rank holds the whole parameter; other local tensors are this rank's part
-            x = local_to_global(x, placement, [sbps.broadcast] * placement.ndim, check_meta=check_meta is not False)
+            shape = None if check_meta is not False else x.shape if x.part_of is None else x.part_of.shape
+            x = convert.from_local(x, *counted_as(x, placement), shape, False)  # others are this rank's part
             return global_to_global(x, placement, sbp, grad_sbp=grad_sbp, copy=copy)
         if x.spec is None:
             return local_to_global(x, placement, sbp, check_meta=check_meta is not False, copy=copy)
         return global_to_global(x, placement, sbp, grad_sbp=grad_sbp, copy=copy)
     options = {"grad_sbp": grad_sbp, "check_meta": check_meta, "copy": copy}
     return _each("to_global", x, lambda t: to_global(t, placement, sbp, **options))
+
+
+def counted_as(x: Tensor, placement: Placement) -> tuple[Placement, NdSbp]:
+    """The layout that a local parameter counts as: what it was a part of, or else the whole on every rank."""
+    if x.part_of is not None:
+        return x.part_of.placement, x.part_of.nd_sbp
+    return placement, (sbps.broadcast,) * placement.ndim
 
 
 @public("tensor flow")

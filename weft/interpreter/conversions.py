@@ -54,7 +54,7 @@ def to_local(x: Tensor) -> Tensor:
         raise SbpError("to_local() takes a global tensor; this one is local already")
     assert x.shard is not None
     out = of_torch(torch.empty(0))
-    out.blob = x.shard
+    out.blob, out.part_of = x.shard, x.spec
     return out
 
 

@@ -12,6 +12,7 @@ from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError
 from weft.core.placement import Placement
 from weft.core.sbp import Sbp, broadcast
+from weft.functional.conversion import counted_as
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
@@ -46,10 +47,15 @@ def moved(t: Tensor, device: Device | None, dtype: DType | None) -> Tensor:
 def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[Tensor], Tensor]:
     """What lays a module's tensors out; `sbp` may be a function of a tensor's path and itself."""
     members = [*module.named_parameters(), *module.named_buffers()]
-    paths = {id(t): path for path, t in members} | {id(t.grad): path for path, t in members if t.grad is not None}
+    paths = {id(t): path for path, t in members} | {id(t.grad): path for path, t in members}
+    owners = {id(t.grad): t for _, t in members if t.grad is not None}
 
     def spread(t: Tensor) -> Tensor:
         path = paths.get(id(t), "a tensor that is no member")
+        part = owners[id(t)].part_of if id(t) in owners else None
+        if part is not None and t.is_local and t.part_of is None:  # a gradient that was found for a part
+            t = t.detach()
+            t.part_of = part.replace(nd_sbp=tuple(broadcast if s.is_partial else s for s in part.nd_sbp))
         where = placement if placement is not None else t.placement if t.is_global else None
         wanted: Any = sbp(path, t) if callable(sbp) and not isinstance(sbp, Sbp) else sbp
         wanted = t.sbp if wanted is None and t.is_global else wanted
@@ -64,7 +70,7 @@ def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[T
 
 
 def laid_out(x: Tensor, placement: Placement, nd_sbp: Any) -> Tensor:
-    """A tensor in a global layout. A local one holds the whole; the first rank's counts."""
+    """A tensor in a global layout. A local one is the part that it was, or holds the whole; the first rank's counts."""
     if x.spec is None:
-        x = OPS["from_local"](x, placement, (broadcast,) * placement.ndim, None)
+        x = OPS["from_local"](x, *counted_as(x, placement), None)
     return OPS["to_global"](x, placement, nd_sbp)

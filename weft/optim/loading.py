@@ -7,6 +7,8 @@ from typing import Any
 from weft.core.device import Device
 from weft.core.errors import CheckpointError
 from weft.core.sbp import broadcast
+from weft.core.spec import Spec
+from weft.functional.conversion import counted_as
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor, of_torch
 
@@ -16,25 +18,52 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
     Parameters of one place that shared a step share its copy."""
     if not isinstance(value, Tensor):
         return value
-    key = id(value), p.spec and p.placement
+    home = layout(p)
+    key = id(value), home and home.placement
     known = placed.get(key)
     if known is not None:
         return known
-    alike = tuple(value.shape) == tuple(p.shape)
+    alike = _logical(value) == _logical(p)
     if value.ndim and not alike and named:
         raise CheckpointError(
-            f"{what} has shape {list(value.shape)}, but its parameter has {list(p.shape)}; the order or the shapes of "
-            "the parameters changed since it was saved"
+            f"{what} has shape {list(_logical(value))}, but its parameter has {list(_logical(p))}; the order or the "
+            "shapes of the parameters changed since it was saved"
         )
     copy = OPS["clone"](value.detach())
-    if p.spec is not None:
-        flat = (broadcast,) * p.placement.ndim
+    copy.part_of = value.part_of
+    if not lies_beside(copy, p):
         if copy.spec is None:
-            copy = OPS["from_local"](copy, p.placement, flat, None)
-        copy = OPS["to_global"](copy, p.placement, p.sbp if alike else flat)
-    elif copy.spec is None and copy.device is not p.device:
+            copy = OPS["from_local"](copy, *counted_as(copy, home.placement), None)  # type: ignore[union-attr]
+        where = copy.placement if home is None else home.placement
+        flat = (broadcast,) * where.ndim
+        copy = OPS["to_global"](copy, where, home.nd_sbp if alike and home is not None else flat)
+        copy = copy if p.spec is not None else OPS["to_local"](copy)
+    if copy.spec is None and copy.device is not p.device:
         copy = of_torch(copy._local(what).to(Device(p.device).torch))
     if copy.ndim and copy.dtype.differentiable and copy.dtype is not p.dtype:
         copy = OPS["cast"](copy, p.dtype)
+    if copy.spec is None and alike:
+        copy.part_of = p.part_of
     placed[key] = copy
     return copy
+
+
+def layout(t: Tensor) -> Spec | None:
+    """Of a global tensor, or of what a local one is a part of."""
+    return t.spec or t.part_of
+
+
+def lies_beside(value: Tensor, p: Tensor) -> bool:
+    """Whether a state lies as its parameter does: whole, or in the same layout."""
+    if (value.spec is None) is not (p.spec is None):
+        return False
+    own, home = layout(value), layout(p)
+    if own is None or home is None:
+        return value.spec is None
+    alike = own.shape == home.shape
+    return own.placement is home.placement and (not alike or own.nd_sbp == home.nd_sbp)
+
+
+def _logical(t: Tensor) -> tuple[int, ...]:
+    spec = layout(t)
+    return tuple(t.shape) if spec is None else spec.shape

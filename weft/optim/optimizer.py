@@ -22,7 +22,7 @@ from weft.core.sbp import broadcast
 from weft.core.spec import Spec
 from weft.functional.clipping import clip_grad_norm, clipped
 from weft.ops import OPS
-from weft.optim.loading import placed_state
+from weft.optim.loading import lies_beside, placed_state
 from weft.optim.ranges import at_least_zero
 from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch
 
@@ -248,8 +248,10 @@ class Optimizer:
     def _plan(self, group: dict[str, Any], params: list[Tensor]) -> Plan:
         names = self.states_of(group)
         together: dict[Any, list[Tensor]] = {}
+        moved: dict[Any, Tensor] = {}
         with no_grad():
             for p in params:
+                self._follow(p, moved)
                 fresh = self._fill(group, p, names)
                 step = self.state[p].get(STEP)
                 where = p.spec and (p.placement, p.sbp, p.dtype)
@@ -258,6 +260,14 @@ class Optimizer:
         wanted = {id(p) for p in params}
         return Plan([form(p) if id(p) in wanted else None for p in group["params"]], buckets)
 
+    def _follow(self, p: Tensor, moved: dict[Any, Tensor]) -> None:
+        """Bring a parameter's states to where it went since: to another layout, or out of it."""
+        state = self.state[p]
+        for name, t in state.items():
+            if isinstance(t, Tensor) and not lies_beside(t, p):
+                state[name] = placed_state(f"state {name}", t, p, moved, False)
+                self.exchanges += 1
+
     def _fill(self, group: Mapping[str, Any], p: Tensor, names: tuple[str, ...]) -> bool:
         """Give a parameter the states it lacks; whether it had none."""
         state = self.state[p]
@@ -265,6 +275,7 @@ class Optimizer:
         for name in names:
             if name not in state:
                 state[name] = OPS["full_like"](p.detach(), self.first_value(group, name), None)
+                state[name].part_of = p.part_of
         if self.counts_steps and STEP not in state:
             state[STEP] = self._zero(p)
         return fresh

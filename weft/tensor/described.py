@@ -30,6 +30,7 @@ class Described(Methods):
     blob: Blob
     spec: Spec | None = None
     shard: Blob | None = None
+    part_of: Spec | None = None  # of a local tensor: what it is this rank's part of, where it came by to_local
     value: Any = None  # lazy: the symbol; its `meta` is a torch tensor on the meta device
     node: Any = None  # what computed it, for the gradient
     grad: Tensor | None = None

@@ -45,3 +45,5 @@ def _over(x: Tensor, data: Any) -> None:
         x.spec, x.shard = data.spec, data.shard
     if data.value is not None:
         x.value = data.value
+    if data.part_of is not None:
+        x.part_of = data.part_of

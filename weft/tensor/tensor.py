@@ -137,6 +137,9 @@ class Tensor(Described):
             raise DtypeError(f"tensor.data takes a tensor; got {type(other).__name__}")
         if here.trace is not None:
             return hooks.exchange(self, other)
+        if self.part_of is not None or other.part_of is not None:  # another dtype, say, of the part that it was
+            same = other.spec is None and self.spec is None and other.shape == self.shape
+            self.part_of = other.part_of or (self.part_of if same else None)
         self.blob, self.spec, self.shard, self.value = other.blob, other.spec, other.shard, other.value
         self._view_of = None
         exchanged[0] += 1
@@ -275,4 +278,6 @@ def rewrap(t: Tensor) -> Tensor:
         self.spec, self.shard = t.spec, t.shard
     if t.value is not None:
         self.value = t.value
+    if t.part_of is not None:
+        self.part_of = t.part_of
     return self
