@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from typing import Any
 
 import pytest
@@ -64,6 +65,65 @@ def test_ten_steps_are_torchs(row: tuple[str, dict[str, Any]]) -> None:
         a.step()
         b.step()
         same(theirs, ours)
+
+
+FLAG = (False, True)
+GRIDS: dict[str, dict[str, Any]] = {  # every option of every optimizer with every other
+    "SGD": {"momentum": (0, 0.9), "dampening": (0, 0.5), "weight_decay": (0, 0.1), "nesterov": FLAG, "maximize": FLAG},
+    "Adam": {
+        "betas": ((0.9, 0.999), (0.5, 0.0), (0.0, 0.9)), "eps": (1e-8, 1e-2), "weight_decay": (0, 0.1),
+        "amsgrad": FLAG, "maximize": FLAG, "decoupled_weight_decay": FLAG,
+    },
+    "AdamW": {"betas": ((0.9, 0.999), (0.5, 0.0)), "weight_decay": (0, 0.1), "amsgrad": FLAG, "maximize": FLAG},
+    "Adagrad": {
+        "lr_decay": (0, 0.1), "weight_decay": (0, 0.1), "initial_accumulator_value": (0, 0.5), "eps": (1e-10, 0.1),
+        "maximize": FLAG,
+    },
+    "RMSprop": {
+        "alpha": (0.99, 0.5), "weight_decay": (0, 0.1), "momentum": (0, 0.9), "centered": FLAG, "maximize": FLAG,
+    },
+    "Adadelta": {"rho": (0.9, 0.5), "weight_decay": (0, 0.1), "maximize": FLAG},
+    "NAdam": {
+        "weight_decay": (0, 0.1), "momentum_decay": (4e-3, 0.1), "decoupled_weight_decay": FLAG, "maximize": FLAG,
+    },
+    "RAdam": {
+        "betas": ((0.9, 0.999), (0.5, 0.6)), "weight_decay": (0, 0.1), "decoupled_weight_decay": FLAG,
+        "maximize": FLAG,
+    },
+    "Adamax": {"weight_decay": (0, 0.1), "maximize": FLAG},
+    "ASGD": {
+        "lambd": (1e-4, 0.1), "alpha": (0.75, 0.5), "t0": (1e6, 2), "weight_decay": (0, 0.1), "maximize": FLAG,
+    },
+    "Rprop": {"etas": ((0.5, 1.2), (0.4, 1.1)), "maximize": FLAG},
+    "Adafactor": {"beta2_decay": (-0.8, -0.5), "d": (1.0, 0.5), "weight_decay": (0, 0.1), "maximize": FLAG},
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", GRIDS)
+def test_options_go_together_as_torchs(name: str) -> None:
+    for values in itertools.product(*GRIDS[name].values()):
+        options = dict(zip(GRIDS[name], values, strict=True))
+        torch.manual_seed(1)
+        theirs = [torch.nn.Parameter(torch.randn(s)) for s in ((3, 4), (3,))]
+        ours = [flow.nn.Parameter(of_torch(p.detach().clone())) for p in theirs]
+        refused = []
+        try:
+            a = getattr(torch.optim, name)(theirs, lr=0.1, **options)
+        except ValueError as error:
+            refused.append(error)
+        try:
+            b = getattr(flow.optim, name)(ours, lr=0.1, **options)
+        except OptionError as error:
+            refused.append(error)
+        assert len(refused) in (0, 2), (options, refused)
+        for step in range(0 if refused else 3):
+            give(theirs, ours)
+            for p, q in zip(theirs, ours, strict=True):
+                if step == 1:
+                    p.grad, q.grad = torch.zeros_like(p), flow.zeros_like(q)
+            a.step()
+            b.step()
+            same(theirs, ours)
 
 
 @pytest.mark.parametrize("row", ROWS, ids=lambda r: f"{r[0]}-{list(r[1])}")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import builtins
 import functools
+import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -176,7 +177,24 @@ def equal(x: Tensor, other: Tensor) -> bool:
     return x.shape == other.shape and bool((x._whole("equal") == other._whole("equal")).all())
 
 
+def _tolerances(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Tell who gives tolerances without their names that PyTorch and OneFlow order them differently."""
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 3 or (len(args) > 3 and args[2] != args[3]):
+            warnings.warn(
+                f"{f.__name__}(x, other, {', '.join(map(repr, args[2:4]))}): read as rtol, atol, as in PyTorch; "
+                f"OneFlow reads atol, rtol. Name them: rtol={args[2]!r}",
+                stacklevel=4,
+            )
+        return f(*args, **kwargs)
+
+    return call
+
+
 @public("flow tensor")
+@_tolerances
 def allclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether |x - other| <= atol + rtol * |other| for every element."""
     return x._whole("allclose").allclose(other._whole("allclose"), rtol, atol, equal_nan)
@@ -276,6 +294,7 @@ def clamp_max_(x: Tensor, max: Any) -> Tensor:
 
 
 @public("flow tensor")
+@_tolerances
 def isclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
     """Whether |x - other| <= atol + rtol * |other|, element by element."""
     near = OPS["le"](OPS["abs"](_sub(x, other)), _add(_mul(OPS["abs"](other), rtol), atol))

@@ -9,7 +9,7 @@ from typing import Any
 
 from weft.autograd.inplace import in_place
 from weft.core.dtype import bool_, int64
-from weft.core.errors import ArgumentError, ShapeError
+from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional import table
 from weft.functional.conversion import cast
 from weft.functional.creation import drawing
@@ -59,7 +59,9 @@ def cross_entropy(
     0.6931
     """
     if not (isinstance(target, Tensor) and target.dtype.is_floating_point):
-        return _cross_entropy(input, _labels(input, target), weight, ignore_index, reduction, label_smoothing)
+        return _cross_entropy(
+            input, _labels(input, target, ignore_index), weight, ignore_index, reduction, label_smoothing
+        )
     if tuple(target.shape) != tuple(input.shape):
         raise ShapeError(
             f"scores of shape {list(input.shape)} take probabilities of the same shape, or labels as integers; got "
@@ -81,8 +83,13 @@ def cross_entropy(
     return total if reduction == "sum" else _mul(total, count / max(input.numel(), 1))
 
 
-def _labels(input: Any, target: Any) -> Any:
+def _labels(input: Any, target: Any, ignore_index: Any) -> Any:
     """Labels as the kernels take them, of whatever kind of integer; a column of them, too, as in OneFlow."""
+    if ignore_index is None or ignore_index is True or ignore_index is False:
+        raise OptionError(
+            f"ignore_index is a class's number; got {ignore_index}. What stood there in older programs, size_average, "
+            'is said by reduction="mean" or "sum"'
+        )
     if not isinstance(target, Tensor) or target.dtype.differentiable:
         return target
     if target.ndim == 2 and target.shape[1] == 1 and isinstance(input, Tensor) and input.ndim == 2:
@@ -99,7 +106,7 @@ def nll_loss(
     >>> flow.nn.functional.nll_loss(flow.tensor([[-1., -2.]]), flow.tensor([1])).item()
     2.0
     """
-    return OPS["nll_loss"](input, _labels(input, target), weight, ignore_index, reduction)
+    return OPS["nll_loss"](input, _labels(input, target, ignore_index), weight, ignore_index, reduction)
 
 
 @public("neural", straight=True)

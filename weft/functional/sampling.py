@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.core.errors import ShapeError
+from weft.core.errors import OptionError, ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
 from weft.functional.creation import drawing
@@ -73,6 +73,11 @@ def gumbel_softmax(
     >>> flow.nn.functional.gumbel_softmax(flow.zeros(4), hard=True).sum().item()
     1.0
     """
+    if isinstance(eps, int):
+        raise OptionError(
+            f"gumbel_softmax(logits, {tau!r}, {hard!r}, {eps!r}): in that place PyTorch has eps, which does nothing, "
+            f"and OneFlow the dimension. Name it: dim={eps!r}"
+        )
     empty = creation.empty(tuple(logits.shape), **form(logits, None, None, None, None))
     waits = exponential_(empty, generator=generator)
     noise = OPS["neg"](_log(waits))

@@ -20,7 +20,8 @@ add, sub, mul, div, sqrt, square = (OPS[n] for n in ("add", "sub", "mul", "div",
 class LAMB(Optimizer):
     """params -= lr * (|params| / |direction|) * direction, where the direction is Adam's.
 
-    `adam_w_mode` adds the decayed parameters to the direction; otherwise they are added to the gradient. `amsgrad` and
+    `adam_w_mode` adds the decayed parameters to the direction once its length was taken, as OneFlow; otherwise they are
+    added to the gradient. `amsgrad` and
     `contiguous_params` are accepted as OneFlow accepts them: the first has no effect there either.
     """
 
@@ -68,11 +69,11 @@ class LAMB(Optimizer):
         if group["do_bias_correction"]:
             first, second = div(mean, corrections[0]), div(squares, corrections[1])
         direction = div(first, add(sqrt(second), group["eps"]))
-        if decay and group["adam_w_mode"]:
-            direction = add(direction, mul(p, decay))
         long, steep = _length(p), _length(direction)
         both = OPS["gt"](mul(long, steep), 0)
         trust = OPS["where"](both, div(long, OPS["where"](both, steep, 1.0)), 1.0)
+        if decay and group["adam_w_mode"]:
+            direction = add(direction, mul(p, decay))
         assign(p, sub(p, mul(direction, mul(trust, lr))))
 
 

@@ -18,58 +18,15 @@ import torch
 from weft.autograd import enable_grad, no_grad
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, CheckpointError, OptionError, TraceError
-from weft.core.sbp import broadcast
-from weft.core.spec import Spec
 from weft.functional.clipping import clip_grad_norm, clipped
 from weft.ops import OPS
+from weft.optim.bucket import Bucket, Plan, form, form_of, whole
+from weft.optim.keys import judge_keys, remark_on_scale
 from weft.optim.loading import lies_beside, placed_state
 from weft.optim.ranges import at_least_zero
-from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch
+from weft.tensor.tensor import RemovableHook, Tensor, of_torch
 
 STEP = "step"
-
-
-class Bucket:
-    """Parameters that one op writes, with their states: by name, a list along the parameters, or the common step."""
-
-    __slots__ = ("params", "states", "step", "first", "_rate")
-
-    def __init__(self, params: list[Tensor], states: dict[str, list[Tensor]], step: Tensor | None, first: bool) -> None:
-        self.params, self.states, self.step, self.first = params, states, step, first
-        self._rate: tuple[float, Tensor] | None = None
-
-    def rate(self, lr: Any) -> Any:
-        """The learning rate as the op takes it. On global parameters a number would be part of what is planned."""
-        spec = self.params[0].spec
-        if spec is None or isinstance(lr, Tensor):
-            return lr
-        if self._rate is None or self._rate[0] != lr:
-            self._rate = (lr, whole(torch.tensor(float(lr)), spec))
-        return self._rate[1]
-
-
-class Plan:
-    """The buckets of one parameter group, and the parameters as they were when these were found."""
-
-    __slots__ = ("forms", "buckets")
-
-    def __init__(self, forms: list[Any], buckets: list[Bucket]) -> None:
-        self.forms, self.buckets = forms, buckets
-
-
-def form(p: Tensor) -> Any:
-    """What must stay for a plan to hold; cheap to compare."""
-    return p.blob if p.spec is None else p.spec
-
-
-def form_of(t: Tensor) -> Any:
-    return t.spec or (tuple(t.shape), t.dtype, t.device)
-
-
-def whole(value: torch.Tensor, spec: Spec) -> Tensor:
-    """A 0-d tensor that every rank of a layout holds."""
-    flat = (broadcast,) * spec.placement.ndim
-    return of_shard(value, Spec((), of_torch(value).dtype, spec.placement, flat))
 
 
 class Optimizer:
@@ -156,6 +113,7 @@ class Optimizer:
                     "twice in a step. Leave out the second, list(dict.fromkeys(params)) keeps the first of each"
                 )
             known.add(id(p))
+        judge_keys(self, param_group, Optimizer)
         group = {"params": params, **{k: v for k, v in param_group.items() if k != "params"}}
         for name, value in self.defaults.items():
             group.setdefault(name, value)
@@ -212,6 +170,7 @@ class Optimizer:
             params = group["params"]
             if plan is None or not self._holds(plan, params):
                 plan = self._plans[i] = self._plan(group, [p for p in params if p.grad is not None])
+                remark_on_scale(self, group)
             lr = group["lr"]
             for bucket in plan.buckets:
                 self.update(group, bucket, [p.grad for p in bucket.params], bucket.rate(lr))  # type: ignore[misc]

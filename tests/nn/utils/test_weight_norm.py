@@ -12,7 +12,7 @@ from weft.tensor.tensor import of_torch
 
 
 @pytest.mark.filterwarnings("ignore::FutureWarning")
-@pytest.mark.parametrize("dim", [0, 1, None])
+@pytest.mark.parametrize("dim", [0, 1, -1, -2, None])
 def test_length_and_direction_are_torchs(dim: int | None) -> None:
     theirs = torch.nn.utils.weight_norm(torch.nn.Linear(3, 2), dim=dim)  # type: ignore[arg-type]
     ours = weight_norm(flow.nn.Linear(3, 2), dim=dim)

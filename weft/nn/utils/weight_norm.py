@@ -17,7 +17,7 @@ class _WeightNorm:
     """Before each forward, makes the weight of its length (`weight_g`) and its direction (`weight_v`)."""
 
     def __init__(self, name: str, dim: int | None) -> None:
-        self.name, self.dim = name, dim
+        self.name, self.dim = name, None if dim == -1 else dim  # in PyTorch and OneFlow -1 says None
 
     def length(self, v: Tensor) -> Tensor:
         """The norm of each slice along `dim`; of the whole, if None."""
@@ -36,7 +36,8 @@ class _WeightNorm:
 
 
 def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
-    """Train a parameter as `name_g`, its length along `dim`, and `name_v`, its direction. Gives the module.
+    """Train a parameter as `name_g`, its length along `dim` (of the whole, if None or -1), and `name_v`, its direction.
+    Gives the module.
 
     >>> m = flow.nn.utils.weight_norm(flow.nn.Linear(3, 2))
     >>> m.weight_g.shape, m.weight_v.shape

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from typing import Any
 
 from weft.core.errors import OptionError
 from weft.optim.lr_scheduler.scheduler import LRScheduler
@@ -38,9 +39,14 @@ class CosineAnnealingWarmRestarts(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, last_epoch: int = -1, *,
-        decay_rate: float = 1.0, restart_limit: int = 0,
+        self, optimizer: Optimizer, T_0: int, T_mult: int = 1, eta_min: float = 0.0, *unnamed: Any,
+        last_epoch: int = -1, decay_rate: float = 1.0, restart_limit: int = 0,
     ) -> None:  # fmt: skip
+        if unnamed:
+            raise OptionError(
+                f"CosineAnnealingWarmRestarts(optimizer, {T_0!r}, {T_mult!r}, {eta_min!r}, {unnamed[0]!r}): in that "
+                "place PyTorch has last_epoch, and OneFlow decay_rate. Name it"
+            )
         if T_0 <= 0 or T_mult < 1:
             raise OptionError(f"T_0 is at least 1 and T_mult at least 1; got {T_0} and {T_mult}")
         self.T_0, self.T_mult, self.T_i, self.eta_min, self.T_cur = T_0, T_mult, T_0, eta_min, last_epoch

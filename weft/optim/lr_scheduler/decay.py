@@ -159,9 +159,15 @@ class PolynomialLR(LRScheduler):
     """
 
     def __init__(
-        self, optimizer: Optimizer, total_iters: int = 5, power: float = 1.0, last_epoch: int = -1, *,
+        self, optimizer: Optimizer, total_iters: int = 5, *unnamed: Any, power: float = 1.0, last_epoch: int = -1,
         decay_batch: int | None = None, end_learning_rate: float = 0.0001, cycle: bool = False,
     ) -> None:  # fmt: skip
+        if unnamed:
+            raise OptionError(
+                f"PolynomialLR(optimizer, {total_iters!r}, {unnamed[0]!r}): in that place PyTorch has the power, and "
+                f"OneFlow the rate at the end. Name it: total_iters={total_iters!r}, power={unnamed[0]!r}, or "
+                f"decay_batch={total_iters!r}, end_learning_rate={unnamed[0]!r}"
+            )
         self.total_iters, self.power = total_iters, power
         self.decay_batch, self.end_learning_rate, self.cycle = decay_batch, end_learning_rate, cycle
         super().__init__(optimizer, last_epoch)

@@ -1,0 +1,71 @@
+"""The keys of a parameter group: options, what others keep there, and mistakes.
+
+PyTorch and OneFlow let every key pass, so a misspelt option trains with its default. On the other hand, schedules and
+model libraries keep notes in groups. So a key that is an option of another optimizer, or nearly one of this, is
+refused; a note that is known passes; any other passes with a warning that nobody reads it.
+"""
+
+from __future__ import annotations
+
+import difflib
+import inspect
+import warnings
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+from weft.core.errors import OptionError
+
+# what schedules, model libraries and users keep in groups for themselves
+NOTES: Final = frozenset({
+    "initial_lr", "max_lr", "min_lr", "base_lr", "swa_lr", "target_lr", "lr_mult", "lr_scale", "initial_momentum",
+    "base_momentum", "max_momentum", "name", "names", "group_name", "param_name", "param_names", "params_names",
+    "label", "layer", "layer_id", "layer_name", "tag", "clip_grad_max_norm", "clip_grad_norm_type",
+})  # fmt: skip
+
+
+def judge_keys(optimizer: Any, group: Mapping[str, Any], base: type) -> None:
+    """Refuse or remark upon what an optimizer has no use for; `base` is that of all optimizers."""
+    kind = type(optimizer)
+    known = {*optimizer.defaults, *_options(kind)} - {"params", "defaults"}
+    for key in group:
+        if key in known or key in NOTES or key == "params":
+            continue
+        close = difflib.get_close_matches(str(key), known, 1, 0.8)
+        if close or any(key in _options(other) for other in _kinds(base)):
+            meant = f"did you mean {close[0]!r}? " if close else ""
+            raise OptionError(
+                f"{kind.__name__} has no option {key!r}, which a parameter group sets to {group[key]!r}: {meant}It has "
+                f"{', '.join(sorted(known))}"
+            )
+        warnings.warn(
+            f"{kind.__name__} reads nothing of {key!r}, which a parameter group sets: it is kept for whoever does",
+            stacklevel=4,
+        )
+
+
+def _options(kind: type) -> set[str]:
+    return {n for c in kind.__mro__ if "__init__" in vars(c) and c is not object for n in _named(c)}
+
+
+def _named(kind: type) -> Iterator[str]:
+    given = inspect.signature(vars(kind)["__init__"]).parameters.values()
+    return (p.name for p in given if p.name != "self" and p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD))
+
+
+def _kinds(base: type) -> Iterator[type]:
+    """Every optimizer of Weft's."""
+    if base.__module__.startswith("weft."):
+        yield base
+        for kind in base.__subclasses__():
+            yield from _kinds(kind)
+
+
+def remark_on_scale(optimizer: Any, group: Mapping[str, Any]) -> None:
+    """An eager step takes `lr` as it stands, as in PyTorch and OneFlow: schedules that know lr_scale have put it in."""
+    if group.get("lr_scale", 1.0) != 1.0:
+        warnings.warn(
+            f"{type(optimizer).__name__}.step(): lr_scale={group['lr_scale']!r} of a parameter group multiplies its "
+            f"rate in a graph only, as in OneFlow; here the rate is lr={group['lr']!r} as it stands. If nobody has "
+            "multiplied it yet, do so: group['lr'] *= group['lr_scale']",
+            stacklevel=4,
+        )
