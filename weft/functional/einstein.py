@@ -28,7 +28,7 @@ def einsum(equation: str, *operands: Any) -> Tensor:
     shapes = tuple(tuple(x.shape) for x in given)
     terms, out = _spelled(equation, tuple(map(len, shapes)))
     if any(len(set(term)) < len(term) for term in terms):
-        plain = [_diagonals(x, term) for x, term in zip(given, terms, strict=True)]
+        plain = [_diagonals(x, term, i) for i, (x, term) in enumerate(zip(given, terms, strict=True))]
         return einsum(f"{','.join(term for _, term in plain)}->{out}", *(x for x, _ in plain))
     drops, text = _plan(equation, shapes)
     for i, (alone, ones) in enumerate(drops):
@@ -50,12 +50,16 @@ def _plan(
         for axis, n in zip(term, shape, strict=True):
             if n != 1 and size.get(axis, 1) not in (1, n):
                 raise ShapeError(f"einsum({equation!r}): axis {axis} has {size[axis]} elements, and {n}")
-            size[axis] = max(size.get(axis, 1), n)
+            size[axis] = size.get(axis, 1) if n == 1 else n
     drops, kept = [], []
-    for i, (shape, term) in enumerate(zip(shapes, terms, strict=True)):
-        elsewhere = set(out).union(*(t for k, t in enumerate(terms) if k != i))
-        alone = tuple(d for d, axis in enumerate(term) if axis not in elsewhere)
-        ones = tuple(d for d, axis in enumerate(term) if shape[d] == 1 and size[axis] != 1)
+    broadcast = [
+        tuple(d for d, axis in enumerate(term) if shape[d] == 1 and size[axis] != 1)
+        for shape, term in zip(shapes, terms, strict=True)
+    ]
+    left = ["".join(c for d, c in enumerate(t) if d not in ones) for t, ones in zip(terms, broadcast, strict=True)]
+    for i, (term, ones) in enumerate(zip(terms, broadcast, strict=True)):
+        elsewhere = set(out).union(*(t for k, t in enumerate(left) if k != i))
+        alone = tuple(d for d, axis in enumerate(term) if axis not in elsewhere and d not in ones)
         drops.append((alone, ones))
         kept.append("".join(axis for d, axis in enumerate(term) if d not in alone + ones))
     return drops, f"{','.join(kept)}->{out}"
@@ -88,12 +92,17 @@ def _spelled(equation: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], st
     return tuple(whole), out
 
 
-def _diagonals(x: Tensor, term: str) -> tuple[Tensor, str]:
+def _diagonals(x: Tensor, term: str, operand: int) -> tuple[Tensor, str]:
     """An axis named twice is the diagonal of both."""
     for axis in dict.fromkeys(term):
         while term.count(axis) > 1:
             first = term.index(axis)
             second = term.index(axis, first + 1)
+            if x.shape[first] != x.shape[second]:
+                raise ShapeError(
+                    f"einsum(): subscript {axis} is repeated for operand {operand} but the sizes don't match, "
+                    f"{x.shape[second]} != {x.shape[first]}: a diagonal is taken of as many rows as columns"
+                )
             x = _diagonal(x, 0, first, second)
             term = "".join(c for d, c in enumerate(term) if d not in (first, second)) + axis
     return x, term

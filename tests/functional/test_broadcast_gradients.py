@@ -1,0 +1,117 @@
+"""Products that broadcast: their values, gradients and second gradients against torch's, whichever axes have size 1."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft.tensor.tensor import of_torch
+
+EQUATIONS = [
+    "ab,ab->b", "ab,ab->", "ab,ab->ab", "ab,bc->ac", "ab,bc", "ab,ba->", "a,b->ab", "abc,cb->a", "ab,b,a->",
+    "ab,ab,b->a", "aab->b", "ab->ba", "aa,ab->b", "aab,ab->", "...a,ab->...b", "...a,...a->...", "ab...,b->a...",
+    "ab,ab,ab->b", "aa,a->a",
+]  # fmt: skip
+LETTERS = {"a": 3, "b": 2, "c": 4}
+MATRIX = [(2, 3), (1, 3), (2, 1), (3,), ()]
+Shapes = list[tuple[int, ...]]
+
+
+def sized(equation: str) -> Iterator[Shapes]:
+    """The operands' shapes, with any of their axes of size 1; and with one empty."""
+    terms = [t.replace("...", ".") for t in equation.partition("->")[0].split(",")]
+    count = sum(c != "." for t in terms for c in t)
+    for ones in itertools.product((False, True), repeat=count):
+        one = iter(ones)
+        yield [tuple(2 if c == "." else 1 if next(one) else LETTERS[c] for c in t) for t in terms]
+    yield [tuple(0 if c == "a" else 2 if c == "." else LETTERS[c] for c in t) for t in terms]
+
+
+def pairs(*shapes: Shapes) -> list[Shapes]:
+    return [list(s) for s in itertools.product(*shapes)]
+
+
+def found(m: Any, f: Callable[..., Any], data: list[torch.Tensor]) -> Any:
+    """What f gives, the gradients of its operands, and those of all of these with respect to operands and dy; or its
+    refusal."""
+    grad = torch.autograd.grad if m is torch else flow.autograd.grad
+    xs = [(x.clone() if m is torch else of_torch(x.clone())).requires_grad_() for x in data]
+    try:
+        y = f(m, *xs)
+    except (RuntimeError, IndexError):
+        return None
+    numbers = torch.linspace(-1.0, 2.0, y.numel() or 1, dtype=torch.float64)[: y.numel()].reshape(tuple(y.shape))
+    dy = (numbers if m is torch else of_torch(numbers)).requires_grad_()
+    first = grad(y, xs, dy, create_graph=True)
+    kept = [g for g in first if g.requires_grad]
+    second = grad(kept, [*xs, dy], [m.ones_like(g) for g in kept], allow_unused=True) if kept else []
+    return [y, *first, *second]
+
+
+def check(f: Callable[..., Any], shapes: Shapes) -> None:
+    torch.manual_seed(0)
+    data = [torch.rand(s, dtype=torch.float64) + 0.5 for s in shapes]
+    theirs, ours = found(torch, f, data), found(flow, f, data)
+    assert (theirs is None) == (ours is None), f"of shapes {shapes}: one refuses, {theirs} and {ours}"
+    for a, b in zip(theirs or [], ours or [], strict=True):
+        if a is None or b is None:
+            assert a is b or not (b if a is None else a).any(), f"of shapes {shapes}: one has no gradient"
+        else:
+            torch.testing.assert_close(b.detach().to_torch(), a.detach(), msg=lambda m: f"of shapes {shapes}: {m}")
+
+
+@pytest.mark.parametrize("equation", EQUATIONS)
+def test_einsum(equation: str) -> None:
+    for shapes in itertools.islice(sized(equation), 0, None, 1 if len(equation) < 11 else 3):
+        check(lambda m, *xs: m.einsum(equation, *xs), shapes)
+
+
+@pytest.mark.parametrize("dims", [0, 1, 2, ([0], [1]), ([1], [0]), ([0, 1], [1, 0]), ([0, 1], [0, 1])])
+def test_tensordot(dims: Any) -> None:
+    sizes = list(itertools.product((1, 3), repeat=2))
+    for shapes in pairs(sizes, sizes):
+        check(lambda m, a, b: m.tensordot(a, b, dims=dims), shapes)
+
+
+PRODUCTS: dict[str, list[Shapes]] = {
+    "matmul": pairs(
+        [(3,), (2, 3), (1, 3), (1, 2, 3), (5, 1, 2, 3)], [(3,), (3, 1), (4, 3, 2), (1, 3, 2), (5, 4, 3, 2)]
+    ),
+    "inner": pairs([(3,), (2, 3), (1, 3), (), (4, 2, 3)], [(3,), (2, 3), (1, 3), ()]),
+    "kron": pairs([(3,), (2, 3), (1, 3), (), (2, 1, 3)], [(3,), (2, 2), (1, 1), ()]),
+    "outer": pairs([(3,), (1,)], [(2,), (1,)]),
+    "baddbmm": [[i, (2, 3, 4), (2, 4, 5)] for i in [(2, 3, 5), (1, 3, 5), (3, 5), (5,), (1,), (2, 1, 1), ()]],
+    "addbmm": [[i, (2, 3, 4), (2, 4, 5)] for i in [(3, 5), (1, 5), (5,), (1,), ()]],
+    "addmm": [[i, (3, 4), (4, 5)] for i in [(3, 5), (1, 5), (3, 1), (5,), (1,), ()]],
+    "addmv": [[i, (3, 4), (4,)] for i in [(3,), (1,), ()]],
+    "addr": [[i, (3,), (4,)] for i in [(3, 4), (1, 4), (4,), (3, 1), ()]],
+    "addcmul": pairs(MATRIX, MATRIX, [(2, 3), (1,)]),
+    "addcdiv": pairs(MATRIX, MATRIX, [(2, 3), (1,)]),
+    "lerp": pairs(MATRIX[:3], MATRIX[:3], MATRIX),
+    "pow": pairs(MATRIX, MATRIX),
+    "atan2": pairs(MATRIX, MATRIX),
+    "logaddexp": pairs(MATRIX, MATRIX),
+    "maximum": pairs(MATRIX, [(2, 3)]),
+    "remainder": pairs(MATRIX, MATRIX),
+    "cross": [[(2, 3), (2, 3)], [(2, 3), (1, 3)], [(1, 3), (4, 3)]],
+    "dist": pairs(MATRIX, [(2, 3)]),
+    "cosine_similarity": [[(2, 3), (1, 3)], [(4, 1, 3), (2, 3)]],
+}
+
+
+@pytest.mark.parametrize("name", PRODUCTS)
+def test_products(name: str) -> None:
+    for shapes in PRODUCTS[name]:
+        check(lambda m, *xs: getattr(m, name)(*xs), shapes)
+
+
+@pytest.mark.parametrize("rows", [(2,), (1,), (4, 2), ()])
+def test_layers(rows: tuple[int, ...]) -> None:
+    for bias in ([], [(5,)]):
+        check(lambda m, *xs: m.nn.functional.linear(*xs), [(*rows, 3), (5, 3), *bias])
+        check(lambda m, *xs: m.nn.functional.bilinear(*xs), [(*rows, 3), (*rows, 2), (5, 3, 2), *bias])
