@@ -84,6 +84,11 @@ def test_layouts(name: str) -> None:
     apply(registry.check_layouts, name)
 
 
+@pytest.mark.parametrize("name", NAMES)
+def test_empty_parts(name: str) -> None:
+    apply(registry.check_empty_parts, name)
+
+
 @pytest.mark.parametrize("name", [n for n in GRIDS if n in OPS])
 def test_layouts_on_a_grid(name: str) -> None:
     apply(registry.check_grids, name)

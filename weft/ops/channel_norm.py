@@ -57,6 +57,8 @@ def batch_norm(
                 f"batch_norm: {name} should contain {x.shape[1]} elements not {t.numel()}: one per channel of x "
                 f"{list(x.shape)}"
             )
+    if not x.shape[1]:  # a rank's part, if there are fewer channels than ranks
+        return x.clone(), x.new_empty(0), x.new_empty(0)  # type: ignore[return-value]
     y, save_mean, save_rstd = torch.native_batch_norm(
         x, weight, bias, running_mean, running_var, training, momentum, eps
     )
@@ -163,6 +165,9 @@ def batch_norm_grad(
     of_each = [-1 if t is None else t.numel() for t in used] + [x.shape[1] if weight is None else weight.numel()]
     if dy.shape != x.shape or of_each != [x.shape[1]] * 3:  # the kernel would read past their ends
         raise ShapeError(f"batch_norm_grad(): dy of x's shape, and statistics and weight of its {x.shape[1]} channels")
+    if not x.numel():  # the kernel divides by it
+        nothing = torch.empty_like(x), x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
+        return tuple(absent(x, g if n else None) for g, n in zip(nothing, wanted, strict=True))  # type: ignore[return-value]
     grads = aten.native_batch_norm_backward(
         dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, eps, [bool(n) for n in wanted]
     )

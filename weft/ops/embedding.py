@@ -64,7 +64,7 @@ def _(weight, ids, padding_idx, by_frequency):
 @embedding.out
 def _(y, weight, ids, padding_idx, by_frequency):
     try:
-        torch.index_select(weight, 0, ids.reshape(-1), out=y.view(-1, weight.shape[1]))
+        torch.index_select(weight, 0, ids.reshape(-1), out=y.view(ids.numel(), weight.shape[1]))
     except IndexError as error:
         raise out_of_range("embedding", ids, weight.shape[0]) or error from None
 
@@ -73,7 +73,7 @@ def _(y, weight, ids, padding_idx, by_frequency):
 def _(y, weight, ids, padding_idx, by_frequency):
     if not ids.is_contiguous():
         return None
-    return torch.index_select, (weight, 0, ids.view(-1)), {"out": y.view(-1, weight.shape[1])}
+    return torch.index_select, (weight, 0, ids.view(-1)), {"out": y.view(ids.numel(), weight.shape[1])}
 
 
 @embedding.ranked
@@ -125,7 +125,7 @@ def embedding_weight_grad(dy: Tensor, ids: Tensor, rows: int, padding_idx: int |
 
 
 def _into_rows(dw: Tensor, dy: Tensor, ids: Tensor, padding_idx: int | None) -> None:
-    flat = dy.reshape(-1, dy.shape[-1])
+    flat = dy.reshape(ids.numel(), dy.shape[-1])
     dw.scatter_add_(0, _wide(ids, flat), flat)  # less than half of what embedding_dense_backward takes on a CPU
     if padding_idx is not None:
         dw[padding_idx].zero_()
@@ -161,7 +161,7 @@ def _(dw, dy, ids, rows, padding_idx):
 def _(dw, dy, ids, rows, padding_idx):
     if padding_idx is not None or not (dy.is_contiguous() and ids.is_contiguous()) or ids.dtype != torch.int64:
         return None
-    flat = dy.view(-1, dy.shape[-1])
+    flat = dy.view(ids.numel(), dy.shape[-1])
     return [(torch.Tensor.zero_, (dw,), {}), (torch.Tensor.scatter_add_, (dw, 0, _wide(ids, flat), flat), {})]
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from torch import Tensor
+from torch import Tensor, int64
 
 from weft.ops.declaration import Op, Size, op
 from weft.ops.kernels import aten
@@ -17,6 +17,9 @@ def _fractional(dims: int) -> Op:
     kernel = KERNELS[dims]
 
     def body(x: Tensor, samples: Tensor, kernel_size: Size, output_size: Size) -> Any:
+        if not x.shape[:2].numel():  # a rank's part, if there are fewer channels than ranks
+            y = x.new_empty((*x.shape[:2], *output_size))
+            return y, y.to(int64)
         return tuple(kernel(x, list(kernel_size), list(output_size), samples.to(x.dtype)))
 
     body.__name__ = f"fractional_max_pool{dims}d_at"

@@ -170,6 +170,18 @@ def check_layouts(op: Op, args: Args) -> int:
     return held
 
 
+def check_empty_parts(op: Op, args: Args) -> None:
+    """Every rule over more ranks than there are elements along what it splits: some hold an empty part."""
+    if op.random or op.dynamic or op.conversion:
+        raise Skipped("no kernel of it runs on parts")
+    for rule in rules_of(op, args, run_kernel(op, copied(op, args))):
+        split = [t.shape[s.dim] for t, s in zip(tensors(op, args), rule.inputs, strict=True) if s.is_split]
+        placement = Placement("cpu", list(range(min(split, default=0) + 1)))
+        if split and possible([rule], placement):
+            wrong = disagreements(op, args, [rule], placement)
+            assert not wrong, f"{rule} over {placement.size} ranks, of which some hold nothing: {wrong}"
+
+
 def check_grids(op: Op, args: Args) -> None:
     """Every pair of rules on a 2x2 grid."""
     grid = Placement("cpu", [[0, 1], [2, 3]])
