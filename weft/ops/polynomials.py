@@ -55,7 +55,7 @@ def _slope(name: str, by: float) -> None:
 
     @OF[name].grad
     def _(dy, input, n, input_shape):
-        return fit(mul(dy, mul(mul(n, by), OF[name](input, sub(n, 1)))), input_shape), None
+        return fit(mul(dy, mul(OF[name](input, n - 1), n * by)), input_shape), None  # n may be a number
 
 
 _slope("hermite_polynomial_h", 2.0)
