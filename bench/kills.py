@@ -1,0 +1,433 @@
+"""Kills: a rank of a run is killed in some phase, and the others are watched: how soon they end, and what they say.
+
+Most runs are forked from a process that has imported all that they need; some start as a user starts them.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import os
+import queue
+import random
+import re
+import select
+import shutil
+import signal
+import socket
+import statistics
+import subprocess
+import sys
+import tempfile
+import threading
+import time
+from collections.abc import Callable, Iterator, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import torch.distributed as dist
+
+from bench import victims
+from weft.launch.processes import variables_of
+from weft.transport.rendezvous import serve
+
+ROOT = Path(__file__).parent.parent
+PROGRAM = str(ROOT / "bench" / "victims.py")
+TRANSPORTS = ("shm", "c10d")
+DEADLINE = 15  # seconds that a wait of these runs may take
+HANG = 25.0  # seconds after which a survivor is said to hang
+STARTING = 60.0  # seconds for a run to come to its phase
+MOST_DELAY = 0.05  # seconds between a rank's word that it is there, and its end
+AFTER = 2.0  # seconds until what the dead have left must be gone
+EARLY = ("before the store", "registered")  # in these a rank dies before all have met
+MAY_END_WELL = ("at exit",)  # the others may have ended, or end, with all their work done
+NOTED = tuple(phase for phase in victims.PHASES if phase not in (*EARLY, "met", "at exit"))  # there is an op to name
+
+
+@dataclass(frozen=True)
+class Kill:
+    """What is tried. `start` is one of STARTS."""
+
+    phase: str
+    start: str
+    transport: str
+    bad: int
+    delay: float
+
+    @property
+    def ranks(self) -> int:
+        return 3 if self.phase == "registered" else 2
+
+
+@dataclass
+class Seen:
+    """What came of it, for each other rank: seconds until its end, None if it hung, and all that it said."""
+
+    kill: Kill
+    seconds: dict[int, float | None] = field(default_factory=dict)
+    said: dict[int, str] = field(default_factory=dict)
+    launcher: str = ""
+    left: list[str] = field(default_factory=list)
+    failed: str = ""  # the run never came to its phase
+
+    @property
+    def hangs(self) -> int:
+        return sum(s is None for s in self.seconds.values())
+
+    @property
+    def slowest(self) -> float:
+        return max((HANG if s is None else s for s in self.seconds.values()), default=0.0)
+
+    def well(self, rank: int) -> bool:
+        """Whether a rank had nothing to tell."""
+        return self.kill.phase in MAY_END_WELL and "Error" not in self.said[rank] and "Failed" not in self.said[rank]
+
+    def names_rank(self, rank: int) -> bool:
+        return self.well(rank) or bool(re.search(rf"(Error|Failed): .*\brank {self.kill.bad}\b", self.said[rank]))
+
+    def names_work(self, rank: int) -> bool:
+        return self.kill.phase not in NOTED or bool(
+            re.search(rf"(Error|Failed): .*\brank {self.kill.bad}\b.*, at \w", self.said[rank])
+        )
+
+
+# ---- forked runs -------------------------------------------------------------------------------------------------
+
+
+class Nursery:
+    """A process that forks ranks, as for the tests. One run at a time."""
+
+    def __init__(self) -> None:
+        command = [sys.executable, str(ROOT / "tests" / "nursery.py")]
+        environment = {**os.environ, "OMP_NUM_THREADS": "1"}
+        self._process = subprocess.Popen(
+            command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env=environment, cwd=ROOT
+        )
+
+    def fork(self, target: str, args: Sequence[str], environments: Sequence[dict[str, str]], folder: Path) -> list[int]:
+        assert self._process.stdin is not None and self._process.stdout is not None
+        ranks = [{"env": env, "log": str(folder / f"start{i}")} for i, env in enumerate(environments)]
+        self._process.stdin.write(json.dumps({"target": target, "args": args, "ranks": ranks}) + "\n")
+        self._process.stdin.flush()
+        return json.loads(self._process.stdout.readline())
+
+    def reap(self, n: int) -> None:
+        assert self._process.stdout is not None
+        for _ in range(n):
+            self._process.stdout.readline()
+
+    def close(self) -> None:
+        assert self._process.stdin is not None
+        self._process.stdin.close()
+        try:
+            self._process.wait(10)
+        except subprocess.TimeoutExpired:
+            self._process.kill()
+            self._process.wait()
+
+
+@dataclass
+class Run:
+    """A run under way. `port` is where its ranks meet."""
+
+    port: int
+    sessions: set[int]
+    end: Callable[[], str]  # kill what there is of it and return what its launcher said
+    stores: tuple[dist.Store, ...] = ()
+
+
+def forked(kill: Kill, folder: Path, nursery: Nursery) -> Run:
+    """As a launcher starts ranks: the store is served by somebody else."""
+    store = serve("127.0.0.1", 0, STARTING)
+    told = [variables_of(i, kill.ranks, host="127.0.0.1", port=store.port) for i in range(kill.ranks)]
+    return _fork(kill, folder, nursery, told, store.port, (store,))
+
+
+def forked_by_hand(kill: Kill, folder: Path, nursery: Nursery) -> Run:
+    """By variables alone: rank 0 serves the store."""
+    port = free_port()
+    return _fork(kill, folder, nursery, [by_hand_variables(kill, i, port) for i in range(kill.ranks)], port)
+
+
+def by_hand_variables(kill: Kill, rank: int, port: int) -> dict[str, str]:
+    told = variables_of(rank, kill.ranks, host="127.0.0.1", port=port)
+    return {name: value for name, value in told.items() if not name.startswith("TORCHELASTIC")}
+
+
+def _fork(
+    kill: Kill, folder: Path, nursery: Nursery, told: Sequence[dict[str, str]], port: int, stores: tuple = ()
+) -> Run:
+    environments = [{**one, **common(kill, folder)} for one in told]
+    pids = nursery.fork(f"{PROGRAM}:main", arguments(kill, folder), environments, folder)
+
+    def end() -> str:
+        for pid in pids:
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+        nursery.reap(len(pids))
+        return ""
+
+    return Run(port, set(pids), end, stores)
+
+
+def arguments(kill: Kill, folder: Path) -> list[str]:
+    return [kill.phase, str(kill.bad), str(folder)]
+
+
+def common(kill: Kill, folder: Path) -> dict[str, str]:
+    return {
+        "WEFT_TRANSPORT": kill.transport,
+        "WEFT_DEADLINE": str(DEADLINE),
+        "TMPDIR": str(folder),
+        "OMP_NUM_THREADS": "1",
+    }
+
+
+def free_port() -> int:
+    with socket.socket() as found:
+        found.bind(("127.0.0.1", 0))
+        return found.getsockname()[1]
+
+
+# ---- runs from nothing -------------------------------------------------------------------------------------------
+
+
+def launched(kill: Kill, folder: Path, _: Nursery) -> Run:
+    words = ["-m", "weft.launch", "--nproc_per_node", str(kill.ranks), PROGRAM]
+    return _started(kill, folder, [(words + arguments(kill, folder), {})])
+
+
+def torchrun(kill: Kill, folder: Path, _: Nursery) -> Run:
+    words = ["-m", "torch.distributed.run", "--standalone", "--nproc_per_node", str(kill.ranks), PROGRAM]
+    return _started(kill, folder, [(words + arguments(kill, folder), {})])
+
+
+def spawned(kill: Kill, folder: Path, _: Nursery) -> Run:
+    words = ["-c", f"from weft.launch import spawn; spawn({kill.ranks}, {PROGRAM + ':main'!r}, *{arguments(kill, folder)})"]
+    return _started(kill, folder, [(words, {})])
+
+
+def by_hand(kill: Kill, folder: Path, _: Nursery) -> Run:
+    port = free_port()
+    words = [PROGRAM, *arguments(kill, folder)]
+    return _started(kill, folder, [(words, by_hand_variables(kill, i, port)) for i in range(kill.ranks)], port)
+
+
+def _started(kill: Kill, folder: Path, programs: Sequence[tuple[list[str], dict[str, str]]], port: int = 0) -> Run:
+    environment = {**os.environ, **common(kill, folder), "PYTHONPATH": str(ROOT)}
+    with (folder / "launcher").open("wb") as out:
+        processes = [
+            subprocess.Popen(
+                [sys.executable, *words], env={**environment, **own}, cwd=folder, stdout=out, stderr=out,
+                start_new_session=True,
+            )
+            for words, own in programs
+        ]  # fmt: skip
+
+    def end() -> str:
+        limit = time.monotonic() + HANG
+        for process in processes:
+            with contextlib.suppress(subprocess.TimeoutExpired):
+                process.wait(max(0.0, limit - time.monotonic()))
+            if process.poll() is None:
+                os.killpg(process.pid, signal.SIGKILL)
+                process.wait()
+        return (folder / "launcher").read_text(errors="replace")
+
+    return Run(port, {p.pid for p in processes}, end)
+
+
+FORKED = {"forked": forked, "forked by hand": forked_by_hand}
+REAL = {"weft.launch": launched, "torchrun": torchrun, "spawn": spawned, "by hand": by_hand}
+STARTS: dict[str, Callable[[Kill, Path, Nursery], Run]] = {**FORKED, **REAL}
+
+
+# ---- one kill ----------------------------------------------------------------------------------------------------
+
+
+def tried(kill: Kill, nursery: Nursery) -> Seen:
+    folder = Path(tempfile.mkdtemp(prefix="weft-kill-"))
+    seen = Seen(kill)
+    try:
+        run = STARTS[kill.start](kill, folder, nursery)
+        sessions = set(run.sessions)
+        try:
+            pids = _come(kill, folder)
+            sessions |= set(pids.values())
+            time.sleep(kill.delay)
+            _watch(kill, folder, pids, seen)
+        except TimeoutError as error:
+            seen.failed = str(error)
+        finally:
+            for pid in sessions - run.sessions:
+                if seen.failed or seen.hangs:
+                    with contextlib.suppress(ProcessLookupError):
+                        os.kill(pid, signal.SIGKILL)
+            seen.launcher = run.end()
+        for rank in range(kill.ranks):
+            log = folder / f"rank{rank}"
+            if rank != kill.bad:
+                seen.said[rank] = log.read_text(errors="replace") if log.exists() else ""
+        seen.left = _left(folder, sessions, run.port if not run.stores else 0)
+        return seen
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def _come(kill: Kill, folder: Path) -> dict[int, int]:
+    """The processes of all ranks, once the one to be killed has come to its phase."""
+    names = [folder / f"pid{rank}" for rank in range(kill.ranks)]
+    limit = time.monotonic() + STARTING
+    while not all(name.exists() for name in (*names, folder / "marked")):
+        if time.monotonic() > limit:
+            raise TimeoutError(f"{kill} never came to its phase")
+        time.sleep(0.002)
+    return {rank: int(name.read_text()) for rank, name in enumerate(names)}
+
+
+def _watch(kill: Kill, folder: Path, pids: dict[int, int], seen: Seen) -> None:
+    poller, held = select.poll(), {}
+    for rank, pid in pids.items():
+        if rank == kill.bad:
+            continue
+        try:
+            held[os.pidfd_open(pid)] = rank
+        except ProcessLookupError:  # it had ended before
+            seen.seconds[rank] = 0.0
+    for descriptor in held:
+        poller.register(descriptor, select.POLLIN)
+    start = time.monotonic()
+    with contextlib.suppress(ProcessLookupError):
+        os.kill(pids[kill.bad], signal.SIGKILL)
+    (folder / victims.LATE).touch()
+    try:
+        while len(seen.seconds) < kill.ranks - 1 and (left := start + HANG - time.monotonic()) > 0:
+            for descriptor, _ in poller.poll(left * 1000):
+                poller.unregister(descriptor)
+                seen.seconds[held[descriptor]] = time.monotonic() - start
+    finally:
+        for descriptor, rank in held.items():
+            seen.seconds.setdefault(rank, None)
+            os.close(descriptor)
+
+
+OURS = re.compile(r"(rank|start|pid)\d|marked|late|launcher|checkpoint(\.safetensors)?$")
+
+
+def _left(folder: Path, sessions: set[int], port: int) -> list[str]:
+    """Processes, ports and files that a run has left behind, some time after its end."""
+    limit = time.monotonic() + AFTER
+    while True:
+        found = [f"process {pid}: {words}" for pid, words in _in_sessions(sessions)]
+        found += [f"port {port}"] * (port in listening())
+        found += [f"file {p.name}" for p in folder.iterdir() if not OURS.match(p.name)]
+        if not found or time.monotonic() > limit:
+            break
+        time.sleep(0.05)
+    for pid, _ in _in_sessions(sessions):
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    return found
+
+
+def _in_sessions(sessions: set[int]) -> Iterator[tuple[int, str]]:
+    for entry in os.listdir("/proc"):
+        if entry.isdigit():
+            with contextlib.suppress(OSError, IndexError):
+                stat = Path("/proc", entry, "stat").read_text().rpartition(")")[2].split()
+                if int(stat[3]) in sessions and stat[0] != "Z":
+                    yield int(entry), Path("/proc", entry, "cmdline").read_text().replace("\0", " ")[:80]
+
+
+def listening() -> set[int]:
+    """The ports of this host on which somebody waits."""
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    return {int(row[1].split(":")[1], 16) for row in rows if row[3] == "0A"}
+
+
+def shared() -> set[str]:
+    """Named memory of processes that have ended: Weft's, and torch's of loader workers."""
+    return {
+        name
+        for name in os.listdir("/dev/shm")
+        if "weft" in name or ((owner := re.match(r"torch_(\d+)_", name)) and not Path("/proc", owner[1]).exists())
+    }
+
+
+# ---- many --------------------------------------------------------------------------------------------------------
+
+
+def chosen(n: int, real: int, seed: int = 0) -> list[Kill]:
+    """`n` kills of forked runs and `real` of others, each kind as often as another."""
+    draw = random.Random(seed)
+    kills = []
+    for starts, count in ((FORKED, n), (REAL, real)):
+        every = list(itertools.product(victims.PHASES, starts, TRANSPORTS, (0, 1)))
+        draw.shuffle(every)
+        kills += [Kill(*one, draw.uniform(0, MOST_DELAY)) for one in itertools.islice(itertools.cycle(every), count)]
+    return kills
+
+
+def kills(
+    n: int, real: int, workers: int = 4, seed: int = 0, told: Callable[[Seen], None] = lambda seen: None
+) -> list[Seen]:
+    """Try them, several at a time; `told` hears of each."""
+    nurseries: queue.SimpleQueue[Nursery] = queue.SimpleQueue()
+    made = [Nursery() for _ in range(workers)]
+    for nursery in made:
+        nurseries.put(nursery)
+    heavy, before = threading.Semaphore(2), shared()
+
+    def one(kill: Kill) -> Seen:
+        nursery = nurseries.get()
+        try:
+            with heavy if kill.start in REAL else contextlib.nullcontext():
+                seen = tried(kill, nursery)
+        finally:
+            nurseries.put(nursery)
+        told(seen)
+        return seen
+
+    try:
+        with ThreadPoolExecutor(workers) as pool:
+            found = list(pool.map(one, chosen(n, real, seed)))
+    finally:
+        for nursery in made:
+            nursery.close()
+    if found:
+        found[-1].left += sorted(f"memory {name}" for name in shared() - before)
+    return found
+
+
+@dataclass(frozen=True)
+class Figures:
+    """Some kills, counted."""
+
+    kills: int
+    hangs: int
+    median: float
+    slowest: float
+    survivors: int
+    named: int
+    noted: int
+    notable: int
+    left: int
+
+
+def counted(seen: Sequence[Seen]) -> Figures:
+    seconds = [HANG if s is None else s for one in seen for s in one.seconds.values()]
+    every = [(one, rank) for one in seen for rank in one.seconds]
+    notable = [(one, rank) for one, rank in every if one.kill.phase in NOTED]
+    return Figures(
+        len(seen),
+        sum(one.hangs for one in seen),
+        statistics.median(seconds) if seconds else 0.0,
+        max(seconds, default=0.0),
+        len(every),
+        sum(one.names_rank(rank) for one, rank in every),
+        sum(one.names_work(rank) for one, rank in notable),
+        len(notable),
+        sum(len(one.left) for one in seen),
+    )
