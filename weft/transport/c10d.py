@@ -7,6 +7,8 @@ from __future__ import annotations
 
 import contextlib
 import os
+import queue
+import threading
 from collections import defaultdict, deque
 from collections.abc import Sequence
 from datetime import timedelta
@@ -56,14 +58,30 @@ class C10dTransport(Transport):
         found = self._processes.get((ranks, device, line))
         if found is None:
             prefix = f"{device}/{','.join(map(str, ranks))}" + f"/{line}" * bool(line)
-            store = self._meeting.under(prefix)
-            make = self._nccl if device == "cuda" else self._gloo
             self._gather(prefix, ranks)
+            found = self._processes[ranks, device, line] = self._connected(prefix, ranks, device)
+        return found
+
+    def _connected(self, prefix: str, ranks: tuple[int, ...], device: str) -> Any:
+        """A new process group. Where a rank, or the store, dies meanwhile, c10d waits out its deadline or several: the
+        caller does not."""
+        made: queue.SimpleQueue[Any] = queue.SimpleQueue()
+
+        def connect() -> None:
             try:
-                found = make(store, ranks.index(self.rank), len(ranks))
-            except RuntimeError as error:
-                raise self.explained(error, f"connecting ranks {ranks}", ranks) from None
-            self._processes[ranks, device, line] = found
+                make = self._nccl if device == "cuda" else self._gloo
+                made.put(make(self._meeting.under(prefix), ranks.index(self.rank), len(ranks)))
+            except Exception as error:
+                made.put(error)
+
+        threading.Thread(target=connect, name=f"weft-connecting-{self.rank}", daemon=True).start()
+        what = f"connecting ranks {ranks}"
+        self.wait_until(lambda: not made.empty(), what, ranks)
+        found = made.get()
+        if isinstance(found, RuntimeError):  # c10d's errors are such
+            raise self.explained(found, what, ranks) from None
+        if isinstance(found, Exception):
+            raise found
         return found
 
     def _gather(self, what: str, ranks: tuple[int, ...]) -> None:
