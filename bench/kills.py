@@ -36,14 +36,16 @@ from weft.transport.rendezvous import serve
 ROOT = Path(__file__).parent.parent
 PROGRAM = str(ROOT / "bench" / "victims.py")
 TRANSPORTS = ("shm", "c10d")
-DEADLINE = 15  # seconds that a wait of these runs may take
+DEADLINE = 15  # seconds that a wait of these runs may take;
+ALONE = 4  # and where nobody can know that a rank won't come
 HANG = 25.0  # seconds after which a survivor is said to hang
 STARTING = 60.0  # seconds for a run to come to its phase
 MOST_DELAY = 0.05  # seconds between a rank's word that it is there, and its end
 AFTER = 2.0  # seconds until what the dead have left must be gone
 EARLY = ("before the store", "registered")  # in these a rank dies before all have met
 MAY_END_WELL = ("at exit",)  # the others may have ended, or end, with all their work done
-NOTED = tuple(phase for phase in victims.PHASES if phase not in (*EARLY, "met", "at exit"))  # there is an op to name
+UNNOTED = (*EARLY, "met", "first collective", "at exit")  # there may be no op to name yet, or any more
+NOTED = tuple(phase for phase in victims.PHASES if phase not in UNNOTED)
 
 
 @dataclass(frozen=True)
@@ -85,7 +87,11 @@ class Seen:
         return self.kill.phase in MAY_END_WELL and "Error" not in self.said[rank] and "Failed" not in self.said[rank]
 
     def names_rank(self, rank: int) -> bool:
-        return self.well(rank) or bool(re.search(rf"(Error|Failed): .*\brank {self.kill.bad}\b", self.said[rank]))
+        """Whether it said so; or its launcher did, which ended it first."""
+        name = rf"\brank\s*:? {self.kill.bad}\b"
+        if not self.said[rank].strip() and re.search(name, self.launcher):
+            return True
+        return self.well(rank) or bool(re.search(rf"(Error|Failed): .*{name}", self.said[rank]))
 
     def names_work(self, rank: int) -> bool:
         return self.kill.phase not in NOTED or bool(
@@ -97,9 +103,12 @@ class Seen:
 
 
 class Nursery:
-    """A process that forks ranks, as for the tests. One run at a time."""
+    """A process that forks ranks, as for the tests; one of theirs, if it is given. One run at a time."""
 
-    def __init__(self) -> None:
+    def __init__(self, process: subprocess.Popen[str] | None = None) -> None:
+        if process is not None:
+            self._process = process
+            return
         command = [sys.executable, str(ROOT / "tests" / "nursery.py")]
         environment = {**os.environ, "OMP_NUM_THREADS": "1"}
         self._process = subprocess.Popen(
@@ -179,7 +188,7 @@ def arguments(kill: Kill, folder: Path) -> list[str]:
 def common(kill: Kill, folder: Path) -> dict[str, str]:
     return {
         "WEFT_TRANSPORT": kill.transport,
-        "WEFT_DEADLINE": str(DEADLINE),
+        "WEFT_DEADLINE": str(ALONE if kill.phase == "before the store" else DEADLINE),
         "TMPDIR": str(folder),
         "OMP_NUM_THREADS": "1",
     }
@@ -205,7 +214,10 @@ def torchrun(kill: Kill, folder: Path, _: Nursery) -> Run:
 
 
 def spawned(kill: Kill, folder: Path, _: Nursery) -> Run:
-    words = ["-c", f"from weft.launch import spawn; spawn({kill.ranks}, {PROGRAM + ':main'!r}, *{arguments(kill, folder)})"]
+    words = [
+        "-c",
+        f"from weft.launch import spawn; spawn({kill.ranks}, {PROGRAM + ':main'!r}, *{arguments(kill, folder)})",
+    ]
     return _started(kill, folder, [(words, {})])
 
 
@@ -242,6 +254,7 @@ def _started(kill: Kill, folder: Path, programs: Sequence[tuple[list[str], dict[
 FORKED = {"forked": forked, "forked by hand": forked_by_hand}
 REAL = {"weft.launch": launched, "torchrun": torchrun, "spawn": spawned, "by hand": by_hand}
 STARTS: dict[str, Callable[[Kill, Path, Nursery], Run]] = {**FORKED, **REAL}
+THREADS = "spawn_threads"  # where a rank raises: a thread can't be killed alone
 
 
 # ---- one kill ----------------------------------------------------------------------------------------------------
@@ -251,6 +264,9 @@ def tried(kill: Kill, nursery: Nursery) -> Seen:
     folder = Path(tempfile.mkdtemp(prefix="weft-kill-"))
     seen = Seen(kill)
     try:
+        if kill.start == THREADS:
+            _raise(kill, folder, nursery, seen)
+            return seen
         run = STARTS[kill.start](kill, folder, nursery)
         sessions = set(run.sessions)
         try:
@@ -274,6 +290,18 @@ def tried(kill: Kill, nursery: Nursery) -> Seen:
         return seen
     finally:
         shutil.rmtree(folder, ignore_errors=True)
+
+
+def _raise(kill: Kill, folder: Path, nursery: Nursery, seen: Seen) -> None:
+    (pid,) = nursery.fork(f"{PROGRAM}:threads", arguments(kill, folder), [common(kill, folder)], folder)
+    nursery.reap(1)
+    if not (folder / "ended").exists():
+        seen.failed = (folder / "start0").read_text(errors="replace")
+        seen.seconds, seen.said = {1 - kill.bad: None}, {1 - kill.bad: seen.failed}
+        return
+    for rank, (seconds, said) in json.loads((folder / "ended").read_text()).items():
+        seen.seconds[int(rank)], seen.said[int(rank)] = max(seconds, 0.0), said
+    seen.left = _left(folder, {pid}, 0)
 
 
 def _come(kill: Kill, folder: Path) -> dict[int, int]:
@@ -313,7 +341,7 @@ def _watch(kill: Kill, folder: Path, pids: dict[int, int], seen: Seen) -> None:
             os.close(descriptor)
 
 
-OURS = re.compile(r"(rank|start|pid)\d|marked|late|launcher|checkpoint(\.safetensors)?$")
+OURS = re.compile(r"(rank|start|pid)\d|marked|late|ended|launcher|checkpoint(\.safetensors)?$|torchelastic_")
 
 
 def _left(folder: Path, sessions: set[int], port: int) -> list[str]:
@@ -360,11 +388,13 @@ def shared() -> set[str]:
 
 
 def chosen(n: int, real: int, seed: int = 0) -> list[Kill]:
-    """`n` kills of forked runs and `real` of others, each kind as often as another."""
+    """`n` of forked runs and `real` of others, each kind as often as another."""
     draw = random.Random(seed)
     kills = []
     for starts, count in ((FORKED, n), (REAL, real)):
         every = list(itertools.product(victims.PHASES, starts, TRANSPORTS, (0, 1)))
+        if starts is FORKED:
+            every += list(itertools.product(victims.PHASES, (THREADS,), ("local",), (0, 1)))
         draw.shuffle(every)
         kills += [Kill(*one, draw.uniform(0, MOST_DELAY)) for one in itertools.islice(itertools.cycle(every), count)]
     return kills

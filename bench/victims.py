@@ -6,7 +6,9 @@ as long as the rank lives, so that the kill finds it anywhere in them.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
+import json
 import os
 import signal
 import sys
@@ -18,6 +20,7 @@ import weft as flow
 from weft import nn
 from weft.core.rank import current
 from weft.data import DataLoader
+from weft.launch import spawn_threads
 from weft.transport import transport_of
 
 LIFE = 60  # seconds after which a rank ends in any case
@@ -250,6 +253,38 @@ def main(phase: str, bad: str, folder: str) -> None:
             time.sleep(LIFE)
     if phase == "first collective":
         flow.comm.barrier() if me != bad else time.sleep(LIFE)
+
+
+class Mistake(Exception):
+    """What a thread raises, which can't be killed alone."""
+
+
+def threads(phase: str, bad: str, folder: str) -> None:
+    """Ranks as threads, of which one raises as soon as it has come to its phase; says how the others ended."""
+    signal.alarm(LIFE)
+    os.chdir(folder)
+    raised, ended = [0.0], {}
+
+    def mark() -> None:
+        if current().index == int(bad):
+            raised[0] = time.monotonic()
+            raise Mistake("on purpose")
+
+    def body() -> None:
+        said = ""
+        try:
+            for _ in PHASES[phase](mark):
+                pass
+        except Exception as error:
+            said = f"{type(error).__name__}: {error}"
+            raise
+        finally:
+            ended[current().index] = time.monotonic(), said
+
+    with contextlib.suppress(Mistake):
+        spawn_threads(2, body, deadline=float(os.environ["WEFT_DEADLINE"]))
+    after = {rank: (when - raised[0], said) for rank, (when, said) in ended.items() if rank != int(bad)}
+    tell(Path("ended"), json.dumps(after))
 
 
 def tell(path: Path, words: str) -> None:
