@@ -199,6 +199,28 @@ def test_variables_that_are_no_numbers(monkeypatch: pytest.MonkeyPatch) -> None:
         ranks.of_process.__wrapped__()
 
 
+@pytest.mark.parametrize(
+    "told",
+    [
+        {"RANK": "0", "WORLD_SIZE": "0"},
+        {"RANK": "2", "WORLD_SIZE": "2"},
+        {"RANK": "-1", "WORLD_SIZE": "2"},
+        {"RANK": "1"},  # of how many?
+        {"RANK": "1", "WORLD_SIZE": "4", "LOCAL_RANK": "2", "LOCAL_WORLD_SIZE": "2"},
+        {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_RANK": "0", "LOCAL_WORLD_SIZE": "0"},
+        {"RANK": "0", "WORLD_SIZE": "2", "LOCAL_WORLD_SIZE": "3"},
+    ],
+)
+def test_variables_of_no_world(told: dict[str, str], monkeypatch: pytest.MonkeyPatch) -> None:
+    for name in ranks.VARIABLES:
+        monkeypatch.delenv(name, raising=False)
+    for name, value in told.items():
+        monkeypatch.setenv(name, value)
+    with pytest.raises(RankError, match="RANK counts from 0 to WORLD_SIZE - 1") as caught:
+        ranks.of_process.__wrapped__()
+    assert str(told) in str(caught.value)
+
+
 # ---- random ---------------------------------------------------------------------------------------------------
 
 

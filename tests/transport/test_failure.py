@@ -16,7 +16,9 @@ from weft.core.rank import Rank, current
 from weft.launch import spawn, spawn_threads
 from weft.launch.processes import blamed
 from weft.transport import PeerFailed, transport_of
+from weft.transport.base import default_deadline
 from weft.transport.rendezvous import Meeting
+from weft.vm.machine import VirtualMachine
 
 NOTICED = 10.0  # seconds
 
@@ -177,3 +179,34 @@ def test_a_stranger_listens_where_the_ranks_meet(monkeypatch: pytest.MonkeyPatch
     monkeypatch.setenv("MASTER_PORT", "99999")
     with pytest.raises(RankError, match="MASTER_PORT is '99999'"):
         Meeting(Rank(1, 2), 0.2)
+
+
+@pytest.mark.parametrize("given", ["soon", "0", "-1", "nan", "inf", "1e300"])
+def test_a_deadline_that_is_none(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("WEFT_DEADLINE", given)
+    for make in (default_deadline, lambda: VirtualMachine(Rank())):
+        with pytest.raises(RankError, match=f"WEFT_DEADLINE is how many seconds.*{given}"):
+            make()
+
+
+def absent() -> None:
+    transport_of().group((0, 1)).barrier()
+
+
+def test_an_interface_that_is_none(world: Any) -> None:
+    done = world("absent", 2, "c10d", env={"GLOO_SOCKET_IFNAME": "nowhere0"})
+    assert "GLOO_SOCKET_IFNAME=nowhere0 names no interface of this host; it has ['lo'" in done.said(0) + done.said(1)
+
+
+def dies_connecting() -> None:
+    """Rank 1 is killed when both have come to connect, as rank 0 begins to."""
+    transport = transport_of()
+    if transport.rank == 1:
+        transport._gloo = lambda *_: os.kill(os.getpid(), signal.SIGKILL)
+    transport.group((0, 1)).barrier()
+
+
+def test_a_rank_dies_while_c10d_connects(world: Any) -> None:
+    done = world("dies_connecting", 2, "c10d", env={"WEFT_DEADLINE": "60"})
+    assert "PeerFailed: rank 1 died without a word" in done.said(0)
+    assert done.ended[0][0] - done.ended[1][0] < NOTICED

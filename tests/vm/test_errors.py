@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import os
+import sys
 import threading
 import traceback
 import warnings
@@ -147,6 +148,17 @@ def test_closing_is_silent_when_all_errors_were_seen():
     fail(machine)
     with pytest.raises(ValueError):
         machine.sync()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        machine.close()
+
+
+def test_closing_is_silent_about_the_error_that_the_program_ends_with(monkeypatch: pytest.MonkeyPatch):
+    machine, error = VirtualMachine(Rank(), deadline=WAIT), ValueError("refused")
+    launches = [machine.submit("launch", "graph", lambda: None, name="step") for _ in range(2)]
+    for launch in launches:
+        launch.finish(error)
+    monkeypatch.setattr(sys, "last_value", error, raising=False)
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         machine.close()

@@ -101,7 +101,18 @@ def enter(rank: Rank) -> Iterator[Rank]:
 def of_process() -> Rank:
     """The rank that torchrun's variables describe; without them, the only one of its world."""
     index, size = told("RANK", 0), told("WORLD_SIZE", 1)
-    return Rank(index, size, local_index=told("LOCAL_RANK", index), local_size=told("LOCAL_WORLD_SIZE", size))
+    local_index, local_size = told("LOCAL_RANK", index), told("LOCAL_WORLD_SIZE", size)
+    if not (0 <= index < size and 0 <= local_index < local_size <= size):
+        raise RankError(
+            "RANK counts from 0 to WORLD_SIZE - 1, and LOCAL_RANK on its host to LOCAL_WORLD_SIZE - 1; the launcher's "
+            f"variables say {_variables() or 'nothing'}, that is rank {index} of {size}, and {local_index} of "
+            f"{local_size} on its host"
+        )
+    return Rank(index, size, local_index=local_index, local_size=local_size)
+
+
+def _variables() -> dict[str, str]:
+    return {k: os.environ[k] for k in VARIABLES if k in os.environ}
 
 
 def told(variable: str, default: int) -> int:
@@ -109,5 +120,6 @@ def told(variable: str, default: int) -> int:
     try:
         return int(os.environ.get(variable, default))
     except ValueError:
-        given = {k: os.environ[k] for k in VARIABLES if k in os.environ}
-        raise RankError(f"the launcher's variables must be numbers, like RANK=0 WORLD_SIZE=2; got {given}") from None
+        raise RankError(
+            f"the launcher's variables must be numbers, like RANK=0 WORLD_SIZE=2; got {_variables()}"
+        ) from None

@@ -109,7 +109,8 @@ class DataLoader(theirs.DataLoader):
         super().__init__(
             dataset, batch_size, shuffle, sampler, batch_sampler, num_workers,
             Collate(collate_fn, batch_size is not None or batch_sampler is not None), pin_memory, drop_last, timeout,
-            Begin(worker_init_fn) if num_workers else worker_init_fn, multiprocessing_context, getattr(generator, "torch", generator), **options,
+            Begin(worker_init_fn) if num_workers else worker_init_fn, multiprocessing_context,
+            getattr(generator, "torch", generator), **options,
         )  # fmt: skip
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]

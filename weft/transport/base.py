@@ -16,6 +16,7 @@ SPINS = 60  # looks before the first yield: the other side usually is microsecon
 YIELDING = 0.002  # seconds of giving the core away between looks; then naps, so that a slow peer costs nothing
 NAP, LONGEST_NAP = 50e-6, 2e-3  # seconds
 LOOK_AROUND = 0.02  # seconds between checks for dead peers and the deadline
+LONGEST = 1e9  # seconds, or 31 years: what locks and c10d can wait
 
 
 def default_deadline() -> float:
@@ -24,7 +25,7 @@ def default_deadline() -> float:
         seconds = float(given)
     except ValueError:
         seconds = 0
-    if seconds <= 0:
+    if not 0 < seconds < LONGEST:
         raise RankError(f"WEFT_DEADLINE is how many seconds any wait may take, like 300; got {given!r}")
     return seconds
 

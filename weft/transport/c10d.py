@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import queue
+import socket
 import threading
 from collections import defaultdict, deque
 from collections.abc import Sequence
@@ -18,7 +19,7 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from weft.core.errors import DtypeError, RankError
+from weft.core.errors import ArgumentError, DtypeError, RankError
 from weft.core.rank import Rank
 from weft.transport import reduction
 from weft.transport.base import Channel, Group, PeerFailed, Transport, checking
@@ -95,6 +96,9 @@ class C10dTransport(Transport):
         # By itself c10d takes what the host's name stands for, which often is the host's own loopback.
         interface = os.environ.get("GLOO_SOCKET_IFNAME")
         if interface:
+            known = [name for _, name in socket.if_nameindex()]
+            if interface.partition(":")[0] not in known:
+                raise ArgumentError(f"GLOO_SOCKET_IFNAME={interface} names no interface of this host; it has {known}")
             device = dist.ProcessGroupGloo.create_device(interface=interface)
         else:
             device = dist.ProcessGroupGloo.create_device(hostname=self._meeting.own_address())

@@ -20,6 +20,7 @@ import torch
 from weft.core.errors import DeadlineError, OpError, RankError
 from weft.core.rank import Rank, current
 from weft.tensor.blob import Blob
+from weft.transport.base import default_deadline
 from weft.vm import dependency
 from weft.vm.dependency import Dependencies
 from weft.vm.forking import new_lock_in_children
@@ -42,7 +43,7 @@ class VirtualMachine:
 
     def __init__(self, rank: Rank, *, deadline: float | None = None, max_pending: int = MAX_PENDING) -> None:
         self.rank = rank
-        self.deadline = float(os.environ.get("WEFT_DEADLINE", 300)) if deadline is None else deadline
+        self.deadline = default_deadline() if deadline is None else deadline
         self.max_pending = max_pending
         self.lock = threading.Lock()
         self.recorders: tuple[Recorder, ...] = ()  # empty while nobody traces
@@ -349,7 +350,8 @@ class VirtualMachine:
         except DeadlineError as late:
             self.cancel(RankError(f"rank {self.rank.index} was closed before its work had ended. {late}"))
         stuck = [s.name for s in self._streams.values() if not s.close(GRACE)]
-        lost = [i for i in self._failures if i.error is not self._cancelled]
+        told = (self._cancelled, getattr(sys, "last_value", None))  # the program ends with the latter
+        lost = [i for i in self._failures if not any(i.error is error for error in told)]
         if stuck:
             warnings.warn(f"rank {self.rank.index} leaves work behind that doesn't end, on {stuck}", stacklevel=2)
         for failed in lost[:1]:
