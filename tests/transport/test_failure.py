@@ -17,6 +17,7 @@ from weft.launch import spawn, spawn_threads
 from weft.launch.processes import blamed
 from weft.transport import PeerFailed, transport_of
 from weft.transport.base import default_deadline
+from weft.transport.base import raised as told_of
 from weft.transport.rendezvous import Meeting
 from weft.vm.machine import VirtualMachine
 
@@ -187,6 +188,35 @@ def test_a_deadline_that_is_none(given: str, monkeypatch: pytest.MonkeyPatch) ->
     for make in (default_deadline, lambda: VirtualMachine(Rank())):
         with pytest.raises(RankError, match=f"WEFT_DEADLINE is how many seconds.*{given}"):
             make()
+
+
+class Unsayable(Exception):
+    def __str__(self) -> str:
+        raise RuntimeError("no words")
+
+
+@pytest.mark.parametrize(
+    ("error", "told"),
+    [
+        (ValueError("no such file\nor folder"), "raised ValueError: no such file"),
+        (ValueError("\ud800"), "raised ValueError: ?"),
+        (KeyboardInterrupt(), "raised KeyboardInterrupt"),
+        (Unsayable(), "raised Unsayable"),
+    ],
+)
+def test_what_is_told_of_an_error(error: BaseException, told: str) -> None:
+    assert told_of(error) == told
+
+
+def gloos_patience() -> None:
+    transport = transport_of()
+    transport.group((0, 1)).barrier()
+    print(transport.processes((0, 1), "cpu").options._timeout.total_seconds() - transport.deadline)
+
+
+def test_our_deadline_comes_before_gloos(world: Any) -> None:
+    """Gloo's own end of a wait says of nobody that he is late, and breaks its connections."""
+    assert [float(said) > 5 for said in world("gloos_patience", 2, "c10d").well()] == [True, True]
 
 
 def absent() -> None:

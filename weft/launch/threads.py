@@ -14,7 +14,7 @@ import torch
 
 from weft.core.errors import ArgumentError
 from weft.core.rank import Rank, enter
-from weft.transport import LocalTransport, LocalWorld, PeerFailed
+from weft.transport import LocalTransport, LocalWorld, PeerFailed, raised
 
 GRACE = 8.0  # seconds that the other ranks have to end after one failed
 
@@ -40,14 +40,14 @@ def spawn_threads(n: int, function: Callable[..., Any], *args: Any, deadline: fl
             with enter(rank):
                 try:
                     result = function(*args)
-                except BaseException as raised:
-                    world.fail(rank.index, _why(raised))
+                except BaseException as caught:
+                    world.fail(rank.index, raised(caught))
                     raise
                 finally:
                     rank.close()
-        except BaseException as raised:
-            error = raised
-            world.fail(rank.index, _why(raised))
+        except BaseException as caught:
+            error = caught
+            world.fail(rank.index, raised(caught))
         ended.put((rank.index, result, error))
 
     threads_before = torch.get_num_threads()
@@ -89,7 +89,3 @@ def _collect(world: LocalWorld, ended: queue.SimpleQueue, n: int) -> list[Any]:
         error.add_note(f"raised on rank {index} of {n}")
         raise error
     return results
-
-
-def _why(error: BaseException) -> str:
-    return f"raised {type(error).__name__}: {(str(error).splitlines() or [''])[0]}"

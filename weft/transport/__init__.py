@@ -12,7 +12,7 @@ import torch
 
 from weft.core.errors import RankError
 from weft.core.rank import Rank, current
-from weft.transport.base import Channel, Group, Line, PeerFailed, Transport, default_deadline
+from weft.transport.base import Channel, Group, Line, PeerFailed, Transport, default_deadline, raised
 from weft.transport.c10d import C10dTransport
 from weft.transport.local import LocalTransport, LocalWorld
 from weft.transport.memory import available
@@ -31,6 +31,7 @@ __all__ = [
     "Transport",
     "join",
     "open_transport",
+    "raised",
     "transport_of",
 ]
 
@@ -93,7 +94,6 @@ def _leave(rank: Rank, transport: Transport) -> None:
     """At the end of the program: tell the others if it ended by an exception."""
     error = getattr(sys, "last_value", None)
     if error is not None and not hasattr(sys, "ps1"):
-        line = (str(error).splitlines() or [""])[0]
-        transport.fail(f"raised {type(error).__name__}: {line}", isinstance(error, PeerFailed))
+        transport.fail(raised(error), isinstance(error, PeerFailed))
     rank.close()
     transport.close()

@@ -39,6 +39,15 @@ class PeerFailed(RankError):
     """Another rank raised or died; this one only noticed."""
 
 
+def raised(error: BaseException) -> str:
+    """What the others are told of an error that ends a rank: its first line, if it has one that can be said."""
+    try:
+        line = (str(error).splitlines() or [""])[0].encode(errors="replace").decode()
+    except Exception:  # of its own __str__
+        line = ""
+    return f"raised {type(error).__name__}" + (f": {line}" if line else "")
+
+
 class Channel(ABC):
     """A one-way ring of `copies` preallocated registers; the same calls exist at both ends."""
 

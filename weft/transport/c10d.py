@@ -26,7 +26,7 @@ from weft.transport.base import Channel, Group, PeerFailed, Transport, checking
 from weft.transport.c10d_channel import FIRST_TAG, C10dChannel
 from weft.transport.rendezvous import Meeting
 from weft.transport.waiter import Waiter
-from weft.transport.watch import Watch
+from weft.transport.watch import SETTLE, Watch
 
 MOMENT = timedelta(milliseconds=5)  # that a look at work under way takes at most
 OPS = {
@@ -102,7 +102,8 @@ class C10dTransport(Transport):
             device = dist.ProcessGroupGloo.create_device(interface=interface)
         else:
             device = dist.ProcessGroupGloo.create_device(hostname=self._meeting.own_address())
-        options._devices, options._timeout = [device], timedelta(seconds=self.deadline)
+        # Gloo's own end of a wait tells nothing and breaks its connections: ours is to come first.
+        options._devices, options._timeout = [device], timedelta(seconds=self.deadline + SETTLE)
         return dist.ProcessGroupGloo(store, index, size, options)
 
     def _nccl(self, store: Any, index: int, size: int) -> Any:
