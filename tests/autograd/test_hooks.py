@@ -1,5 +1,6 @@
 from __future__ import annotations
 
+from collections.abc import Callable
 from random import Random
 from typing import Any
 
@@ -158,3 +159,43 @@ def test_an_error_in_a_hook_comes_out() -> None:
     x.register_hook(hook)
     with pytest.raises(KeyError, match="mine"):
         x.sum().backward()
+
+
+RETURNED: dict[str, Callable[[Any], Any]] = {
+    "a number": lambda f: 3,
+    "a list": lambda f: [f.ones(2)],
+    "more": lambda f: f.ones(5),
+    "what broadcasts": lambda f: f.ones(1),
+    "a column": lambda f: f.ones(2, 1),
+    "whole numbers": lambda f: f.ones(2, dtype=f.int64),
+    "wider": lambda f: f.ones(2, dtype=f.float64),
+}
+
+
+@pytest.mark.parametrize("what", RETURNED)
+@pytest.mark.parametrize("leaf", [True, False])
+def test_a_hook_returns_a_gradient_of_the_same_tensor(what: str, leaf: bool) -> None:
+    """Where torch refuses, so do we, in its class and with its phrase."""
+    said = []
+    for f in (torch, flow):
+        x = f.ones(2, requires_grad=True)
+        y = x * 2
+
+        def replace(g: Any, f: Any = f) -> Any:
+            return RETURNED[what](f)
+
+        (x if leaf else y).register_hook(replace)
+        with pytest.raises((TypeError, RuntimeError)) as caught:
+            y.sum().backward()
+        said.append(caught)
+    theirs, ours = said
+    assert issubclass(ours.type, theirs.type)
+    assert str(theirs.value).split(" (")[0] in str(ours.value)
+
+
+def test_a_hook_after_accumulation_returns_nothing() -> None:
+    for f in (torch, flow):
+        x = f.ones(2, requires_grad=True)
+        x.register_post_accumulate_grad_hook(lambda p: p.grad)
+        with pytest.raises(RuntimeError, match="hooks should return None"):
+            x.sum().backward()

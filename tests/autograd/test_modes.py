@@ -1,6 +1,8 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Generator
+from typing import Any
 
 import pytest
 
@@ -48,6 +50,40 @@ def test_decorated_method() -> None:
 
     a = flow.ones(2, requires_grad=True)
     assert not Model().with_call(a).requires_grad and not Model().without(a).requires_grad
+
+
+MODES = [flow.no_grad, flow.no_grad(), flow.inference_mode(), flow.enable_grad, flow.enable_grad()]
+
+
+@pytest.mark.parametrize("mode", MODES)
+def test_decorated_generators_keep_the_mode_to_themselves(mode: Any) -> None:
+    """What is sent and thrown in arrives, and what is returned comes out; as with torch's."""
+    told: list[str] = []
+
+    @mode
+    def run() -> Generator[bool, Any, str]:
+        try:
+            got = yield flow.is_grad_enabled()
+            try:
+                yield got
+            except KeyError:
+                yield flow.is_grad_enabled()
+            return "result"
+        finally:
+            told.append(f"ended with {flow.is_grad_enabled()}")
+
+    inside, outside = mode is flow.enable_grad or isinstance(mode, flow.enable_grad), True
+    steps = run()
+    assert next(steps) is inside and flow.is_grad_enabled() is outside
+    assert steps.send("sent") == "sent" and flow.is_grad_enabled() is outside
+    assert steps.throw(KeyError()) is inside and flow.is_grad_enabled() is outside
+    with pytest.raises(StopIteration) as end:
+        next(steps)
+    assert end.value.value == "result"
+    half = run()
+    next(half)
+    half.close()
+    assert told == [f"ended with {inside}"] * 2 and flow.is_grad_enabled() is outside
 
 
 def test_one_context_entered_twice(x: flow.Tensor) -> None:

@@ -4,8 +4,9 @@ from __future__ import annotations
 
 import contextlib
 import functools
+import inspect
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Generator
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -22,7 +23,7 @@ class _GradMode:
     mode: bool
 
     def __init__(self, function: Callable[..., Any] | None = None) -> None:
-        self._function = function
+        self._function = None if function is None else _decorate(function, self.mode)
         self._before: list[bool] = []
         if function is not None:
             functools.update_wrapper(self, function)
@@ -36,8 +37,7 @@ class _GradMode:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if self._function is not None:  # written as @no_grad, without parentheses
-            with self:
-                return self._function(*args, **kwargs)
+            return self._function(*args, **kwargs)
         return _decorate(args[0], self.mode)
 
     def __get__(self, instance: Any, owner: Any = None) -> Any:
@@ -45,6 +45,9 @@ class _GradMode:
 
 
 def _decorate(f: Callable[..., Any], mode: bool) -> Callable[..., Any]:
+    if inspect.isgeneratorfunction(f):
+        return _decorate_generator(f, mode)
+
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Any:
         before, here.grad = here.grad, mode
@@ -52,6 +55,29 @@ def _decorate(f: Callable[..., Any], mode: bool) -> Callable[..., Any]:
             return f(*args, **kwargs)
         finally:
             here.grad = before
+
+    return wrapped
+
+
+def _decorate_generator(f: Callable[..., Generator[Any, Any, Any]], mode: bool) -> Callable[..., Any]:
+    """The mode holds while its code runs, not while the caller has the turn."""
+
+    @functools.wraps(f)
+    def wrapped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
+        inner = f(*args, **kwargs)
+        step, value = inner.send, None
+        while True:
+            before, here.grad = here.grad, mode
+            try:
+                out = step(value)
+            except StopIteration as end:
+                return end.value
+            finally:
+                here.grad = before
+            try:
+                step, value = inner.send, (yield out)
+            except BaseException as error:  # the caller throws it in, or closes this
+                step, value = inner.throw, error
 
     return wrapped
 

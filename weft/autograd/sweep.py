@@ -12,7 +12,7 @@ from weft.autograd.modes import anomaly
 from weft.autograd.node import Node, Slot
 from weft.autograd.overwrite import make_overwriting
 from weft.core.dispatch import here
-from weft.core.errors import AutogradError, ShapeError
+from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.core.sbp import broadcast
 from weft.ops import OPS
 from weft.tensor.blob import blob_of
@@ -216,7 +216,11 @@ class Sweep:
             self.held.add(place)
             if leaf._accumulated:
                 for hook in tuple(leaf._accumulated.values()):
-                    hook(leaf)
+                    if hook(leaf) is not None:
+                        raise AutogradError(
+                            "Tensor post accumulate grad hooks should return None: they run when .grad is there, and "
+                            "may write it; register_hook's may return another gradient"
+                        )
 
 
 def _tell_origin(node: Node, error: Exception) -> None:
@@ -267,8 +271,26 @@ def _hooked(table: dict[int, Any], g: Tensor | None) -> Tensor | None:
             return None
         replaced = hook(g)
         if replaced is not None:
+            _check_replaced(hook, g, replaced)
             g = replaced
     return g
+
+
+def _check_replaced(hook: Any, g: Tensor, replaced: Any) -> None:
+    """What a hook returns is a gradient of the same tensor. The phrases are those that programs know from torch."""
+    name = getattr(hook, "__name__", type(hook).__name__)
+    if not isinstance(replaced, Tensor):
+        raise ArgumentError(
+            f"expected Variable, but hook returned {type(replaced).__name__!r}: {name} may return another gradient in "
+            "place of the one that it is given, or None to leave it"
+        )
+    changed = [
+        f"hook {name!r} has changed the {what} of value (was {before} got {now})"
+        for what, before, now in (("size", g.shape, replaced.shape), ("type", g.dtype, replaced.dtype))
+        if before != now
+    ]
+    if changed:
+        raise AutogradError(f"{changed[0]}: what it returns is the gradient of the same tensor")
 
 
 def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -> None:
