@@ -6,9 +6,13 @@ import argparse
 import datetime
 import importlib
 import importlib.util
+import json
 import os
 import platform
+import subprocess
+import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -21,6 +25,7 @@ from rich.table import Table
 
 from bench.kills import EARLY, FORKED, HANG, REAL, THREADS, TRANSPORTS, Figures, Seen, counted, kills
 from bench.victims import PHASES
+from weft.launch import spawn, spawn_threads
 
 PAGE = Path(__file__).parent.parent / "docs" / "faults.md"
 TITLE = "## Figures"
@@ -95,39 +100,117 @@ def kill_verdicts(seen: Sequence[Seen], most: int) -> list[tuple[str, str, str, 
 
 # ---- what other modules count ------------------------------------------------------------------------------------
 
-
-@dataclass(frozen=True)
-class Elsewhere:
-    """A part that `module` counts: its functions, called with how many, give mappings of names to numbers.
-
-    `bounds` says of a name what its number must be; every name is shown.
-    """
-
-    module: str
-    functions: Sequence[str]
-    bounds: dict[str, tuple[str, Callable[[Any], bool]]]
-
-    def __call__(self, most: int, console: Console) -> Part:
-        if importlib.util.find_spec(self.module) is None:
-            console.print(f"there is no {self.module} to count with", style="red")
-            return Part((), [(f"{name} ({self.module})", "not counted", "", None) for name in self.functions])
-        module, lines = importlib.import_module(self.module), []
-        for function in self.functions:
-            for name, value in getattr(module, function)(most).items():
-                bound, holds = self.bounds.get(name, ("", None))
-                lines.append((name, str(value), bound, holds(value) if holds else None))
-        return Part((), lines)
+Verdict = tuple[str, str, str, bool | None]
+BATCH, BATCH_TIME = 2000, 600.0  # calls of a fuzz per process, and seconds that it may take
+DIVERGENCES = "tests.faults.divergences"
+DIVERGENCES_FILE = str(Path(__file__).parent.parent / "tests" / "faults" / "divergences.py")
 
 
-NONE = ("0", lambda value: value == 0)
+def saved(most: int, console: Console) -> Part:
+    saves = importlib.import_module("bench.saves")
+    torn, flipped = saves.torn_saves(most), saves.flipped_saves(most)
+    return Part((), [
+        ("saves killed", ", ".join(f"{name} {n}" for name, n in torn.items()), "", None),
+        ("checkpoints lost", str(torn["lost"]), "0", torn["lost"] == 0),
+        ("files left after the next save", str(torn["leftovers"]), "0", torn["leftovers"] == 0),
+        ("bits flipped", str(flipped["flipped"]), f">= {most}", flipped["flipped"] >= most),
+        ("noticed", str(flipped["noticed"]), "all", flipped["noticed"] == flipped["flipped"]),
+    ])  # fmt: skip
 
-# What is counted, how often, and how.
-PARTS: dict[str, tuple[int, Callable[[int, Console], Part]]] = {
-    "kills": (1000, killed),
-    "saves": (1000, Elsewhere("bench.saves", ("torn_saves", "flipped_saves"), {"lost": NONE, "leftovers": NONE})),
-    "divergences": (36, Elsewhere("bench.divergences", ("divergences",), {"unnamed": NONE})),
-    "soak": (10_000, Elsewhere("bench.soak", ("soak",), {})),
-    "fuzz": (100_000, Elsewhere("bench.fuzz", ("fuzz",), {"undocumented": NONE, "crashes": NONE, "hangs": NONE})),
+
+def diverged(most: int, console: Console) -> Part:
+    """Each kind over each transport; `most` bounds the kinds, for a quick look."""
+    told = importlib.import_module(DIVERGENCES)
+    kinds = [*told.CALLS, *told.PROGRAMS][:most]
+    rows, faults = [], []
+    for transport in ("threads", *TRANSPORTS):
+        found = [row for check in ("", "1") for row in _calls(told, transport, check)]
+        found += [row for d in told.PROGRAMS if d in kinds for row in _program(told, transport, d)]
+        tried, wrong = 0, 0
+        for d in kinds:
+            own = [row for row in found if row["name"] == d.name]
+            said = [told.fault(d, row["rank"], row, transport == "c10d") for row in own]
+            bad = [words for words in said if words] if own else [f"{d.name}: the ranks never came to it"]
+            faults += [f"{transport}: {words}" for words in bad]
+            tried, wrong = tried + 1, wrong + bool(bad)
+        rows.append([transport, str(tried), str(tried - wrong)])
+    for words in faults:
+        console.print(words, style="red")
+    count, named = (sum(int(row[i]) for row in rows) for i in (1, 2))
+    return Part(
+        [(("transport", "kinds of divergence", "named by every rank"), rows)],
+        [("divergences named", f"{named} of {count}", "all", named == count)],
+    )
+
+
+def _calls(told: Any, transport: str, check: str) -> list[dict[str, Any]]:
+    if transport == "threads":
+        return [row for rows in spawn_threads(told.WORLD, told.try_calls, check, deadline=30.0) for row in rows]
+    return _lines(told.WORLD, "try_calls", transport, check, check)
+
+
+def _program(told: Any, transport: str, d: Any) -> list[dict[str, Any]]:
+    env = {"WEFT_CHECK": d.check, "WEFT_CHECK_EVERY": "2"}
+    if transport != "threads":
+        return _lines(2, "try_program", transport, d.check, d.name)
+    before = {name: os.environ.get(name) for name in env}
+    os.environ.update(env)
+    try:
+        return [row for rows in spawn_threads(2, told.try_program, d.name, deadline=30.0) for row in rows]
+    finally:
+        for name, value in before.items():
+            os.environ.pop(name) if value is None else os.environ.update({name: value})
+
+
+def _lines(n: int, name: str, transport: str, check: str, *args: str) -> list[dict[str, Any]]:
+    env = {"WEFT_DEADLINE": "30", "WEFT_CHECK": check, "WEFT_CHECK_EVERY": "2"}
+    ended = spawn(n, f"{DIVERGENCES_FILE}:{name}", *args, transport=transport, env=env, check=False)
+    return [json.loads(line) for one in ended for line in one.out.splitlines() if line.startswith("{")]
+
+
+def soaked(most: int, console: Console) -> Part:
+    """`most` graphs compiled and dropped, and a hundred times as many launches."""
+    rows = importlib.import_module("bench.soak").rows(most, 100 * most)
+    names = rows[0].began._fields
+    table = [
+        [row.transport, row.part, f"{row.times:,}", *(f"{n:+,}" for n in row.grown()), f"{row.seconds:.0f} s"]
+        for row in rows
+    ]
+    flat = sum(row.flat() for row in rows)
+    return Part(
+        [(("transport", "what", "times", *names, "in"), table)],
+        [("parts that stay flat", f"{flat} of {len(rows)}", "all", flat == len(rows))],
+    )
+
+
+def fuzzed(most: int, console: Console) -> Part:
+    """In batches, each in a process of its own: a crash or a hang loses no more than one."""
+    ends: Counter[str] = Counter()
+    for seed, begin in enumerate(range(0, most, BATCH)):
+        call = f"print(json.dumps(fuzz({min(BATCH, most - begin)}, {seed})))"
+        command = [sys.executable, "-c", f"import json; from bench.fuzz import fuzz; {call}"]
+        try:
+            done = subprocess.run(command, capture_output=True, text=True, timeout=BATCH_TIME, cwd=PAGE.parent.parent)
+            ends += Counter(json.loads(done.stdout.splitlines()[-1]) if done.returncode == 0 else {"crashes": 1})
+            if done.returncode:
+                console.print(f"fuzz with seed {seed}: {done.returncode}\n{done.stderr[-2000:]}", style="red")
+        except subprocess.TimeoutExpired:
+            ends["hangs"] += 1
+    calls = sum(n for name, n in ends.items() if name not in ("crashes", "hangs"))
+    verdicts: list[Verdict] = [("calls", f"{calls:,}", f">= {most:,}", calls >= most)]
+    verdicts += [(name, f"{n:,}", "", None) for name, n in sorted(ends.items()) if name not in WRONG]
+    return Part((), verdicts + [(WRONG[name], str(ends[name]), "0", ends[name] == 0) for name in WRONG])
+
+
+WRONG = {"raw": "errors that no page describes", "crashes": "batches that crashed", "hangs": "batches that hung"}
+
+# What is counted, how often, how, and the module without which it can't be.
+PARTS: dict[str, tuple[int, Callable[[int, Console], Part], str]] = {
+    "kills": (1000, killed, "bench.kills"),
+    "saves": (1000, saved, "bench.saves"),
+    "divergences": (1000, diverged, DIVERGENCES),
+    "soak": (10_000, soaked, "bench.soak"),
+    "fuzz": (100_000, fuzzed, "bench.fuzz"),
 }
 
 
@@ -140,12 +223,15 @@ def main(words: Sequence[str] | None = None) -> None:
     console = Console(width=150)
     found: dict[str, tuple[Part, float]] = {}
     for name in given.only:
-        count, part = PARTS[name]
+        count, part, needed = PARTS[name]
+        if importlib.util.find_spec(needed) is None:
+            console.print(f"{name}: there is no {needed} to count with", style="red")
+            continue
         most = given.most or (count // QUICK if given.quick else count)
         start = time.monotonic()
         found[name] = part(max(1, most), console), time.monotonic() - start
         show(name, *found[name], console)
-    if not (given.quick or given.most) and set(given.only) == set(PARTS):
+    if not (given.quick or given.most) and set(found) == set(PARTS):
         write(PAGE, section(found))
 
 

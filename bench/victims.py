@@ -15,6 +15,7 @@ import sys
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import weft as flow
 from weft import nn
@@ -28,7 +29,7 @@ LATE = "late"  # the file whose appearance lets the last rank of "registered" be
 Mark = Callable[[], None]
 
 
-def everywhere(sbp: flow.sbp.sbp = flow.sbp.broadcast) -> dict[str, object]:
+def everywhere(sbp: flow.sbp.sbp = flow.sbp.broadcast) -> dict[str, Any]:
     return {"placement": flow.placement.all("cpu"), "sbp": sbp}
 
 
