@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import argparse
+import contextlib
 import datetime
 import importlib
 import importlib.util
+import io
 import json
 import os
 import platform
@@ -145,7 +147,8 @@ def diverged(most: int, console: Console) -> Part:
 
 def _calls(told: Any, transport: str, check: str) -> list[dict[str, Any]]:
     if transport == "threads":
-        return [row for rows in spawn_threads(told.WORLD, told.try_calls, check, deadline=30.0) for row in rows]
+        with contextlib.redirect_stdout(io.StringIO()):
+            return [row for rows in spawn_threads(told.WORLD, told.try_calls, check, deadline=30.0) for row in rows]
     return _lines(told.WORLD, "try_calls", transport, check, check)
 
 
@@ -156,7 +159,8 @@ def _program(told: Any, transport: str, d: Any) -> list[dict[str, Any]]:
     before = {name: os.environ.get(name) for name in env}
     os.environ.update(env)
     try:
-        return [row for rows in spawn_threads(2, told.try_program, d.name, deadline=30.0) for row in rows]
+        with contextlib.redirect_stdout(io.StringIO()):
+            return [row for rows in spawn_threads(2, told.try_program, d.name, deadline=30.0) for row in rows]
     finally:
         for name, value in before.items():
             os.environ.pop(name) if value is None else os.environ.update({name: value})

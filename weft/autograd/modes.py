@@ -65,7 +65,8 @@ def _decorate_generator(f: Callable[..., Generator[Any, Any, Any]], mode: bool) 
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
         inner = f(*args, **kwargs)
-        step, value = inner.send, None
+        step: Callable[[Any], Any] = inner.send
+        value: Any = None
         while True:
             before, here.grad = here.grad, mode
             try:
