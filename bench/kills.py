@@ -341,7 +341,10 @@ def _watch(kill: Kill, folder: Path, pids: dict[int, int], seen: Seen) -> None:
             os.close(descriptor)
 
 
-OURS = re.compile(r"(rank|start|pid)\d|marked|late|ended|launcher|checkpoint(\.safetensors)?$|torchelastic_")
+# Ours, torchrun's own, and what a save leaves to the next one (bench.saves counts that).
+OURS = re.compile(
+    r"(rank|start|pid)\d|marked|late|ended|launcher|checkpoint(\.safetensors)?$|torchelastic_|\.weft-unfinished-"
+)
 
 
 def _left(folder: Path, sessions: set[int], port: int) -> list[str]:

@@ -20,7 +20,7 @@ def test_the_others_end_and_name_the_rank(nursery: subprocess.Popen[str], number
     seen = tried(Kill(phase, start, TRANSPORTS[(number + bad) % 2], bad, 0.005 * number), Nursery(nursery))
     assert not seen.failed and not seen.hangs and seen.slowest < NOTICED, seen
     assert seen.names_rank(1 - bad), seen.said
-    assert not [what for what in seen.left if not what.startswith("file .checkpoint.")]  # the next save removes it
+    assert not seen.left
 
 
 @pytest.mark.parametrize("phase", PHASES)
