@@ -62,13 +62,11 @@ class VirtualMachine:
 
     def stream(self, name: str, policy: Policy | None = None) -> Stream:
         """The stream of that name, made at first use."""
-        found = self._streams.get(name)
-        if found is not None and (policy is None or policy == found.policy):
-            return found
-        if found is not None:
+        if (found := self._streams.get(name)) is not None:
+            if policy is None or policy == found.policy:
+                return found
             raise OpError(f"stream {name!r} is {found.policy}: it can't become {policy}. Use another name")
-        policy = policy or POLICIES.get(name.partition(":")[0])
-        if policy is None:
+        if (policy := policy or POLICIES.get(name.partition(":")[0])) is None:
             known = ", ".join(POLICIES)
             raise OpError(f"no policy is known for stream {name!r}: give one of {', '.join(STREAMS)}, or use {known}")
         with self.lock:
@@ -350,8 +348,8 @@ class VirtualMachine:
         except DeadlineError as late:
             self.cancel(RankError(f"rank {self.rank.index} was closed before its work had ended. {late}"))
         stuck = [s.name for s in self._streams.values() if not s.close(GRACE)]
-        told = (self._cancelled, getattr(sys, "last_value", None))  # the program ends with the latter
-        lost = [i for i in self._failures if not any(i.error is error for error in told)]
+        told = {id(self._cancelled), id(getattr(sys, "last_value", None))}  # the program ends with the latter
+        lost = [i for i in self._failures if id(i.error) not in told]
         if stuck:
             warnings.warn(f"rank {self.rank.index} leaves work behind that doesn't end, on {stuck}", stacklevel=2)
         for failed in lost[:1]:
