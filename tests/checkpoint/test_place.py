@@ -144,3 +144,8 @@ def test_what_is_no_path(path: object) -> None:
     for call in (lambda: save(1, path), lambda: load(path)):
         with pytest.raises(ArgumentError, match="path"):
             call()
+
+
+def test_a_folder_that_is_missing_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FileNotFoundError, match=f"no folder to save {tmp_path}/missing/x to; os.makedirs"):
+        save({"x": flow.ones(2)}, tmp_path / "missing" / "x")

@@ -65,7 +65,12 @@ def _target(path: Any) -> tuple[str, os.stat_result | None]:
     try:
         now = os.stat(target)
     except FileNotFoundError:
-        return os.path.realpath(target), None
+        target = os.path.realpath(target)
+        folder = os.path.dirname(target)
+        if not os.path.isdir(folder):
+            why = f"no folder to save {target} to; os.makedirs makes it"
+            raise FileNotFoundError(errno.ENOENT, why, folder) from None
+        return target, None
     except OSError as cause:
         if cause.errno == errno.ELOOP:
             raise CheckpointError(f"can't save to {target}: the link leads in a circle") from None
