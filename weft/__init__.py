@@ -107,7 +107,7 @@ from weft.nn import inner as _inner
 from weft.nn.utils import stateless
 from weft.optim.lr_scheduler.averaged import SWALR
 from weft.tensor.parameter import Parameter
-from weft.tensor.printing import set_printoptions
+from weft.tensor.printing import set_printoptions, show
 from weft.tensor.tensor import Size, Tensor
 
 __version__ = "0.1.0"
@@ -201,6 +201,6 @@ __all__ = [
     "memory_format", "mock_torch", "mps", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel",
     "pi", "placement", "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
     "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
-    "set_default_dtype", "set_grad_enabled", "set_printoptions", "signal", "special", "strided", "testing", "uint8",
-    "utils", "version", "vm", "vmap", "xpu",
+    "set_default_dtype", "set_grad_enabled", "set_printoptions", "show", "signal", "special", "strided", "testing",
+    "uint8", "utils", "version", "vm", "vmap", "xpu",
 ]  # fmt: skip

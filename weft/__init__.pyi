@@ -31,8 +31,8 @@ __all__ = [
     "memory_format", "mock_torch", "mps", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel",
     "pi", "placement", "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
     "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
-    "set_default_dtype", "set_grad_enabled", "set_printoptions", "signal", "special", "strided", "testing", "uint8",
-    "utils", "version", "vm", "vmap", "xpu"
+    "set_default_dtype", "set_grad_enabled", "set_printoptions", "show", "signal", "special", "strided", "testing",
+    "uint8", "utils", "version", "vm", "vmap", "xpu"
 ]
 
 from torch import backends as backends
@@ -104,6 +104,7 @@ from weft.functional.creation import set_default_dtype as set_default_dtype
 from weft.functional.random import Generator as Generator
 from weft.tensor.parameter import Parameter as Parameter
 from weft.tensor.printing import set_printoptions as set_printoptions
+from weft.tensor.printing import show as show
 from weft.tensor.size import Size as Size
 from weft.tensor.tensor import Tensor as Tensor
 _C: Bound

@@ -2,13 +2,24 @@
 
 from __future__ import annotations
 
+import copy
+import logging
+import pickle
+import pprint
+import reprlib
+import threading
+from typing import Any
+
 import pytest
 import torch
 
 import weft as flow
+from weft.core.errors import RankError
+from weft.core.rank import current
 from weft.job.value import Value
 from weft.launch import spawn_threads
 from weft.tensor.tensor import of_value
+from weft.vm import vm_of
 
 P = flow.placement("cpu", [0])
 
@@ -65,15 +76,105 @@ def test_one_number_is_formatted_as_a_number() -> None:
     assert f"{flow.tensor(1.23456):.2f}" == "1.23" and f"{flow.tensor(7):3d}" == "  7"
 
 
-def test_a_global_tensor_prints_its_logical_value_on_every_rank_and_its_form_elsewhere() -> None:
-    def each() -> str:
+def where(sbp: str) -> str:
+    return f'placement=weft.placement(type="cpu", ranks=[0, 1]), sbp=weft.sbp.{sbp}'
+
+
+def test_a_global_tensor_prints_this_ranks_part_and_shows_the_whole() -> None:
+    def each() -> tuple[str, str, str]:
         x = flow.tensor([1.0, 2.0, 3.0], placement=flow.placement("cpu", [0, 1]), sbp=flow.sbp.split(0))
+        return repr(x), repr(x.to_global(sbp=flow.sbp.broadcast)), flow.show(x)
+
+    split, alike = where("split(dim=0)"), where("broadcast")
+    whole, form = f"tensor([1., 2., 3.], {split})", "size=(3,), dtype=weft.float32)"
+    assert spawn_threads(3, each, deadline=20) == [
+        (f"tensor([1., 2.], part of size=(3,), {split})", f"tensor([1., 2., 3.], {alike})", whole),
+        (f"tensor([3.], part of size=(3,), {split})", f"tensor([1., 2., 3.], {alike})", whole),
+        (f"tensor([], part of size=(3,), {split})", f"tensor([], part of size=(3,), {alike})",
+         f"tensor(..., {split}, {form}"),
+    ]  # fmt: skip
+    local = flow.ones(2)
+    assert flow.show(local) == repr(local)
+
+
+class Step(flow.nn.Graph):
+    def __init__(self, layer: flow.nn.Module) -> None:
+        super().__init__()
+        self.layer = layer
+
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        self.seen = f"{x} {self.layer.weight!r}"
+        return self.layer(x)
+
+
+def ways(x: object) -> list[str]:
+    """Everything that writes a value down without being asked for it."""
+    record = logging.LogRecord("", 0, "", 0, "%s %r", (x, x), None)
+    return [repr(x), str(x), f"{x}", f"{x!s}{x!r}", repr([x]), repr({"x": (x,)}), record.getMessage(),
+            reprlib.repr(x), pprint.pformat(x)]  # fmt: skip
+
+
+def attributes(x: object) -> None:
+    """Look at each, as a debugger does."""
+    for name in sorted({*dir(x)} - {"H", "mH"}):  # ops, which conjugate
+        try:
+            getattr(x, name)
+        except Exception as error:  # a device of what lies on several
+            assert not isinstance(error, RankError), (type(x), name, error)
+
+
+def test_printing_on_one_rank_alone_waits_for_nobody() -> None:
+    ranks = flow.placement("cpu", [0, 1])
+    layouts = [flow.sbp.split(0), flow.sbp.split(1), flow.sbp.broadcast, flow.sbp.partial_sum]
+
+    def each() -> Any:
+        layer = flow.nn.Linear(2, 2).to_global(placement=ranks, sbp=flow.sbp.split(0))
+        optimizer = flow.optim.Adam(layer.parameters())
+        inputs = [flow.ones(2, 2, placement=ranks, sbp=s) for s in layouts]
+        outputs = [layer(x) for x in inputs]
+        outputs[0].sum().backward()
+        optimizer.step()
+        graph = Step(layer)
+        graph(inputs[0])
+        looked_at = [
+            *inputs, *outputs, *(x.sum() for x in outputs), *layer.parameters(), layer.weight.grad, layer,
+            optimizer, layer.state_dict(), optimizer.state_dict(), graph,
+            flow.distributions.Normal(inputs[0], inputs[0], False),
+        ]  # fmt: skip
+        assert "tensor(..., is_lazy='True'" in graph.seen
+        if current().index == 0:
+            for x in looked_at:
+                assert all(ways(x))
+                attributes(x)
+            copies = [(len(x), hash(x), copy.deepcopy(x), pickle.dumps(x)) for x in inputs]
+            assert len(copies) == len(layouts)
+            pending = graph(inputs[0])  # rank 1 launches once more, when it has been looked at
+            assert "not computed yet" in repr(pending)
+        else:
+            pending = None
+        before.wait(20)
+        if pending is None:
+            graph(inputs[0])
+        return looked_at
+
+    before = threading.Barrier(2)
+    for x in spawn_threads(2, each, deadline=20)[1]:  # and where no rank is
+        assert all(ways(x))
+
+
+def test_what_failed_is_told_in_place_of_numbers() -> None:
+    def each() -> str:
+        x = flow.ones(2, 2, placement=flow.placement("cpu", [0, 1]), sbp=flow.sbp.split(0))
+        vm_of().submit("file", "file", fail, (), (x.shard,), name="spoil")
+        with pytest.raises(ValueError, match="full"):
+            x.to_local().numpy()
         return repr(x)
 
-    where = 'placement=weft.placement(type="cpu", ranks=[0, 1]), sbp=weft.sbp.split(dim=0)'
-    first, second, outside = spawn_threads(3, each, deadline=20)
-    assert first == second == f"tensor([1., 2., 3.], {where})"
-    assert outside == f"tensor(..., {where}, size=(3,), dtype=weft.float32)"
+    def fail() -> None:
+        raise ValueError("the disk is full")
+
+    for said in spawn_threads(2, each, deadline=20):
+        assert "size=(2, 2)" in said and "not computed: spoil failed with ValueError('the disk is full')" in said
 
 
 def test_a_symbol_prints_what_is_known_of_it() -> None:

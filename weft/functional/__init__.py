@@ -54,7 +54,7 @@ def bind() -> None:
     Tensor.__array_priority__ = 1000  # type: ignore[attr-defined]  # numpy leaves `number * tensor` to the tensor
     Tensor.__getitem__, Tensor.__setitem__ = indexing.getitem, indexing.setitem  # type: ignore[attr-defined]
     Tensor.__iter__ = indexing.iterate  # type: ignore[attr-defined]
-    Tensor.__repr__ = Tensor.__str__ = printing.show  # type: ignore[method-assign]
+    Tensor.__repr__ = Tensor.__str__ = printing.text  # type: ignore[method-assign]
     Tensor.__format__ = printing.formatted  # type: ignore[method-assign]
     Tensor.T = property(shaping.transposed)  # type: ignore[attr-defined]
     Tensor.mT = property(shaping.matrix_transposed)  # type: ignore[attr-defined]

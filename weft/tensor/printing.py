@@ -2,27 +2,46 @@
 
 from __future__ import annotations
 
+import contextlib
 import re
 from typing import Any
 
 import torch
 
+from weft.core.dispatch import hooks
 from weft.core.errors import ArgumentError
+from weft.tensor.blob import Blob
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
 _TAIL = re.compile(r"(, (device='[^']*'|size=\([^)]*\)|dtype=[\w.]+))*\)$")  # what torch says behind the numbers
 
 
-def show(t: Tensor) -> str:
-    """The tensor as text: `tensor([[1., 2.]], requires_grad=True)`."""
+def text(t: Tensor) -> str:
+    """`repr` and `str`: `tensor([[1., 2.]], requires_grad=True)`.
+
+    Of a global tensor it is what this rank holds, as far as that is computed: whoever looks at one on one rank alone,
+    in a debugger, a logger or a traceback, waits for no other rank and raises nothing.
+    """
     if t.value is not None:
-        text = _symbol(t)
-    elif t.spec is None:
-        text = _with(_numbers(t._local("print(tensor)")), _gradient(t))
-    else:
-        text = _global(t)
-    return f"Parameter containing:\n{text}" if isinstance(t, Parameter) else text
+        return _titled(t, _symbol(t))
+    if t.spec is None:
+        return _titled(t, _with(_numbers(t._local("print(tensor)")), _gradient(t)))
+    return _titled(t, _part(t))
+
+
+def show(x: Tensor) -> str:
+    """The text of a tensor's logical value: `print(flow.show(x))`.
+
+    A global tensor is gathered for it, so every rank of its placement calls this. `print(x)` shows the rank's own part.
+    """
+    if x.value is None and x.spec is not None:
+        return _titled(x, _global(x))
+    return text(x)
+
+
+def _titled(t: Tensor, told: str) -> str:
+    return f"Parameter containing:\n{told}" if isinstance(t, Parameter) else told
 
 
 def _numbers(data: torch.Tensor) -> str:
@@ -48,13 +67,48 @@ def _where(t: Tensor) -> list[str]:
 def _global(t: Tensor) -> str:
     """A global tensor's logical value. Every rank of its placement takes part in gathering it."""
     more = [*_where(t), *_gradient(t)]
-    whole = t._whole("print(tensor)")
+    whole = t._whole("show(tensor)")
     if tuple(whole.shape) != tuple(t.shape):  # this rank lies outside the placement
-        return _with("tensor(...)", [*more, f"size={tuple(t.shape)}", f"dtype={t.dtype!r}"])
-    text = _numbers(whole.cpu())
-    tail = _TAIL.search(text)
+        return _with("tensor(...)", [*more, *_form(t)])
+    return _bare(whole.cpu(), more)
+
+
+def _part(t: Tensor) -> str:
+    """What this rank holds of a global tensor: all of it, where each rank does."""
+    assert t.spec is not None and t.shard is not None
+    more, data = [*_where(t), *_gradient(t)], _at_hand(t.shard)
+    if data is None:
+        return _with("tensor(...)", [*more, *_form(t), _missing(t.shard)])
+    alike = all(n == 1 or s.is_broadcast for n, s in zip(t.placement.shape, t.sbp, strict=True))
+    if not (alike and tuple(data.shape) == tuple(t.shape)):
+        more = [f"part of size={tuple(t.shape)}", *more]
+    try:
+        return _bare(data.detach().cpu(), more)
+    except Exception as error:  # memory of a device that failed
+        return _with("tensor(...)", [*more, *_form(t), f"unreadable={type(error).__name__}"])
+
+
+def _at_hand(blob: Blob) -> torch.Tensor | None:
+    """The data, where no other rank has to do anything for it."""
+    writers = () if blob.access is None else blob.access.writers
+    if writers and all(w.machine.rank.world_size == 1 for w in writers):
+        with contextlib.suppress(Exception):  # what failed is told
+            hooks.wait_read(blob)
+    return blob.now
+
+
+def _missing(blob: Blob) -> str:
+    """Why there are no numbers to show: what writes them is under way, or failed."""
+    failed = None if blob.access is None else blob.access.failed
+    return "not computed yet" if failed is None else f"not computed: {failed.name} failed with {failed.error!r}"
+
+
+def _bare(data: torch.Tensor, more: list[str]) -> str:
+    """The numbers, with what is said of the logical tensor in place of what torch says of these."""
+    numbers = _numbers(data)
+    tail = _TAIL.search(numbers)
     assert tail is not None
-    return _with(f"{text[: tail.start()]})", [*more, *_kept(tail[0])])
+    return _with(f"{numbers[: tail.start()]})", [*more, *_kept(tail[0])])
 
 
 def _kept(tail: str) -> list[str]:
@@ -65,17 +119,20 @@ def _symbol(t: Tensor) -> str:
     more = [
         "is_lazy='True'",
         *(_where(t) if t.spec is not None else []),
-        f"size={tuple(t.shape)}",
-        f"dtype={t.dtype!r}",
+        *_form(t),
     ]
     return _with("tensor(...)", [*more, *_gradient(t)])
+
+
+def _form(t: Tensor) -> list[str]:
+    return [f"size={tuple(t.shape)}", f"dtype={t.dtype!r}"]
 
 
 def formatted(t: Tensor, specification: str) -> str:
     """`format(tensor, spec)`: a number formats as one, and with a specification so does a tensor of one element."""
     if not specification:
         known = t.ndim == 0 and t.value is None and t.spec is None and t.device.type != "meta"
-        return format(t.item()) if known and not isinstance(t, Parameter) else show(t)
+        return format(t.item()) if known and not isinstance(t, Parameter) else text(t)
     if t.numel() != 1:
         raise ArgumentError(
             f"{specification!r} formats one number; this tensor has shape {list(t.shape)}: reduce or index it first"
