@@ -11,6 +11,7 @@ import torch
 
 import weft as flow
 from weft import nn
+from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, EndOfData, OptionError, SbpError, ShapeError, TraceError
 from weft.core.rank import current
 from weft.launch import spawn_threads
@@ -237,3 +238,55 @@ def test_mistakes() -> None:
     Sum(loader)()
     with pytest.raises(TraceError, match="go to Sum_"):
         loader()
+
+
+class Drawing:
+    """All that a loader calls of a program's, made of ops: samples, their order, their transform, their batch."""
+
+    def __len__(self) -> int:
+        return 8
+
+    def __getitem__(self, i: int) -> Any:
+        assert here.trace is None and here.stack == () and here.place is None and here.grad
+        return self.transform(flow.full((2,), float(i)))
+
+    @staticmethod
+    def transform(x: flow.Tensor) -> flow.Tensor:
+        return (x * 2).clamp(max=100.0) @ flow.eye(2)
+
+    def order(self) -> Iterator[int]:
+        yield from (int(i) for i in flow.arange(8).flip(0))
+
+    @staticmethod
+    def collate(samples: Any) -> flow.Tensor:
+        return flow.stack(samples) + 1
+
+
+@pytest.mark.parametrize("workers", [0, 1])
+def test_what_a_loader_calls_is_no_part_of_the_program(workers: int) -> None:
+    data = Drawing()
+    loader = flow.utils.data.DataLoader(
+        data, batch_size=2, sampler=data.order(), collate_fn=data.collate, num_workers=workers
+    )
+    graph = One(loader)
+    graph.config.enable_amp()
+    P = flow.placement("cpu", [0])
+    with flow.no_grad(), flow.utils.global_view.global_mode(True, placement=P, sbp=flow.sbp.broadcast):
+        graph.compile()
+    for first in (7, 5, 3, 1):
+        assert graph().tolist() == [[2 * (2 * i + 1)] * 2 for i in (first, first - 1)]
+    assert {n.op for n in graph.job.nodes} == {"source", "mul", "output"}
+    graph.close()
+
+
+def test_a_loader_of_global_batches_may_compute_them() -> None:
+    def each() -> list[Any]:
+        P = flow.placement("cpu", [0, 1])
+        made = (flow.full((2, 3), float(i)) * 2 for i in range(3))
+        graph = One(made)
+        graph.loader = GraphLoader(made, P, flow.sbp.split(0))
+        found = [graph().sum().item() for _ in range(3)]
+        graph.close()
+        return found
+
+    assert spawn_threads(2, each, deadline=PATIENCE) == [[0.0, 48.0, 96.0]] * 2

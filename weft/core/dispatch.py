@@ -72,6 +72,18 @@ def tracing(builder: Any) -> Iterator[Any]:
         here.trace, here.plain = before
 
 
+@contextlib.contextmanager
+def outside() -> Iterator[None]:
+    """No mode of this thread holds: what runs here is no part of the program around it, such as a loader's reading."""
+    before = dict(here.__dict__)
+    here.__dict__.clear()
+    try:
+        yield
+    finally:
+        here.__dict__.clear()
+        here.__dict__.update(before)
+
+
 class set_grad:
     """Whether gradients are recorded in this thread: a context manager, a decorator, or just a call."""
 

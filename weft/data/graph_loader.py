@@ -84,7 +84,8 @@ class GraphLoader:
 
     def example(self) -> Any:
         """A batch of Weft tensors in its form, global where it is to be; reading goes on with the same batch."""
-        batch = self.next()
+        with dispatch.outside():  # as the batches after it, which are drawn on a thread of their own
+            batch = self.next()
         self.batches -= 1
         self._first.append(batch)
         if not tensors_of(batch):
