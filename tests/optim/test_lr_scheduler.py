@@ -10,6 +10,7 @@ import torch
 from torch.optim import lr_scheduler as theirs
 
 import weft as flow
+from weft.core.errors import OptionError
 from weft.optim import lr_scheduler as ours
 
 ROWS: list[tuple[str, dict[str, Any]]] = [
@@ -183,3 +184,20 @@ def test_restarts_from_lower_and_lower_until_there_are_no_more() -> None:
         seen += schedule.get_last_lr()
         schedule.step()
     assert seen == pytest.approx([1.0, 0.625, 0.5, 0.375, 0.25, 0.25])  # OneFlow 0.9's figures
+
+
+def test_the_parts_of_a_sequence_begin_at_their_own_zero_or_not_at_all() -> None:
+    def rates(*given: Any, **named: Any) -> list[float]:
+        o = flow.optim.SGD([flow.zeros(1, requires_grad=True)], lr=1.0)
+        parts = [lib.ConstantLR(o, 0.1, 2), lib.ExponentialLR(o, 0.5)]
+        schedule, found = lib.SequentialLR(o, parts, [2], *given, **named), []
+        for _ in range(4):
+            found += schedule.get_last_lr()
+            schedule.step()
+        return found
+
+    lib = flow.optim.lr_scheduler
+    assert rates() == rates(True) == rates([True]) == rates(interval_rescaling=[True]) == [0.1, 0.1, 1.0, 0.5]
+    for given in ((False,), ([False],)):
+        with pytest.raises(OptionError, match="begins at its own step 0"):
+            rates(*given)

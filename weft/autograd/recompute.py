@@ -18,6 +18,7 @@ from weft.autograd.trees import leaves, mapped
 from weft.core import random
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError
+from weft.core.idle import idle
 from weft.tensor.tensor import Tensor, of_torch
 
 __all__ = ["checkpoint", "checkpoint_sequential"]
@@ -42,6 +43,8 @@ def checkpoint(
     """
     if context_fn is not None and use_reentrant is not False:
         raise ArgumentError("checkpoint(): context_fn goes with use_reentrant=False")
+    idle("checkpoint(debug)", debug)
+    idle("checkpoint(determinism_check)", determinism_check != "default")
     if not here.grad:
         return function(*args, **kwargs)
     if here.trace is not None:  # the job is to say it, not the tape: there two equal calls would become one again

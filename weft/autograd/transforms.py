@@ -16,6 +16,7 @@ from weft.autograd.modes import enable_grad
 from weft.autograd.node import Slot
 from weft.autograd.trees import filled, leaves, mapped
 from weft.core.errors import ArgumentError
+from weft.core.idle import idle
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
@@ -178,6 +179,7 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     >>> flow.func.jvp(lambda x: x * x, (flow.tensor([1.0, 2.0]),), (flow.tensor([1.0, 10.0]),))[1].tolist()
     [2.0, 40.0]
     """
+    idle("jvp(strict)", strict)
     called = _Called("jvp", func, primals, {}, tuple(range(len(primals))), has_aux)
     vectors = list(leaves(tangents))
     if [list(v.shape) for v in vectors] != [list(t.shape) for t in called.ins]:
@@ -229,6 +231,8 @@ def jacrev(func: Function, argnums: Places = 0, *, has_aux: bool = False, chunk_
     [[2.0, 0.0], [0.0, 4.0]]
     """
 
+    idle("jacrev(chunk_size)", chunk_size)
+
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:
         called = _Called("jacrev", func, args, kwargs, argnums, has_aux)
@@ -252,6 +256,8 @@ def jacfwd(func: Function, argnums: Places = 0, has_aux: bool = False, *, random
     >>> flow.func.jacfwd(lambda x: x * x)(flow.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
     """
+
+    idle("jacfwd(randomness)", randomness != "error")
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:

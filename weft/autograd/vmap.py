@@ -16,6 +16,7 @@ from weft.autograd.recompute import Randomness, set_randomness
 from weft.autograd.recompute import randomness as where_random
 from weft.autograd.trees import filled, leaves
 from weft.core.errors import ArgumentError
+from weft.core.idle import idle
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
@@ -36,6 +37,8 @@ def vmap(
     """
     if randomness not in RANDOMNESS:
         raise ArgumentError(f"vmap(): randomness is one of {', '.join(map(repr, RANDOMNESS))}; got {randomness!r}")
+
+    idle("vmap(chunk_size)", chunk_size)
 
     @functools.wraps(func)
     def call(*args: Any, **kwargs: Any) -> Any:

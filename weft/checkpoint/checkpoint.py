@@ -14,6 +14,7 @@ from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
 from weft.core.device import Device
 from weft.core.errors import ArgumentError, CheckpointError, PlacementError
+from weft.core.idle import idle
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import broadcast
@@ -75,6 +76,7 @@ def load(
     file's memory, of which unread pages need none, unless `mmap=False`; a map_location that maps devices or storages
     says nothing new, nor does `weights_only`: a file holds data and no code.
     """
+    idle("load(mmap)", mmap)
     if callable(map_location) or isinstance(map_location, dict):
         map_location = None
     if isinstance(map_location, Placement):

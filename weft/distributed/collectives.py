@@ -7,6 +7,7 @@ from datetime import timedelta
 from typing import Any
 
 from weft.core.errors import ArgumentError
+from weft.core.idle import idle
 from weft.distributed.groups import get_world_size, members, root
 from weft.distributed.messages import Work, settle
 from weft.functional import comm
@@ -129,10 +130,13 @@ def barrier(
     group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None
 ) -> Work | None:
     """Wait until every rank is here. A rank that isn't coming is noticed by watching it, whatever the timeout."""
+    idle("distributed.barrier(timeout)", timeout)
     comm.barrier(_ready(group))
     return _done(async_op)
 
 
 def monitored_barrier(group: Any = None, timeout: timedelta | None = None, wait_all_ranks: bool = False) -> None:
     """As `barrier`: every wait watches the other ranks."""
+    idle("distributed.monitored_barrier(timeout)", timeout)
+    idle("distributed.monitored_barrier(wait_all_ranks)", wait_all_ranks)
     comm.barrier(_ready(group))

@@ -11,6 +11,7 @@ from urllib.parse import urlparse
 import torch
 
 from weft.core.errors import ArgumentError, RankError
+from weft.core.idle import idle
 from weft.core.rank import current, told
 from weft.transport import join
 
@@ -181,6 +182,7 @@ def new_group(
 
     A group is a list of ranks, made without a word to the others; so the options of how to meet them have no effect.
     """
+    idle("distributed.new_group(timeout)", timeout)
     size = current().world_size
     members = tuple(range(size)) if ranks is None else tuple(ranks)
     outside = [r for r in members if not 0 <= r < size]
@@ -201,6 +203,7 @@ def new_subgroups(
     >>> flow.distributed.new_subgroups(1)[0]
     <group of ranks [0]>
     """
+    idle("distributed.new_subgroups(timeout)", timeout)
     whole = get_process_group_ranks(group)
     size = told("LOCAL_WORLD_SIZE", len(whole)) if group_size is None else group_size
     if size < 1 or len(whole) % size:
@@ -213,6 +216,7 @@ def new_subgroups_by_enumeration(
     pg_options: Any = None, group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
     """Several groups that share no rank: the caller's (None, if it is in none), and all of them."""
+    idle("distributed.new_subgroups_by_enumeration(timeout)", timeout)
     every = [r for ranks in ranks_per_subgroup_list for r in ranks]
     twice = sorted({r for r in every if every.count(r) > 1})
     if twice or not every:

@@ -11,6 +11,7 @@ from datetime import timedelta
 from typing import Any
 
 from weft.core.errors import ArgumentError
+from weft.core.idle import idle
 from weft.core.rank import current
 from weft.distributed.groups import root
 from weft.functional import comm
@@ -24,6 +25,7 @@ class Work:
         self._run = run
 
     def wait(self, timeout: timedelta | None = None) -> bool:
+        idle("distributed.Work.wait(timeout)", timeout)
         if self._run is not None:
             self._run()
         return True
@@ -76,6 +78,7 @@ def isend(
 
     What one rank sends to another arrives in that order, as with NCCL; a `tag` doesn't change it.
     """
+    idle("distributed.isend(tag)", tag)
     return _pending().add([(root("isend", dst, group_dst, group), tensor)], [])
 
 
@@ -83,6 +86,7 @@ def irecv(
     tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
 ) -> Work:
     """Fill the tensor with what another rank sends next, whatever its `tag`."""
+    idle("distributed.irecv(tag)", tag)
     return _pending().add([], [(root("irecv", src, group_src, group), tensor)])
 
 
@@ -106,6 +110,7 @@ class P2POp:
     ) -> None:  # fmt: skip
         if op not in (isend, irecv):
             raise ArgumentError("P2POp(): op is distributed.isend or distributed.irecv")
+        idle("distributed.P2POp(tag)", tag)
         self.op, self.tensor, self.group, self.tag = op, tensor, group, tag
         self.peer = root("P2POp", peer, group_peer, group)
 

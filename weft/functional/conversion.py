@@ -14,6 +14,7 @@ from weft.core.device import Device
 from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError
+from weft.core.idle import idle_format
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import NdSbp
@@ -32,6 +33,8 @@ def to(
     non_blocking: bool = False, placement: Placement | None = None, sbp: Any = None, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
     """x in another dtype, on another device, or as another tensor: `to(flow.half)`, `to("cuda", flow.half)`, `to(y)`"""
+    if memory_format is not None:
+        idle_format("Tensor.to(memory_format)", memory_format)
     if placement is not None or sbp is not None:
         return to_global(x, placement, sbp)
     for at, target in enumerate(targets):
@@ -160,12 +163,16 @@ def clone(x: Tensor, memory_format: Any = None) -> Tensor:
     tensor([2.])
     1.0
     """
+    if memory_format is not None:
+        idle_format("clone(memory_format)", memory_format)
     return _still(_clone(x), x)
 
 
 @public("flow tensor")
 def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
+    if memory_format is not None:
+        idle_format("contiguous(memory_format)", memory_format)
     if in_order(x):
         return x
     if x.value is None:

@@ -143,7 +143,7 @@ def empty(
     shape = size_of("empty", size)
     kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
     y = made(create.empty, (shape, kind), place("empty", device, placement, sbp, len(shape)))
-    return finished(y, requires_grad)
+    return finished(y.pin_memory() if pin_memory else y, requires_grad)
 
 
 @public("flow")
@@ -263,7 +263,8 @@ def tensor(
                 f"tensor(): {data!r:.60} can't become a tensor ({cause}); it takes numbers, arrays, and lists of them "
                 "in which every row is as long as the next"
             ) from None
-    return placed("tensor", copied, device, placement, sbp, requires_grad)
+    y = placed("tensor", copied, device, placement, sbp, requires_grad)
+    return y.pin_memory().requires_grad_(requires_grad) if pin_memory else y
 
 
 @public("flow")

@@ -8,6 +8,7 @@ from typing import Any
 import numpy as np
 
 from weft.core import dtype as dtypes
+from weft.core.idle import idle_format
 from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.creation import Sizes, finished, size_of
@@ -54,6 +55,7 @@ def _like(name: str, op: Any) -> None:
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
         requires_grad: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
+        idle_format("empty_like and the like(memory_format)", memory_format)
         if device is None and placement is None and sbp is None:
             return finished(op(x, None if dtype is None else dtypes.of(dtype)), requires_grad)
         made = getattr(creation, name.removesuffix("_like"))
@@ -84,6 +86,7 @@ def _random_like(name: str, make: Callable[..., Tensor]) -> None:
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
         generator: Any = None, requires_grad: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
+        idle_format("empty_like and the like(memory_format)", memory_format)
         options = form(x, dtype, device, placement, sbp)
         return make(tuple(x.shape), generator=generator, requires_grad=requires_grad, **options)
 

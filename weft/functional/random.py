@@ -12,6 +12,7 @@ import torch
 from weft.core import random
 from weft.core.device import Device
 from weft.core.errors import ArgumentError
+from weft.core.idle import idle
 from weft.functional.table import public
 from weft.tensor.tensor import Tensor, of_torch
 
@@ -122,6 +123,7 @@ def fork_rng(devices: Any = None, enabled: bool = True, **options: Any) -> Itera
     >>> bool(flow.rand(1) == first)
     True
     """
+    idle("fork_rng(devices)", devices is not None)
     source = random.of()
     kept = {device: g.get_state() for device, g in source.generators.items()}
     where = source.seed, source.draws

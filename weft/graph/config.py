@@ -4,21 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable
+from functools import partial
 from typing import Any, Final
 
 from weft.amp import autocast
 from weft.compiler.options import Options
 from weft.core.errors import GraphError
-from weft.graph.hints import taken
+from weft.core.idle import idle
+from weft.graph.hints import named, taken
 
-# What OneFlow's compiler has to be asked for, and Weft's does of itself or has no need of.
-HINTS: Final = (
-    "allow_fuse_add_to_output", "allow_fuse_cast_scale", "allow_fuse_model_update_ops",
-    "enable_auto_parallel_ignore_user_sbp_config", "enable_auto_parallel_sbp_collector",
-    "enable_auto_parallel_trunk_algo", "enable_compress_memory", "enable_cudnn_conv_heuristic_search_algo",
-    "enable_fused_model_update_cast", "enable_multi_tensor_update", "enable_straighten_algorithm",
-    "set_auto_parallel_computation_cost_ratio", "set_auto_parallel_wait_time", "set_outputs_buffer_size",
-)  # fmt: skip
+HINTS: Final = named("config.")  # what OneFlow's compiler has to be asked for
 
 
 class GraphConfig:
@@ -47,7 +42,7 @@ class GraphConfig:
 
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name in HINTS:
-            return taken
+            return partial(taken, f"config.{name}")
         raise AttributeError(
             f"a graph's config has no {name!r}; it has set_gradient_accumulation_steps, enable_amp, enable_zero, and, "
             f"taken without effect because the compiler decides by itself, {', '.join(HINTS)}"
@@ -84,6 +79,7 @@ class GraphConfig:
                 "3, the levels 0, 1 and 2"
             )
         self._still_open("enable_zero()")
+        idle("config.enable_zero(shard_restore_level)", mode and shard_restore_level != 1)
         self.shard_min_size = max(int(shard_min_size), 1) if mode else None
 
     def set_zero_redundancy_optimizer_mode(self, mode: str = "distributed_split") -> None:

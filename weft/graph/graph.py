@@ -9,6 +9,7 @@ from typing import Any
 from weft.amp.scaler import GradScaler, StaticGradScaler
 from weft.core.dispatch import here
 from weft.core.errors import GraphError
+from weft.core.idle import idle
 from weft.core.rank import current
 from weft.graph.blocks import ProxyModule, meta_text
 from weft.graph.compiled import Compiled
@@ -82,10 +83,11 @@ class Graph:
     def is_compiled(self) -> bool:
         return self._compiled is not None
 
-    def add_optimizer(self, optim: Optimizer, *, lr_sch: Any = None) -> None:
+    def add_optimizer(self, optim: Optimizer, *, lr_sch: Any = None, is_sparse: bool = False) -> None:
         """Update the optimizer's parameters after each `loss.backward()` of `build`; then step the schedule."""
         if not isinstance(optim, Optimizer):
             raise GraphError(f"add_optimizer takes an optimizer of flow.optim; got {type(optim).__name__}")
+        idle("Graph.add_optimizer(is_sparse)", is_sparse)
         if self._compiled is not None:
             raise GraphError("the graph is compiled already; add the optimizer in __init__")
         if isinstance(optim, LBFGS):
@@ -175,11 +177,17 @@ class Graph:
                 ]
                 print(*said[: self._told + 2], sep="\n", flush=True)
 
-    def debug(self, v_level: int = -1, *, ranks: int | Sequence[int] | None = None, **_: Any) -> None:
+    def debug(
+        self, v_level: int = -1, *, ranks: int | Sequence[int] | None = None, max_py_stack_depth: int = 2,
+        only_user_py_stack: bool = True, op_repr_with_py_stack: bool = False,
+    ) -> None:  # fmt: skip
         """Print, when the graph is compiled, how long it took and its blocks; from 1 on the job, from 2 on the plan.
 
         On rank 0, or on `ranks`, of which -1 means all. A negative level prints nothing.
         """
+        idle("Graph.debug(max_py_stack_depth)", max_py_stack_depth != 2)
+        idle("Graph.debug(only_user_py_stack)", not only_user_py_stack)
+        idle("Graph.debug(op_repr_with_py_stack)", op_repr_with_py_stack)
         chosen = (0,) if ranks is None else (ranks,) if isinstance(ranks, int) else tuple(ranks)
         self.__dict__["_told"] = v_level if -1 in chosen or current().index in chosen else -1
 

@@ -1,22 +1,24 @@
-"""What programs tell OneFlow of collectives. Here the compiler decides: it is taken, and changes nothing."""
+"""What programs tell OneFlow of its compiler and of collectives: it is taken, changes nothing, and says so once."""
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import Any, Final
+from functools import partial
+from typing import Any
 
-OF_NCCL: Final = (
-    "allow_fuse_all_gather", "allow_fuse_all_reduce", "allow_fuse_broadcast", "allow_fuse_mixed_ops",
-    "allow_fuse_reduce", "allow_fuse_reduce_scatter", "disable_group_boxing_by_dst_parallel", "enable_all_to_all",
-    "enable_use_buffer_to_fuse_all_reduce", "enable_use_compute_stream", "set_fusion_max_ops_num",
-    "set_fusion_threshold_mbytes", "set_stream_num",
-)  # fmt: skip
+from weft.core.idle import IDLE, idle
 
 
-def taken(*args: Any, **options: Any) -> None:
-    """Nothing has to be said here for what this asks for."""
+def named(prefix: str) -> tuple[str, ...]:
+    """The setters of one place that do nothing."""
+    return tuple(name.removeprefix(prefix) for name in IDLE if name.startswith(prefix) and "(" not in name)
+
+
+def taken(name: str, *args: Any, **options: Any) -> None:
+    """Nothing has to be said here for what this asks for; `False` asks for nothing."""
+    idle(name, next(iter((*args, *options.values())), True))
 
 
 def of_nccl() -> dict[str, Callable[..., None]]:
     """The names of `flow.boxing.nccl`."""
-    return dict.fromkeys(OF_NCCL, taken)
+    return {name: partial(taken, f"boxing.nccl.{name}") for name in named("boxing.nccl.")}

@@ -10,6 +10,7 @@ from weft.core import sbp as sbps
 from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError
+from weft.core.idle import idle_format
 from weft.core.placement import Placement
 from weft.core.sbp import Sbp, broadcast
 from weft.functional.conversion import counted_as
@@ -19,8 +20,8 @@ from weft.tensor.tensor import Tensor
 
 def where_to(*args: Any, **kwargs: Any) -> tuple[Device | None, DType | None]:
     device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
-    for hint in ("non_blocking", "memory_format"):  # the kernels' matter
-        kwargs.pop(hint, None)
+    kwargs.pop("non_blocking", None)  # the kernels' matter
+    idle_format("Module.to(memory_format)", kwargs.pop("memory_format", None))
     if kwargs:
         raise ArgumentError(f"Module.to() got an unexpected argument {next(iter(kwargs))!r}; it takes device and dtype")
     for a in args:

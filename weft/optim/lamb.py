@@ -7,6 +7,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weft.autograd import assign, no_grad
+from weft.core.idle import idle
 from weft.core.sbp import broadcast
 from weft.ops import OPS
 from weft.optim.adam import check_betas
@@ -30,6 +31,7 @@ class LAMB(Optimizer):
         weight_decay: float = 0.0, adam_w_mode: bool = True, do_bias_correction: bool = True, amsgrad: bool = False,
         contiguous_params: bool = False,
     ) -> None:  # fmt: skip
+        idle("LAMB(amsgrad)", amsgrad)
         super().__init__(
             params,
             {

@@ -89,12 +89,22 @@ class _Several(LRScheduler):
 
 
 class SequentialLR(_Several):
-    """One schedule after another; milestones say when the next begins."""
+    """One schedule after another; milestones say when the next begins, each at its own step 0: OneFlow's
+    `interval_rescaling=True`, and torch's only way.
+    """
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1,
-        interval_rescaling: Any = False,
+        interval_rescaling: Any = True,
     ) -> None:  # fmt: skip
+        if isinstance(last_epoch, (bool, list, tuple)):  # OneFlow's fourth position
+            last_epoch, interval_rescaling = -1, last_epoch
+        if interval_rescaling is False or (interval_rescaling is not True and not all(interval_rescaling)):
+            raise OptionError(
+                f"SequentialLR(interval_rescaling={interval_rescaling!r}): here each schedule begins at its own step 0 "
+                "when its turn comes, as with True. One that should go on from the common step is a "
+                "LambdaLR(optimizer, lambda step: ...)"
+            )
         if len(schedulers) < 1 or len(milestones) != len(schedulers) - 1:
             raise OptionError(
                 f"Sequential Schedulers expects one milestone fewer than schedulers; got {len(milestones)} milestones "

@@ -5,6 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import TypeVar
 
+from weft.core.idle import idle
+
 F = TypeVar("F", bound=Callable[..., object])
 
 
@@ -17,4 +19,5 @@ def record(function: F, error_handler: object = None) -> F:
     >>> main()
     3
     """
+    idle("distributed.elastic record(error_handler)", error_handler)
     return function

@@ -1,0 +1,173 @@
+"""Options that do nothing: each warns once, by name; what stays quiet is a hint, and this file says why."""
+
+from __future__ import annotations
+
+import ast
+import inspect
+import warnings
+from collections.abc import Callable, Iterator
+from datetime import timedelta
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.core import idle
+from weft.core.idle import IDLE
+from weft.distributed.elastic.multiprocessing.errors import record
+from weft.graph.config import HINTS, GraphConfig
+
+dist: Any = flow.distributed
+nccl: Any = flow.boxing.nccl  # type: ignore[attr-defined]
+SOON, LAST = timedelta(seconds=9), flow.channels_last
+
+
+@pytest.fixture(autouse=True)
+def unsaid(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(idle, "_said", set())
+
+
+def graph() -> nn.Graph:
+    return type("Some", (nn.Graph,), {})()
+
+
+def optimizer() -> Any:
+    return flow.optim.SGD([flow.zeros(1, requires_grad=True)], 0.1)
+
+
+def x() -> Any:
+    return flow.zeros(1, 1, 1, 1)
+
+
+def messages(**of: Any) -> None:
+    y = flow.zeros(1)
+    works = [dist.isend(x().flatten(), 0, **of), dist.irecv(y, 0)]
+    for work in works:
+        work.wait()
+
+
+def received(**of: Any) -> None:
+    y = flow.zeros(1)
+    sent, got = dist.isend(x().flatten(), 0), dist.irecv(y, 0, **of)
+    sent.wait(), got.wait()
+
+
+GIVEN: dict[str, Callable[[], Any]] = {
+    **{f"config.{name}": lambda name=name: getattr(GraphConfig(), name)(True) for name in HINTS},
+    **{f"boxing.nccl.{n.removeprefix('boxing.nccl.')}": lambda n=n: getattr(nccl, n.rpartition(".")[2])(16)
+       for n in IDLE if n.startswith("boxing.nccl.")},
+    "config.enable_zero(shard_restore_level)": lambda: GraphConfig().enable_zero(shard_restore_level=2),
+    "Graph.add_optimizer(is_sparse)": lambda: graph().add_optimizer(optimizer(), is_sparse=True),
+    "Graph.debug(max_py_stack_depth)": lambda: graph().debug(0, max_py_stack_depth=7),
+    "Graph.debug(only_user_py_stack)": lambda: graph().debug(0, only_user_py_stack=False),
+    "Graph.debug(op_repr_with_py_stack)": lambda: graph().debug(0, op_repr_with_py_stack=True),
+    "Tensor.to(memory_format)": lambda: x().to(memory_format=LAST),
+    "Module.to(memory_format)": lambda: nn.Linear(1, 1).to(memory_format=LAST),
+    "clone(memory_format)": lambda: x().clone(memory_format=LAST),
+    "contiguous(memory_format)": lambda: x().contiguous(memory_format=LAST),
+    "empty_like and the like(memory_format)": lambda: flow.zeros_like(x(), memory_format=LAST),
+    "vmap(chunk_size)": lambda: flow.vmap(flow.sin, chunk_size=2),
+    "jacrev(chunk_size)": lambda: flow.func.jacrev(flow.sin, chunk_size=2),
+    "jacfwd(randomness)": lambda: flow.func.jacfwd(flow.sin, randomness="different"),
+    "jvp(strict)": lambda: flow.func.jvp(flow.sin, (flow.zeros(1),), (flow.ones(1),), strict=True),
+    "checkpoint(debug)": lambda: flow.utils.checkpoint.checkpoint(flow.sin, flow.zeros(1), debug=True),
+    "checkpoint(determinism_check)":
+        lambda: flow.utils.checkpoint.checkpoint(flow.sin, flow.zeros(1), determinism_check="none"),
+    "fork_rng(devices)": lambda: flow.random.fork_rng(devices=[0]).__enter__(),
+    "distributed.barrier(timeout)": lambda: dist.barrier(timeout=SOON),
+    "distributed.monitored_barrier(timeout)": lambda: dist.monitored_barrier(timeout=SOON),
+    "distributed.monitored_barrier(wait_all_ranks)": lambda: dist.monitored_barrier(wait_all_ranks=True),
+    "distributed.new_group(timeout)": lambda: dist.new_group([0], timeout=SOON),
+    "distributed.new_subgroups(timeout)": lambda: dist.new_subgroups(1, timeout=SOON),
+    "distributed.new_subgroups_by_enumeration(timeout)":
+        lambda: dist.new_subgroups_by_enumeration([[0]], timeout=SOON),
+    "distributed.Work.wait(timeout)": lambda: dist.all_reduce(flow.zeros(1), async_op=True).wait(SOON),
+    "distributed.isend(tag)": lambda: messages(tag=3),
+    "distributed.irecv(tag)": lambda: received(tag=3),
+    "distributed.P2POp(tag)": lambda: dist.P2POp(dist.isend, flow.zeros(1), 0, tag=3),
+    "distributed.elastic record(error_handler)": lambda: record(print, error_handler=print),
+    "LAMB(amsgrad)": lambda: flow.optim.LAMB([flow.zeros(1, requires_grad=True)], amsgrad=True),
+}  # fmt: skip
+
+
+def test_every_option_of_the_table_warns_once_by_its_name(tmp_path: Path) -> None:
+    flow.save({"x": flow.zeros(1)}, tmp_path / "file")
+    given = {**GIVEN, "load(mmap)": lambda: flow.load(tmp_path / "file", mmap=True)}
+    assert given.keys() == IDLE.keys()
+    for name, call in given.items():
+        for expected in ([f"{name} has no effect here: {IDLE[name]}"], []):
+            with warnings.catch_warnings(record=True) as said:
+                warnings.simplefilter("always")
+                call()
+            assert [str(w.message) for w in said] == expected
+
+
+def test_what_means_off_is_quiet() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("error")
+        for name in HINTS:
+            getattr(GraphConfig(), name)(False)
+        GraphConfig().enable_zero()
+        graph().debug(0, max_py_stack_depth=2)
+        nccl.enable_use_compute_stream(False)
+        x().to(memory_format=flow.contiguous_format).contiguous(memory_format=flow.preserve_format)
+        messages(tag=0)
+
+
+CHANGES: dict[str, Callable[[Any], Any]] = {  # what each option of a graph that does something changes
+    "enable_amp": lambda c: c.enable_amp(),
+    "enable_auto_parallel": lambda c: c.enable_auto_parallel(),
+    "enable_zero": lambda c: c.enable_zero(),
+    "set_gradient_accumulation_steps": lambda c: c.set_gradient_accumulation_steps(2),
+    "set_zero_redundancy_optimizer_mode": lambda c: c.set_zero_redundancy_optimizer_mode("distributed_split"),
+}
+
+
+def test_every_other_option_of_a_graph_changes_something() -> None:
+    asks = ("enable_", "set_", "allow_", "disable_")
+    assert {n for n, _ in inspect.getmembers(GraphConfig, inspect.isfunction) if n.startswith(asks)} == CHANGES.keys()
+    for change in CHANGES.values():
+        config = GraphConfig()
+        change(config)
+        assert repr(config) != repr(GraphConfig()) or config.options() != GraphConfig().options()
+
+
+# What is taken without a look, and without a word: the same results, memory and waits, with it or without.
+QUIET = {
+    "the kernels' and the updates' speed": "fused foreach capturable contiguous_params non_blocking early_stop driver "
+    "compute_mode assume_unique hermitian output_size vectorize strategy outer_jacobian_strategy niter "
+    "enable_nested_tensor mask_check by_frequency",
+    "checked or done in any case": "weights_only sorted check_meta check_available",
+    "which connection carries it": "backend pg_options device_id device_ids group_name group_desc device group "
+    "use_local_synchronization fallback_rank",
+    "no effect in PyTorch or OneFlow either": "eps enable_view_slice begin_params_axis drop the_type",
+    "part of a protocol that others need more of": "_instance context return_scalar protocol name owner stream "
+    "default_mask output t lr launch ctx inputs options args kwargs x y q volatile rank epoch",
+}  # fmt: skip
+
+
+def unread(path: Path) -> Iterator[tuple[str, str]]:
+    """The parameters of public functions whose names don't occur in their bodies."""
+    for f in ast.walk(ast.parse(path.read_text())):
+        if not isinstance(f, ast.FunctionDef) or (f.name.startswith("_") and f.name != "__init__"):
+            continue
+        a = f.args
+        names = {p.arg for p in (*a.posonlyargs, *a.args, *a.kwonlyargs, a.vararg, a.kwarg) if p is not None}
+        read = {n.id for line in f.body for n in ast.walk(line) if isinstance(n, ast.Name)}
+        says_nothing = len(f.body) == 1 and isinstance(f.body[0], ast.Expr)
+        if not says_nothing and not isinstance(f.body[-1], ast.Raise):
+            yield from ((f"{path.name}:{f.name}", n) for n in names - read - {"self", "cls"} if n.strip("_"))
+
+
+def test_no_parameter_is_taken_without_a_look() -> None:
+    known = {name for names in QUIET.values() for name in names.split()}
+    found = {}
+    for folder in ("functional", "nn", "optim", "data", "checkpoint", "distributed", "parallel", "amp", "graph"):
+        for path in sorted((Path(flow.__file__).parent / folder).rglob("*.py")):
+            found.update({f"{where}({n})": n for where, n in unread(path)})
+    for name in ("functional", "recompute", "transforms", "vmap", "variable"):
+        path = Path(flow.__file__).parent / "autograd" / f"{name}.py"
+        found.update({f"{where}({n})": n for where, n in unread(path)})
+    assert not [where for where, n in found.items() if n not in known], "read it, warn of it (core/idle.py), or say why"
