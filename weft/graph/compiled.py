@@ -37,6 +37,7 @@ class Compiled:
         self.tied = [(h, t) for h in self.holders if (t := read[id(blob_of(h.parameter))]) is not h.parameter]
         trained = {id(p) for o, _ in optimizers for group in o.param_groups for p in group["params"]}
         self.trained = [(h, h.parameter.requires_grad) for h in self.holders if id(h.parameter) in trained]
+        self.scheduled = [(o, schedule) for o, schedule in optimizers if schedule is not None]
         self.quick = [_quick(t) for _, t in examples]
         self._gather()
         rank = running.rank.index
@@ -67,14 +68,15 @@ class Compiled:
             t = of_torch(make()) if v.spec is None else of_shard(make(), v.spec)
             tensors.append(t)
             blobs.append(blob_of(t))
+        for optimizer, schedule in self.scheduled:
+            optimizer.counted.check(self.lowered.job.name, schedule)
         if self.overwrites:
             mark(self.overwrites)
         self.running.launch(inputs, [n() for n in self.numbers], blobs, self.reads, self.writes)
         if self.scaler is not None:
             self.scaler.told(tensors[-1])
-        for _, schedule in self.optimizers:
-            if schedule is not None:
-                schedule.step()
+        for optimizer, _ in self.scheduled:
+            optimizer.counted.step()
         if isinstance(self.outputs, Output):
             return tensors[0]
         found = iter(tensors)

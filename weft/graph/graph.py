@@ -22,6 +22,7 @@ from weft.job.text import show_node
 from weft.nn.module import Module
 from weft.optim import LBFGS, Optimizer
 from weft.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
+from weft.optim.lr_scheduler.scheduler import Counted
 from weft.tensor.tensor import Tensor
 
 TRAINING = "-training"  # in states; no module can have this name
@@ -84,7 +85,10 @@ class Graph:
         return self._compiled is not None
 
     def add_optimizer(self, optim: Optimizer, *, lr_sch: Any = None, is_sparse: bool = False) -> None:
-        """Update the optimizer's parameters after each `loss.backward()` of `build`; then step the schedule."""
+        """Update the optimizer's parameters after each `loss.backward()` of `build`; then step the schedule.
+
+        The rate of step n follows from n: stepping the schedule by hand as well changes nothing.
+        """
         if not isinstance(optim, Optimizer):
             raise GraphError(f"add_optimizer takes an optimizer of flow.optim; got {type(optim).__name__}")
         idle("Graph.add_optimizer(is_sparse)", is_sparse)
@@ -98,6 +102,14 @@ class Graph:
                 "flow.optim.lr_scheduler after each launch, with nothing to measure. Call the step() of any other "
                 "yourself, after the launch: the graph reads the optimizer's lr anew each time"
             )
+        if lr_sch is not None:
+            if lr_sch.optimizer is not optim:
+                raise GraphError(
+                    f"add_optimizer(): {type(lr_sch).__name__} sets the rates of another optimizer than this "
+                    f"{type(optim).__name__}; make it of this one"
+                )
+            if optim.counted is None or optim.counted.schedule is not lr_sch:
+                optim.counted = Counted(lr_sch)
         self._optimizers.append((optim, lr_sch))
         self.config.training = True
 

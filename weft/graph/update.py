@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Final
 
 from weft.core import dispatch
 from weft.core.dispatch import here
@@ -102,21 +102,25 @@ def _in_layout(g: Tensor, p: Tensor) -> Tensor:
     return OPS["to_global"](g, p.spec.placement, p.spec.nd_sbp)
 
 
+READ: Final = ("params", "lr", "initial_lr", "lr_scale")  # of a group, what isn't compiled in
+
+
 class Rate:
-    """A group's learning rate, asked for at each launch. Its other options are constants of the job."""
+    """A group's learning rate, asked for at each launch, times its `lr_scale`, if it has one. Its other options are
+    constants of the job."""
 
     __slots__ = ("graph", "optimizer", "exchanges", "group", "compiled", "seen")
 
     def __init__(self, graph: str, optimizer: Optimizer, group: dict[str, Any]) -> None:
         self.graph, self.group = graph, group
         self.optimizer, self.exchanges = optimizer, optimizer.exchanges
-        self.compiled = {k: v for k, v in group.items() if k not in ("params", "lr", "initial_lr")}
+        self.compiled = {k: v for k, v in group.items() if k not in READ}
         self.seen = dict(group)
 
     def __call__(self) -> float:
         if self.group != self.seen or self.optimizer.exchanges != self.exchanges:
             self._look()
-        return float(self.group["lr"])
+        return float(self.group["lr"]) * float(self.group.get("lr_scale", 1.0))
 
     def _look(self) -> None:
         for name, was in self.compiled.items():
@@ -124,7 +128,7 @@ class Rate:
             if now != was:
                 raise GraphError(
                     f"{self.graph} was compiled with {name}={was!r}, and its optimizer has {name}={now!r} now: of a "
-                    "graph's options only lr may change between launches. Give a cyclic schedule "
+                    "graph's options only lr (and lr_scale) may change between launches. Give a cyclic schedule "
                     "cycle_momentum=False, or make another graph"
                 )
         if self.optimizer.exchanges != self.exchanges:

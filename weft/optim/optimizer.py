@@ -50,6 +50,8 @@ class Optimizer:
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
         self.exchanges = 0  # how often a group was added, or a state became another tensor: graphs look
+        self.counted: Any = None  # the schedule whose steps a graph's launches count
+        self.stepped = False  # eagerly, since one was counted
         self._plans: list[Plan | None] = []
         self._before: dict[int, Callable[..., Any]] = {}
         self._after: dict[int, Callable[..., Any]] = {}
@@ -158,7 +160,7 @@ class Optimizer:
                 "optimizer.step() inside of build(): a graph updates by itself, after each loss.backward() of build(). "
                 "Give it the optimizer in __init__, self.add_optimizer(optimizer), and leave step() out"
             )
-        loss = None
+        self.stepped, loss = True, None
         if closure is not None:
             with enable_grad():
                 loss = closure()

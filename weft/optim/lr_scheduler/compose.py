@@ -150,7 +150,7 @@ class ChainedScheduler(_Several):
         self.optimizer = self.schedulers[0].optimizer
         if any(s.optimizer is not self.optimizer for s in self.schedulers):
             raise OptionError("ChainedScheduler expects all schedulers to belong to the same optimizer")
-        self._last_lr = self._now()
+        self.last_epoch, self._last_lr = self.schedulers[0].last_epoch, self._now()
 
     def get_lr(self) -> list[float]:
         return self._now()
@@ -158,7 +158,7 @@ class ChainedScheduler(_Several):
     def step(self, epoch: int | None = None) -> None:
         for s in self.schedulers:
             s.step()
-        self._last_lr = self._now()
+        self.last_epoch, self._last_lr = self.schedulers[0].last_epoch, self._now()
 
 
 class ReduceLROnPlateau(LRScheduler):

@@ -2,13 +2,99 @@
 
 from __future__ import annotations
 
+import contextlib
+import functools
 import inspect
 from abc import ABCMeta, abstractmethod
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from typing import Any
 
-from weft.core.errors import CheckpointError, OptionError
+from weft.core.errors import CheckpointError, GraphError, OptionError
 from weft.optim.optimizer import Optimizer
+
+
+class Counted:
+    """A schedule whose steps launches count: a graph was given it, so the rate of step n follows from n alone.
+
+    The schedule and the optimizer's groups show it and don't drive it. Who steps the schedule himself, for a log as
+    training loops do, changes nothing; after an eager step of the optimizer, which no launch has counted, he does.
+    """
+
+    def __init__(self, schedule: LRScheduler) -> None:
+        self.schedule, self.groups = schedule, schedule.optimizer.param_groups
+        self.open = False  # a step that counts is being made
+        schedule.optimizer.stepped = False
+        self._note()
+
+    def covers(self, schedule: LRScheduler) -> bool:
+        return any(schedule is part for part in _parts(self.schedule))
+
+    def step(self) -> None:
+        """A launch was made, or an eager step before it."""
+        with self.opened():
+            self.schedule.step()
+
+    @contextlib.contextmanager
+    def opened(self) -> Iterator[None]:
+        self.open = True
+        try:
+            yield
+        finally:
+            self.open = self.schedule.optimizer.stepped = False
+            self._note()
+
+    def check(self, graph: str, schedule: LRScheduler) -> None:
+        """Before a launch: the groups have the rates of the schedule's step, also where a state was loaded."""
+        if self.schedule is not schedule:
+            raise GraphError(
+                f"{graph} was given {type(schedule).__name__}, and another graph gave its optimizer "
+                f"{type(self.schedule).__name__} since: one optimizer has one rate. Give both graphs one schedule"
+            )
+        found = [g["lr"] for g in self.groups]
+        now = self._at()
+        if found == self._rates and now == self._known:
+            return
+        if now == self._known:
+            i = next(i for i, (a, b) in enumerate(zip(found, self._rates, strict=True)) if a != b)
+            raise GraphError(
+                f"{graph}: param_groups[{i}]['lr'] was set to {found[i]}, and {type(schedule).__name__} says "
+                f"{self._rates[i]} for step {now[0]}: the rate of a graph's step follows from its schedule alone. Load "
+                "the schedule's state with the optimizer's (graph.load_state_dict does), put the factor into a "
+                "LambdaLR, or leave lr_sch out of add_optimizer and set the rates yourself"
+            )
+        for group, lr in zip(self.groups, now[1] or found, strict=True):
+            group["lr"] = lr
+        self._note()
+
+    def _at(self) -> tuple[int, list[Any]]:
+        return getattr(self.schedule, "last_epoch", 0), list(getattr(self.schedule, "_last_lr", ()))
+
+    def _note(self) -> None:
+        self._rates, self._known = [g["lr"] for g in self.groups], self._at()
+
+
+def _parts(schedule: LRScheduler) -> Iterator[LRScheduler]:
+    """It, and the schedules that it is made of."""
+    yield schedule
+    for value in vars(schedule).values():
+        for part in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(part, LRScheduler):
+                yield from _parts(part)
+
+
+def _guarded(step: Callable[..., None]) -> Callable[..., None]:
+    """A `step` that leaves to launches what they count."""
+
+    @functools.wraps(step)
+    def call(self: LRScheduler, *args: Any, **options: Any) -> None:
+        counted = getattr(self.__dict__.get("optimizer"), "counted", None)
+        if counted is None or counted.open or not counted.covers(self):
+            return step(self, *args, **options)
+        if self.optimizer.stepped:
+            with counted.opened():
+                step(self, *args, **options)
+
+    return call
 
 
 class _Made(ABCMeta):
@@ -32,6 +118,11 @@ class LRScheduler(metaclass=_Made):
     """
 
     verbose: bool = False
+
+    def __init_subclass__(cls, **options: Any) -> None:
+        super().__init_subclass__(**options)
+        if "step" in cls.__dict__:
+            cls.step = _guarded(cls.__dict__["step"])  # type: ignore[method-assign]
 
     def __init__(self, optimizer: Optimizer, last_epoch: int = -1, verbose: bool = False) -> None:
         if verbose:
@@ -61,6 +152,7 @@ class LRScheduler(metaclass=_Made):
         """The rates, one per group, that the last step set."""
         return self._last_lr
 
+    @_guarded
     def step(self, epoch: int | None = None) -> None:
         self._step_count += 1
         self.last_epoch = self.last_epoch + 1 if epoch is None else epoch
