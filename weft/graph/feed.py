@@ -10,9 +10,10 @@ import torch
 
 from weft.core.errors import EndOfData, ShapeError
 from weft.data.graph_loader import GraphLoader, tensors_of
+from weft.graph.lines import GraphLine
 from weft.job.value import Value
 from weft.runtime.actor import Turn
-from weft.transport import Channel, Transport
+from weft.transport import Channel
 
 DATA, END = 1, 0  # what a rank that reads a loader tells the others about a launch
 AHEAD = 4  # launches that it may tell them of before they ask
@@ -25,6 +26,10 @@ class Feed(Protocol):
 
     def take(self, launch: int, until: Until) -> None:
         """Return when the launch has its batch; raise what came in its place."""
+
+    def counts(self) -> list[int]:
+        """How much went over each of its channels, as far as this end knows."""
+        ...
 
     def close(self) -> None: ...
 
@@ -87,6 +92,9 @@ class Reader:
             self._raised = True
             raise self._over
 
+    def counts(self) -> list[int]:
+        return [self._said] * len(self._told)
+
     def close(self) -> None:
         self._closing = True
         self._again.set()
@@ -107,21 +115,18 @@ class Follower:
         if word == END:
             raise EndOfData(f"{self._name}, which rank {self._source} reads, has no further batch")
 
+    def counts(self) -> list[int]:
+        return [self._heard]
+
     def close(self) -> None: ...
 
 
-def follow(
-    name: str, loader: GraphLoader, plan: str, rank: int, transport: Transport
-) -> tuple[list[Channel], list[Feed]]:
+def follow(name: str, loader: GraphLoader, rank: int, line: GraphLine) -> tuple[list[Channel], list[Feed]]:
     """The channels on which this rank tells others about a loader, or the follower that listens to them."""
     if loader.placement is None:
         return [], []
-    first = loader.placement.members[0]
-
-    def channel(dst: int) -> Channel:
-        return transport.channel(f"{plan}/{name}", first, dst, (1,), torch.uint8, AHEAD)
-
-    others = [r for r in range(transport.world_size) if r not in loader.placement]
+    first, size = loader.placement.members[0], line.transport.world_size
+    others = [r for r in range(size) if r not in loader.placement]
     if rank == first:
-        return [channel(r) for r in others], []
-    return [], [Follower(name, first, channel(rank))] if rank in others else []
+        return [line.channel(first, r, 1, AHEAD) for r in others], []
+    return [], [Follower(name, first, line.channel(first, rank, 1, AHEAD))] if rank in others else []

@@ -22,6 +22,7 @@ from weft.core import random
 from weft.core.dispatch import hooks
 from weft.core.rank import current
 from weft.graph.feed import Feed, Reader, follow
+from weft.graph.lines import GraphLine
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.runtime.actor import Turn
@@ -29,7 +30,7 @@ from weft.runtime.executor import NAP, Executor, Ticket
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import exchanged
 from weft.tensor.written import mark
-from weft.transport import Line, transport_of
+from weft.transport import transport_of
 from weft.vm import vm_of
 from weft.vm.dependency import join, pending, untouched
 from weft.vm.instruction import Instruction
@@ -57,12 +58,14 @@ class Running:
     rates).
     """
 
-    def __init__(self, lowered: Lowered, inputs: list[Value], numbers: list[Value], written: list[int]) -> None:
+    def __init__(
+        self, lowered: Lowered, inputs: list[Value], numbers: list[Value], written: list[int], line: GraphLine
+    ) -> None:  # fmt: skip
         self.lowered, self.inputs, self.numbers = lowered, inputs, numbers
         self.written = written  # the places of the arguments that the program overwrites
         self.device = _device(lowered)
         self.rank, self.transport, self.vm = current(), transport_of(), vm_of()
-        self.line = Line(self.transport, lowered.plan.name)  # eager calls go on while launches are in flight
+        self.lent, self.line = line, line.line  # eager calls go on while launches are in flight
         self.order = threading.Lock()  # of launches, as threads take them in
         self.waiting: collections.deque[Launch] = collections.deque()  # launched, not yet taken in by the source
         self.under_way: collections.deque[Launch] = collections.deque()  # taken in, not yet handed out by the sink
@@ -81,6 +84,7 @@ class Running:
         self.texts: dict[int, str] = {}
         self.chains: list[dict[Any, Callable[[], None]]] = []
         self._registers()
+        self.ended = self.dropped = False
         self.feeds: list[Feed] = []
         self.launches = 0
         self.brief = False  # the last launch took less time than it would take another thread to begin one
@@ -95,11 +99,8 @@ class Running:
         for r in plan.registers:
             packet = self.lowered.packets[r.id]
             if packet.src != packet.dst:
-                key = f"{plan.name}/{r.id}"
-                shape = (max(r.bytes, 1),)
-                channel = self.transport.channel(key, packet.src, packet.dst, shape, torch.uint8, r.copies)
-                self.channels[r.id] = channel
-                self.memory[r.id] = [channel.buffer(i) for i in range(r.copies)]
+                channel = self.channels[r.id] = self.lent.channel(packet.src, packet.dst, r.bytes, r.copies)
+                self.memory[r.id] = [channel.buffer(i)[: max(r.bytes, 1)] for i in range(r.copies)]
             else:
                 self.memory[r.id] = [
                     torch.zeros(r.bytes, dtype=torch.uint8, device=self.device) for _ in range(r.copies)
@@ -197,7 +198,7 @@ class Running:
         acts: dict[int, Callable[[Turn], None]] = {}
         job, mine = self.lowered.job, {name: (t, p) for t, (name, p) in self.lowered.loaders.items()}
         for name, values in [(n.args[0], n.outputs) for n in job.nodes if n.op == "source"]:
-            told, followers = follow(name, job.loaders[name], job.name, self.rank.index, self.transport)
+            told, followers = follow(name, job.loaders[name], self.rank.index, self.lent)
             self.feeds += followers
             if name in mine:
                 task, packet = mine[name]
@@ -360,6 +361,10 @@ class Running:
         for feed in self.feeds:
             feed.close()
         self.executor.close()
+        if self.executor.closing and self.executor.error is None and not self.ended:
+            self.ended = True
+            self.lent.release([*self.executor.counts(self.channels), *(n for f in self.feeds for n in f.counts())])
+            self.vm.forget(f"graph:{self.lowered.plan.name}")
 
 
 def _again(error: BaseException) -> None:

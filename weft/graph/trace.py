@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
+import operator
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
@@ -17,6 +19,7 @@ from weft.core.errors import GraphError, RankError
 from weft.core.rank import current
 from weft.graph import scaling, tree
 from weft.graph.compiled import Compiled, Holder, Output
+from weft.graph.lines import TOLD, lines
 from weft.graph.overlap import refuse_overlaps
 from weft.graph.run import Running
 from weft.graph.update import update
@@ -42,6 +45,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             f"{graph.name}.compile() inside of another graph's build(): call the graph there, and it becomes a part of "
             "the other"
         )
+    _forget()
     form = tree.form((args, kwargs))
     if current().world_size > 1:
         transport_of().note(f"tracing graph {graph.name}")
@@ -77,10 +81,10 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     rank = current()
     lowered = lower(job, rank.index, rank.world_size, options)
     verify(lowered.plan)
-    _agree(lowered)
+    line = lines().take(_agree(lowered))
     hosts = [n for n in job.nodes if n.op == "host"]
     inputs = [n.outputs[0] for n in job.nodes if n.op == "input"]
-    running = Running(lowered, inputs, [n.outputs[0] for n in hosts], list(written))
+    running = Running(lowered, inputs, [n.outputs[0] for n in hosts], list(written), line)
     weakref.finalize(graph, _end, running)
     rank.resources.setdefault(f"graph {graph.name}", running)
     return Compiled(
@@ -89,8 +93,18 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     )  # fmt: skip
 
 
+def _forget() -> None:
+    """End the graphs of this rank that were dropped where they could not be ended."""
+    rank = current()
+    gone = [r for r in tuple(rank.resources.values()) if isinstance(r, Running) and r.dropped]
+    for running in gone:
+        _end(running)
+
+
 def _end(running: Running) -> None:
-    """The graph is gone. Whoever collects it may be amid one of its acts, or another rank: then the rank closes it."""
+    """The graph is gone. Whoever collects it may be amid one of its acts, or another rank: then the rank closes it, as
+    it compiles the next, or ends."""
+    running.dropped = True
     if running.rank is current():
         try:
             running.close()
@@ -166,19 +180,20 @@ def _outputs(result: Any, builder: Builder, name: str) -> tuple[Any, list[Value]
     return tree.rebuild(result, out), made
 
 
-def _agree(lowered: Lowered) -> None:
-    """Every rank must have traced the same job; a mismatch names the first line that differs."""
-    rank = current()
+def _agree(lowered: Lowered) -> int:
+    """Every rank must have traced the same job; a mismatch names the first line that differs. Gives the graph lines
+    that are free on all, as bits."""
+    rank, free = current(), lines().free()
     if rank.world_size == 1:
-        return
+        return free
     transport, plan = transport_of(), lowered.plan
     transport.note(f"compiling graph {plan.name}")
-    mine = torch.frombuffer(bytearray(plan.hash.encode()), dtype=torch.uint8)
-    hashes = [torch.empty_like(mine) for _ in range(rank.world_size)]
-    transport.group(tuple(range(rank.world_size))).all_gather(hashes, mine)
-    others = [r for r, h in enumerate(hashes) if not torch.equal(h, hashes[0])]
+    mine = torch.frombuffer(bytearray(free.to_bytes(TOLD, "little") + plan.hash.encode()), dtype=torch.uint8)
+    told = [torch.empty_like(mine) for _ in range(rank.world_size)]
+    transport.group(tuple(range(rank.world_size))).all_gather(told, mine)
+    others = [r for r, t in enumerate(told) if not torch.equal(t[TOLD:], told[0][TOLD:])]
     if not others:
-        return
+        return functools.reduce(operator.and_, (int.from_bytes(bytes(t[:TOLD].tolist()), "little") for t in told))
     other = rank.index if rank.index in others else others[0]
     if rank.index in (0, *others):
         transport.put(f"job/{plan.name}/{rank.index}", show(lowered.job).encode())

@@ -56,13 +56,13 @@ class Mailbox:
 class Outgoing:
     """The producer's end of a register that another rank reads: to the actor, the channel is its consumers."""
 
-    __slots__ = ("register", "channel", "items", "freed", "_said", "_posted", "_free")
+    __slots__ = ("register", "channel", "items", "freed", "_said", "posted", "_free")
 
     def __init__(self, register: Register, channel: Channel, items: int) -> None:
         self.register, self.channel = register, channel
         self.items = items  # per launch
         self.freed = 0
-        self._said = self._posted = 0
+        self._said = self.posted = 0
         back = Message(FREE, register.producer, register.id, 0)
         self._free = [[back._replace(slot=s)] * len(register.consumers) for s in range(register.copies)]
 
@@ -71,7 +71,7 @@ class Outgoing:
         self._said += 1
         if self._said == len(self.register.consumers):
             self._said = 0
-            self._posted += 1
+            self.posted += 1
             self.channel.post()
 
     def poll(self, box: Mailbox) -> bool:
@@ -80,7 +80,7 @@ class Outgoing:
     def forgive(self, launches: int, box: Mailbox) -> None:
         """The last launch is over: what was sent beyond it nobody will read."""
         if self.freed >= launches * self.items:
-            self._free_up_to(self._posted, box)
+            self._free_up_to(self.posted, box)
 
     def _free_up_to(self, count: int, box: Mailbox) -> bool:
         if count <= self.freed:
@@ -95,11 +95,11 @@ class Outgoing:
 class Incoming:
     """The consumers' end of a register that another rank writes: to the actors, the channel is its producer."""
 
-    __slots__ = ("register", "channel", "_taken", "_head", "_left", "_readable", "_lock")
+    __slots__ = ("register", "channel", "_taken", "acknowledged", "_left", "_readable", "_lock")
 
     def __init__(self, register: Register, channel: Channel) -> None:
         self.register, self.channel = register, channel
-        self._taken = self._head = 0
+        self._taken = self.acknowledged = 0
         self._left = [0] * register.copies
         self._readable = [
             [Message(READABLE, c, register.id, s) for c in register.consumers] for s in range(register.copies)
@@ -110,8 +110,8 @@ class Incoming:
         """A consumer has let go of a copy; channels acknowledge in order."""
         with self._lock:
             self._left[slot] -= 1
-            while self._head < self._taken and not self._left[self._head % self.register.copies]:
-                self._head += 1
+            while self.acknowledged < self._taken and not self._left[self.acknowledged % self.register.copies]:
+                self.acknowledged += 1
                 self.channel.acknowledge()
 
     def poll(self, boxes: Mapping[int, Mailbox]) -> bool:
@@ -173,6 +173,10 @@ class Bus:
         for i in self.incoming.values():
             told |= i.poll(self.boxes)
         return told
+
+    def count(self, register: int) -> int:
+        """How often a channel's end here was posted to, or acknowledged."""
+        return self.outgoing[register].posted if register in self.outgoing else self.incoming[register].acknowledged
 
     def end(self) -> None:
         """Nothing more will come from other ranks."""

@@ -11,7 +11,7 @@ import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Final
 
 from weft.core import rank as ranks
@@ -374,6 +374,10 @@ class Executor:
             for thread in self._threads:
                 if thread is not threading.current_thread():
                     thread.join(patience)
+
+    def counts(self, registers: Iterable[int]) -> list[int]:
+        """How often the channel of each register was posted to, or acknowledged, at this end."""
+        return [self._bus.count(r) for r in registers]
 
     def _drained(self) -> bool:
         for o in self._bus.outgoing.values():

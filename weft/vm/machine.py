@@ -52,7 +52,7 @@ class VirtualMachine:
         self._streams: dict[str, Stream] = {}
         self._serial = self.driven = 0  # driven: pending instructions that a waiting caller may have to drive
         self._failures: list[Instruction] = []  # not raised to anyone yet
-        self.waits = self._failed = self._completed = self._peak = 0
+        self.waits = self._failed = self._completed = self._peak = self._issued = 0
         self._cancelled: BaseException | None = None
         self._closed = self.refuses = False  # it refuses when closed or cancelled
         self._process = os.getpid()
@@ -71,6 +71,13 @@ class VirtualMachine:
             raise OpError(f"no policy is known for stream {name!r}: give one of {', '.join(STREAMS)}, or use {known}")
         with self.lock:
             return self._streams.setdefault(name, STREAMS[policy](name, self))
+
+    def forget(self, name: str) -> None:
+        """A stream that nobody will use again, and that has nothing left to do."""
+        with self.lock:
+            found = self._streams.get(name)
+            if found is not None and not found.queue:
+                self._issued += self._streams.pop(name).issued
 
     def submit(
         self,
@@ -373,7 +380,7 @@ class VirtualMachine:
         """Counts so far, and what is pending now."""
         with self.lock:
             return {
-                "issued": sum(s.issued for s in self._streams.values()),
+                "issued": self._issued + sum(s.issued for s in self._streams.values()),
                 "completed": self._completed,
                 "failed": self._failed,
                 "pending": len(self._dependencies.pending),

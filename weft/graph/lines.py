@@ -1,0 +1,135 @@
+"""Lines of graphs: what a graph opens to the other ranks, taken over by the next once it has ended on all of them.
+
+Groups, links and channels stay open as long as their rank. So a program that compiles graphs and drops them may not
+open new ones for each. Ranks forget a graph at moments of their own; which lines are free on every rank they tell each
+other when they compile the next graph together, and take the first.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Final
+
+import torch
+
+from weft.core.rank import Rank, current
+from weft.transport import Channel, Line, transport_of
+
+TOLD: Final = 128  # bytes in which a rank says which lines are free; there may be more graphs at once than bits
+
+
+class Ring:
+    """A channel of a line. `total` counts what this end has posted, or acknowledged, in all graphs that had it."""
+
+    __slots__ = ("channel", "form", "total", "taken")
+
+    def __init__(self, channel: Channel, form: tuple[int, int]) -> None:
+        self.channel, self.form = channel, form
+        self.total, self.taken = 0, True
+
+
+class Lent(Channel):
+    """A channel that an earlier graph had: counts begin anew, at the slot where the earlier one's ended."""
+
+    def __init__(self, channel: Channel, base: int) -> None:
+        self.shape, self.dtype, self.copies = channel.shape, channel.dtype, channel.copies
+        self._channel, self._base = channel, base
+
+    def buffer(self, slot: int) -> torch.Tensor:
+        return self._channel.buffer((self._base + slot) % self.copies)
+
+    def post(self) -> None:
+        self._channel.post()
+
+    def arrived(self) -> int:
+        return self._channel.arrived() - self._base
+
+    def acknowledge(self) -> None:
+        self._channel.acknowledge()
+
+    def acknowledged(self) -> int:
+        return max(self._channel.acknowledged() - self._base, 0)  # the last of the earlier ones may be under way
+
+
+class GraphLine:
+    """One graph's at a time. Both ends of a channel open it, in the same order among the channels of the two."""
+
+    def __init__(self, name: str) -> None:
+        self.transport = transport_of()
+        self.line = Line(self.transport, name)
+        self.free = False
+        self.rings: dict[tuple[int, int], list[Ring]] = {}
+        self.lent: list[Ring] = []  # to the graph that has the line, in the order of its asking
+
+    def channel(self, src: int, dst: int, size: int, copies: int) -> Channel:
+        """Registers of `size` bytes or somewhat more, so that few forms serve many graphs."""
+        form, known = (roomy(size), copies), self.rings.setdefault((src, dst), [])
+        ring = next((r for r in known if r.form == form and not r.taken), None)
+        if ring is None:
+            key = f"{self.line.name}/{len(known)}"
+            ring = Ring(self.transport.channel(key, src, dst, (form[0],), torch.uint8, copies), form)
+            known.append(ring)
+        ring.taken = True
+        self.lent.append(ring)
+        return Lent(ring.channel, ring.total) if ring.total else ring.channel
+
+    def release(self, counts: Iterable[int]) -> None:
+        """The graph has ended here, after so many posts or acknowledgements on each of the channels it asked for."""
+        for ring, count in zip(self.lent, counts, strict=True):
+            ring.total += count
+            ring.taken = False
+        self.lent = []
+        self.free = True
+
+    def renew(self) -> None:
+        """The line begins anew, on all ranks: what a graph sent ahead, and its reader never asked for, is let go."""
+        self.free = False
+        me, totals = self.transport.rank, {}
+        for pair, rings in sorted(self.rings.items()):
+            mine = [r.total for r in rings] if pair[0] == me else [0] * len(rings)
+            totals[pair] = torch.tensor(mine, dtype=torch.int64)
+        self.line.exchange(
+            [(dst, t) for (src, dst), t in totals.items() if src == me],
+            [(src, t) for (src, dst), t in totals.items() if dst == me],
+        )
+        for pair, rings in self.rings.items():
+            for ring, sent in zip(rings, totals[pair].tolist(), strict=True):
+                self._let_go(ring, sent if pair[1] == me else ring.total, pair[0])
+
+    def _let_go(self, ring: Ring, sent: int, src: int) -> None:
+        channel = ring.channel
+        while ring.total < sent:
+            self.transport.wait_until(lambda: channel.arrived() > ring.total, "what an earlier graph sent", (src,))
+            channel.acknowledge()
+            ring.total += 1
+
+
+class Lines:
+    """Of one rank. Every rank makes the same ones, as every rank compiles the same graphs."""
+
+    def __init__(self, rank: Rank) -> None:
+        self.made: list[GraphLine] = []
+
+    def free(self) -> int:
+        """Which are free on this rank, as bits."""
+        return sum(1 << i for i, line in enumerate(self.made[: 8 * TOLD]) if line.free)
+
+    def take(self, free: int) -> GraphLine:
+        """The first of those that are free on all ranks, or a new one."""
+        if free:
+            line = self.made[(free & -free).bit_length() - 1]
+            line.renew()
+        else:
+            line = GraphLine(f"graph{len(self.made)}")
+            self.made.append(line)
+        return line
+
+
+def lines() -> Lines:
+    return current().resource("graph lines", Lines)
+
+
+def roomy(size: int) -> int:
+    """The next size of three significant bits, at least a cache line."""
+    step = 1 << max(size.bit_length() - 3, 6)
+    return -(-max(size, 1) // step) * step
