@@ -22,6 +22,7 @@ import weft as flow
 from weft import nn
 from weft.core.rank import current
 from weft.launch import spawn, spawn_threads
+from weft.vm import vm_of
 
 S, B = flow.sbp.split, flow.sbp.broadcast
 TRANSPORTS: Final = ("threads", "shm", "c10d")
@@ -66,7 +67,8 @@ class Row(NamedTuple):
 
 
 def held() -> Held:
-    """What this process holds, once what nobody needs is gone."""
+    """What this process holds, once nothing is under way and what nobody needs is gone."""
+    vm_of().sync()
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
     with open("/proc/self/maps") as maps, open("/proc/self/statm") as memory:
