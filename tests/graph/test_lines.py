@@ -210,6 +210,7 @@ def test_launches_leave_nothing_behind_read_or_not(brief: bool, monkeypatch: pyt
             if i % 4 == 0:
                 y.numpy()
         vm_of().sync()
+        gc.collect()
         return sys.getallocatedblocks()
 
     before = launches(500)
