@@ -363,7 +363,8 @@ class Running:
         self.executor.close()
         if self.executor.closing and self.executor.error is None and not self.ended:
             self.ended = True
-            self.lent.release([*self.executor.counts(self.channels), *(n for f in self.feeds for n in f.counts())])
+            posts = map(self.executor.bus.count, self.channels)
+            self.lent.release([*posts, *(n for f in self.feeds for n in f.counts())])
             self.vm.forget(f"graph:{self.lowered.plan.name}")
 
 

@@ -134,12 +134,8 @@ class Optimizer:
         """Clip the gradients of every group that has `clip_grad_max_norm`, by `clip_grad_norm_type` (2)."""
         for group in self.param_groups:
             if group.get("clip_grad_max_norm") is not None:
-                clip_grad_norm(
-                    group["params"],
-                    group["clip_grad_max_norm"],
-                    group.get("clip_grad_norm_type", 2.0),
-                    error_if_nonfinite,
-                )
+                norm = group["clip_grad_max_norm"], group.get("clip_grad_norm_type", 2.0)
+                clip_grad_norm(group["params"], *norm, error_if_nonfinite)
 
     def clipped(self, grads: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
         """These gradients as `clip_grad` would leave them; they stay as they are."""

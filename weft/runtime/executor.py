@@ -11,7 +11,7 @@ import functools
 import os
 import threading
 import time
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from typing import Final
 
 from weft.core import rank as ranks
@@ -80,7 +80,7 @@ class Executor:
         registers = {r.id: r for r in plan.registers}
         self._boxes = {t.id: workers.get(t.stream, self._main) for t in plan.tasks}
         self._stations = {t.id: Station(Actor(t, registers), acts[t.id], self._boxes[t.id]) for t in plan.tasks}
-        self._bus = Bus(plan, self._boxes, channels or {})
+        self.bus = Bus(plan, self._boxes, channels or {})
         self._place(plan)
         self._sources = [t for t in plan.tasks if not t.consumes]
         self._launch = [(self._boxes[t.id], Message(LAUNCH, t.id, NONE, t.acts)) for t in self._sources if not t.ahead]
@@ -214,17 +214,17 @@ class Executor:
 
     def _arrived(self) -> bool:
         with self._drive_lock:
-            return self._bus.poll() or bool(self._main.messages)
+            return self.bus.poll() or bool(self._main.messages)
 
     def _idle(self, spins: int) -> None:
         """Nothing to do right now. Another rank may answer within microseconds, a thread of this one rings."""
-        if not self._bus.remote:
+        if not self.bus.remote:
             self._main.wait(0.02)
         elif spins > ROUNDS:
             self._main.wait(min(0.00005 * (spins - ROUNDS), NAP))
         else:
             for look in range(LOOKS):
-                if self._bus.poll() or self._main.messages:
+                if self.bus.poll() or self._main.messages:
                     return
                 if look % 8 == 7:
                     os.sched_yield()
@@ -247,9 +247,9 @@ class Executor:
         self._driver = threading.get_ident()
         moved = False
         while True:
-            if self._bus.remote:
+            if self.bus.remote:
                 try:
-                    self._bus.poll()
+                    self.bus.poll()
                 except BaseException as error:  # a channel whose peer is gone
                     self.fail(error)
                     return True
@@ -261,7 +261,7 @@ class Executor:
 
     def _run(self, box: Mailbox, until: int, yielding: bool = False) -> bool:
         """Deliver the mailbox's messages and let the actors act. False if it stopped before the mailbox was empty."""
-        messages, stations, send = box.messages, self._stations, self._bus.send
+        messages, stations, send = box.messages, self._stations, self.bus.send
         trace, actor = self.trace, None
         try:
             while messages:
@@ -365,7 +365,7 @@ class Executor:
                 self._wait_on(lambda: self.finished >= self.launched, self.launched, limit)
                 for t in self._sources:
                     self._boxes[t.id].put(Message(END, t.id, NONE, 0))
-                self._bus.end()
+                self.bus.end()
                 self._wait_on(self._drained, FOREVER, limit)
                 patience = limit
         finally:
@@ -375,12 +375,8 @@ class Executor:
                 if thread is not threading.current_thread():
                     thread.join(patience)
 
-    def counts(self, registers: Iterable[int]) -> list[int]:
-        """How often the channel of each register was posted to, or acknowledged, at this end."""
-        return [self._bus.count(r) for r in registers]
-
     def _drained(self) -> bool:
-        for o in self._bus.outgoing.values():
+        for o in self.bus.outgoing.values():
             o.forgive(self.launched, self._boxes[o.register.producer])
         return all(s.actor.state is DONE for s in self._stations.values())
 

@@ -75,22 +75,14 @@ class VirtualMachine:
     def forget(self, name: str) -> None:
         """A stream that nobody will use again, and that has nothing left to do."""
         with self.lock:
-            found = self._streams.get(name)
-            if found is not None and not found.queue:
+            if (found := self._streams.get(name)) is not None and not found.queue:
                 self._issued += self._streams.pop(name).issued
 
     def submit(
-        self,
-        kind: Kind,
-        stream: str | Stream,
-        action: Callable[[], object],
-        const: Sequence[Blob] = (),
-        mut: Sequence[Blob] = (),
-        mut2: Sequence[Blob] = (),
-        *,
-        name: str = "",
+        self, kind: Kind, stream: str | Stream, action: Callable[[], object], const: Sequence[Blob] = (),
+        mut: Sequence[Blob] = (), mut2: Sequence[Blob] = (), *, name: str = "",
         drive: Callable[[float], None] | None = None,
-    ) -> Instruction:
+    ) -> Instruction:  # fmt: skip
         """Issue an instruction.
 
         `drive(seconds)` is called by a thread that waits for a started instruction: it does the work there, and returns
