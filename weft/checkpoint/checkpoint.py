@@ -78,6 +78,7 @@ def load(
     """
     idle("load(mmap)", mmap)
     if callable(map_location) or isinstance(map_location, dict):
+        idle("load(map_location)")
         map_location = None
     if isinstance(map_location, Placement):
         placement, map_location = map_location, None

@@ -49,6 +49,7 @@ IDLE: Final[dict[str, str]] = {
     "jvp(strict)": "a result that doesn't depend on an argument has a derivative of zero",
     "checkpoint(debug)": "what differs the second time isn't traced",
     "checkpoint(determinism_check)": "what is computed again isn't compared with the first time",
+    "load(map_location)": "a file doesn't say which device a tensor lay on, so none is mapped: give the device itself",
     "load(mmap)": "a file is read into memory",
     "fork_rng(devices)": "every device's numbers stay as they were",
     **{f"distributed.{name}(timeout)": WAITS
