@@ -31,6 +31,9 @@ READ_EVERY: Final = 500  # of launches that nobody reads: how far a program runs
 LEFT: Final = 8.0  # bytes of memory that a launch may leave behind, and 64 times as many a graph: noise of allocators
 
 
+_looking = threading.Lock()  # ranks may be threads of one process, and looking opens files
+
+
 class Held(NamedTuple):
     """What a process holds. `blocks` are Python's own, `memory` the bytes of it that lie in memory."""
 
@@ -72,7 +75,7 @@ def held() -> Held:
     vm_of().sync()
     gc.collect()
     ctypes.CDLL(None).malloc_trim(0)
-    with open("/proc/self/maps") as maps, open("/proc/self/statm") as memory:
+    with _looking, open("/proc/self/maps") as maps, open("/proc/self/statm") as memory:
         pages = int(memory.read().split()[1])
         return Held(
             threading.active_count(), len(os.listdir("/proc/self/fd")), sum(1 for _ in maps), sys.getallocatedblocks(),
