@@ -187,7 +187,7 @@ def rows(cycles: int, launches: int, transports: tuple[str, ...] = TRANSPORTS, d
         target = ("bench.soak:worker", transport, str(cycles), str(launches))
         ended = spawn(2, *target, transport=transport, deadline=deadline)
         read = json.loads(ended[0].out.splitlines()[-1])
-        found += [Row(*r[:3], Held(*r[3]), Held(*r[4]), r[5]) for r in read]
+        found += [Row(t, part, n, Held(*began), Held(*after), took) for t, part, n, began, after, took in read]
     return found
 
 
