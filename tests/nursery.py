@@ -11,6 +11,7 @@ import json
 import os
 import sys
 import traceback
+from pathlib import Path
 
 import pytest  # noqa: F401  (what tests' files import)
 import torch._dynamo  # noqa: F401  (what torch.optim imports)
@@ -42,6 +43,7 @@ def become(rank: dict, target: str, args: list[str]) -> None:
 
 
 def nurse() -> None:
+    sys.path[0] = str(Path(__file__).parents[1])  # as for the tests themselves: this folder has a `bench`, too
     for line in sys.stdin:
         order = json.loads(line)
         children = {}

@@ -96,7 +96,6 @@ def test_every_option_of_the_table_warns_once_by_its_name(tmp_path: Path) -> Non
     flow.save({"x": flow.zeros(1)}, tmp_path / "file")
     given = {
         **GIVEN,
-        "load(mmap)": lambda: flow.load(tmp_path / "file", mmap=True),
         "load(map_location)": lambda: flow.load(tmp_path / "file", map_location={"cuda:0": "cpu"}),
     }
     assert given.keys() == IDLE.keys()

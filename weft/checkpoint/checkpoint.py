@@ -76,7 +76,6 @@ def load(
     file's memory, of which unread pages need none, unless `mmap=False`; a map_location that maps devices or storages
     says nothing new, nor does `weights_only`: a file holds data and no code.
     """
-    idle("load(mmap)", mmap)
     if callable(map_location) or isinstance(map_location, dict):
         idle("load(map_location)")
         map_location = None

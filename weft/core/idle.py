@@ -50,7 +50,6 @@ IDLE: Final[dict[str, str]] = {
     "checkpoint(debug)": "what differs the second time isn't traced",
     "checkpoint(determinism_check)": "what is computed again isn't compared with the first time",
     "load(map_location)": "a file doesn't say which device a tensor lay on, so none is mapped: give the device itself",
-    "load(mmap)": "a file is read into memory",
     "fork_rng(devices)": "every device's numbers stay as they were",
     **{f"distributed.{name}(timeout)": WAITS
        for name in ("barrier", "monitored_barrier", "new_group", "new_subgroups", "new_subgroups_by_enumeration",
