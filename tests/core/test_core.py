@@ -224,13 +224,38 @@ def test_variables_of_no_world(told: dict[str, str], monkeypatch: pytest.MonkeyP
 # ---- random ---------------------------------------------------------------------------------------------------
 
 
-def test_global_draws_are_alike_on_all_ranks_and_new_each_time() -> None:
-    a, b = (random.Randomness(Rank(i, 2)) for i in range(2))
-    drawn = [a.next_draw() for _ in range(100)]
-    assert drawn == [b.next_draw() for _ in range(100)] and len(set(drawn)) == 100
-    a.manual_seed(3)
-    b.manual_seed(3)
-    assert a.next_draw() == b.next_draw() not in drawn
+def test_a_source_is_a_generator_for_each_device_and_tells_where_it_is() -> None:
+    a, b = (random.of(Rank(i, 2)) for i in range(2))
+    seen = {a.fingerprint}
+    for source in (a, b):
+        source.manual_seed(3)
+    for _ in range(100):
+        drawn = [torch.rand(2, generator=s.generator(random.CPU)) for s in (a, b)]
+        assert torch.equal(*drawn) and a.fingerprint == b.fingerprint not in seen
+        seen.add(a.fingerprint)
+    b.generator(random.CPU)
+    assert a.fingerprint != b.fingerprint
+    state = a.state()
+    drawn = [a.generator(random.CPU).seed()]
+    a.go_back(state)
+    assert a.fingerprint in seen and torch.equal(a.on(random.CPU).get_state(), state[2][random.CPU])
+
+
+def test_a_source_of_one_device_gives_its_generator_to_every_kernel() -> None:
+    only = random.Source(random.CPU)
+    assert only.generator(torch.device("cuda", 0)) is only.generator(random.CPU)  # the kernel says that it is wrong
+
+
+def test_the_last_global_draw_leaves_a_fingerprint() -> None:
+    with enter(Rank()) as rank:
+        assert random.fingerprint(rank) == 0
+        random.meet()
+        first = random.fingerprint()
+        random.generator(random.CPU)
+        assert random.fingerprint() == first != 0
+        with random.drawing_from(random.Source(random.CPU)):
+            random.meet()
+        assert random.fingerprint() == random.Source().fingerprint
 
 
 @given(st.integers(0, 2**63), st.integers(0, 2**40))

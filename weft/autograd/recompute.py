@@ -97,7 +97,7 @@ class _Call:
         # How the first call's tensors were kept is no matter of the second's, which backward needs at once.
         self.stack = tuple(i for i in here.stack if not isinstance(i, saved_tensors_hooks))
         self.plain, self.place = here.plain, here.place
-        self.randomness = randomness() if rng else None
+        self.randomness = random.of().state() if rng else None
 
     def __call__(self, tensors: list[Tensor]) -> Any:
         given = iter(tensors)
@@ -107,16 +107,16 @@ class _Call:
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
         """The modes and the random numbers of the first call."""
-        before, now = (here.stack, here.plain, here.place, here.grad), randomness()
+        before, now = (here.stack, here.plain, here.place, here.grad), random.of().state()
         here.stack, here.plain, here.place, here.grad = self.stack, self.plain, self.place, True
         if self.randomness is not None:
-            set_randomness(self.randomness)
+            random.of().go_back(self.randomness)
         try:
             yield
         finally:
             here.stack, here.plain, here.place, here.grad = before
             if self.randomness is not None:
-                set_randomness(now)
+                random.of().go_back(now)
 
 
 class _Forgotten:
@@ -178,19 +178,3 @@ class _Recomputed(Function):
         return None, None, *(t.grad for t in inputs)
 
 
-Randomness = tuple[dict[torch.device, torch.Tensor], int]
-
-
-def randomness() -> Randomness:
-    """Where this rank's random numbers are."""
-    source = random.of()
-    source.generator(torch.device("cpu"))
-    return {device: g.get_state() for device, g in source.generators.items()}, source.draws
-
-
-def set_randomness(state: Randomness) -> None:
-    """Go on with random numbers from there."""
-    source = random.of()
-    for device, value in state[0].items():
-        source.generator(device).set_state(value)
-    source.draws = state[1]

@@ -10,11 +10,9 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any
 
-import torch
-
-from weft.autograd.recompute import Randomness, set_randomness
-from weft.autograd.recompute import randomness as where_random
 from weft.autograd.trees import filled, leaves
+from weft.core import random
+from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.core.idle import idle
 from weft.ops import OPS
@@ -48,13 +46,13 @@ def vmap(
         given, dims = [*given, *leaves(kwargs)], [*dims, *(0 if n else None for n in named)]
         size = _size(given, dims)
         found = []
-        place = where_random()
+        alike, before = _Alike(size) if randomness == "same" else None, _draws()
         for i in range(size):
-            if randomness == "same" and i:
-                set_randomness(place)
+            if alike is not None:
+                alike.begin(i)
             parts = iter([t if d is None else OPS["select"](t, d, i) for t, d in zip(given, dims, strict=True)])
             found.append(func(*filled(args, parts), **filled(kwargs, parts)))
-            if randomness == "error" and not _same_place(place, where_random()):
+            if randomness == "error" and _draws() != before:
                 raise ArgumentError(
                     "vmap(): the function draws random numbers; say whether slices draw different ones, "
                     'vmap(f, randomness="different"), or all the same, randomness="same"'
@@ -114,5 +112,24 @@ def _stack(column: Any, dim: int | None) -> Tensor:
     return OPS["cat"]([OPS["unsqueeze"](t, at) for t in column], at)
 
 
-def _same_place(a: Randomness, b: Randomness) -> bool:
-    return a[1] == b[1] and all(device in a[0] and torch.equal(a[0][device], state) for device, state in b[0].items())
+def _draws() -> Any:
+    """How much was drawn so far."""
+    source = random.of()
+    return (source.seed, source.draws) if here.trace is None else here.trace.draws
+
+
+class _Alike:
+    """Lets so many slices draw the same, after which the random numbers go on from the last."""
+
+    def __init__(self, size: int) -> None:
+        self.size, self.source, self.trace = size, random.of(), here.trace
+        self.place = self.source.state() if self.trace is None else None
+
+    def begin(self, i: int) -> None:
+        if self.place is not None:
+            self.source.go_back(self.place)
+            return
+        if i:
+            self.trace.steer(self.source, "join")
+        if i + 1 < self.size:
+            self.trace.steer(self.source, "fork")

@@ -3,13 +3,14 @@
 from __future__ import annotations
 
 import functools
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
 
 from weft.boxing.signature import Signature
 from weft.core.device import Device
+from weft.core.dtype import DType
 from weft.core.errors import DeviceError
 from weft.core.placement import Placement
 from weft.core.rank import current
@@ -42,6 +43,20 @@ def local_arguments(op: Op, args: tuple[Any, ...], chosen: Signature, rank: int)
     if "device" in op.names and op.placed is not None:
         local[op.names.index("device")] = device_of(chosen.placement)
     return tuple(local)
+
+
+def pass_over(
+    op: Op, args: tuple[Any, ...], forms: Sequence[tuple[Sequence[int], DType]], device: torch.device
+) -> None:
+    """Draw as the op's kernel does and throw it away, so that what is drawn next is what it is where the draw is kept.
+
+    `args` are its local arguments, `forms` its operands': how much it draws doesn't depend on what they hold.
+    """
+    given, found = list(args), iter(forms)
+    for i in op.operands:
+        shape, dtype = next(found)
+        given[i] = torch.full(tuple(shape), 0.5, dtype=dtype.torch, device=device)
+    op.kernel(*given)
 
 
 def device_of(placement: Placement) -> Device:

@@ -48,7 +48,7 @@ def assign(job: Job) -> dict[Node, tuple[Key, ...]]:
             memory.update(node.outputs)
             home.update(dict.fromkeys(node.outputs))
             continue
-        if node.op == "output":
+        if node.op in ("output", "steer"):
             continue
         if node.op == "unpack":
             home[node.outputs[0]] = None

@@ -175,8 +175,8 @@ class Writer:
                 self.static[v] = o
             return
         text = f"{self.name(n.op, kernel)}({self.arguments(op, args)})"
-        if cut is not None:
-            text = self.run.drawn(self, n, text, cut)
+        if op.random:
+            text = self.run.draws.text(self, n, text, cut)
         elif outs and self.program.kept(n):
             memory = [o for o in outs if o is not None]
             if op.prepare is not None and not n.ranked and self.is_static(n.args):
@@ -341,8 +341,7 @@ def local_call(n: Node, rank: int) -> tuple[tuple[Any, ...], Callable[..., Any],
     cut = None
     if op.random:
         box = chosen.outputs[0].box(rank)
-        assert box is not None
-        cut = tuple(slice(a, b) for a, b in box)
+        cut = None if box is None else tuple(slice(a, b) for a, b in box)
     return args, kernel_of(op, chosen, rank), cut
 
 

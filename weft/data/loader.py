@@ -14,8 +14,7 @@ from typing import Any
 import torch
 import torch.utils.data as theirs
 
-from weft.core import random
-from weft.data.sampling import RandomSampler
+from weft.data.sampling import Late, RandomSampler
 from weft.tensor.tensor import Tensor, of_torch
 
 
@@ -96,21 +95,21 @@ class DataLoader(theirs.DataLoader):
     where they are forked, they may make tensors, but not wait for work of the process that they come from.
     """
 
+    generator: Any = Late()
+
     def __init__(
         self, dataset: Any, batch_size: int | None = 1, shuffle: bool | None = None, sampler: Any = None,
         batch_sampler: Any = None, num_workers: int = 0, collate_fn: Callable[[Any], Any] | None = None,
         pin_memory: bool = False, drop_last: bool = False, timeout: float = 0.0, worker_init_fn: Any = None,
         multiprocessing_context: Any = None, generator: Any = None, **options: Any,
     ) -> None:  # fmt: skip
-        if shuffle and generator is None and not isinstance(dataset, theirs.IterableDataset):
-            shuffle, sampler = False, RandomSampler(dataset)
-        if generator is None:
-            generator = random.of().generator(torch.device("cpu"))
+        if shuffle and sampler is batch_sampler is None and not isinstance(dataset, theirs.IterableDataset):
+            shuffle, sampler = False, RandomSampler(dataset, generator=generator)
         super().__init__(
             dataset, batch_size, shuffle, sampler, batch_sampler, num_workers,
             Collate(collate_fn, batch_size is not None or batch_sampler is not None), pin_memory, drop_last, timeout,
             Begin(worker_init_fn) if num_workers else worker_init_fn, multiprocessing_context,
-            getattr(generator, "torch", generator), **options,
+            generator, **options,
         )  # fmt: skip
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]

@@ -50,8 +50,24 @@ class TensorDataset(theirs.Dataset[Any]):
         return len(self._data[0])
 
 
+class Late:
+    """The generator of a sampler or loader, looked up when it draws: after the launches that were called before. The
+    rank's own where none was named."""
+
+    def __get__(self, holder: Any, kind: type | None = None) -> Any:
+        return None if holder is None else _source(holder.__dict__.get("named"))
+
+    def __set__(self, holder: Any, named: Any) -> None:
+        holder.__dict__["named"] = named
+
+
 def _source(generator: Any) -> torch.Generator:
-    return random.of().generator(torch.device("cpu")) if generator is None else getattr(generator, "torch", generator)
+    """Where a sampler draws from. It draws when it is iterated, and this is asked for then."""
+    if generator is not None:
+        return getattr(generator, "torch", generator)
+    found = random.generator(random.CPU)
+    assert found is not None
+    return found
 
 
 class RandomSampler(theirs.RandomSampler):
@@ -60,11 +76,13 @@ class RandomSampler(theirs.RandomSampler):
     def __init__(
         self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Any = None
     ) -> None:
-        super().__init__(data_source, replacement, num_samples, getattr(generator, "torch", generator))
+        super().__init__(data_source, replacement, num_samples)
+        self.named = generator
 
     def __iter__(self) -> Iterator[int]:
-        if self.generator is not None:
-            yield from super().__iter__()
+        if self.named is not None:
+            drawn = _source(self.named)
+            yield from theirs.RandomSampler(self.data_source, self.replacement, self._num_samples, drawn)
             return
         seed = int(torch.empty((), dtype=torch.int64).random_(generator=_source(None)).item())
         drawn = torch.Generator().manual_seed(seed)
@@ -74,16 +92,20 @@ class RandomSampler(theirs.RandomSampler):
 class SubsetRandomSampler(theirs.SubsetRandomSampler):
     """These samples, in a random order that `flow.manual_seed` repeats."""
 
+    generator: Any = Late()
+
     def __init__(self, indices: Sequence[int], generator: Any = None) -> None:
-        super().__init__(indices, _source(generator))
+        super().__init__(indices, generator)
 
 
 class WeightedRandomSampler(theirs.WeightedRandomSampler):
     """Samples drawn by weights; `flow.manual_seed` repeats them."""
 
+    generator: Any = Late()
+
     def __init__(self, weights: Any, num_samples: int, replacement: bool = True, generator: Any = None) -> None:
         given = weights.tolist() if isinstance(weights, Tensor) else weights
-        super().__init__(given, num_samples, replacement, _source(generator))
+        super().__init__(given, num_samples, replacement, generator)
 
 
 def random_split(dataset: Any, lengths: Sequence[int | float], generator: Any = None) -> list[theirs.Subset[Any]]:

@@ -310,8 +310,8 @@ def drawing(generator: Any) -> Any:
     """Draws inside come from the generator, or, if there is None, from the rank's own."""
     if generator is None:
         return contextlib.nullcontext()
-    source = getattr(generator, "torch", None)
-    if not isinstance(source, torch.Generator):
+    source = getattr(generator, "source", None)
+    if not isinstance(source, random.Source):
         raise ArgumentError(f"a generator is a flow.Generator or None; got {type(generator).__name__}")
     return random.drawing_from(source)
 

@@ -111,7 +111,7 @@ seed_all = seed
 
 def get_rng_state(device: Any = "cuda") -> Tensor:
     """The state of this rank's random numbers on a device, for `set_rng_state`."""
-    return of_torch(_source(device).get_state())
+    return of_torch(_generator(device).get_state())
 
 
 def get_rng_state_all() -> list[Tensor]:
@@ -121,7 +121,7 @@ def get_rng_state_all() -> list[Tensor]:
 
 def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
     """Go on with random numbers on a device where `get_rng_state` was taken."""
-    _source(device).set_state(new_state._local("set_rng_state()").cpu())
+    _generator(device).set_state(new_state._local("set_rng_state()").cpu())
 
 
 def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
@@ -130,8 +130,10 @@ def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
         set_rng_state(state, i)
 
 
-def _source(device: Any) -> torch.Generator:
-    return sources.of().generator(torch.device("cuda", _index(device)))
+def _generator(device: Any) -> torch.Generator:
+    source = sources.of()
+    source.settle()
+    return source.on(torch.device("cuda", _index(device)))
 
 
 def init() -> None:

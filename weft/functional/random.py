@@ -1,4 +1,4 @@
-"""Seeds and generators. Each rank has its own source of random numbers; global draws don't depend on the layout."""
+"""Seeds and generators. Each rank has its own source of random numbers; global draws take the same of it in any layout."""
 
 from __future__ import annotations
 
@@ -11,7 +11,8 @@ import torch
 
 from weft.core import random
 from weft.core.device import Device
-from weft.core.errors import ArgumentError
+from weft.core.dispatch import here
+from weft.core.errors import ArgumentError, TraceError
 from weft.core.idle import idle
 from weft.functional.table import public
 from weft.tensor.tensor import Tensor, of_torch
@@ -22,28 +23,35 @@ class Generator:
 
     def __init__(self, device: Any = "cpu") -> None:
         self.device = Device(device)
-        self.torch = torch.Generator(self.device.torch)
+        self.source = random.Source(self.device.torch)
+
+    @property
+    def torch(self) -> torch.Generator:
+        """For a draw by torch itself, which comes after those of the launches that were called before."""
+        return self.source.generator(self.device.torch)
 
     def manual_seed(self, seed: int) -> Generator:
-        self.torch.manual_seed(seed)
+        _seed(self.source, int(seed))
         return self
 
     def seed(self) -> int:
-        return self.torch.seed()
+        return _anew(self.source)
 
     def initial_seed(self) -> int:
-        return self.torch.initial_seed()
+        return self.source.seed
 
     def get_state(self) -> Tensor:
-        return of_torch(self.torch.get_state())
+        return of_torch(_state(self.source, "get_state()")[2][self.device.torch])
 
     def set_state(self, state: Tensor) -> None:
-        self.torch.set_state(state.to_torch())
+        _eager("set_state()")
+        self.source.settle()
+        self.source.take_over(self.device.torch, state.to_torch())
 
     def clone_state(self) -> Generator:
         """Another that draws from here on what this one would."""
         other = Generator(self.device)
-        other.torch.set_state(self.torch.get_state())
+        other.source.go_back(_state(self.source, "clone_state()"))
         return other
 
 
@@ -51,8 +59,12 @@ class DefaultGenerator:
     """The running rank's own source, as a generator."""
 
     @property
+    def source(self) -> random.Source:
+        return random.of()
+
+    @property
     def torch(self) -> torch.Generator:
-        return random.of().generator(torch.device("cpu"))
+        return random.of().generator(random.CPU)
 
     def manual_seed(self, seed: int) -> DefaultGenerator:
         return manual_seed(seed)
@@ -73,19 +85,45 @@ class DefaultGenerator:
 default_generator = DefaultGenerator()
 
 
+def _seed(source: random.Source, seed: int) -> None:
+    """Seed it now; while a graph is traced, at this point of each launch."""
+    if here.trace is not None:
+        here.trace.steer(source, "seed", seed)
+    else:
+        source.manual_seed(seed)
+
+
+def _anew(source: random.Source) -> int:
+    _eager("seed()")
+    chosen = secrets.randbits(63)
+    source.manual_seed(chosen)
+    return chosen
+
+
+def _state(source: random.Source, name: str) -> random.State:
+    _eager(name)
+    return source.state()
+
+
+def _eager(name: str) -> None:
+    if here.trace is not None:
+        raise TraceError(
+            f"{name} inside build(): a launch draws when it runs, and no state or seed is known while it is traced. Call "
+            "it outside of the graph; inside, manual_seed(n) seeds each launch, and flow.random.fork_rng() draws aside"
+        )
+
+
 @public("flow")
 def manual_seed(seed: int) -> DefaultGenerator:
     """Start this rank's random numbers anew from a seed. Give every rank the same one for global tensors to agree."""
-    random.of().manual_seed(int(seed))
+    _seed(random.of(), int(seed))
     return default_generator
 
 
 @public("flow")
 def seed() -> int:
     """Start this rank's random numbers anew from a seed that nobody knows; gives the seed."""
-    chosen = secrets.randbits(63)
-    random.of().manual_seed(chosen)
-    return chosen
+    return _anew(random.of())
 
 
 @public("flow")
@@ -96,10 +134,11 @@ def initial_seed() -> int:
 
 @public("flow")
 def get_rng_state() -> Tensor:
-    """The state of this rank's random numbers, for `set_rng_state`: local draws, seed, count of global draws."""
+    """The state of this rank's random numbers, for `set_rng_state`: seed, count of draws, and torch's own state."""
     source = random.of()
-    counts = torch.tensor([source.seed, source.draws], dtype=torch.int64).view(torch.uint8)
-    return of_torch(torch.cat([counts, source.generator(torch.device("cpu")).get_state()]))
+    seed, draws, _ = _state(source, "get_rng_state()")
+    counts = torch.tensor([seed, draws], dtype=torch.int64).view(torch.uint8)
+    return of_torch(torch.cat([counts, source.on(random.CPU).get_state()]))
 
 
 @public("flow")
@@ -108,9 +147,11 @@ def set_rng_state(state: Tensor) -> None:
     data = state._local("set_rng_state()")
     if data.dtype != torch.uint8 or data.dim() != 1 or data.numel() <= 16:
         raise ArgumentError(f"set_rng_state(): takes what get_rng_state() gave, not {state.dtype}{list(state.shape)}")
+    _eager("set_rng_state()")
     source = random.of()
+    source.settle()
     source.seed, source.draws = data[:16].clone().view(torch.int64).tolist()
-    source.generator(torch.device("cpu")).set_state(data[16:].clone())
+    source.on(random.CPU).set_state(data[16:].clone())
 
 
 @contextlib.contextmanager
@@ -124,19 +165,21 @@ def fork_rng(devices: Any = None, enabled: bool = True, **options: Any) -> Itera
     True
     """
     idle("fork_rng(devices)", devices is not None)
-    source = random.of()
-    kept = {device: g.get_state() for device, g in source.generators.items()}
-    where = source.seed, source.draws
-    try:
+    source, trace = random.of(), here.trace
+    if not enabled:
         yield
-    finally:
-        if enabled:
-            source.seed, source.draws = where
-            for device in list(source.generators):
-                if device in kept:
-                    source.generators[device].set_state(kept[device])
-                else:  # begun inside
-                    del source.generators[device]
+    elif trace is not None:
+        trace.steer(source, "fork")
+        try:
+            yield
+        finally:
+            trace.steer(source, "join")
+    else:
+        kept = source.state()
+        try:
+            yield
+        finally:
+            source.go_back(kept)
 
 
 __all__ = [

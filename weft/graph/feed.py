@@ -8,6 +8,7 @@ from typing import Protocol
 
 import torch
 
+from weft.core import random
 from weft.core.errors import EndOfData, ShapeError
 from weft.data.graph_loader import GraphLoader, tensors_of
 from weft.graph.lines import GraphLine
@@ -47,12 +48,16 @@ class Reader:
         self._again = threading.Event()
         self._closing = self._raised = False
         self._said = 0
+        here = random.of()
+        self._source = random.Source()  # its own: what it reads ahead isn't drawn in the order of the program
+        self._source.manual_seed(random.mix(here.seed, here.draws))
 
     def act(self, turn: Turn) -> None:
         """Fill a copy of the register. Where there is no batch the thread stays here until a caller wants another."""
         while not self._closing:
             try:
-                self._fill(self._views[turn.produced[0]], tensors_of(self._loader.next()))
+                with random.drawing_from(self._source):
+                    self._fill(self._views[turn.produced[0]], tensors_of(self._loader.next()))
             except Exception as error:
                 self._over = error
                 self._again.wait()

@@ -18,9 +18,9 @@ from weft.compiler.layout import Packet
 from weft.compiler.lower import Lowered
 from weft.compiler.program import Program
 from weft.compiler.writer import Writer, local_call
-from weft.core import random
 from weft.core.dispatch import hooks
 from weft.core.rank import current
+from weft.graph.draws import Draws
 from weft.graph.feed import Feed, Reader, follow
 from weft.graph.lines import GraphLine
 from weft.job.value import Node, Value
@@ -42,10 +42,10 @@ TRACED: Final = "act trace"  # a rank's resource while it is profiled: makes, fo
 class Launch:
     """What one call brings along, and where its results go."""
 
-    __slots__ = ("inputs", "numbers", "outputs", "seed", "instruction", "ticket", "began")
+    __slots__ = ("inputs", "numbers", "outputs", "instruction", "ticket", "began")
 
-    def __init__(self, inputs: list[Blob], numbers: list[float], outputs: list[Blob], seed: int) -> None:
-        self.inputs, self.numbers, self.outputs, self.seed = inputs, numbers, outputs, seed
+    def __init__(self, inputs: list[Blob], numbers: list[float], outputs: list[Blob]) -> None:
+        self.inputs, self.numbers, self.outputs = inputs, numbers, outputs
         self.instruction: Instruction | None = None
         self.ticket: Ticket | None = None
         self.began = 0
@@ -69,18 +69,13 @@ class Running:
         self.order = threading.Lock()  # of launches, as threads take them in
         self.waiting: collections.deque[Launch] = collections.deque()  # launched, not yet taken in by the source
         self.under_way: collections.deque[Launch] = collections.deque()  # taken in, not yet handed out by the sink
-        self.seeds: collections.deque[int] = collections.deque()  # of the launches under way, for chains that draw
-        self.first_seed = 0  # the number of the launch that the first of them belongs to
-        self.draw = (0, 0)  # the seed and the micro-batch of the chain that is running
+        self.draws = Draws(lowered, self.rank)
         self.channels: dict[int, Any] = {}
         self.memory: dict[int, list[torch.Tensor]] = {}
         self.variables: dict[Value, Blob] = {v: blob_of(t) for v, t in lowered.job.variables.items()}
         self.exchanges = exchanged[0]
         self.bound: dict[Value, torch.Tensor] = {}  # the memory of the variables
         self.stale = True  # they have other memory by now
-        self.draws = any(
-            n.op in OPS and OPS[n.op].random for n in lowered.job.nodes
-        )  # on any rank: all count draws alike
         self.texts: dict[int, str] = {}
         self.chains: list[dict[Any, Callable[[], None]]] = []
         self._registers()
@@ -139,11 +134,7 @@ class Running:
                     raise
                 raise better from error
 
-        def drawing(turn: Turn) -> None:
-            self.draw = (self.seeds[turn.act // acts - self.first_seed], turn.act % acts)
-            act(turn)
-
-        return drawing if program.random else act
+        return self.draws.chain(act, acts) if program.random else act
 
     def _ends(self) -> dict[int, Callable[[Turn], None]]:
         """The source, which takes in a launch's inputs, and the sink, which hands out its outputs."""
@@ -156,15 +147,13 @@ class Running:
                     (self.inputs.index(v), True, view) if v in self.inputs else (self.numbers.index(v), False, view)
                     for v, view in views
                 ])  # fmt: skip
-        draws = any(p.random for p in lowered.programs.values())
         filled: dict[tuple[int, int], float] = {}  # what a number's place holds already
 
         def source(turn: Turn) -> None:
             launch = self.waiting.popleft()
             launch.began = perf_counter_ns()
             self.under_way.append(launch)
-            if draws:
-                self.seeds.append(launch.seed)
+            self.draws.begin()
             if packet is not None:
                 slot = turn.produced[0]
                 for i, is_input, view in places[slot]:
@@ -183,9 +172,7 @@ class Running:
             launch = self.under_way[0]  # until it is over: who gives up must find it
             for read, blob in zip(reads, launch.outputs, strict=True):
                 blob.data.copy_(read(turn))  # type: ignore[union-attr]
-            if draws:
-                self.seeds.popleft()
-                self.first_seed += 1
+            self.draws.end()
             self.under_way.popleft()
             self.brief = alone and perf_counter_ns() - launch.began < BRIEF
             if launch.instruction is not None:
@@ -222,18 +209,6 @@ class Running:
         if len(made.outputs) > 1:
             return lambda turn: kernel(base(turn), *others)[at]
         return lambda turn: kernel(base(turn), *others)
-
-    def drawn(self, writer: Writer, n: Node, text: str, cut: tuple[slice, ...]) -> str:
-        """A draw from the launch's seed: the same on every rank, whatever part of it the rank keeps."""
-        drawing = [m for m in self.lowered.job.nodes if m.op in OPS and OPS[m.op].random]
-        number = drawing.index(n)  # among those that draw: what else there is depends on the layout
-
-        def draw(make: Callable[[], torch.Tensor]) -> torch.Tensor:
-            seed, phase = self.draw
-            with random.seeded(random.mix(seed, number * 4096 + phase)):
-                return make()[cut]
-
-        return f"{writer.name('draw', draw)}(lambda: {text})"
 
     # ---- launching -------------------------------------------------------------------------------------
 
@@ -276,8 +251,10 @@ class Running:
             over = [inputs[i] for i in self.written]
             mark(over)
             outputs, writes = [*outputs, *over], [*writes, *over]
-        launch = Launch(inputs, numbers, outputs, random.of(self.rank).next_draw() if self.draws else 0)
-        if self.brief and not (self.vm.recorders or self.vm.refuses) and untouched(inputs, reads, writes):
+        launch = Launch(inputs, numbers, outputs)
+        if self.draws.steps:
+            self.draws.launched()
+        if self.brief and not (self.vm.recorders or self.vm.refuses) and untouched(inputs, reads, (*writes, *self.draws.pending)):
             try:
                 if self._at_once(launch):
                     return
@@ -307,8 +284,9 @@ class Running:
             inputs = [b for b in inputs if not any(b is y for y in over)]
             writes = [b for b in writes if not any(b is y for y in over)]
         launch.instruction = self.vm.submit(
-            "launch", "graph:" + name, start, (*inputs, *reads), (*launch.outputs, *writes), name=name, drive=drive
-        )
+            "launch", "graph:" + name, start, (*inputs, *reads), (*launch.outputs, *writes), self.draws.pending,
+            name=name, drive=drive,
+        )  # fmt: skip
 
     def _at_once(self, launch: Launch) -> bool:
         """Run it here and now, unless others are in flight. Its operands are free, as those of an eager op would be."""

@@ -17,7 +17,7 @@ from weft.compiler.lower import Lowered, lower
 from weft.core import dispatch
 from weft.core.errors import GraphError, RankError
 from weft.core.rank import current
-from weft.graph import scaling, tree
+from weft.graph import draws, scaling, tree
 from weft.graph.compiled import Compiled, Holder, Output
 from weft.graph.lines import TOLD, lines
 from weft.graph.overlap import refuse_overlaps
@@ -79,6 +79,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     refuse_overlaps(job)
     passes.apply(job, options)
     rank = current()
+    draws.check(job, rank.world_size)
     lowered = lower(job, rank.index, rank.world_size, options)
     verify(lowered.plan)
     line = lines().take(_agree(lowered))

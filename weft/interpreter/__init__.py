@@ -13,4 +13,8 @@ def _wait_write(blob: Blob) -> None:
     vm_of().wait_write(blob)
 
 
-hooks.wait_read, hooks.wait_write = _wait_read, _wait_write
+def _wait_over(blob: Blob) -> None:
+    vm_of().wait_write(blob, afresh=True)
+
+
+hooks.wait_read, hooks.wait_write, hooks.wait_over = _wait_read, _wait_write, _wait_over

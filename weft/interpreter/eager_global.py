@@ -9,7 +9,7 @@ from typing import Any
 import torch
 
 from weft.boxing import Route, execute, signature
-from weft.boxing.part import kernel_of, local_arguments
+from weft.boxing.part import device_of, kernel_of, local_arguments, pass_over
 from weft.boxing.planner import route
 from weft.boxing.signature import Signature
 from weft.core import random
@@ -31,7 +31,7 @@ from weft.transport import transport_of
 class Prepared:
     """What a call of these specs and attributes does on this rank: found once, then run."""
 
-    __slots__ = ("op", "routes", "kernel", "args", "outputs", "member", "box")
+    __slots__ = ("op", "routes", "kernel", "args", "inputs", "outputs", "member", "box", "shape")
 
     def __init__(self, op: Op, args: tuple[Any, ...], chosen: Signature, rank: int) -> None:
         specs = signature.flatten(op, args)
@@ -42,7 +42,7 @@ class Prepared:
         )
         if not any(self.routes):
             self.routes = ()
-        self.outputs = chosen.outputs
+        self.inputs, self.outputs = chosen.inputs, chosen.outputs
         self.member = rank in chosen.placement
         self.kernel = kernel_of(op, chosen, rank)
         self.args = local_arguments(op, args, chosen, rank)
@@ -50,6 +50,7 @@ class Prepared:
         if op.random and chosen.outputs and self.member:
             box = chosen.outputs[0].box(rank)
             assert box is not None
+            self.shape = tuple(b - a for a, b in box)
             self.box = tuple(slice(a, b) for a, b in box)
 
 
@@ -91,10 +92,13 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
         raise
     if prepared.routes:
         args = _boxed(op, args, prepared.routes)
-    seed = random.of().next_draw() if op.random else 0  # every rank counts, also those outside the placement
+    if op.random:
+        random.meet()
     if op.writes:
         mark(t.shard for i in op.writes for t in _each(args[i]) if isinstance(t, Tensor))
     if not prepared.member:
+        if op.random:
+            _pass_over(prepared)
         outputs = prepared.outputs if not op.dynamic else _heard(prepared.outputs)
         return [_outside(s, rank) for s in outputs], args
     local = list(prepared.args)
@@ -111,20 +115,37 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
             if isinstance(t, Tensor) and t.shard is not None and t.shard.access is not None:
                 hooks.wait_write(t.shard)
     if op.random:
-        return [_drawn(prepared, local, args, seed)], args
+        return [_drawn(prepared, local, args)], args
     results = run_kernel(op, prepared.kernel, tuple(local), args)
     if op.dynamic:
-        _tell(results, prepared.outputs[0].placement, rank)
+        sizes = torch.tensor([n for t in results for n in t.shape], dtype=torch.int64)
+        _tell(sizes, prepared.outputs[0].placement)
         return [_grown(r, s) for r, s in zip(results, prepared.outputs, strict=True)], args
     return [of_shard(r, s) for r, s in zip(results, prepared.outputs, strict=True)], args
 
 
-def _drawn(prepared: Prepared, local: list[Any], args: tuple[Any, ...], seed: int) -> Tensor:
-    """Draw the whole logical tensor from a seed that every rank shares, and keep this rank's part."""
-    with random.seeded(seed):
-        whole = run_kernel(prepared.op, prepared.kernel, tuple(local), args)[0]
+def _drawn(prepared: Prepared, local: list[Any], args: tuple[Any, ...]) -> Tensor:
+    """Draw the whole logical tensor, as every rank does, and keep this rank's part."""
+    whole = run_kernel(prepared.op, prepared.kernel, tuple(local), args)[0]
+    spec = prepared.outputs[0]
     assert prepared.box is not None
-    return of_shard(whole[prepared.box].clone(), prepared.outputs[0])
+    if prepared.op.rejection:
+        _tell(random.source().on(whole.device).get_state(), spec.placement)
+    return of_shard(whole if whole.shape == prepared.shape else whole[prepared.box].clone(), spec)
+
+
+def _pass_over(prepared: Prepared) -> None:
+    """A rank outside of the placement draws what the others do, and throws it away; where only the data tells how much
+    that is, it goes on from where the placement's first rank is then."""
+    device = device_of(prepared.outputs[0].placement).torch
+    if prepared.op.rejection:
+        g = random.generator(device)
+        assert g is not None
+        state = g.get_state()
+        transport_of().recv(state, prepared.outputs[0].placement.members[0])
+        g.set_state(state)
+    else:
+        pass_over(prepared.op, prepared.args, [(s.shape, s.dtype) for s in prepared.inputs], device)
 
 
 def _outside(spec: Spec, rank: int) -> Tensor:
@@ -136,13 +157,12 @@ def _grown(result: torch.Tensor, spec: Spec) -> Tensor:
     return of_shard(result, spec.replace(shape=tuple(result.shape)))
 
 
-def _tell(results: Sequence[torch.Tensor], placement: Placement, rank: int) -> None:
-    """The placement's first rank tells those outside of it the shapes that the data had: they are every rank's."""
+def _tell(word: torch.Tensor, placement: Placement) -> None:
+    """The placement's first rank tells those outside of it what only the data could tell."""
     transport = transport_of()
     outside = [r for r in range(transport.world_size) if r not in placement]
-    if outside and rank == placement.members[0]:
-        sizes = torch.tensor([n for t in results for n in t.shape], dtype=torch.int64)
-        transport.exchange([(r, sizes) for r in outside], ())
+    if outside and current().index == placement.members[0]:
+        transport.exchange([(r, word) for r in outside], ())
 
 
 def _heard(outputs: Sequence[Spec]) -> list[Spec]:

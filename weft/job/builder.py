@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 from weft.boxing.signature import Signature
+from weft.core import random
 from weft.core.device import Device
 from weft.core.dtype import DType, float64
 from weft.core.errors import ShapeError, TraceError
@@ -47,6 +48,7 @@ class Builder:
         self.settings = Settings("")
         self.updating = False  # the optimizers' part has begun, which runs once a launch
         self.losses: list[Value] = []
+        self.draws = 0  # so far
         self.scaled_by: str | None = None  # the number of the host that gradients of losses begin with, instead of 1
         self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.numbers: dict[str, dict[Placement | None, Value]] = {}
@@ -79,14 +81,23 @@ class Builder:
             node.extra["backward"] = True
         elif at.checkpoint:
             node.extra["checkpoint"] = True
+        if node.op in OPS and OPS[node.op].random:
+            node.extra["source"] = random.source()
+            self.draws += 1
         self.job.append(node)
         return outputs
+
+    def steer(self, source: random.Source, verb: str, seed: int | None = None) -> None:
+        """Let each launch do this to a source of random numbers, between the draws before it and those behind it:
+        "seed" it, or "fork" it, so that what is drawn until "join" leaves it as it was."""
+        self.add("steer", (verb, seed), ())
+        self.job.nodes[-1].extra["source"] = source
 
     def _each_time(self, node: Node) -> bool:
         """Whether a node belongs to the micro-batches: by what it reads, or as each of them draws anew."""
         if any(map(self.job.is_micro, node.operands())):
             return True
-        return self.job.micro_batches > 1 and node.op in OPS and OPS[node.op].random
+        return self.job.micro_batches > 1 and (node.op == "steer" or (node.op in OPS and OPS[node.op].random))
 
     def unique(self, name: str) -> str:
         count = self._counts.get(name)

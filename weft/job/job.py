@@ -7,7 +7,9 @@ from typing import Any
 from weft.core.errors import CompileError
 from weft.job.value import Node, Value
 
-SPECIAL = ("input", "variable", "output", "unpack", "accumulate", "pack", "boxing", "to_global", "host", "source")
+SPECIAL = (
+    "input", "variable", "output", "unpack", "accumulate", "pack", "boxing", "to_global", "host", "source", "steer",
+)  # fmt: skip
 
 
 class Job:

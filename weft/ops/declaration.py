@@ -72,13 +72,13 @@ class Op:
     def __init__(
         self, kernel: Callable[..., Any], layout: str | None, linear: str, returns: str, reduce: str,
         view: bool, random: bool, dynamic: bool, writes: str, shape_of: str, conversion: bool, uniform: bool,
-        steady: str,
+        steady: str, rejection: bool,
     ) -> None:  # fmt: skip
         self.name = self.__name__ = kernel.__name__.rstrip("_") if kernel.__name__.endswith("__") else kernel.__name__
         self.__doc__, self.__module__, self.__wrapped__ = kernel.__doc__, kernel.__module__, kernel
         self.kernel, self.notation, self.reduce = kernel, layout, reduce
         self.view, self.random, self.dynamic, self.conversion = view, random, dynamic, conversion
-        self.uniform = uniform
+        self.uniform, self.rejection = uniform, rejection
         self.abreast = False  # goes through its lists element by element, whatever their shapes
         self.elementwise = layout is not None and set(re.split(" *(?:,|->) *", layout)) == {"..."}
         self.params = tuple(_params(kernel))
@@ -297,7 +297,7 @@ class Op:
 def op(
     layout: str | None = None, *, linear: str = "", returns: str = "y", reduce: str = "sum", view: bool = False,
     random: bool = False, dynamic: bool = False, writes: str = "", shape_of: str = "",
-    conversion: bool = False, uniform: bool = False, steady: str = "",
+    conversion: bool = False, uniform: bool = False, steady: str = "", rejection: bool = False,
 ) -> Callable[[Callable[..., Any]], Op]:  # fmt: skip
     """Declare an op.
 
@@ -306,7 +306,7 @@ def op(
     returns    output names; those after `|` are for the gradient only; `*` marks what has no gradient
     reduce     how outputs that lack a split axis combine: sum, max or min
     view       the output shares memory with the first operand
-    random     draws from the generator; dynamic: the output's shape depends on data
+    random     draws from the generator; rejection: so many numbers as the data asks for; dynamic: the output's shape depends on data
     writes     operands that the kernel overwrites
     shape_of   the attribute that holds the output's logical shape
     conversion between local and global, or between layouts: done by boxing, not by a kernel
@@ -318,7 +318,7 @@ def op(
     def declare(kernel: Callable[..., Any]) -> Op:
         declared = Op(
             kernel, layout, linear, returns, reduce, view, random, dynamic, writes, shape_of, conversion, uniform,
-            steady,
+            steady, rejection,
         )  # fmt: skip
         assert declared.name not in OPS, f"{declared.name} is declared twice"
         OPS[declared.name] = declared

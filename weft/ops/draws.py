@@ -54,7 +54,7 @@ def _(rand):
     yield (4, 6), "geometric", (0.5,), float64
 
 
-@op(random=True, returns="y*")
+@op(random=True, rejection=True, returns="y*")
 def poisson(rate: Tensor) -> Tensor:
     """Counts of what happens `rate` times on average.
 
@@ -69,7 +69,7 @@ def _(rand):
     yield (rand(4, 6).abs(),)
 
 
-@op(random=True, returns="y*")
+@op(random=True, rejection=True, returns="y*")
 def binomial(count: Tensor, prob: Tensor) -> Tensor:
     """How often something of this probability comes true in so many tries.
 
@@ -86,7 +86,7 @@ def _(rand):
     yield torch.full((4, 6), 5.0, dtype=torch.float64), torch.rand(4, 6, dtype=torch.float64)
 
 
-@op(random=True)
+@op(random=True, rejection=True)
 def standard_gamma(concentration: Tensor) -> Tensor:
     """Draws from the gamma law of rate 1, with a gradient: how a draw would move with its concentration."""
     return torch._standard_gamma(concentration, generator=generator(concentration.device))

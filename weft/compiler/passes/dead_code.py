@@ -1,4 +1,4 @@
-"""Drop what nobody reads: nodes without an effect whose outputs lead to none."""
+"""Drop what nobody reads: nodes without an effect whose outputs lead to none. A draw moves on what is drawn later."""
 
 from __future__ import annotations
 
@@ -7,14 +7,14 @@ from weft.job.job import Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
 
-EFFECTS = ("input", "output")  # inputs stay, so that a call's arguments keep their places
+EFFECTS = ("input", "output", "steer")  # inputs stay, so that a call's arguments keep their places
 
 
 def run(job: Job, options: Options) -> None:
     wanted: set[Value] = set()
     kept: list[Node] = []
     for node in reversed(job.nodes):
-        if node.op in EFFECTS or writes(node) or any(v in wanted for v in node.outputs):
+        if node.op in EFFECTS or writes(node) or draws(node) or any(v in wanted for v in node.outputs):
             kept.append(node)
             wanted.update(node.operands())
     job.rebuild(kept[::-1])
@@ -22,6 +22,10 @@ def run(job: Job, options: Options) -> None:
 
 def writes(node: Node) -> bool:
     return node.op in OPS and bool(OPS[node.op].writes)
+
+
+def draws(node: Node) -> bool:
+    return node.op in OPS and OPS[node.op].random
 
 
 def written(node: Node) -> set[Value]:

@@ -1,0 +1,202 @@
+"""The draws of a compiled graph on one rank: what the program would have drawn eagerly, where a launch was called.
+
+Where one chain makes all the draws of the job, it draws straight from their sources. Elsewhere (stages on several ranks,
+draws in chains of their own) the source of the launches passes over all of them in the order of the program, for every
+micro-batch, and notes where each begins; what this rank keeps is drawn once more from there.
+"""
+
+from __future__ import annotations
+
+import collections
+from collections.abc import Callable
+from functools import partial
+from typing import TYPE_CHECKING, Any
+
+import torch
+
+from weft.boxing.part import device_of, pass_over
+from weft.compiler import chains
+from weft.compiler.lower import Lowered
+from weft.compiler.writer import Writer, local_call
+from weft.core import random
+from weft.core.errors import CompileError
+from weft.core.random import Launched, Source
+from weft.core.rank import Rank
+from weft.job.job import Job
+from weft.job.value import Node
+from weft.ops import OPS
+from weft.tensor.blob import Blob
+
+if TYPE_CHECKING:
+    from weft.runtime.actor import Turn
+
+Point = tuple[int, Node]  # a draw of a micro-batch
+
+
+def steps_of(job: Job) -> list[Node]:
+    """What draws, seeds and forks, in the order of the program."""
+    return [n for n in job.nodes if n.op == "steer" or (n.op in OPS and OPS[n.op].random)]
+
+
+def check(job: Job, world_size: int) -> None:
+    """How much a draw by rejection takes of the sequence only its data tells, so all ranks must make it, in one chain."""
+    drawing = [n for n in steps_of(job) if n.op != "steer"]
+    by_data = [n for n in drawing if OPS[n.op].rejection]
+    if not by_data:
+        return
+    homes = chains.assign(job)
+    keys = {homes[n][0] for n in drawing}
+    places = {k.placement for k in keys} - {None}
+    if len(keys) == 1 and all(len(p.members) == world_size for p in places if p is not None):
+        return
+    raise CompileError(
+        f"graph {job.name}: {by_data[0].name} takes as many random numbers as its data asks for, and not every rank of "
+        "the graph sees that data when it is to draw, so that ranks would go on from different places. Draw outside of "
+        f"the graph (x = flow.{by_data[0].op}(...)) and give it to build(), or let all draws of the graph lie on one "
+        "placement of all ranks, in one stage"
+    )
+
+
+class Draws:
+    """`ahead`: they are passed over when a launch begins, and made from what was noted then."""
+
+    def __init__(self, lowered: Lowered, rank: Rank) -> None:
+        job, self.rank = lowered.job, rank
+        self.steps, self.phases = steps_of(job), job.micro_batches
+        self.sources: list[Source] = list(dict.fromkeys(n.extra["source"] for n in self.steps))
+        self.pending = tuple(map(_pending, self.sources))  # a launch writes them: whoever draws later waits for it
+        self.told = {s: self._told(s) for s in self.sources}
+        self.together = any(v.spec is not None for n in self.steps for v in n.outputs)
+        drawing = [n for n in self.steps if n.op != "steer"]
+        here = [p for p in lowered.programs.values() if p.random]
+        self.ahead = bool(self.steps) and not (len(here) == 1 and set(drawing) <= set(here[0].nodes))
+        self.last = self.steps[-1] if self.steps else None
+        self.mine = {n for p in here for n in p.nodes}.intersection(drawing)
+        self.calls = {n: self._call(n) for n in drawing}
+        self.own = Launched(random.of(rank).on)
+        self.states: collections.deque[dict[Point, torch.Tensor]] = collections.deque()  # of the launches under way
+        self.first = 0  # the number of the launch that the first of them belongs to
+        self.turn = (0, 0)  # the launch, counted from there, and the micro-batch of the chain that is running
+        self.forks: list[tuple[int, dict[torch.device, torch.Tensor]]] = []
+
+    def _call(self, n: Node) -> tuple[Callable[[], None], Source, torch.device]:
+        """How to pass over a draw, and where it is made."""
+        args, _, _ = local_call(n, self.rank.index)
+        y, source = n.outputs[0], n.extra["source"]
+        device = y.device.torch if y.spec is None else device_of(y.spec.placement).torch
+        source.on(device)  # made while its seed is what it is
+        return partial(pass_over, OPS[n.op], args, [(v.shape, v.dtype) for v in n.operands()], device), source, device
+
+    def _told(self, source: Source) -> tuple[int | None, int]:
+        """The seed that a launch leaves behind, if it sets one, and how often it draws since."""
+        seed, draws = None, 0
+        before: list[tuple[int | None, int]] = []
+        for n in [n for n in self.steps if n.extra["source"] is source] * self.phases:
+            verb, value = n.args if n.op == "steer" else ("draw", None)
+            if verb == "draw":
+                draws += 1
+            elif verb == "seed":
+                seed, draws = value, 0
+            elif verb == "fork":
+                before.append((seed, draws))
+            else:
+                seed, draws = before.pop()
+        return seed, draws
+
+    # ---- launching -------------------------------------------------------------------------------------
+
+    def launched(self) -> None:
+        """A launch is called: count its draws, as eager ones are counted."""
+        if self.together:
+            random.of(self.rank).met = self.sources[0].fingerprint
+        for source, (seed, draws) in self.told.items():
+            if seed is None:
+                source.draws += draws
+            else:
+                source.seed, source.draws = seed, draws
+
+    def begin(self) -> None:
+        """A launch is taken in, after those before it."""
+        if self.ahead:
+            self.states.append(self._passed_over())
+
+    def end(self) -> None:
+        if self.ahead:
+            self.states.popleft()
+            self.first += 1
+
+    def _passed_over(self) -> dict[Point, torch.Tensor]:
+        found: dict[Point, torch.Tensor] = {}
+        for phase in range(self.phases):
+            for n in self.steps:
+                if n.op == "steer":
+                    self._steer(n)
+                    continue
+                call, source, device = self.calls[n]
+                if n in self.mine:
+                    found[phase, n] = source.on(device).get_state()
+                with random.drawing_from(Launched(source.on)):
+                    call()
+        return found
+
+    # ---- in chains -------------------------------------------------------------------------------------
+
+    def chain(self, act: Callable[[Turn], None], acts: int) -> Callable[[Turn], None]:
+        """The act of a chain that draws."""
+
+        def drawing(turn: Turn) -> None:
+            self.turn = turn.act // acts - self.first, turn.act % acts
+            with random.drawing_from(self.own):
+                act(turn)
+
+        return drawing
+
+    def text(self, writer: Writer, n: Node, text: str, cut: tuple[slice, ...] | None) -> str:
+        """A draw, as a chain's source has it: of the whole, of which this rank keeps its part."""
+        around = self._around(n)
+        if around is not None:
+            text = f"{writer.name('draw', around)}(lambda: {text})"
+        if cut is None or cut == tuple(slice(0, size) for size in n.outputs[0].shape):
+            return text
+        return f"{text}[{writer.name('part', cut)}]"
+
+    def _around(self, n: Node) -> Callable[[Callable[[], Any]], Any] | None:
+        source, device = self.calls[n][1:]
+        if self.ahead:
+            return partial(self._again, n, torch.Generator(device))
+        at = self.steps.index(n)
+        before = [self.steps[i] for i in range(at) if all(m.op == "steer" for m in self.steps[i:at])]
+        after = [] if any(m.op != "steer" for m in self.steps[at + 1 :]) else self.steps[at + 1 :]
+        if not (before or after) and source is random.of(self.rank):
+            return None
+        return partial(self._among, before, Launched(source.on), after)
+
+    def _among(self, before: list[Node], source: Launched, after: list[Node], make: Callable[[], Any]) -> Any:
+        for n in before:
+            self._steer(n)
+        with random.drawing_from(source):
+            made = make()
+        for n in after:
+            self._steer(n)
+        return made
+
+    def _again(self, n: Node, scratch: torch.Generator, make: Callable[[], Any]) -> Any:
+        launch, phase = self.turn
+        scratch.set_state(self.states[launch][phase, n])
+        with random.drawing_from(Launched(lambda device: scratch)):
+            return make()
+
+    def _steer(self, n: Node) -> None:
+        (verb, seed), source = n.args, n.extra["source"]
+        if verb == "seed":
+            source.reseed(seed)
+        elif verb == "fork":
+            self.forks.append((source.seed, source.states()))
+        else:
+            source.set_states(*self.forks.pop())
+
+
+def _pending(source: Source) -> Blob:
+    if source.pending is None:
+        source.pending = Blob(torch.empty(0))
+    return source.pending
