@@ -253,7 +253,8 @@ class Writer:
         return ", ".join(parts)
 
     def local(self, n: Node) -> tuple[tuple[Any, ...], Callable[..., Any], tuple[slice, ...] | None]:
-        return local_call(n, self.program.rank)
+        args, kernel, cut = local_call(n, self.program.rank)
+        return args, self.run.draws.kernel(n, kernel) if OPS[n.op].random else kernel, cut
 
     def into(self, n: Node, memory: list[torch.Tensor], text: str) -> None:
         """The text's values go into memory of their own."""

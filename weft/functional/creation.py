@@ -361,7 +361,7 @@ def randint(
     kind = dtypes.int64 if dtype is None else dtypes.of(dtype)
     shape = size_of("randint", (size,))
     with drawing(generator):
-        y = create.randint(least, high, shape, kind, *place("randint", device, placement, sbp, len(shape)))
+        y = made(create.randint, (least, high, shape, kind), place("randint", device, placement, sbp, len(shape)))
     return finished(y, requires_grad)
 
 

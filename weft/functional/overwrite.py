@@ -7,10 +7,9 @@ from typing import Any
 
 from weft.autograd.inplace import assign
 from weft.autograd.trees import leaves
-from weft.core import dtype as dtypes
 from weft.core.dispatch import here
 from weft.core.sbp import broadcast
-from weft.functional import creation, info
+from weft.functional import creation
 from weft.functional.conversion import cast, to
 from weft.functional.creation import drawing
 from weft.functional.likeness import form
@@ -146,17 +145,16 @@ def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: An
 
 
 @public("tensor")
-def random_(x: Tensor, from_: int = 0, to: int | None = None, *, generator: Any = None) -> Tensor:
-    """Overwrite x with integers from `from_` to `to` - 1; `random_(n)` draws from 0 to n - 1.
+def random_(x: Tensor, from_: int | None = None, to: int | None = None, *, generator: Any = None) -> Tensor:
+    """Overwrite x with integers from `from_` to `to` - 1; `random_(n)` draws from 0 to n - 1, and without bounds from
+    all that the dtype counts.
 
     >>> flow.empty(3).random_(1).tolist()
     [0.0, 0.0, 0.0]
     """
-    if to is None:
-        limit = 1 << 24 if x.dtype.differentiable else info.iinfo(x.dtype).max
-        from_, to = 0, from_ or limit
-    where = form(x, dtypes.int64, None, None, None)
-    return assign(x, cast(creation.randint(from_, to, tuple(x.shape), generator=generator, **where), x.dtype))
+    if to is not None:
+        return _drawn(x, "random", (from_ or 0, to), generator)
+    return _drawn(x, "random", () if from_ is None else (from_,), generator)
 
 
 @public("tensor")

@@ -1,8 +1,8 @@
 """The draws of a compiled graph on one rank: what the program would have drawn eagerly, where a launch was called.
 
-Where one chain makes all the draws of the job, it draws straight from their sources. Elsewhere (stages on several ranks,
-draws in chains of their own) the source of the launches passes over all of them in the order of the program, for every
-micro-batch, and notes where each begins; what this rank keeps is drawn once more from there.
+Where one chain makes all the draws of the job, it draws straight from their sources. Elsewhere (stages on several
+ranks, draws in chains of their own) the source of the launches passes over all of them in the order of the program, for
+every micro-batch, and notes where each begins; what this rank keeps is drawn once more from there.
 """
 
 from __future__ import annotations
@@ -23,7 +23,7 @@ from weft.core.errors import CompileError
 from weft.core.random import Launched, Source
 from weft.core.rank import Rank
 from weft.job.job import Job
-from weft.job.value import Node
+from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.tensor.blob import Blob
 
@@ -39,7 +39,7 @@ def steps_of(job: Job) -> list[Node]:
 
 
 def check(job: Job, world_size: int) -> None:
-    """How much a draw by rejection takes of the sequence only its data tells, so all ranks must make it, in one chain."""
+    """Only its data tells how much of the sequence a draw by rejection takes: all ranks must make it, in one chain."""
     drawing = [n for n in steps_of(job) if n.op != "steer"]
     by_data = [n for n in drawing if OPS[n.op].rejection]
     if not by_data:
@@ -150,6 +150,22 @@ class Draws:
                 act(turn)
 
         return drawing
+
+    def kernel(self, n: Node, kernel: Callable[..., Any]) -> Callable[..., Any]:
+        """A draw's kernel, for which operands lie in the order in which they do eagerly."""
+        strides = n.extra["strides"]
+        if not any(strides):
+            return kernel
+        places = [i for i, a in enumerate(n.args) if isinstance(a, Value)]
+
+        def ordered(*args: Any, **options: Any) -> Any:
+            given = list(args)
+            for i, s in zip(places, strides, strict=True):
+                if given[i].stride() != s:
+                    given[i] = given[i].new_empty_strided(given[i].shape, s).copy_(given[i])
+            return kernel(*given, **options)
+
+        return ordered
 
     def text(self, writer: Writer, n: Node, text: str, cut: tuple[slice, ...] | None) -> str:
         """A draw, as a chain's source has it: of the whole, of which this rank keeps its part."""

@@ -17,14 +17,13 @@ from weft.compiler import abreast
 from weft.compiler.layout import Packet
 from weft.compiler.lower import Lowered
 from weft.compiler.program import Program
-from weft.compiler.writer import Writer, local_call
+from weft.compiler.writer import local_call
 from weft.core.dispatch import hooks
 from weft.core.rank import current
 from weft.graph.draws import Draws
 from weft.graph.feed import Feed, Reader, follow
 from weft.graph.lines import GraphLine
-from weft.job.value import Node, Value
-from weft.ops import OPS
+from weft.job.value import Value
 from weft.runtime.actor import Turn
 from weft.runtime.executor import NAP, Executor, Ticket
 from weft.tensor.blob import Blob, blob_of
@@ -254,7 +253,10 @@ class Running:
         launch = Launch(inputs, numbers, outputs)
         if self.draws.steps:
             self.draws.launched()
-        if self.brief and not (self.vm.recorders or self.vm.refuses) and untouched(inputs, reads, (*writes, *self.draws.pending)):
+            writes_too = (*writes, *self.draws.pending)
+        else:
+            writes_too = writes
+        if self.brief and not (self.vm.recorders or self.vm.refuses) and untouched(inputs, reads, writes_too):
             try:
                 if self._at_once(launch):
                     return

@@ -18,6 +18,7 @@ from weft.core.spec import Spec
 from weft.job.attributes import Attributes
 from weft.job.job import Job
 from weft.job.memory import Memories
+from weft.job.order import Order
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.tensor.blob import Blob, blob_of
@@ -49,6 +50,7 @@ class Builder:
         self.updating = False  # the optimizers' part has begun, which runs once a launch
         self.losses: list[Value] = []
         self.draws = 0  # so far
+        self.order = Order(job)
         self.scaled_by: str | None = None  # the number of the host that gradients of losses begin with, instead of 1
         self.gradients: dict[int, tuple[Tensor, Tensor | None]] = {}
         self.numbers: dict[str, dict[Placement | None, Value]] = {}
@@ -83,6 +85,7 @@ class Builder:
             node.extra["checkpoint"] = True
         if node.op in OPS and OPS[node.op].random:
             node.extra["source"] = random.source()
+            node.extra["strides"] = [None if v.spec is not None else self.order.strides(v) for v in node.operands()]
             self.draws += 1
         self.job.append(node)
         return outputs
@@ -127,6 +130,7 @@ class Builder:
         """A tensor that each call brings along."""
         form = (tuple(t.shape), t.dtype, t.spec, _device(t))
         value = self.add("input", (), [form], name=name)[0]
+        self.order.given(value, t)
         return of_value(value, value.spec)
 
     def source(self, loader: Any, batch: Sequence[Tensor]) -> list[Tensor]:

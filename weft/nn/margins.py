@@ -235,8 +235,7 @@ def rrelu(
     """x, or below zero x times a slope that is drawn from [lower, upper] while training, else their mean."""
     x = input.clone() if inplace else input  # what backward reads is not what is overwritten
     if training:
-        drawn = creation.rand(tuple(input.shape), dtype=input.dtype, **beside(input))
-        y = OPS["bent"](x, drawn * (upper - lower) + lower)
+        y = OPS["bent"](x, OPS["rrelu_slope"](x.detach(), float(lower), float(upper)))
     else:
         y = OPS["leaky_relu"](x, (lower + upper) / 2)
     return input.copy_(y) if inplace else y

@@ -73,6 +73,13 @@ def hint(is_causal: bool | None, of: str = "") -> dict[str, bool]:
     return {f"{of}is_causal": True} if is_causal else {}
 
 
+def _dropped(dropout: Module, y: Tensor, attention: MultiheadAttention) -> Tensor:
+    """What attention gives, dropped in the order in which a local result lies in memory: with the batch second."""
+    if y.spec is None or not attention.batch_first or y.ndim != 3:
+        return dropout(y)
+    return OPS["transpose"](dropout(OPS["transpose"](y, 0, 1)), 0, 1)
+
+
 class TransformerEncoderLayer(_Layer):
     """Attention to oneself, then two linear layers, each with a way around it."""
 
@@ -83,7 +90,8 @@ class TransformerEncoderLayer(_Layer):
         is_causal: bool = False,
     ) -> Tensor:  # fmt: skip
         def attend(x: Tensor) -> Tensor:
-            return self.dropout1(self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, **hint(is_causal))[0])
+            found = self.self_attn(x, x, x, src_key_padding_mask, False, src_mask, **hint(is_causal))[0]
+            return _dropped(self.dropout1, found, self.self_attn)
 
         x = self._around(src, self.norm1, attend)
         return self._around(x, self.norm2, lambda x: self._feed_forward(x, self.dropout2))
@@ -104,11 +112,12 @@ class TransformerDecoderLayer(_Layer):
     ) -> Tensor:  # fmt: skip
         def attend(x: Tensor) -> Tensor:
             own = self.self_attn(x, x, x, tgt_key_padding_mask, False, tgt_mask, **hint(tgt_is_causal))
-            return self.dropout1(own[0])
+            return _dropped(self.dropout1, own[0], self.self_attn)
 
         def look(x: Tensor) -> Tensor:
             masks = memory_key_padding_mask, False, memory_mask
-            return self.dropout2(self.multihead_attn(x, memory, memory, *masks, **hint(memory_is_causal))[0])
+            found = self.multihead_attn(x, memory, memory, *masks, **hint(memory_is_causal))[0]
+            return _dropped(self.dropout2, found, self.multihead_attn)
 
         x = self._around(tgt, self.norm1, attend)
         x = self._around(x, self.norm2, look)

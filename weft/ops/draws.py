@@ -27,6 +27,7 @@ LAWS: Final[dict[str, Callable[..., Any]]] = {  # each into the memory of its fi
     "geometric": Tensor.geometric_,
     "log_normal": Tensor.log_normal_,
     "normal": Tensor.normal_,
+    "random": Tensor.random_,
     "trunc_normal": torch.nn.init.trunc_normal_,
     "uniform": Tensor.uniform_,
 }
@@ -52,6 +53,21 @@ def _(rand):
     yield (4, 6), "exponential", (2.0,), float64
     yield (4, 6), "trunc_normal", (0.0, 1.0, -1.0, 2.0), float64
     yield (4, 6), "geometric", (0.5,), float64
+    yield (4, 6), "random", (2, 9), float64
+
+
+@op(random=True, rejection=True, returns="y*")
+def rrelu_slope(x: Tensor, lower: float, upper: float) -> Tensor:
+    """A slope from [lower, upper) where x is not above zero, and 1 where it is."""
+    y = torch.empty_like(x)
+    if x.device.type != "meta":
+        torch.ops.aten.rrelu_with_noise(x, y, lower, upper, True, generator(x.device))
+    return y
+
+
+@rrelu_slope.samples
+def _(rand):
+    yield rand(4, 6), 0.1, 0.3
 
 
 @op(random=True, rejection=True, returns="y*")

@@ -1,0 +1,223 @@
+"""One seed, one sequence: what a program draws is torch's, in every layout, eagerly and in graphs, where it was called."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import weft as flow
+from weft import nn
+from weft.launch import spawn_threads
+
+B, S, P = flow.sbp.broadcast, flow.sbp.split, flow.sbp.partial_sum
+SHAPE = (5, 7)
+CHANCES = np.random.default_rng(0).uniform(0.1, 0.9, size=SHAPE).astype(np.float32)
+
+LAYOUTS: dict[str, tuple[int, Any, Any]] = {  # ranks of the world, those of the placement, sbp
+    "local": (1, None, None),
+    "1 B": (1, [0], B),
+    "1 S0": (1, [0], S(0)),
+    "2 B": (2, [0, 1], B),
+    "2 S0": (2, [0, 1], S(0)),
+    "2 S1": (2, [0, 1], S(1)),
+    "2 P": (2, [0, 1], P),
+    "2 second": (2, [1], B),
+    "4 grid": (4, [[0, 1], [2, 3]], (S(0), S(1))),
+    "4 grid S0 S0": (4, [[0, 1], [2, 3]], (S(0), S(0))),  # a row each, and two for one
+    "4 grid P B": (4, [[0, 1], [2, 3]], (P, B)),
+    "4 part": (4, [3, 1], S(0)),
+}
+
+Where = dict[str, Any]
+Draw = Callable[[Any, Where, Any, Any], Any]
+
+# Each of a library, options that say where, chances that lie there, and a generator or None.
+DRAWS: dict[str, Draw] = {
+    "rand": lambda l, at, x, g: l.rand(*SHAPE, **at, **g),
+    "randn": lambda l, at, x, g: l.randn(*SHAPE, **at, **g),
+    "randn, few": lambda l, at, x, g: l.randn(3, 2, **flat(at), **g),
+    "randn, double": lambda l, at, x, g: l.randn(*SHAPE, dtype=l.float64, **at, **g),
+    "randn, nothing": lambda l, at, x, g: l.randn(0, 7, **flat(at), **g),
+    "randint": lambda l, at, x, g: l.randint(3, 90, SHAPE, **at, **g),
+    "randperm": lambda l, at, x, g: l.randperm(35, **flat(at), **g),
+    "normal": lambda l, at, x, g: l.normal(x, 2.0, **g),
+    "normal of two": lambda l, at, x, g: l.normal(x, x, **g),
+    "bernoulli": lambda l, at, x, g: l.bernoulli(x, **g),
+    "bernoulli, p": lambda l, at, x, g: l.bernoulli(x, 0.3, **g),
+    "multinomial": lambda l, at, x, g: l.multinomial(x, 2, **g),
+    "multinomial, again": lambda l, at, x, g: l.multinomial(x, 9, True, **g),
+    "bernoulli_": lambda l, at, x, g: l.empty(*SHAPE, **at).bernoulli_(0.3, **g),
+    "bernoulli_ of x": lambda l, at, x, g: l.empty(*SHAPE, **at).bernoulli_(x, **g),
+    "uniform_": lambda l, at, x, g: l.empty(*SHAPE, **at).uniform_(-1, 3, **g),
+    "normal_": lambda l, at, x, g: l.empty(*SHAPE, **at).normal_(1.0, 2.0, **g),
+    "exponential_": lambda l, at, x, g: l.empty(*SHAPE, **at).exponential_(2.0, **g),
+    "geometric_": lambda l, at, x, g: l.empty(*SHAPE, **at).geometric_(0.3, **g),
+    "cauchy_": lambda l, at, x, g: l.empty(*SHAPE, **at).cauchy_(**g),
+    "log_normal_": lambda l, at, x, g: l.empty(*SHAPE, **at).log_normal_(**g),
+    "random_": lambda l, at, x, g: l.empty(*SHAPE, **at).random_(**g),
+    "random_, whole": lambda l, at, x, g: l.empty(*SHAPE, dtype=l.int64, **at).random_(**g),
+    "random_, bytes": lambda l, at, x, g: l.empty(*SHAPE, dtype=l.uint8, **at).random_(**g),
+    "random_, to": lambda l, at, x, g: l.empty(*SHAPE, **at).random_(10, **g),
+    "random_, from": lambda l, at, x, g: l.empty(*SHAPE, dtype=l.int64, **at).random_(3, 1 << 40, **g),
+    "rand_like": lambda l, at, x, g: l.rand_like(x, **g),
+    "randn_like": lambda l, at, x, g: l.randn_like(x, **g),
+    "randint_like": lambda l, at, x, g: l.randint_like(x, 9, **g),
+}
+OWN: dict[str, Draw] = {  # from the rank's own source only
+    "dropout": lambda l, at, x, g: l.nn.functional.dropout(x, 0.3),
+    "dropout, in order": lambda l, at, x, g: l.nn.functional.dropout(l.relu(x.t().contiguous()), 0.3),
+    "dropout, unused": lambda l, at, x, g: (l.nn.functional.dropout(x, 0.3), l.rand(2, **flat(at)))[1],
+    "dropout1d": lambda l, at, x, g: l.nn.functional.dropout1d(x.unsqueeze(2), 0.3),
+    "dropout2d": lambda l, at, x, g: l.nn.functional.dropout2d(x[:, :, None, None], 0.3),
+    "dropout3d": lambda l, at, x, g: l.nn.functional.dropout3d(x[:, :, None, None, None], 0.3),
+    "alpha_dropout": lambda l, at, x, g: l.nn.functional.alpha_dropout(x, 0.3, True),
+    "feature_alpha_dropout": lambda l, at, x, g: l.nn.functional.feature_alpha_dropout(x.unsqueeze(2), 0.3, True),
+    "gumbel_softmax": lambda l, at, x, g: l.nn.functional.gumbel_softmax(x),
+    "attention": lambda l, at, x, g: l.nn.functional.scaled_dot_product_attention(
+        *[x.reshape(1, 1, *SHAPE)] * 3, dropout_p=0.3
+    ),
+}
+TURNED: dict[str, Draw] = {  # by the order in memory, which global tensors don't have
+    "dropout": lambda l, at, x, g: l.nn.functional.dropout(l.ones(6, 4).t() + 1, 0.3),
+    "dropout of relu": lambda l, at, x, g: l.nn.functional.dropout(l.relu(x.t()), 0.3),
+    "dropout of sum": lambda l, at, x, g: l.nn.functional.dropout((x @ x.t()).t() + x.sum(), 0.3),
+    "bernoulli": lambda l, at, x, g: l.bernoulli(l.sigmoid(x.t())),
+    "poisson": lambda l, at, x, g: l.poisson(l.sigmoid(x.t()) * 9),
+}
+BY_DATA: dict[str, Draw] = {  # take as much of the sequence as the data asks for
+    "rrelu": lambda l, at, x, g: l.nn.functional.rrelu(x - 0.5, training=True),
+    "poisson": lambda l, at, x, g: l.poisson(x * 9, **g),
+    "binomial": lambda l, at, x, g: l.binomial(l.ones_like(x) * 9, x, **g),
+}
+
+
+def flat(at: Where) -> Where:
+    """Of something short: whole."""
+    return {**at, "sbp": (B,) * at["placement"].ndim} if at else at
+
+
+def drawn(lib: Any, at: Where, x: Any, table: dict[str, Draw], generator: Any = None) -> list[Any]:
+    named = {} if generator is None else {"generator": generator}
+    return [draw(lib, at, x, named) for draw in table.values()]
+
+
+class Draws(nn.Graph):
+    """All of them, one after another, behind what else it is to do first."""
+
+    def __init__(self, at: Where, table: dict[str, Draw], generator: Any = None, first: Any = None) -> None:
+        super().__init__()
+        self.at, self.table, self.generator, self.first = at, table, generator, first
+
+    def build(self, x: Any) -> Any:
+        if self.first is not None:
+            self.first(flow)
+        return drawn(flow, self.at, x, self.table, self.generator)
+
+
+def place(layout: str) -> tuple[Where, Any]:
+    _, ranks, sbp = LAYOUTS[layout]
+    if ranks is None:
+        return {}, flow.tensor(CHANCES)
+    at = {"placement": flow.placement("cpu", ranks=ranks), "sbp": sbp}
+    return at, flow.tensor(CHANCES, **flat(at)).to_global(sbp=sbp)
+
+
+def values(found: list[Any]) -> list[np.ndarray]:
+    return [np.asarray(t.numpy()) for t in found]
+
+
+def differing(names: Iterable[str], found: list[np.ndarray], expected: list[Any], at: Where) -> list[str]:
+    """The names of draws that gave something else; a rank outside of the placement sees nothing."""
+    outside = bool(at) and flow.env.get_rank() not in at["placement"]
+    return [
+        name
+        for name, a, b in zip(names, found, map(torch.Tensor.numpy, expected), strict=True)
+        if not (a.size == 0 if outside else a.shape == b.shape and np.allclose(a, b, rtol=2e-6, atol=1e-6))
+    ]
+
+
+def both(layout: str, each: Callable[[str], Any]) -> None:
+    """On each rank of a layout."""
+    n = LAYOUTS[layout][0]
+    for wrong in spawn_threads(n, each, layout, deadline=30):
+        assert wrong == {}
+
+
+def expected_of(program: Callable[[], list[list[Any]]]) -> tuple[list[list[Any]], float]:
+    torch.manual_seed(5)
+    return program(), torch.rand(1).item()
+
+
+TORCH = torch.tensor(CHANCES)
+
+
+def _eager(layout: str) -> dict[str, Any]:
+    at, x = place(layout)
+    table = {**DRAWS, **OWN, **BY_DATA}
+    flow.manual_seed(5)
+    found, after = drawn(flow, at, x, table), flow.rand(1).item()
+    theirs, theirs_after = EAGER
+    wrong = {"eager": differing(table, values(found), theirs[0], at), "after": after != theirs_after}
+    return {k: v for k, v in wrong.items() if v}
+
+
+def _whole(table: dict[str, Draw], generator: Any = None) -> list[Any]:
+    return drawn(torch, {}, TORCH, table, generator)
+
+
+EAGER = expected_of(lambda: [_whole({**DRAWS, **OWN, **BY_DATA})])
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_eager_draws_are_torchs(layout: str) -> None:
+    both(layout, _eager)
+
+
+def _in_graphs(table: dict[str, Draw]) -> tuple[list[list[Any]], float]:
+    def program() -> list[list[Any]]:
+        found = [_whole(table), _whole(table)]
+        torch.manual_seed(6)
+        found += [_whole(table), [torch.rand(2)]]
+        for _ in range(3):
+            _whole(table)
+            torch.rand(1)
+        found.append(_whole(table))
+        return found
+
+    return expected_of(program)
+
+
+COVERED, PARTLY = {**DRAWS, **OWN, **BY_DATA}, {**DRAWS, **OWN}
+IN_GRAPHS = {True: _in_graphs(COVERED), False: _in_graphs(PARTLY)}
+
+
+def _graph(layout: str) -> dict[str, Any]:
+    at, x = place(layout)
+    covers = "second" not in layout and "part" not in layout
+    table = COVERED if covers else PARTLY
+    theirs, theirs_after = IN_GRAPHS[covers]
+    graph = Draws(at, table)
+    flow.manual_seed(5)
+    found = [graph(x), graph(x)]
+    flow.manual_seed(6)  # while the launches may be under way
+    found += [graph(x), [flow.rand(2)]]
+    for _ in range(3):
+        graph(x)  # nobody reads it
+        flow.rand(1)
+    found.append(graph(x))
+    after = flow.rand(1).item()
+    wrong: dict[str, Any] = {
+        call: differing(table if call != "beside" else ["rand"], values(a), b, at if call != "beside" else {})
+        for call, a, b in zip(("first", "second", "reseeded", "beside", "last"), found, theirs, strict=True)
+    }
+    wrong["after"] = after != theirs_after
+    return {k: v for k, v in wrong.items() if v}
+
+
+@pytest.mark.parametrize("layout", LAYOUTS)
+def test_draws_of_graphs_are_torchs(layout: str) -> None:
+    both(layout, _graph)
