@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable
+import inspect
+from collections.abc import Callable, Iterable, Iterator
 from typing import Any
 
 import numpy as np
@@ -221,3 +222,126 @@ def _graph(layout: str) -> dict[str, Any]:
 @pytest.mark.parametrize("layout", LAYOUTS)
 def test_draws_of_graphs_are_torchs(layout: str) -> None:
     both(layout, _graph)
+
+
+# ---- in the order of memory ----------------------------------------------------------------------------------------
+
+
+def test_draws_over_turned_tensors_go_through_memory_as_torchs() -> None:
+    theirs, _ = expected_of(lambda: [_whole(TURNED), _whole(TURNED)])
+    flow.manual_seed(5)
+    x = flow.tensor(CHANCES)
+    for found, expected in zip((drawn(flow, {}, x, TURNED), Draws({}, TURNED)(x)), theirs, strict=True):
+        assert differing(TURNED, values(found), expected, {}) == []
+
+
+# ---- by a generator ------------------------------------------------------------------------------------------------
+
+NAMED = {**DRAWS, "poisson": BY_DATA["poisson"], "binomial": lambda l, at, x, g: l.binomial(l.ones_like(x) * 9, x, **g)}
+FEW = ["local", "2 S0", "2 second", "4 grid"]
+
+
+def _named(layout: str) -> dict[str, Any]:
+    at, x = place(layout)
+    table = NAMED if layout != "2 second" else DRAWS
+    theirs = torch.Generator().manual_seed(8)
+    expected = [drawn(torch, {}, TORCH, table, theirs) for _ in range(3)]
+    flow.manual_seed(5)
+    generator = flow.Generator().manual_seed(8)
+    graph = Draws(at, table, generator)
+    found = [drawn(flow, at, x, table, generator), graph(x), graph(x)]
+    after = flow.rand(1, generator=generator).item(), flow.rand(1).item()
+    wrong: dict[str, Any] = {
+        call: differing(table, values(a), b, at)
+        for call, a, b in zip(("eager", "first", "second"), found, expected, strict=True)
+    }
+    own = torch.Generator().manual_seed(5)  # torch's default one is that of all threads
+    wrong["after"] = after != tuple(torch.rand(1, generator=g).item() for g in (theirs, own))
+    generator.manual_seed(8)
+    wrong["seeded"] = differing(table, values(graph(x)), expected[0], at)
+    return {k: v for k, v in wrong.items() if v}
+
+
+@pytest.mark.parametrize("layout", FEW)
+def test_a_generator_is_drawn_from_and_nothing_else_is(layout: str) -> None:
+    both(layout, _named)
+
+
+SPACES = {
+    "flow": flow, "Tensor": flow.Tensor, "functional": nn.functional, "init": nn.init, "_C": flow._C, "nn": nn,
+    "data": flow.utils.data,
+}  # fmt: skip
+
+
+def takes_a_generator(f: Any) -> bool:
+    try:
+        return "generator" in inspect.signature(f).parameters
+    except (TypeError, ValueError):
+        return False
+
+
+def generated() -> Iterator[tuple[str, Any]]:
+    """Every public function that takes a generator, by its signature."""
+    for space, holder in SPACES.items():
+        for name in dir(holder):
+            f = getattr(holder, name, None)
+            if not name.startswith("_") and callable(f) and takes_a_generator(f):
+                yield f"{space}.{name}", f
+
+
+# What to call them with, by name, where they lie anywhere: x holds chances, w is to be filled.
+CALLS: dict[str, Callable[..., Any]] = {
+    **dict.fromkeys(["rand", "randn"], lambda f, at, x, w, g: f(*SHAPE, **at, generator=g)),
+    "randint": lambda f, at, x, w, g: f(9, SHAPE, **at, generator=g),
+    "randperm": lambda f, at, x, w, g: f(9, **flat(at), generator=g),
+    "normal": lambda f, at, x, w, g: f(0.0, 1.0, SHAPE, **at, generator=g),
+    **dict.fromkeys(["rand_like", "randn_like", "bernoulli"], lambda f, at, x, w, g: f(x, generator=g)),
+    **dict.fromkeys(["gumbel_softmax", "dropout"], lambda f, at, x, w, g: f(x, generator=g)),
+    "randint_like": lambda f, at, x, w, g: f(x, 9, generator=g),
+    "multinomial": lambda f, at, x, w, g: f(x, 2, generator=g),
+    "geometric_": lambda f, at, x, w, g: f(w, 0.5, generator=g),
+    "sparse_": lambda f, at, x, w, g: f(w, 0.5, generator=g),
+    "fused_scale_tril_softmax_mask_scale": lambda f, at, x, w, g: f(x, p=0.5, diagonal=0, tril_scale_value=1.0, generator=g)[0],
+    "Dropout": lambda f, at, x, w, g: f(generator=g)(x),
+}
+FILLS = (
+    "bernoulli_ cauchy_ exponential_ kaiming_normal_ kaiming_uniform_ log_normal_ normal_ orthogonal_ random_ "
+    "trunc_normal_ uniform_ xavier_normal_ xavier_uniform_"
+).split()
+CALLS |= dict.fromkeys(FILLS, lambda f, at, x, w, g: f(w, generator=g))
+OLDER = {"normal", "uniform", "sparse", "orthogonal", "xavier_normal", "xavier_uniform", "kaiming_normal", "kaiming_uniform"}
+
+
+def call_of(name: str) -> Callable[..., Any]:
+    space, _, short = name.partition(".")
+    return CALLS[f"{short}_" if space == "init" and short in OLDER else short]
+
+
+def _each_generator(layout: str) -> dict[str, Any]:
+    """Every call gives of one seed what it gives locally, and again, and leaves the rank's own source alone."""
+    wrong: dict[str, Any] = {}
+    for name, f in generated():
+        if name.startswith("data.") or name == "init.drawing":
+            continue
+        found = []
+        for at, x in (place("local"), place(layout), place(layout)):
+            g = flow.Generator().manual_seed(8)
+            w = flow.empty(*SHAPE, **at)
+            flow.manual_seed(1)
+            before = flow.get_rng_state().tolist()
+            y = call_of(name)(f, at, x, w, g)
+            found.append([np.asarray(y.numpy()), flow.rand(1, generator=g).item()])
+            if flow.get_rng_state().tolist() != before and "sparse" not in name:  # whose zeros torch places by its own
+                wrong[name] = "drew from the rank's own source"
+        outside = layout == "2 second" and flow.env.get_rank() == 0
+        first, *others = found
+        if any(b[1] != first[1] or not (outside or np.allclose(first[0], b[0], atol=1e-5)) for b in others):
+            wrong[name] = found
+    return wrong
+
+
+@pytest.mark.parametrize("layout", ["2 S0", "2 second"])
+def test_every_function_that_takes_a_generator_draws_from_it(layout: str) -> None:
+    named = [name for name, _ in generated()]
+    assert len(named) > 50
+    both(layout, _each_generator)

@@ -164,9 +164,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
     with no_grad(), drawing(generator):
         if tensor.spec is not None:
             flat = (broadcast,) * tensor.placement.ndim
-            drawn = OPS["randn"]((rows, cols), dtypes.float32, None, tensor.placement, flat)
+            drawn = OPS["randn"]((rows, cols), tensor.dtype, None, tensor.placement, flat)
         else:
-            drawn = OPS["randn"]((rows, cols), dtypes.float32)
+            drawn = OPS["randn"]((rows, cols), tensor.dtype, tensor.device)
     square = drawn._local("orthogonal_")
     if not square.numel():
         return tensor
