@@ -4,6 +4,8 @@ order, and a chain may lay them out otherwise.
 
 from __future__ import annotations
 
+import functools
+
 import torch
 
 from weft.job.job import Job
@@ -13,7 +15,8 @@ from weft.tensor.tensor import Tensor
 
 
 class Order:
-    """What kernels say of meta tensors, asked for the values that matter."""
+    """What is so for the values that matter. Views say it of meta tensors; element-wise ops lie as a sum of their operands
+    does, for their own meta kernels may load a compiler; draws as what they are drawn for; all others in order."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -49,13 +52,15 @@ class Order:
         if node.op == "unpack":
             v = node.outputs[0]
             made = self.known[node.args[0]][: v.shape[0]] if v.shape else None
-        elif op is not None and node.operands() and not op.writes:
+        elif op is not None and op.random and node.operands():
+            made = self.known[node.operands()[0]]
+        elif op is not None and op.elementwise and node.operands() and not op.writes:
+            operands = [self.known[v].to(torch.float32) for v in node.operands()]
+            made = functools.reduce(torch.add, operands[1:], torch.empty_like(operands[0]))
+        elif op is not None and op.view:
             args = [self._meta(a) for a in node.args]
             n = len(args) - len(op.keywords)
-            try:
-                made = op.kernel(*args[:n], **dict(zip(op.keywords, args[n:], strict=True)))
-            except Exception:  # a kernel that doesn't know meta tensors: what it makes is taken to lie in order
-                made = None
+            made = op.kernel(*args[:n], **dict(zip(op.keywords, args[n:], strict=True)))
         results = made if isinstance(made, (tuple, list)) else (made,) * len(node.outputs)
         for v, y in zip(node.outputs, results, strict=False):
             self.known[v] = y if isinstance(y, torch.Tensor) and y.shape == v.shape else v.meta

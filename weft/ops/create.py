@@ -6,6 +6,7 @@ import functools
 import math
 import os
 from pathlib import Path
+from typing import Any
 
 import torch
 from torch import Tensor
@@ -22,6 +23,11 @@ from weft.ops.notation import Rule, rules
 from weft.ops.shape import axes
 
 CPU = torch.device("cpu")
+
+
+def sized(size: int, dtype: int, *args: Any) -> Form | None:
+    """The form of what is made with its size and dtype at these places among the arguments."""
+    return Form(tuple(args[size]), args[dtype]) if min(args[size], default=0) >= 0 else None
 
 
 def _made(size: Size) -> str:
@@ -139,9 +145,9 @@ for _declared in (full, empty, randn, rand, randint, keep_mask):
     _declared.layout_function = lambda *args, _at=_declared.names.index("size"): _made(args[_at])
 
 
-@keep_mask.form
-def _(size, p, dtype, device, placement, sbp):
-    return Form(tuple(size), dtype) if min(size, default=0) >= 0 else None
+for _declared in (empty, full, randn, rand, randint, keep_mask):
+    _declared.form(functools.partial(sized, *map(_declared.names.index, ("size", "dtype"))))
+randperm.form(lambda n, dtype, *where: Form((n,), dtype) if n >= 0 else None)
 
 
 full.samples(lambda r: [((4, 6), 2.5, float64)])

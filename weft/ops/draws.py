@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
@@ -13,10 +14,10 @@ from weft.core.dtype import DType, float64
 from weft.core.placement import Placement
 from weft.core.random import generator
 from weft.core.sbp import NdSbp
-from weft.ops.create import CPU
+from weft.ops.create import CPU, sized
 from weft.ops.declaration import Scalar, Size, op
 from weft.ops.elementwise import mul
-from weft.ops.form import alike
+from weft.ops.form import alike, of_floats
 from weft.ops.sampling import once
 from weft.ops.shape import axes
 
@@ -48,6 +49,9 @@ def draw(
 draw.layout(lambda size, law, parameters, dtype, device, placement, sbp: f" -> {' '.join(axes(len(size)))}")
 
 
+draw.form(functools.partial(sized, 0, 3))
+
+
 @draw.samples
 def _(rand):
     yield (4, 6), "exponential", (2.0,), float64
@@ -65,6 +69,9 @@ def rrelu_slope(x: Tensor, lower: float, upper: float) -> Tensor:
     return y
 
 
+rrelu_slope.form(of_floats)
+
+
 @rrelu_slope.samples
 def _(rand):
     yield rand(4, 6), 0.1, 0.3
@@ -78,6 +85,9 @@ def poisson(rate: Tensor) -> Tensor:
     [0.0, 0.0]
     """
     return torch.poisson(rate, generator=generator(rate.device))
+
+
+poisson.form(of_floats)
 
 
 @poisson.samples
@@ -95,6 +105,9 @@ def binomial(count: Tensor, prob: Tensor) -> Tensor:
     if count.device.type == "meta":
         return torch.empty_like(count)
     return torch.binomial(count, prob, generator=generator(count.device))
+
+
+binomial.form(lambda count, prob: count if alike(count, prob) and count.shape == prob.shape else None)
 
 
 @binomial.samples

@@ -9,6 +9,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core.dtype import int64
 from weft.core.errors import ArgumentError
 from weft.core.random import generator
 from weft.core.sbp import broadcast
@@ -16,7 +17,7 @@ from weft.ops.copies import clone
 from weft.ops.create import keep_mask
 from weft.ops.declaration import op
 from weft.ops.elementwise import mul
-from weft.ops.form import Form, alike
+from weft.ops.form import Form, alike, of_floats
 
 
 def _check(p: float) -> None:
@@ -94,6 +95,9 @@ def bernoulli(x: Tensor) -> Tensor:
     return torch.bernoulli(x, generator=generator(x.device))
 
 
+bernoulli.form(of_floats)
+
+
 @bernoulli.samples
 def _(rand):
     yield rand(4, 6).sigmoid()
@@ -109,6 +113,12 @@ def multinomial(x: Tensor, num_samples: int, replacement: bool = False) -> Tenso
     if x.device.type == "meta":
         return x.new_empty((*x.shape[:-1], num_samples), dtype=torch.int64)
     return torch.multinomial(x, num_samples, replacement, generator=generator(x.device))
+
+
+@multinomial.form
+def _(x, num_samples, replacement):
+    enough = x.shape and num_samples > 0 and (replacement or num_samples <= x.shape[-1])
+    return Form((*x.shape[:-1], num_samples), int64) if alike(x) and enough and 0 not in x.shape else None
 
 
 @multinomial.samples

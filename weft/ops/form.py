@@ -95,6 +95,11 @@ def alike(*forms: Form | None) -> bool:
     return len(kinds) == 1 and kinds <= {*FLOATS}
 
 
+def of_floats(x: Form, *others: Any) -> Form | None:
+    """What is made in x's own form, if that is of floats."""
+    return x if alike(x) else None
+
+
 def counts(form: Form) -> bool:
     """Whether it holds what indices and labels are made of."""
     return form.dtype in (dtypes.int32, dtypes.int64)
