@@ -23,6 +23,7 @@ from weft.core.errors import CompileError
 from weft.core.random import Launched, Source
 from weft.core.rank import Rank
 from weft.job.job import Job
+from weft.job.order import lies
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.tensor.blob import Blob
@@ -161,7 +162,7 @@ class Draws:
         def ordered(*args: Any, **options: Any) -> Any:
             given = list(args)
             for i, s in zip(places, strides, strict=True):
-                if given[i].stride() != s:
+                if not lies(given[i], s):
                     given[i] = given[i].new_empty_strided(given[i].shape, s).copy_(given[i])
             return kernel(*given, **options)
 

@@ -4,7 +4,8 @@ order, and a chain may lay them out otherwise.
 
 from __future__ import annotations
 
-import functools
+import contextlib
+from collections.abc import Sequence
 
 import torch
 
@@ -14,9 +15,44 @@ from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
 
+def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int, ...]:
+    """The strides of what torch's element-wise kernels make: its dimensions are ordered as the operands' are, by the first
+    operand that tells two of them apart."""
+    if any(x.shape == shape and x.is_contiguous() for x in operands[:1]):
+        return operands[0].stride()
+    table = [((0,) * (len(shape) - x.dim()) + x.stride()) for x in operands]
+
+    def inner(a: int, b: int) -> bool:
+        """Whether a is to lie within b."""
+        for strides in table:
+            if strides[a] and strides[b] and strides[a] != strides[b]:
+                return strides[a] < strides[b]
+            if strides[a] and strides[b] and shape[a] != shape[b]:
+                return shape[a] < shape[b]
+        return False
+
+    order = [*range(len(shape) - 1, -1, -1)]  # innermost first, sorted by insertion
+    for i in range(1, len(order)):
+        at = i
+        for j in range(i - 1, -1, -1):
+            if inner(order[at], order[j]):
+                order[at], order[j], at = order[j], order[at], j
+            elif inner(order[j], order[at]):
+                break
+    found, step = [0] * len(shape), 1
+    for d in order:
+        found[d], step = step, step * max(shape[d], 1)
+    return tuple(found)
+
+
+def lies(x: torch.Tensor, strides: tuple[int, ...]) -> bool:
+    """Whether its elements follow each other as these strides say."""
+    return all(a == b or n == 1 for a, b, n in zip(x.stride(), strides, x.shape, strict=True))
+
+
 class Order:
-    """What is so for the values that matter. Views say it of meta tensors; element-wise ops lie as a sum of their operands
-    does, for their own meta kernels may load a compiler; draws as what they are drawn for; all others in order."""
+    """What is so for the values that matter: views are taken of meta tensors; what element-wise ops make lies as their
+    operands do, and a draw as what it is drawn for; all else in order."""
 
     def __init__(self, job: Job) -> None:
         self.job = job
@@ -55,8 +91,12 @@ class Order:
         elif op is not None and op.random and node.operands():
             made = self.known[node.operands()[0]]
         elif op is not None and op.elementwise and node.operands() and not op.writes:
-            operands = [self.known[v].to(torch.float32) for v in node.operands()]
-            made = functools.reduce(torch.add, operands[1:], torch.empty_like(operands[0]))
+            v = node.outputs[0]
+            strides = alike(v.shape, [self.known[o] for o in node.operands()])
+            made = torch.empty_strided(v.shape, strides, dtype=v.dtype.torch, device="meta")
+        elif node.op == "reshape":
+            with contextlib.suppress(RuntimeError):  # it has to copy, then
+                made = self.known[node.args[0]].view(node.outputs[0].shape)
         elif op is not None and op.view:
             args = [self._meta(a) for a in node.args]
             n = len(args) - len(op.keywords)
