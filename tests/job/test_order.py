@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import random
 
-import pytest
 import torch
 
 from weft.job.order import alike, lies
@@ -18,11 +17,11 @@ def tensor(r: random.Random, shape: tuple[int, ...]) -> torch.Tensor:
     return x if r.random() < 0.7 else torch.empty([2 * n for n in shape])[(slice(None, None, 2),) * len(shape)]
 
 
-@pytest.mark.parametrize("seed", range(300))
-def test_what_an_elementwise_kernel_makes_lies_as_torchs(seed: int) -> None:
-    r = random.Random(seed)
-    shape = tuple(r.randint(1, 4) for _ in range(r.randint(1, 4)))
-    operands = [torch.empty(shape), *(tensor(r, shape) for _ in range(2))]
-    r.shuffle(operands)
-    made = torch.addcmul(*operands)
-    assert lies(made, alike(tuple(made.shape), operands))
+def test_what_an_elementwise_kernel_makes_lies_as_torchs() -> None:
+    r = random.Random(0)
+    for _ in range(500):
+        shape = tuple(r.randint(1, 4) for _ in range(r.randint(1, 4)))
+        operands = [torch.empty(shape), *(tensor(r, shape) for _ in range(2))]
+        r.shuffle(operands)
+        made = torch.addcmul(*operands)
+        assert lies(made, alike(tuple(made.shape), operands)), [(x.shape, x.stride()) for x in operands]

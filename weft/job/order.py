@@ -18,31 +18,39 @@ from weft.tensor.tensor import Tensor
 def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int, ...]:
     """The strides of what torch's element-wise kernels make: its dimensions are ordered as the operands' are, by the first
     operand that tells two of them apart."""
-    if any(x.shape == shape and x.is_contiguous() for x in operands[:1]):
-        return operands[0].stride()
-    table = [((0,) * (len(shape) - x.dim()) + x.stride()) for x in operands]
+    rows = []
+    for x in operands:
+        missing = len(shape) - x.dim()
+        row = [
+            0 if n == 1 != shape[missing + d] else step
+            for d, (n, step) in enumerate(zip(x.shape, x.stride(), strict=True))
+        ]
+        rows.append([0] * missing + row)
 
-    def inner(a: int, b: int) -> bool:
-        """Whether a is to lie within b."""
-        for strides in table:
-            if strides[a] and strides[b] and strides[a] != strides[b]:
-                return strides[a] < strides[b]
-            if strides[a] and strides[b] and shape[a] != shape[b]:
-                return shape[a] < shape[b]
-        return False
+    def compared(a: int, b: int) -> int:
+        """-1 where dimension a lies within b, 1 where it lies around it, 0 where nothing tells."""
+        for row in rows:
+            if row[a] == 0 or row[b] == 0:
+                continue
+            if row[a] != row[b]:
+                return -1 if row[a] < row[b] else 1
+            if shape[a] > shape[b]:
+                return 1
+        return 0
 
-    order = [*range(len(shape) - 1, -1, -1)]  # innermost first, sorted by insertion
+    order = [*reversed(range(len(shape)))]  # from within
     for i in range(1, len(order)):
         at = i
-        for j in range(i - 1, -1, -1):
-            if inner(order[at], order[j]):
-                order[at], order[j], at = order[j], order[at], j
-            elif inner(order[j], order[at]):
+        for j in reversed(range(i)):
+            found = compared(order[j], order[at])
+            if found < 0:
                 break
-    found, step = [0] * len(shape), 1
+            if found > 0:
+                order[at], order[j], at = order[j], order[at], j
+    strides, step = [0] * len(shape), 1
     for d in order:
-        found[d], step = step, step * max(shape[d], 1)
-    return tuple(found)
+        strides[d], step = step, step * max(shape[d], 1)
+    return tuple(strides)
 
 
 def lies(x: torch.Tensor, strides: tuple[int, ...]) -> bool:
