@@ -313,7 +313,7 @@ def drawing(generator: Any) -> Any:
     source = getattr(generator, "source", None)
     if not isinstance(source, random.Source):
         raise ArgumentError(f"a generator is a flow.Generator or None; got {type(generator).__name__}")
-    return random.drawing_from(source)
+    return contextlib.nullcontext() if source is random.of() else random.drawing_from(source)
 
 
 def _random(name: str, op: Any, doc: str) -> Callable[..., Tensor]:

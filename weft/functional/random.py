@@ -64,7 +64,9 @@ class DefaultGenerator:
 
     @property
     def torch(self) -> torch.Generator:
-        return random.of().generator(random.CPU)
+        found = random.generator(random.CPU)  # in a loader's thread, the loader's
+        assert found is not None
+        return found
 
     def manual_seed(self, seed: int) -> DefaultGenerator:
         return manual_seed(seed)
