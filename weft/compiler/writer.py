@@ -254,7 +254,7 @@ class Writer:
 
     def local(self, n: Node) -> tuple[tuple[Any, ...], Callable[..., Any], tuple[slice, ...] | None]:
         args, kernel, cut = local_call(n, self.program.rank)
-        return args, self.run.draws.kernel(n, kernel) if OPS[n.op].random else kernel, cut
+        return args, self.run.draws.kernel(n, kernel, self.static) if OPS[n.op].random else kernel, cut
 
     def into(self, n: Node, memory: list[torch.Tensor], text: str) -> None:
         """The text's values go into memory of their own."""

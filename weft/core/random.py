@@ -167,13 +167,19 @@ def meet() -> None:
     of().met = source().fingerprint
 
 
-@contextlib.contextmanager
-def drawing_from(drawing: Drawing) -> Iterator[None]:
-    before, _override.drawing = _override.drawing, drawing
-    try:
-        yield
-    finally:
-        _override.drawing = before
+class drawing_from:
+    """Kernels inside draw from this."""
+
+    __slots__ = ("drawing", "before")
+
+    def __init__(self, drawing: Drawing) -> None:
+        self.drawing = drawing
+
+    def __enter__(self) -> None:
+        self.before, _override.drawing = _override.drawing, self.drawing
+
+    def __exit__(self, *_: object) -> None:
+        _override.drawing = self.before
 
 
 @contextlib.contextmanager

@@ -8,7 +8,7 @@ every micro-batch, and notes where each begins; what this rank keeps is drawn on
 from __future__ import annotations
 
 import collections
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
@@ -152,10 +152,10 @@ class Draws:
 
         return drawing
 
-    def kernel(self, n: Node, kernel: Callable[..., Any]) -> Callable[..., Any]:
+    def kernel(self, n: Node, kernel: Callable[..., Any], known: Mapping[Value, torch.Tensor]) -> Callable[..., Any]:
         """A draw's kernel, for which operands lie in the order in which they do eagerly."""
         strides = n.extra["strides"]
-        if not any(strides):
+        if all(s is None or (v in known and lies(known[v], s)) for v, s in zip(n.operands(), strides, strict=True)):
             return kernel
         places = [i for i, a in enumerate(n.args) if isinstance(a, Value)]
 
