@@ -5,6 +5,7 @@ from __future__ import annotations
 import subprocess
 import sys
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 import torch
@@ -63,6 +64,8 @@ def test_told_is_what_the_kernel_gives(name: str) -> None:
                 except IndexingError:  # of the values, which forms don't know
                     continue
                 except Exception as refused:
+                    if "out of bounds" in str(refused):  # likewise
+                        continue
                     assert name in INTERNAL, f"told {forms} of {_forms(given)}, and the kernel says {refused}"
                     continue
                 assert forms == tuple(_forms(list(made)))
@@ -104,5 +107,6 @@ print(sorted({"torch._dynamo", "sympy"} & set(sys.modules)))
 
 
 def test_a_first_call_loads_no_compiler() -> None:
-    ran = subprocess.run([sys.executable, "-c", PROGRAM], capture_output=True, text=True, timeout=120)
+    first_calls = Path(__file__).with_name("first_calls.py").read_text()
+    ran = subprocess.run([sys.executable, "-c", PROGRAM + first_calls], capture_output=True, text=True, timeout=120)
     assert ran.stdout.strip() == "[]", ran.stderr

@@ -23,6 +23,7 @@ from weft.functional.table import public
 from weft.ops import create
 from weft.ops.convert import from_local, to_global
 from weft.ops.declaration import Op
+from weft.ops.shape import together
 from weft.tensor.tensor import Tensor, of_torch
 
 Sizes = int | Sequence[int]  # f(2, 3) or f((2, 3))
@@ -388,7 +389,7 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     given = [v for v in (mean, std) if isinstance(v, Tensor)]
     if given and size is None:
         one, *rest = given
-        shape = tuple(one.shape) if not rest else torch.broadcast_shapes(tuple(one.shape), tuple(rest[0].shape))
+        shape = tuple(one.shape) if not rest else together(one.shape, rest[0].shape)
         where = {"placement": one.placement, "sbp": one.sbp} if one.is_global else {"device": one.device}
         options = {"dtype": one.dtype, **where}
     elif size is None:

@@ -9,7 +9,7 @@ from weft.core.dtype import DType
 from weft.core.errors import IndexingError, ShapeError
 from weft.functional.creation import Sizes, size_of
 from weft.functional.table import calling, public
-from weft.ops.shape import dim_of, resolve
+from weft.ops.shape import dim_of, resolve, together
 from weft.tensor.tensor import Size, Tensor
 
 _reinterpret, _clone = calling("reinterpret"), calling("clone")
@@ -117,15 +117,7 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
     >>> flow.broadcast_shapes((2, 1), (3,))
     weft.Size([2, 3])
     """
-    given = [(shape,) if isinstance(shape, int) else shape for shape in shapes]
-    ndim = max(map(len, given), default=0)
-    full = [1] * ndim
-    for shape in given:
-        for i, n in enumerate(shape, ndim - len(shape)):
-            if n != 1 and full[i] not in (1, n):
-                raise ShapeError(f"shapes {', '.join(map(str, map(list, given)))} don't broadcast: {full[i]} meets {n}")
-            full[i] = n if full[i] == 1 else full[i]
-    return Size(full)
+    return Size(together(*((shape,) if isinstance(shape, int) else shape for shape in shapes)))
 
 
 @public("flow")

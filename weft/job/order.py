@@ -16,8 +16,8 @@ from weft.tensor.tensor import Tensor
 
 
 def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int, ...]:
-    """The strides of what torch's element-wise kernels make: its dimensions are ordered as the operands' are, by the first
-    operand that tells two of them apart."""
+    """The strides of what torch's element-wise kernels make: its dimensions are ordered as the operands' are, by the
+    first operand that tells two of them apart."""
     rows = []
     for x in operands:
         missing = len(shape) - x.dim()

@@ -99,7 +99,12 @@ def copy(x: Tensor, value: Tensor) -> Tensor:
 
 
 copy.inplace(lambda x, value: x.copy_(value))
-copy.form(lambda x, value: x if value.shape == x.shape else None)
+
+
+@copy.form
+def _(x, value):
+    lead = len(x.shape) - len(value.shape)
+    return x if lead >= 0 and all(n in (1, m) for n, m in zip(value.shape, x.shape[lead:], strict=True)) else None
 
 
 @copy.grad

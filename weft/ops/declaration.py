@@ -306,7 +306,8 @@ def op(
     returns    output names; those after `|` are for the gradient only; `*` marks what has no gradient
     reduce     how outputs that lack a split axis combine: sum, max or min
     view       the output shares memory with the first operand
-    random     draws from the generator; rejection: so many numbers as the data asks for; dynamic: the output's shape depends on data
+    random     draws from the generator; dynamic: the output's shape depends on data
+    rejection  how many numbers a draw takes from the generator only its data tells
     writes     operands that the kernel overwrites
     shape_of   the attribute that holds the output's logical shape
     conversion between local and global, or between layouts: done by boxing, not by a kernel

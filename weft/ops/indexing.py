@@ -11,7 +11,7 @@ from weft.ops.broadcast import fit
 from weft.ops.create import zeros_like
 from weft.ops.declaration import Scalar, Size, op
 from weft.ops.elementwise import mul
-from weft.ops.shape import axes, dim_of, reshape
+from weft.ops.shape import axes, dim_of, reshape, together
 
 Shapes = Sequence[tuple[int, ...] | None]
 
@@ -20,7 +20,7 @@ def _terms(x: int, indices: Shapes, mark: str = "") -> tuple[str, list[str], str
     """The notation's terms of x, of each index tensor and of what is gathered; `mark` goes behind the index axes."""
     at = [d for d, s in enumerate(indices) if s is not None]
     given = [s for s in indices if s is not None]
-    form = torch.broadcast_shapes(*given)
+    form = together(*given)
     positions = [f"i{k}{mark}" for k in range(len(form))]
     lists = []
     for s in given:
@@ -126,7 +126,7 @@ def _check_places(index: Tensor, dim: int, x: Tensor, negative: bool = False) ->
 @index_put.layout
 def _(x, indices, value, accumulate):
     left, lists, out = _terms(len(x), indices, "!")
-    form = torch.broadcast_shapes(*(s for s in indices if s is not None))
+    form = together(*(s for s in indices if s is not None))
     names = out.split()
     sizes = [form[int(a[1:-1])] if a[0] == "i" else x[int(a[1:])] for a in names]
     lead = len(names) - len(value)

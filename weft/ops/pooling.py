@@ -356,6 +356,13 @@ def _adaptive_max(dims: int) -> Op:
         before, after = _terms(len(x), dims)
         return f"{before} -> {after}, {after}"
 
+    @declared.form
+    def _(x, output_size):
+        if not alike(x) or len(x.shape) not in (dims + 1, dims + 2) or 0 in x.shape:
+            return None
+        shape = (*x.shape[:-dims], *_target(x, output_size, dims))
+        return (Form(shape, x.dtype), Form(shape, int64)) if min(shape) > 0 else None
+
     declared.grad(_to_places(dims))
 
     @declared.samples

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import torch
 from torch import Tensor
 
@@ -18,6 +20,19 @@ def dim_of(dim: int, ndim: int) -> int:
             f"dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
         )
     return dim % max(ndim, 1)
+
+
+def together(*shapes: Sequence[int]) -> tuple[int, ...]:
+    """The shape that tensors of these shapes broadcast to. (torch's own function loads sympy when it is first called.)"""
+    ndim = max(map(len, shapes), default=0)
+    full = [1] * ndim
+    for shape in shapes:
+        for i, n in enumerate(shape, ndim - len(shape)):
+            if n != 1 and full[i] not in (1, n):
+                shown = ", ".join(map(str, map(list, shapes)))
+                raise ShapeError(f"shapes {shown} don't broadcast: {full[i]} meets {n}")
+            full[i] = n if full[i] == 1 else full[i]
+    return tuple(full)
 
 
 def axes(ndim: int, prefix: str = "a") -> list[str]:
