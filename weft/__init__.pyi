@@ -1495,7 +1495,7 @@ def get_num_threads() -> _int:
     """How many threads one op may use on the CPU."""
 
 def get_rng_state(*, out: Tensor | None = None) -> Tensor:
-    """The state of this rank's random numbers, for `set_rng_state`: local draws, seed, count of global draws."""
+    """The state of this rank's random numbers, for `set_rng_state`: seed, count of draws, and torch's own state."""
 
 def global_to_global(
     x: Tensor, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: _bool = False,

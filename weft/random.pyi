@@ -10,7 +10,7 @@ from weft.functional.random import Generator as Generator
 from weft.functional.random import fork_rng as fork_rng
 
 def get_rng_state() -> Tensor:
-    """The state of this rank's random numbers, for `set_rng_state`: local draws, seed, count of global draws."""
+    """The state of this rank's random numbers, for `set_rng_state`: seed, count of draws, and torch's own state."""
 
 def initial_seed() -> int:
     """The seed that this rank's random numbers started from."""

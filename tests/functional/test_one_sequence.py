@@ -1,4 +1,4 @@
-"""One seed, one sequence: what a program draws is torch's, in every layout, eagerly and in graphs, where it was called."""
+"""One seed, one sequence: draws are torch's, in every layout, eagerly and in graphs, where they were called."""
 
 from __future__ import annotations
 
@@ -301,20 +301,21 @@ CALLS: dict[str, Callable[..., Any]] = {
     "multinomial": lambda f, at, x, w, g: f(x, 2, generator=g),
     "geometric_": lambda f, at, x, w, g: f(w, 0.5, generator=g),
     "sparse_": lambda f, at, x, w, g: f(w, 0.5, generator=g),
-    "fused_scale_tril_softmax_mask_scale": lambda f, at, x, w, g: f(x, p=0.5, diagonal=0, tril_scale_value=1.0, generator=g)[0],
+    "fused_scale_tril_softmax_mask_scale": lambda f, at, x, w, g: f(
+        x, p=0.5, diagonal=0, tril_scale_value=1.0, generator=g
+    )[0],
     "Dropout": lambda f, at, x, w, g: f(generator=g)(x),
 }
-FILLS = (
-    "bernoulli_ cauchy_ exponential_ kaiming_normal_ kaiming_uniform_ log_normal_ normal_ orthogonal_ random_ "
-    "trunc_normal_ uniform_ xavier_normal_ xavier_uniform_"
-).split()
+FILLS = [
+    "bernoulli_", "cauchy_", "exponential_", "kaiming_normal_", "kaiming_uniform_", "log_normal_", "normal_",
+    "orthogonal_", "random_", "trunc_normal_", "uniform_", "xavier_normal_", "xavier_uniform_",
+]  # fmt: skip
 CALLS |= dict.fromkeys(FILLS, lambda f, at, x, w, g: f(w, generator=g))
-OLDER = {"normal", "uniform", "sparse", "orthogonal", "xavier_normal", "xavier_uniform", "kaiming_normal", "kaiming_uniform"}
 
 
 def call_of(name: str) -> Callable[..., Any]:
     space, _, short = name.partition(".")
-    return CALLS[f"{short}_" if space == "init" and short in OLDER else short]
+    return CALLS[f"{short}_" if space == "init" and not short.endswith("_") else short]  # older names
 
 
 def _each_generator(layout: str) -> dict[str, Any]:

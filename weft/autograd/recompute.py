@@ -176,5 +176,3 @@ class _Recomputed(Function):
         if wanted:
             backward([y for y, _ in wanted], [dy for _, dy in wanted])
         return None, None, *(t.grad for t in inputs)
-
-

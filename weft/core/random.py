@@ -8,7 +8,7 @@ import contextlib
 import threading
 import zlib
 from collections.abc import Callable, Iterator
-from typing import Any, Protocol
+from typing import Any
 
 import torch
 
@@ -94,7 +94,7 @@ class Source:
         """Let one generator go on from a state that only torch knows."""
         g = self.on(device)
         g.set_state(state)
-        self.seed, self.draws = g.initial_seed(), zlib.crc32(state.numpy())
+        self.seed, self.draws = g.initial_seed(), zlib.crc32(state.numpy().tobytes())
 
     @property
     def fingerprint(self) -> int:
@@ -102,19 +102,19 @@ class Source:
         return mix(self.seed, self.draws)
 
 
-class Drawing(Protocol):
-    """What a kernel asks for a generator."""
-
-    def generator(self, device: torch.device) -> torch.Generator: ...
-
-
 class Launched:
     """What a launch draws from: those who draw later wait for it, and its draws were counted when it was called."""
 
-    __slots__ = ("generator",)
+    __slots__ = ("on",)
 
-    def __init__(self, generator: Callable[[torch.device], torch.Generator]) -> None:
-        self.generator = generator
+    def __init__(self, on: Callable[[torch.device], torch.Generator]) -> None:
+        self.on = on
+
+    def generator(self, device: torch.device) -> torch.Generator:
+        return self.on(device)
+
+
+Drawing = Source | Launched
 
 
 class _Override(threading.local):

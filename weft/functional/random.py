@@ -110,8 +110,8 @@ def _state(source: random.Source, name: str) -> random.State:
 def _eager(name: str) -> None:
     if here.trace is not None:
         raise TraceError(
-            f"{name} inside build(): a launch draws when it runs, and no state or seed is known while it is traced. Call "
-            "it outside of the graph; inside, manual_seed(n) seeds each launch, and flow.random.fork_rng() draws aside"
+            f"{name} inside build(): a launch draws when it runs, and no state or seed is known while it is traced. "
+            "Call it outside of the graph; inside, manual_seed(n) seeds each launch, and fork_rng() draws aside"
         )
 
 

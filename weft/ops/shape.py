@@ -23,7 +23,7 @@ def dim_of(dim: int, ndim: int) -> int:
 
 
 def together(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that tensors of these shapes broadcast to. (torch's own function loads sympy when it is first called.)"""
+    """The shape that tensors of these shapes broadcast to. (torch's function loads sympy at its first call.)"""
     ndim = max(map(len, shapes), default=0)
     full = [1] * ndim
     for shape in shapes:

@@ -1439,8 +1439,10 @@ class Methods:
     def rad2deg_(self) -> Tensor:
         """`rad2deg`, into the memory of its first operand."""
 
-    def random_(self, from_: _int = 0, to: _int | None = None, *, generator: Any = None) -> Tensor:
-        """Overwrite x with integers from `from_` to `to` - 1; `random_(n)` draws from 0 to n - 1."""
+    def random_(self, from_: _int | None = None, to: _int | None = None, *, generator: Any = None) -> Tensor:
+        """Overwrite x with integers from `from_` to `to` - 1; `random_(n)` draws from 0 to n - 1, and without bounds from
+        all that the dtype counts.
+        """
 
     def ravel(self) -> Tensor:
         """x as one row."""
