@@ -346,3 +346,114 @@ def test_every_function_that_takes_a_generator_draws_from_it(layout: str) -> Non
     named = [name for name, _ in generated()]
     assert len(named) > 50
     both(layout, _each_generator)
+
+
+# ---- what draws by other means -------------------------------------------------------------------------------------
+
+
+def modules(lib: Any) -> dict[str, Callable[[], Any]]:
+    n = lib.nn
+    return {
+        "transformer": lambda: n.TransformerEncoderLayer(8, 2, 16, 0.3),
+        "batch first": lambda: n.TransformerEncoderLayer(8, 2, 16, 0.3, batch_first=True),
+        "decoder": lambda: n.TransformerDecoderLayer(8, 2, 16, 0.3, batch_first=True),
+        "lstm": lambda: n.LSTM(8, 6, 3, dropout=0.3),
+        "gru": lambda: n.GRU(8, 6, 2, dropout=0.3, batch_first=True, bidirectional=True),
+        "attention": lambda: n.MultiheadAttention(8, 2, dropout=0.3),
+        "dropouts": lambda: n.Sequential(
+            n.Dropout(0.3), n.AlphaDropout(0.2), n.Dropout1d(0.3), n.FeatureAlphaDropout(0.3)
+        ),
+    }
+
+
+def used(name: str, m: Any, x: Any) -> Any:
+    many = {"attention": 3, "decoder": 2}.get(name, 1)
+    y = m(*[x] * many)
+    return y[0] if isinstance(y, tuple) else y
+
+
+BATCH = np.random.default_rng(1).normal(size=(6, 4, 8)).astype(np.float32)
+FILLED = [name for name in dir(nn.init) if name.endswith("_") and hasattr(torch.nn.init, name) and name[0] != "_"]
+OPTIONS: dict[str, tuple[float, ...]] = {"constant_": (1.0,), "sparse_": (0.3,)}
+
+
+def made_and_used(lib: Any, at: Where, lay: Callable[[Any], Any], road: Callable[[Any], Any]) -> list[Any]:
+    """Modules as they are made, and what they drop; and weights as they are filled."""
+    x, found = lib.tensor(BATCH, **at), []
+    for name, make in modules(lib).items():
+        m = lay(make())
+        found += [*m.parameters(), road(lambda x, name=name, m=m: used(name, m, x))(x)]
+    for name in FILLED:
+        shape = (6, 4, 3) if name == "dirac_" else (6, 4)
+        found.append(getattr(lib.nn.init, name)(lib.empty(*shape, **at), *OPTIONS.get(name, ())))
+    return [t.detach() for t in found]
+
+
+def _modules(layout: str, road: Callable[[Any], Any]) -> dict[str, Any]:
+    _, ranks, sbp = LAYOUTS[layout]
+    at: Where = {} if ranks is None else {"placement": flow.placement("cpu", ranks=ranks), "sbp": sbp}
+    flow.manual_seed(5)
+    found = made_and_used(flow, at, lambda m: m.to_global(**flat(at)) if at else m, road)
+    theirs, after = MODULES
+    names = [str(i) for i in range(len(theirs[0]))]
+    wrong = {"values": differing(names, values(found), theirs[0], at), "after": flow.rand(1).item() != after}
+    return {k: v for k, v in wrong.items() if v}
+
+
+MODULES = expected_of(lambda: [made_and_used(torch, {}, lambda m: m, lambda f: f)])
+
+
+class Used(nn.Graph):
+    def __init__(self, f: Callable[[Any], Any]) -> None:
+        super().__init__()
+        self.f = f
+
+    def build(self, x: Any) -> Any:
+        return self.f(x)
+
+
+@pytest.mark.parametrize("layout", [*FEW, "2 S1"])
+@pytest.mark.parametrize("road", [lambda f: f, Used], ids=["eager", "graph"])
+def test_modules_draw_as_torchs(layout: str, road: Callable[[Any], Any]) -> None:
+    for wrong in spawn_threads(LAYOUTS[layout][0], _modules, layout, road, deadline=60):
+        assert wrong == {}
+
+
+def laws(lib: Any, t: Callable[[Any], Any]) -> list[Any]:
+    d, a, b, p = lib.distributions, t([0.3, 1.0]), t([1.0, 2.0]), t([0.3, 0.6])
+    matrix = t([[1.0, 0.0], [0.0, 1.0]])
+    two = "Normal Uniform Laplace Cauchy Gumbel LogNormal Gamma Beta InverseGamma Kumaraswamy Pareto VonMises Weibull"
+    found = [getattr(d, name)(a, a + b) for name in two.split()]
+    found += [
+        getattr(d, name)(b) for name in "Exponential HalfNormal HalfCauchy Poisson Chi2 StudentT Dirichlet".split()
+    ]
+    found += [getattr(d, name)(p) for name in "Bernoulli Geometric ContinuousBernoulli Categorical".split()]
+    return [
+        *found, d.OneHotCategorical(p), d.Binomial(9, p), d.NegativeBinomial(b, p), d.Multinomial(5, p),
+        d.FisherSnedecor(b, b), d.RelaxedBernoulli(t(0.5), p), d.RelaxedOneHotCategorical(t(0.5), p),
+        d.LogisticNormal(a, b), d.MultivariateNormal(a, matrix),
+        d.LowRankMultivariateNormal(a, t([[1.0], [1.0]]), b), d.MixtureSameFamily(d.Categorical(p), d.Normal(a, b)),
+    ]  # fmt: skip
+
+
+def sampled(lib: Any, t: Callable[[Any], Any]) -> list[Any]:
+    return [law.sample((7,)) for law in laws(lib, t)]
+
+
+LAWS = expected_of(lambda: [sampled(torch, torch.tensor)])
+
+
+def _sampled(layout: str) -> dict[str, Any]:
+    _, ranks, _ = LAYOUTS[layout]
+    at: Where = {} if ranks is None else {"placement": flow.placement("cpu", ranks=ranks), "sbp": B}
+    flow.manual_seed(5)
+    found = sampled(flow, lambda v: flow.tensor(v, **at))
+    names = [type(law).__name__ for law in laws(torch, torch.tensor)]
+    wrong = {"values": differing(names, values(found), LAWS[0][0], at), "after": flow.rand(1).item() != LAWS[1]}
+    return {k: v for k, v in wrong.items() if v}
+
+
+@pytest.mark.filterwarnings("ignore:.*has no layout rule")
+@pytest.mark.parametrize("layout", ["local", "2 B"])
+def test_laws_draw_as_torchs(layout: str) -> None:
+    both(layout, _sampled)
