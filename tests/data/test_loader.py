@@ -143,3 +143,29 @@ def test_a_worker_that_dies_leaves_no_folder_behind(tmp_path: Path) -> None:
     )
     assert done.returncode == 1
     assert not [entry for entry in folder.iterdir() if entry.is_dir()]  # torch may leave a file that it tried out
+
+
+class Noise(torch.utils.data.Dataset[Any]):
+    """Samples that the library draws."""
+
+    def __init__(self, lib: Any) -> None:
+        self.lib = lib
+
+    def __len__(self) -> int:
+        return 6
+
+    def __getitem__(self, i: int) -> Any:
+        return self.lib.rand(2)
+
+
+@pytest.mark.parametrize("workers", [0, 2])
+def test_samples_are_drawn_as_torchs_in_each_worker_and_pass(workers: int) -> None:
+    found = []
+    for lib, library in ((torch, torch.utils.data), (flow, data)):
+        lib.manual_seed(3)
+        loader = library.DataLoader(Noise(lib), batch_size=2, shuffle=True, num_workers=workers)
+        passes = [[batch.tolist() for batch in loader] for _ in range(2)]
+        found.append((passes, lib.rand(1).item()))
+    assert found[0] == found[1]
+    samples = [tuple(sample) for batches in found[1][0] for batch in batches for sample in batch]
+    assert len(set(samples)) == 12

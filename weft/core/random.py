@@ -141,6 +141,13 @@ def _make(rank: Rank) -> Source:
     return Source()
 
 
+def begin_anew(seed: int) -> None:
+    """In a child of the rank's process, whose threads may have been drawing as it was forked: a source of its own."""
+    fresh = Source()
+    fresh.manual_seed(seed)
+    current().resources["random"] = fresh
+
+
 def source() -> Source:
     """What a call in this thread draws from: the generator that it names, or the rank's own source."""
     named = _override.drawing

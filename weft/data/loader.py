@@ -14,6 +14,7 @@ from typing import Any
 import torch
 import torch.utils.data as theirs
 
+from weft.core import random
 from weft.data.sampling import Late, RandomSampler
 from weft.tensor.tensor import Tensor, of_torch
 
@@ -64,7 +65,8 @@ class Collate:
 
 
 class Begin:
-    """What a loader's workers do first: see to it that they end with their parent, then what the program asks for.
+    """What a loader's workers do first: see to it that they end with their parent and draw as torch's workers do, then
+    what the program asks for.
 
     torch's own look, every five seconds, leaves a killed rank's sockets open and its processors busy for as long.
     """
@@ -74,6 +76,7 @@ class Begin:
 
     def __call__(self, number: int) -> None:
         threading.Thread(target=end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
+        random.begin_anew(torch.initial_seed())  # torch gives each worker a seed, in each pass
         if self.function is not None:
             self.function(number)
 
