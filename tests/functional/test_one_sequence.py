@@ -457,3 +457,17 @@ def _sampled(layout: str) -> dict[str, Any]:
 @pytest.mark.parametrize("layout", ["local", "2 B"])
 def test_laws_draw_as_torchs(layout: str) -> None:
     both(layout, _sampled)
+
+
+@pytest.mark.parametrize("seed", [0, -1, 2**63 + 5, 2**64 - 1])
+def test_seeds_have_64_bits(seed: int) -> None:
+    flow.manual_seed(seed)
+    torch.manual_seed(seed)
+    state, first = flow.get_rng_state(), flow.rand(2).tolist()
+    assert first == torch.rand(2).tolist()
+    flow.set_rng_state(state)
+    assert first == flow.rand(2).tolist() and flow.initial_seed() == torch.initial_seed()
+    assert flow.Generator().manual_seed(seed).initial_seed() == torch.initial_seed()
+    with pytest.raises(ValueError, match="verflow"):
+        flow.manual_seed(2**70)
+    assert flow.initial_seed() == torch.initial_seed()

@@ -62,8 +62,9 @@ class Source:
 
     def manual_seed(self, seed: int) -> None:
         self.settle()
-        self.seed, self.draws = seed, 0
+        self.on(CPU)  # which knows what a seed is
         self.reseed(seed)
+        self.seed, self.draws = seed % 2**64, 0  # torch's, too, are of 64 bits, whatever their sign
 
     def reseed(self, seed: int) -> None:
         """The generators alone, as a launch does it that was called earlier."""

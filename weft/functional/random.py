@@ -139,7 +139,7 @@ def get_rng_state() -> Tensor:
     """The state of this rank's random numbers, for `set_rng_state`: seed, count of draws, and torch's own state."""
     source = random.of()
     seed, draws, _ = _state(source, "get_rng_state()")
-    counts = torch.tensor([seed, draws], dtype=torch.int64).view(torch.uint8)
+    counts = torch.tensor([seed, draws], dtype=torch.uint64).view(torch.uint8)
     return of_torch(torch.cat([counts, source.on(random.CPU).get_state()]))
 
 
@@ -152,7 +152,7 @@ def set_rng_state(state: Tensor) -> None:
     _eager("set_rng_state()")
     source = random.of()
     source.settle()
-    source.seed, source.draws = data[:16].clone().view(torch.int64).tolist()
+    source.seed, source.draws = data[:16].clone().view(torch.uint64).tolist()
     source.on(random.CPU).set_state(data[16:].clone())
 
 

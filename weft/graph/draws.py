@@ -97,7 +97,7 @@ class Draws:
             if verb == "draw":
                 draws += 1
             elif verb == "seed":
-                seed, draws = value, 0
+                seed, draws = value % 2**64, 0
             elif verb == "fork":
                 before.append((seed, draws))
             else:

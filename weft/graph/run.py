@@ -31,7 +31,7 @@ from weft.tensor.tensor import exchanged
 from weft.tensor.written import mark
 from weft.transport import transport_of
 from weft.vm import vm_of
-from weft.vm.dependency import join, pending, untouched
+from weft.vm.dependency import join, pending, untouched, writable
 from weft.vm.instruction import Instruction
 
 BRIEF: Final = int(2e9 * NAP)  # the executor's own thread takes a launch up after one nap or two
@@ -253,10 +253,8 @@ class Running:
         launch = Launch(inputs, numbers, outputs)
         if self.draws.steps:
             self.draws.launched()
-            writes_too = (*writes, *self.draws.pending)
-        else:
-            writes_too = writes
-        if self.brief and not (self.vm.recorders or self.vm.refuses) and untouched(inputs, reads, writes_too):
+        alone = not (self.vm.recorders or self.vm.refuses) and all(map(writable, self.draws.pending))
+        if self.brief and alone and untouched(inputs, reads, writes):
             try:
                 if self._at_once(launch):
                     return
