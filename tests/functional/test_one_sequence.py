@@ -425,9 +425,10 @@ def laws(lib: Any, t: Callable[[Any], Any]) -> list[Any]:
     two = "Normal Uniform Laplace Cauchy Gumbel LogNormal Gamma Beta InverseGamma Kumaraswamy Pareto VonMises Weibull"
     found = [getattr(d, name)(a, a + b) for name in two.split()]
     found += [
-        getattr(d, name)(b) for name in "Exponential HalfNormal HalfCauchy Poisson Chi2 StudentT Dirichlet".split()
+        getattr(d, name)(b)
+        for name in ["Exponential", "HalfNormal", "HalfCauchy", "Poisson", "Chi2", "StudentT", "Dirichlet"]
     ]
-    found += [getattr(d, name)(p) for name in "Bernoulli Geometric ContinuousBernoulli Categorical".split()]
+    found += [getattr(d, name)(p) for name in ["Bernoulli", "Geometric", "ContinuousBernoulli", "Categorical"]]
     return [
         *found, d.OneHotCategorical(p), d.Binomial(9, p), d.NegativeBinomial(b, p), d.Multinomial(5, p),
         d.FisherSnedecor(b, b), d.RelaxedBernoulli(t(0.5), p), d.RelaxedOneHotCategorical(t(0.5), p),
