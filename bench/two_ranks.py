@@ -28,8 +28,9 @@ MESSAGES = (("1 KB", 256, 100, 15.0), ("256 KB", 1 << 16, 50, 1.0), ("4 MB", 1 <
 # An all-reduce's name, elements, calls one after the other in each sample, and goal.
 
 
-def run(worker: str, quick: bool) -> list[Row]:
-    ended = spawn(2, f"bench.two_ranks:{worker}", transport="shm", env={"BENCH_QUICK": str(int(quick))}, deadline=400.0)
+def run(worker: str, quick: bool, transport: str = "shm") -> list[Row]:
+    told = {"BENCH_QUICK": str(int(quick))}
+    ended = spawn(2, f"bench.two_ranks:{worker}", transport=transport, env=told, deadline=400.0)
     return [Row(*fields) for fields in json.loads(ended[0].out.splitlines()[-1])]
 
 
@@ -38,7 +39,7 @@ def ops(quick: bool) -> list[Row]:
 
 
 def all_reduce(quick: bool) -> list[Row]:
-    return run("all_reduce_worker", quick)
+    return run("all_reduce_worker", quick) + run("checked_worker", quick, "c10d")
 
 
 def data_parallel(quick: bool) -> list[Row]:
@@ -100,6 +101,15 @@ def all_reduce_worker() -> None:
         )  # fmt: skip
         found.append(Row(f"all-reduce of {name}, 2 processes", "Gloo", gloo, ours, None, goal))
     _tell(found)
+
+
+def checked_worker() -> None:
+    """What it costs over c10d that ranks compare what they call."""
+    everyone = _begin()
+    t = torch.zeros(256)
+    calls = [lambda: dist.all_reduce(t), lambda: everyone.all_reduce(t)]
+    gloo, ours = least(calls, 10 * SAMPLES, 1 if _quick() else 3, everyone.barrier)
+    _tell([Row("all-reduce of 1 KB over c10d, 2 processes", "Gloo", gloo, ours, 1.1)])
 
 
 def data_parallel_worker() -> None:

@@ -13,8 +13,8 @@ import weft as flow
 from weft.core.errors import ArgumentError
 from weft.interop import from_torch, load_torch
 from weft.launch import spawn_threads
-from weft.parallel import ddp
 from weft.parallel.ddp import DistributedDataParallel, no_sync
+from weft.transport.base import Group, UnderWay
 
 DATA = torch.randn(6, 4, generator=torch.Generator().manual_seed(0)).tolist()
 
@@ -76,15 +76,63 @@ def test_buffers_follow_the_first_rank() -> None:
     assert spawn_threads(2, run) == [1.0, 1.0]
 
 
-def test_a_parameter_that_backward_misses_is_named() -> None:
+@pytest.mark.parametrize("bucket_size", [1, 1 << 20])
+def test_what_one_rank_leaves_out_counts_as_zero_there(bucket_size: int) -> None:
+    """Without a flag, also where the last bucket is the one that lacks a gradient, and where all do on one rank."""
+
+    def run() -> Any:
+        flow.manual_seed(1)
+        parts = {"used": flow.nn.Linear(1, 1), "idle": flow.nn.Linear(1, 1)}
+        net = DistributedDataParallel(flow.nn.ModuleDict(parts), bucket_size=bucket_size)
+        optimizer = flow.optim.SGD(net.parameters(), lr=0.1)
+        seen = []
+        for step in range(4):
+            optimizer.zero_grad()
+            mine = "used" if (step + flow.env.get_rank()) % 2 else "idle"
+            net[mine](flow.ones(1, 1)).sum().backward()
+            seen.append([p.grad.tolist() for p in net.parameters()])
+            optimizer.step()
+        return seen, [p.tolist() for p in net.parameters()]
+
+    first, second = spawn_threads(2, run)
+    assert first == second and first[0][0] == [[[0.5]], [0.5], [[0.5]], [0.5]]
+
+
+def test_a_backward_that_was_broken_off_leaves_no_way_on() -> None:
+    def refuse(g: Any) -> None:
+        raise KeyError("the user's")
+
     def run() -> None:
-        net = DistributedDataParallel(flow.nn.ModuleDict({"used": flow.nn.Linear(1, 1), "idle": flow.nn.Linear(1, 1)}))
-        net.forward = lambda x: net["used"](x)  # type: ignore[method-assign]
-        net(flow.ones(1, 1)).sum().backward()
-        with pytest.raises(flow.errors.AutogradError, match=r"none for idle\.weight, idle\.bias"):
+        net = DistributedDataParallel(flow.nn.Sequential(flow.nn.Linear(1, 1), flow.nn.Linear(1, 1)), bucket_size=1)
+        middle = net[0](flow.ones(1, 1))
+        middle.register_hook(refuse)
+        with pytest.raises(KeyError):
+            net[1](middle).sum().backward()
+        with pytest.raises(flow.errors.AutogradError, match="broken off amid the average"):
             net(flow.ones(1, 1))
 
     spawn_threads(2, run)
+
+
+def test_a_checkpoint_amid_backward_ends_no_average() -> None:
+    checkpoint = flow.utils.checkpoint.checkpoint
+
+    def run() -> Any:
+        flow.manual_seed(1)
+        layers = flow.nn.Sequential(*[flow.nn.Linear(2, 2) for _ in range(3)])
+        net = DistributedDataParallel(layers, bucket_size=1)
+        x = flow.full((1, 2), 1.0 + flow.env.get_rank())
+        net[2](checkpoint(net[1], net[0](x))).sum().backward()
+        found = [p.grad.tolist() for p in net.parameters()]
+        net.zero_grad()
+        net(x).sum().backward()
+        assert found == [p.grad.tolist() for p in net.parameters()]
+        with pytest.raises(flow.errors.AutogradError, match="twice in one backward"):
+            net[2](checkpoint(net[2], net[1](net[0](x)))).sum().backward()
+        return found
+
+    first, second = spawn_threads(2, run)
+    assert first == second
 
 
 class Branches(flow.nn.Module):
@@ -99,11 +147,11 @@ class Branches(flow.nn.Module):
         return {"out": [self.branches[flow.env.get_rank()](self.trunk(x))], "step": 1}
 
 
-@pytest.mark.parametrize("bucket_size", [1, 1 << 20])
-def test_unused_parameters_count_as_zero_where_some_rank_uses_them(bucket_size: int) -> None:
+@pytest.mark.parametrize(("bucket_size", "flag"), [(1, True), (1 << 20, True), (1, False)])
+def test_unused_parameters_count_as_zero_where_some_rank_uses_them(bucket_size: int, flag: bool) -> None:
     def run() -> Any:
         flow.manual_seed(1)
-        net = DistributedDataParallel(Branches(), bucket_size=bucket_size, find_unused_parameters=True)
+        net = DistributedDataParallel(Branches(), bucket_size=bucket_size, find_unused_parameters=flag)
         alone = Branches()
         alone.load_state_dict(net.state_dict())
         x = flow.full((1, 2), 1.0 + flow.env.get_rank())
@@ -139,14 +187,18 @@ def test_unused_parameters_keep_gradients_of_before() -> None:
 
 def test_sums_begin_while_backward_goes_on(monkeypatch: pytest.MonkeyPatch) -> None:
     said: dict[int, list[str]] = {0: [], 1: []}
-    plain = ddp._sum
+    plain = Group.begin_all_reduce
 
-    def heard(flat: torch.Tensor) -> Any:
+    class Heard(UnderWay):
+        def wait(self) -> None:
+            said[flow.env.get_rank()].append("finish")
+
+    def heard(group: Group, t: torch.Tensor) -> UnderWay:
         said[flow.env.get_rank()].append("sum")
-        finish = plain(flat)
-        return lambda: (said[flow.env.get_rank()].append("finish"), finish())
+        plain(group, t)
+        return Heard()
 
-    monkeypatch.setattr(ddp, "_sum", heard)
+    monkeypatch.setattr(Group, "begin_all_reduce", heard)
 
     def run() -> None:
         net = DistributedDataParallel(flow.nn.Sequential(flow.nn.Linear(2, 2), flow.nn.Linear(2, 2)), bucket_size=24)

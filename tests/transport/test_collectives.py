@@ -165,6 +165,7 @@ def channels(transport: Transport) -> None:
                 same(into.buffer(take % copies), data((me - 1) % n * 100 + take, shape, dtype))
                 into.acknowledge()
         transport.group(range(n)).barrier()
+        wait_until_more(transport, into.arrived, 6, (me - 1) % n)
         assert into.arrived() == 7
 
 
@@ -220,3 +221,23 @@ def test_local(n: int) -> None:
 @pytest.mark.parametrize("transport", ["shm", "c10d"])
 def test_processes(world: Any, transport: str) -> None:
     assert world("body", 4, transport, env={"WEFT_DEADLINE": "60"}).well() == ["all is well\n"] * 4
+
+
+def impatient() -> None:
+    """Ranks that look for circles at every wait find none."""
+    transport = transport_of()
+    transport.stuck_after = 0.0
+    group = transport.group(tuple(range(transport.world_size)))
+    for part in (gathers, all_to_alls, broadcasts):
+        part(group)
+    exchanges(transport)
+    channels(transport)
+    group.barrier()
+
+
+@pytest.mark.parametrize("transport", ["local", "shm", "c10d"])
+def test_no_wait_is_taken_for_a_circle(world: Any, transport: str) -> None:
+    if transport == "local":
+        spawn_threads(4, impatient, deadline=60)
+    else:
+        world("impatient", 4, transport, env={"WEFT_DEADLINE": "60"}).well()

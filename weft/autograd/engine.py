@@ -115,6 +115,8 @@ def _run(
     retain = create_graph if retain_graph is None else retain_graph
     before, here.grad = here.grad, create_graph
     around, passing.ends = passing.ends, []
+    if around is None:
+        passing.last = passing.ends
     try:
         found = Sweep(retain, create_graph, wanted, accumulate).go(outputs, gradients)
         for end in passing.ends:
@@ -122,3 +124,5 @@ def _run(
         return found
     finally:
         here.grad, passing.ends = before, around
+        if around is None:
+            passing.last = None

@@ -20,16 +20,18 @@ class _Passing(threading.local):
     """What is to be done when this thread's backward is through; None outside of one."""
 
     ends: list[Callable[[], Any]] | None = None
+    last: list[Callable[[], Any]] | None = None  # of the outermost, where one runs amid another (a checkpoint's)
 
 
 passing = _Passing()
 
 
-def at_end_of_backward(do: Callable[[], Any]) -> None:
-    """Call a function when the backward that is going on is through."""
-    if passing.ends is None:
+def at_end_of_backward(do: Callable[[], Any], outermost: bool = False) -> None:
+    """Call a function when the backward that is going on is through, or the outermost one that it is part of."""
+    ends = passing.last if outermost else passing.ends
+    if ends is None:
         raise AutogradError("no backward is going on in this thread: this is for hooks, which run amid one")
-    passing.ends.append(do)
+    ends.append(do)
 
 
 class MultiGradHook:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import re
 from typing import Any
 
 import msgspec
@@ -19,7 +19,6 @@ from weft.distributed.messages import recv, send
 from weft.tensor.tensor import Tensor, of_torch
 
 # What MessagePack has no form for travels as an extension of it: a number that says what it is, and its parts.
-KINDS = "biufcSUmM"  # of arrays
 TUPLE, SET, FROZENSET, ITEMS, COMPLEX, ARRAY, TENSOR, DTYPE = range(1, 9)
 
 
@@ -36,7 +35,7 @@ def _plain(value: Any) -> Any:
             return _extension(code, [_plain(v) for v in value])
     if type(value) is complex:
         return _extension(COMPLEX, [value.real, value.imag])
-    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in KINDS:
+    if isinstance(value, (np.ndarray, np.generic)) and value.dtype.kind in "biufcSUmM":
         alone = isinstance(value, np.generic)
         return _extension(ARRAY, [value.dtype.str, list(value.shape), value.tobytes(), alone])
     if isinstance(value, Tensor):
@@ -53,27 +52,58 @@ def _extension(code: int, parts: Any) -> msgspec.msgpack.Ext:
     return msgspec.msgpack.Ext(code, msgspec.msgpack.encode(parts))
 
 
-def _made(code: int, raw: memoryview) -> Any:
+def _read(raw: Any) -> Any:
+    """What `_plain` made plain, from its bytes: in the very form in which it is written, or not at all."""
+    tree = msgspec.msgpack.decode(raw)
+    if msgspec.msgpack.encode(tree) != bytes(raw):
+        raise ValueError("it repeats a key, or isn't written as Weft writes it")
+    return _whole(tree)
+
+
+def _whole(tree: Any) -> Any:
+    if isinstance(tree, list):
+        return [_whole(v) for v in tree]
+    if isinstance(tree, dict):
+        return {k: _whole(v) for k, v in tree.items()}
+    return _made(tree.code, _read(tree.data)) if isinstance(tree, msgspec.msgpack.Ext) else tree
+
+
+def _made(code: int, parts: Any) -> Any:
     """What `_plain` made an extension of."""
-    parts = msgspec.msgpack.decode(raw, ext_hook=_made)
     if code == ARRAY:
         form, shape, data, alone = parts
-        if np.dtype(form).kind not in KINDS:
-            raise ValueError(f"no array travels as {form!r}")
-        array = np.frombuffer(bytearray(data), np.dtype(form)).reshape(shape)
+        dtype = np.dtype(form) if re.fullmatch(r"[<>|=][biufcSUmM]\d+(\[\d*\w+\])?", form) else None
+        if dtype is None or not _fits(shape, dtype.itemsize, data):
+            raise ValueError(f"an array of {form!r} and shape {shape} in {len(data)} bytes")
+        array = np.frombuffer(bytearray(data), dtype).reshape(shape) if len(data) else np.empty(shape, dtype)
         return array[()] if alone else array
     if code == TENSOR:
         name, shape, data = parts
-        dtype = dtypes.named(name)
-        if math.prod(shape) * dtype.itemsize != len(data):  # before there is memory for it
-            raise ValueError(f"{len(data)} bytes are no {name} of shape {shape}")
-        empty = torch.empty(shape, dtype=dtype.torch)
-        return of_torch(torch.frombuffer(bytearray(data), dtype=dtype.torch).view(shape) if data else empty)
+        kind = dtypes.named(name)
+        if not _fits(shape, kind.itemsize, data):
+            raise ValueError(f"a tensor of {name} and shape {shape} in {len(data)} bytes")
+        made = torch.frombuffer(bytearray(data), dtype=kind.torch) if data else torch.empty(0, dtype=kind.torch)
+        return of_torch(made.view(shape))
     if code == ITEMS:
-        return {k: v for k, v in parts}
+        found = {k: v for k, v in parts}
+        if len(found) < len(parts):
+            raise ValueError("a dict repeats a key")
+        return found
+    if code in (TUPLE, SET, FROZENSET) and not isinstance(parts, list):
+        raise ValueError(f"no elements, but {type(parts).__name__}")
     return {TUPLE: tuple, SET: set, FROZENSET: frozenset, COMPLEX: lambda c: complex(*c), DTYPE: dtypes.named}[code](
         parts
     )
+
+
+def _fits(shape: Any, itemsize: int, data: Any) -> bool:
+    """Whether the bytes are those of the shape."""
+    count = itemsize
+    for n in shape:
+        if type(n) is not int or not 0 <= n < 1 << 48:
+            return False
+        count *= n
+    return isinstance(data, bytes) and len(data) == count
 
 
 def _encoded(what: str, value: Any) -> torch.Tensor:
@@ -87,11 +117,36 @@ def _encoded(what: str, value: Any) -> torch.Tensor:
     return torch.frombuffer(bytearray(raw), dtype=torch.uint8)
 
 
-def _decoded(data: torch.Tensor, length: int) -> Any:
+def _decoded(data: torch.Tensor, length: int, what: str = "an object") -> Any:
+    """The object in these bytes; whatever else they hold, an error that says so. Nothing in them can run code."""
     try:
-        return msgspec.msgpack.decode(data[:length].numpy().tobytes(), ext_hook=_made)
-    except (*MALFORMED, RuntimeError, msgspec.MsgspecError, WeftError) as cause:
-        raise RankError(f"what came as an object is none that a rank of Weft sends: {cause}") from None
+        return _read(data[:length].numpy().tobytes())
+    except (*MALFORMED, RuntimeError, msgspec.MsgspecError, WeftError) as error:
+        raise RankError(
+            f"{what}: what came is none that a rank of Weft sends: {type(error).__name__}: {error}"
+        ) from None
+
+
+def _room(what: str, length: int, filled: int | None = None) -> torch.Tensor:
+    """Memory for as many bytes as another rank tells that it sends."""
+    try:
+        return (
+            torch.empty(length, dtype=torch.uint8)
+            if filled is None
+            else torch.full((length,), filled, dtype=torch.uint8)
+        )
+    except RuntimeError:
+        raise RankError(
+            f"{what}(): another rank tells that it sends {length} bytes, for which there is no room"
+        ) from None
+
+
+def _list(what: str, data: torch.Tensor, src: int, wanted: int) -> list[Any]:
+    found = _decoded(data, len(data), what)
+    if not isinstance(found, list) or len(found) != wanted:
+        count = len(found) if isinstance(found, list) else "no list of"
+        raise ArgumentError(f"{what}(): rank {src} sends {count} objects, not {wanted}")
+    return found
 
 
 def _lengths(mine: int, group: Any) -> list[int]:
@@ -110,11 +165,11 @@ def all_gather_object(object_list: list[Any], obj: Any, group: Any = None) -> No
         )
     raw = _encoded("all_gather_object", obj)
     lengths = _lengths(len(raw), group)
-    padded = torch.zeros(max(lengths), dtype=torch.uint8)
+    padded = _room("all_gather_object", max(lengths), 0)
     padded[: len(raw)] = raw
     found = [of_torch(torch.empty_like(padded)) for _ in range(size)]
     all_gather(found, of_torch(padded), group)
-    object_list[:] = [_decoded(t.to_torch(), n) for t, n in zip(found, lengths, strict=True)]
+    object_list[:] = [_decoded(t.to_torch(), n, "all_gather_object") for t, n in zip(found, lengths, strict=True)]
 
 
 def gather_object(
@@ -140,11 +195,9 @@ def broadcast_object_list(
     raw = _encoded("broadcast_object_list", list(object_list)) if mine else torch.zeros(0, dtype=torch.uint8)
     length = of_torch(torch.tensor([len(raw)]))
     broadcast(length, src, group)
-    data = of_torch(raw if mine else torch.empty(int(length.item()), dtype=torch.uint8))
+    data = of_torch(raw if mine else _room("broadcast_object_list", int(length.item())))
     broadcast(data, src, group)
-    found = _decoded(data.to_torch(), int(length.item()))
-    if len(found) != len(object_list):
-        raise ArgumentError(f"broadcast_object_list(): rank {src} sends {len(found)} objects, not {len(object_list)}")
+    found = _list("broadcast_object_list", data.to_torch(), src, len(object_list))
     object_list[:] = object_list if mine else found
 
 
@@ -181,10 +234,8 @@ def recv_object_list(
     of = root("recv_object_list", src, group_src, group)
     length = of_torch(torch.zeros(1, dtype=torch.int64))
     recv(length, of, group)
-    data = of_torch(torch.empty(int(length.item()), dtype=torch.uint8))
+    data = of_torch(_room("recv_object_list", int(length.item())))
     recv(data, of, group)
-    found = _decoded(data.to_torch(), int(length.item()))
-    if len(found) != len(object_list):
-        raise ArgumentError(f"recv_object_list(): rank {of} sends {len(found)} objects, not {len(object_list)}")
+    found = _list("recv_object_list", data.to_torch(), of, len(object_list))
     object_list[:] = found
     return of

@@ -16,10 +16,10 @@ from weft.core.device import Device
 from weft.core.dispatch import hooks
 from weft.core.errors import ArgumentError, RankError, SbpError, ShapeError
 from weft.core.rank import current
+from weft.tensor import form
 from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import Group, transport_of
 
-MOST_DIMS = 16
 Ranks = Sequence[int] | None  # those of a group; None: everyone
 
 
@@ -188,10 +188,7 @@ def send(input: Tensor, dst: int, send_meta: bool = True) -> None:
     data, transport = _dense(_data("send", input)), transport_of()
     transport.note(f"comm.send to rank {_rank('send', dst)}")
     if send_meta:
-        form = torch.zeros(MOST_DIMS + 2, dtype=torch.int64)
-        form[0], form[1] = data.dim(), dtypes.every.index(input.dtype)
-        form[2 : 2 + data.dim()] = torch.tensor(tuple(data.shape), dtype=torch.int64)
-        transport.send(form, dst)
+        transport.send(form.told(data.shape, input.dtype), dst)
     transport.send(data, dst)
 
 
@@ -209,9 +206,9 @@ def recv(src: int, shape: Any = None, dtype: Any = None, device: Any = None, *, 
     if (shape is None) != (dtype is None):
         raise ArgumentError(f"comm.recv(): give both shape and dtype, or neither; got shape={shape}, dtype={dtype}")
     if shape is None:
-        form = torch.empty(MOST_DIMS + 2, dtype=torch.int64)
-        transport.recv(form, src)
-        shape, kind = form[2 : 2 + int(form[0])].tolist(), dtypes.every[int(form[1])]
+        row = torch.empty(form.LENGTH, dtype=torch.int64)
+        transport.recv(row, src)
+        shape, kind = form.read(row, src)
     else:
         kind = dtypes.of(dtype)
     data = torch.empty(tuple(shape), dtype=kind.torch, device=None if device is None else Device(device).torch)

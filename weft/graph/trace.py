@@ -82,6 +82,8 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     draws.check(job, rank.world_size)
     lowered = lower(job, rank.index, rank.world_size, options)
     verify(lowered.plan)
+    for optimizer, _ in graph._optimizers:
+        optimizer.agreement.announce(optimizer)
     line = lines().take(_agree(lowered))
     hosts = [n for n in job.nodes if n.op == "host"]
     inputs = [n.outputs[0] for n in job.nodes if n.op == "input"]
@@ -198,7 +200,7 @@ def _agree(lowered: Lowered) -> int:
     other = rank.index if rank.index in others else others[0]
     if rank.index in (0, *others):
         transport.put(f"job/{plan.name}/{rank.index}", show(lowered.job).encode())
-    a, b = (transport.get(f"job/{plan.name}/{r}").decode().splitlines() for r in (0, other))
+    a, b = (transport.get(f"job/{plan.name}/{r}").decode(errors="replace").splitlines() for r in (0, other))
     pairs = itertools.zip_longest(a, b, fillvalue="(nothing)")
     n, (a, b) = next((n, pair) for n, pair in enumerate(pairs, 1) if len({*map(without_places, pair)}) > 1)
     raise RankError(

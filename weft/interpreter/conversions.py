@@ -2,17 +2,19 @@
 
 from __future__ import annotations
 
+import functools
 from typing import Any
+from zlib import crc32
 
 import torch
 
 from weft.boxing import execute
 from weft.boxing.part import device_of
 from weft.boxing.planner import route
+from weft.core import fingerprints, shard
 from weft.core import sbp as sbps
-from weft.core import shard
 from weft.core.dispatch import hooks
-from weft.core.dtype import DType, every
+from weft.core.dtype import DType
 from weft.core.errors import SbpError, ShapeError
 from weft.core.placement import Placement
 from weft.core.rank import current
@@ -20,10 +22,11 @@ from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments
+from weft.tensor import form
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 from weft.transport import transport_of
 
-MOST_DIMS = 16
+Fold = tuple[str, int, str, frozenset[int] | None]
 
 
 def run(op: Op, args: tuple[Any, ...]) -> Tensor:
@@ -44,9 +47,21 @@ def to_global(x: Tensor, placement: Placement, nd_sbp: NdSbp) -> Tensor:
     if target is spec:
         return of_shard(x.shard, spec) if x.shard is not None else x
     path = route(spec.shape, spec.dtype, spec.placement, spec.nd_sbp, placement, nd_sbp)
-    transport = transport_of()
+    rank, transport = current(), transport_of()
+    if rank.world_size > 1:
+        fingerprints.of(rank).fold(*_layouts(spec, target))
     transport.note(f"to_global {spec} -> {placement} {sbps.show(nd_sbp)}")
-    return of_shard(execute.run(path, x._local("to_global"), current().index, transport), target)
+    return of_shard(execute.run(path, x._local("to_global"), rank.index, transport), target)
+
+
+@functools.lru_cache(maxsize=4096)
+def _layouts(spec: Spec | None, target: Spec | tuple[Placement, Any], world: bool = False) -> Fold:
+    """What ranks compare of a conversion: they all name the same layouts, in the same order."""
+    placement, how = (target.placement, target.nd_sbp) if isinstance(target, Spec) else target
+    ranks = frozenset(placement.members if spec is None else (*placement.members, *spec.placement.members))
+    text = f"{'a local tensor' if spec is None else spec} to {placement} {sbps.show(how)}"
+    among = "" if world else f" on ranks {sorted(ranks)}"
+    return f"the layouts of to_global{among}", crc32(text.encode()), text, None if world else ranks
 
 
 def to_local(x: Tensor) -> Tensor:
@@ -65,6 +80,9 @@ def from_local(x: Tensor, placement: Placement, nd_sbp: NdSbp, shape: Any, copy:
     data = x._local("to_global")
     if data.device.type != placement.type:
         data = data.to(device_of(placement).torch)
+    if rank.world_size > 1:  # those that compare their parts' shapes are all ranks of the world
+        told = _layouts(None, (placement, sbps.nd(nd_sbp, placement.ndim)), shape is None)
+        fingerprints.of(rank).fold(*told)
     logical, dtype = (tuple(shape), x.dtype) if shape is not None else _agree(data, x.dtype, placement, nd_sbp)
     nd_sbp = sbps.nd(nd_sbp, placement.ndim, len(logical))
     spec = Spec(logical, dtype, placement, nd_sbp)
@@ -92,15 +110,10 @@ def _agree(data: torch.Tensor, dtype: DType, placement: Placement, nd_sbp: Any) 
     if rank.world_size == 1:
         sbps.nd(nd_sbp, placement.ndim, data.ndim)
         return tuple(data.shape), dtype
-    mine = torch.full((MOST_DIMS + 2,), -1, dtype=torch.int64)
-    mine[0], mine[1] = data.ndim, every.index(dtype)
-    for i, n in enumerate(data.shape):
-        mine[2 + i] = n
+    mine = form.told(data.shape, dtype)
     table = [torch.empty_like(mine) for _ in range(rank.world_size)]
     transport_of().group(tuple(range(rank.world_size))).all_gather(table, mine)
-    forms = {
-        r: (tuple(table[r][2 : 2 + int(table[r][0])].tolist()), every[int(table[r][1])]) for r in placement.members
-    }
+    forms = {r: form.read(table[r], r) for r in placement.members}
     first = forms[placement.members[0]]
     if len({(len(s), d) for s, d in forms.values()}) > 1:
         shown = ", ".join(f"rank {r} {d.name}{list(s)}" for r, (s, d) in forms.items())

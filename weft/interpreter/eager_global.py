@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Sequence
 from typing import Any
+from zlib import crc32
 
 import torch
 
@@ -12,9 +13,9 @@ from weft.boxing import Route, execute, signature
 from weft.boxing.part import device_of, kernel_of, local_arguments, pass_over
 from weft.boxing.planner import route
 from weft.boxing.signature import Signature
-from weft.core import random
+from weft.core import fingerprints, random
 from weft.core.dispatch import hooks
-from weft.core.errors import WeftError
+from weft.core.errors import RankError, WeftError
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.spec import Spec
@@ -26,12 +27,13 @@ from weft.ops.infer import Number
 from weft.tensor.tensor import Tensor, of_shard
 from weft.tensor.written import mark
 from weft.transport import transport_of
+from weft.transport.check import Check, check_of
 
 
 class Prepared:
     """What a call of these specs and attributes does on this rank: found once, then run."""
 
-    __slots__ = ("op", "routes", "kernel", "args", "inputs", "outputs", "member", "box", "shape")
+    __slots__ = ("op", "routes", "kernel", "args", "inputs", "outputs", "member", "box", "shape", "placement")
 
     def __init__(self, op: Op, args: tuple[Any, ...], chosen: Signature, rank: int) -> None:
         specs = signature.flatten(op, args)
@@ -43,7 +45,7 @@ class Prepared:
         if not any(self.routes):
             self.routes = ()
         self.inputs, self.outputs = chosen.inputs, chosen.outputs
-        self.member = rank in chosen.placement
+        self.member, self.placement = rank in chosen.placement, chosen.placement
         self.kernel = kernel_of(op, chosen, rank)
         self.args = local_arguments(op, args, chosen, rank)
         self.box = None
@@ -58,6 +60,13 @@ class Prepared:
 def _prepare(op: Op, frozen: tuple[Any, ...], rank: int) -> Prepared:
     args = tuple(_plain(a) for a in frozen)
     return Prepared(op, args, signature.choose(op, args), rank)
+
+
+@functools.lru_cache(maxsize=1 << 12)
+def _told(op: Op, frozen: tuple[Any, ...], placement: Placement) -> tuple[str, int, str, frozenset[int]]:
+    """What ranks compare of a call under WEFT_CHECK=full."""
+    text = f"{op.name}({', '.join(map(str, frozen))})"
+    return f"global ops on {placement}", crc32(text.encode()), text, frozenset(placement.members)
 
 
 def _plain(a: Any) -> Any:
@@ -82,7 +91,8 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
     """The outputs, and the arguments as they were used: operands that were boxed, in their new layout."""
     if op.conversion:
         return [conversions.run(op, args)], args
-    rank = current().index
+    here = current()
+    rank = here.index
     try:
         prepared = _prepare(op, tuple(map(_key, args)), rank)
     except WeftError:
@@ -90,6 +100,8 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
     except Exception:  # of what isn't what it should be
         check_arguments(op, args)
         raise
+    if check_of(here) is Check.FULL and here.world_size > 1:
+        fingerprints.of(here).fold(*_told(op, tuple(map(_key, args)), prepared.placement))
     if prepared.routes:
         args = _boxed(op, args, prepared.routes)
     if op.random:
@@ -168,6 +180,8 @@ def _tell(word: torch.Tensor, placement: Placement) -> None:
 def _heard(outputs: Sequence[Spec]) -> list[Spec]:
     sizes = torch.empty(sum(len(s.shape) for s in outputs), dtype=torch.int64)
     transport_of().recv(sizes, outputs[0].placement.members[0])
+    if sizes.numel() and int(sizes.min()) < 0:
+        raise RankError(f"what rank {outputs[0].placement.members[0]} tells of shapes can't be sizes: {sizes.tolist()}")
     shape = iter(sizes.tolist())
     return [s.replace(shape=tuple(next(shape) for _ in s.shape)) for s in outputs]
 

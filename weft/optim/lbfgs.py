@@ -98,6 +98,7 @@ class LBFGS(Optimizer):
         """Up to `max_iter` steps; gives the first loss."""
         if closure is None:
             raise ArgumentError("LBFGS evaluates the loss several times a step: give step() a closure that computes it")
+        self.agreement.step(self)
         group, memory = self.param_groups[0], self._memory
         params, evaluations = group["params"], 0
 

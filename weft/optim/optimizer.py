@@ -20,6 +20,7 @@ from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, CheckpointError, OptionError, TraceError
 from weft.functional.clipping import clip_grad_norm, clipped
 from weft.ops import OPS
+from weft.optim.agreement import Agreement
 from weft.optim.bucket import Bucket, Plan, form, form_of, whole
 from weft.optim.keys import judge_keys, remark_on_scale
 from weft.optim.loading import lies_beside, placed_state
@@ -52,6 +53,7 @@ class Optimizer:
         self.exchanges = 0  # how often a group was added, or a state became another tensor: graphs look
         self.counted: Any = None  # the schedule whose steps a graph's launches count
         self.stepped = False  # eagerly, since one was counted
+        self.agreement = Agreement()
         self._plans: list[Plan | None] = []
         self._before: dict[int, Callable[..., Any]] = {}
         self._after: dict[int, Callable[..., Any]] = {}
@@ -160,12 +162,11 @@ class Optimizer:
         if closure is not None:
             with enable_grad():
                 loss = closure()
-        if self._before:
-            for hook in tuple(self._before.values()):
-                hook(self, (), {})
+        for hook in tuple(self._before.values()):
+            hook(self, (), {})
+        self.agreement.step(self)
         for i, group in enumerate(self.param_groups):
-            plan = self._plans[i]
-            params = group["params"]
+            plan, params = self._plans[i], group["params"]
             if plan is None or not self._holds(plan, params):
                 plan = self._plans[i] = self._plan(group, [p for p in params if p.grad is not None])
                 remark_on_scale(self, group)
@@ -173,9 +174,8 @@ class Optimizer:
             for bucket in plan.buckets:
                 self.update(group, bucket, [p.grad for p in bucket.params], bucket.rate(lr))  # type: ignore[misc]
                 bucket.first = False
-        if self._after:
-            for hook in tuple(self._after.values()):
-                hook(self, (), {})
+        for hook in tuple(self._after.values()):
+            hook(self, (), {})
         return loss
 
     @staticmethod
@@ -362,7 +362,7 @@ class Optimizer:
 
 
 def _count(step: Any) -> Any:
-    if not isinstance(step, Tensor):
-        return None
-    there = step._local("step")
-    return there.item() if there.numel() else None  # a rank outside of the placement holds nothing, and counts nothing
+    there = step._local("step") if isinstance(step, Tensor) else None
+    return (
+        there.item() if there is not None and there.numel() else None
+    )  # a rank outside of the placement holds nothing, and counts nothing

@@ -6,23 +6,22 @@ On local tensors, as in PyTorch and OneFlow; a global tensor split along the bat
 from __future__ import annotations
 
 import contextlib
-import dataclasses
 import functools
 import weakref
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Iterator
 from typing import Any, TypeVar
 
 import torch
 
-from weft.autograd import is_grad_enabled
-from weft.autograd.call import edge
-from weft.autograd.node import Slot
+from weft.autograd.graph import at_end_of_backward
 from weft.core.errors import ArgumentError, AutogradError
 from weft.core.rank import current
 from weft.nn.module import Module
 from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import transport_of
-from weft.transport.c10d import C10dTransport
+from weft.transport.alike import compare_data, keep_alike
+from weft.transport.base import UnderWay
+from weft.transport.check import Check, every_steps
 
 M = TypeVar("M", bound=Module)
 LINE = "gradients"  # sums under way are ordered among themselves only: forward may broadcast, and users may compute
@@ -38,8 +37,9 @@ class DistributedDataParallel(metaclass=_Kind):
     """Make a module's gradients the mean over all ranks; gives the module itself, which keeps its type and its names.
 
     Parameters and buffers begin as the first rank's. Gradients travel together, `bucket_size` bytes at a time, as soon
-    as backward has made them, while it goes on. With `find_unused_parameters` a parameter that a forward doesn't use
-    counts as zero on that rank; one that no rank uses keeps its gradient. `with module.no_sync():` averages nothing.
+    as backward has made them, while it goes on; at its end, whatever is left. A parameter that gets no gradient on a
+    rank counts as zero there; one that gets none on any keeps what it has. `find_unused_parameters` need not be given.
+    `with module.no_sync():` averages nothing.
 
     PyTorch's other options are taken: a module stays on the device where it is, and has itself as its `module`.
     """
@@ -75,8 +75,6 @@ class DistributedDataParallel(metaclass=_Kind):
             _averagers()[module] = averager = Averager(module, bucket_size)
             buffers = [*module.buffers()] if broadcast_buffers else []
             module.register_forward_pre_hook(lambda m, args: averager.before_forward(m.training, buffers), prepend=True)
-            if find_unused_parameters:
-                module.register_forward_hook(lambda m, args, outputs: averager.find_unused(outputs))
         return module
 
 
@@ -99,25 +97,24 @@ def no_sync(module: Module) -> Iterator[None]:
 
 
 class Bucket:
-    """Parameters whose gradients travel as one."""
+    """Parameters whose gradients travel as one; behind them, for each, on how many ranks it has one."""
 
     def __init__(self) -> None:
         self.params: list[Tensor] = []
         self.waiting = 0
         self.flat: torch.Tensor | None = None
         self.views: list[torch.Tensor] = []
-        self.finish: Callable[[], None] = _nothing  # returns when the sum that is under way is there
+        self.used: torch.Tensor | None = None
+        self.sum: UnderWay | None = None  # once it travels
 
     def close(self) -> None:
         """Lay out the memory, once the members are known."""
         datas = [p._local("gradients") for p in self.params]
-        self.flat = torch.empty(sum(d.numel() for d in datas), dtype=datas[0].dtype, device=datas[0].device)
-        parts = self.flat.split([d.numel() for d in datas])
+        sizes = [d.numel() for d in datas]
+        self.flat = torch.empty(sum(sizes) + len(sizes), dtype=datas[0].dtype, device=datas[0].device)
+        *parts, self.used = self.flat.split([*sizes, len(sizes)])
         self.views = [part.view(d.shape) for part, d in zip(parts, datas, strict=True)]
         self.waiting = len(self.params)
-
-
-def _nothing() -> None: ...
 
 
 class Averager:
@@ -130,9 +127,10 @@ class Averager:
         self.buckets: list[Bucket] = []
         self.place: dict[int, Bucket] = {}
         self.ready: set[int] = set()
-        self.unused: set[int] | None = None  # by the last forward, as far as anybody looked
         self.alone: set[int] = set()  # what backward has reached under no_sync since the last average
         self.next = 0
+        self.averages = 0
+        self.every = every_steps() if transport_of().check == Check.FULL else 0
         size = 0
         for p in reversed([p for p in module.parameters() if p.requires_grad]):  # backward comes by the last ones first
             bytes_of = p.numel() * p.element_size()
@@ -146,15 +144,13 @@ class Averager:
             p.register_post_accumulate_grad_hook(self.arrived)
         for bucket in self.buckets:
             bucket.close()
+        keep_alike(p for bucket in self.buckets for p in bucket.params)
 
     def before_forward(self, training: bool, buffers: list[Tensor]) -> None:
         if self.ready:
-            missing = [name for key, name in self.names.items() if key in self.place and key not in self.ready]
-            shown = ", ".join(missing[:5]) + ", ..." * (len(missing) > 5)
             raise AutogradError(
-                f"the last backward made gradients for {len(self.ready)} parameters but none for {shown}, so they "
-                "could not be averaged over the ranks. Use every parameter in forward, or let those that you don't use "
-                "require no gradient before DistributedDataParallel, or pass it find_unused_parameters=True"
+                "the last backward was broken off amid the average of its gradients, which other ranks still wait for: "
+                "this rank can't go on"
             )
         if not training:  # perhaps on one rank alone
             return
@@ -162,37 +158,31 @@ class Averager:
             _broadcast(buffers)
         self.follow = self.active
 
-    def find_unused(self, outputs: Any) -> None:
-        """Parameters that backward from these outputs can't reach are ready as they are."""
-        if self.active and is_grad_enabled():
-            self._reset()
-            self.unused = {*self.place} - reached(outputs)
-            for key in self.unused:
-                self.place[key].waiting -= 1
-
     def arrived(self, p: Tensor) -> None:
         if not self.active:
             self.alone.add(id(p))
             return
-        self.ready.add(id(p))
-        self.place[id(p)].waiting -= 1
+        if not self.ready:
+            at_end_of_backward(self.finish, outermost=True)
+        bucket = self.place[id(p)]
+        if id(p) not in self.ready:
+            self.ready.add(id(p))
+            bucket.waiting -= 1
+        elif bucket.sum is not None:
+            raise AutogradError(
+                f"{self.names[id(p)]} gets gradients twice in one backward, the second when the first is under way to "
+                "the other ranks: it is used inside of a checkpoint and outside. Give checkpoint use_reentrant=False"
+            )
+        for sent in self.buckets[: self.next]:
+            assert sent.sum is not None
+            sent.sum.go_on()
         while self.next < len(self.buckets) and self.buckets[self.next].waiting <= 0:
             self.start(self.buckets[self.next])
-            self.next += 1
-        if self.next == len(self.buckets):
-            self.finish()
-            self.alone.clear()
-            self._reset()
-
-    def _reset(self) -> None:
-        self.next, self.unused = 0, None
-        self.ready.clear()
-        for bucket in self.buckets:
-            bucket.waiting = len(bucket.params)
 
     def start(self, bucket: Bucket) -> None:
         """Send a bucket on its way; backward goes on meanwhile."""
-        assert bucket.flat is not None
+        assert bucket.flat is not None and bucket.used is not None
+        self.next += 1
         here, views = [], []
         for p, view in zip(bucket.params, bucket.views, strict=True):
             if p.grad is None:
@@ -202,18 +192,33 @@ class Averager:
                 views.append(view)
         if views:
             torch._foreach_copy_(views, here)
-        bucket.finish = _sum(bucket.flat)
+        if self._all_have(bucket):
+            bucket.used.fill_(1)
+        else:
+            has = [id(p) in self.ready or id(p) in self.alone for p in bucket.params]
+            bucket.used.copy_(torch.tensor(has))
+        transport = transport_of()
+        transport.note("DistributedDataParallel: the average of gradients")
+        # Over c10d the sum proceeds beside backward; over shared memory it is the kernels' own cores that would do it,
+        # and it is done at once (docs/decisions/0009).
+        bucket.sum = transport.group(tuple(range(current().world_size)), LINE).begin_all_reduce(bucket.flat)
+
+    def _all_have(self, bucket: Bucket) -> bool:
+        return bucket.waiting <= 0
 
     def finish(self) -> None:
-        """Put the averages in the gradients' places."""
-        used = self._used_anywhere()
+        """Send what is left, and put the averages in the gradients' places."""
+        for bucket in self.buckets[self.next :]:
+            self.start(bucket)
         for bucket in self.buckets:
-            bucket.finish()
-            assert bucket.flat is not None
+            assert bucket.sum is not None and bucket.flat is not None and bucket.used is not None
+            bucket.sum.wait()
+            # Where every gradient is there, nobody need look; on CUDA, looking waits for the device.
+            used = [1] * len(bucket.params) if self._all_have(bucket) else bucket.used.real.tolist()
             bucket.flat.div_(current().world_size)
             places, views = [], []
-            for p, view in zip(bucket.params, bucket.views, strict=True):
-                if used is not None and id(p) not in used:
+            for p, view, uses in zip(bucket.params, bucket.views, used, strict=True):
+                if not uses:
                     continue
                 if p.grad is None:
                     p.grad = of_torch(view.clone())
@@ -222,63 +227,16 @@ class Averager:
                     views.append(view)
             if views:
                 torch._foreach_copy_(places, views)
-
-    def _used_anywhere(self) -> set[int] | None:
-        """The parameters that some rank used since the last average; None where all were."""
-        if self.unused is None:
-            return None
-        keys = [*self.place]
-        used = torch.tensor([key not in self.unused or key in self.alone for key in keys], dtype=torch.int32)
-        transport_of().group(tuple(range(current().world_size))).all_reduce(used, "max")
-        return {key for key, u in zip(keys, used.tolist(), strict=True) if u}
-
-
-def _sum(flat: torch.Tensor) -> Callable[[], None]:
-    """Begin to sum over the ranks; what it gives returns when the sum is there.
-
-    Over c10d the sum proceeds beside backward. Over shared memory it is the kernels' own cores that would do it, and it
-    is done at once (docs/decisions/0009).
-    """
-    transport, ranks = transport_of(), tuple(range(current().world_size))
-    transport.note("DistributedDataParallel: the average of gradients")
-    if not isinstance(transport, C10dTransport):
-        transport.group(ranks, LINE).all_reduce(flat)
-        return _nothing
-    processes = transport.processes(ranks, flat.device.type, LINE)
-    try:
-        work = processes.allreduce([flat])
-    except RuntimeError as error:
-        raise transport.explained(error, "the average of gradients", ranks) from None
-    return lambda: transport.finish(work, "the average of gradients", ranks, flat.is_cuda)
-
-
-def reached(outputs: Any) -> set[int]:
-    """The leaves, by id, that backward from some outputs comes to."""
-    leaves: set[int] = set()
-    todo = [edge(t) for t in _tensors(outputs) if t.requires_grad]
-    seen: set[Any] = set()
-    while todo:
-        e = todo.pop()
-        if isinstance(e, Tensor):
-            leaves.add(id(e))
-        elif e is not None:
-            node = e.node if isinstance(e, Slot) else e
-            if node not in seen:
-                seen.add(node)
-                todo.extend(node.edges)
-    return leaves
-
-
-def _tensors(value: Any) -> Iterator[Tensor]:
-    if isinstance(value, Tensor):
-        yield value
-    elif isinstance(value, Mapping):
-        yield from _tensors(list(value.values()))
-    elif isinstance(value, (list, tuple)):
-        for v in value:
-            yield from _tensors(v)
-    elif dataclasses.is_dataclass(value):
-        yield from _tensors(list(vars(value).values()))
+            bucket.sum, bucket.waiting = None, len(bucket.params)
+        self.next = 0
+        self.ready.clear()
+        self.alone.clear()
+        self.averages += 1
+        if self.every and self.averages % self.every == 0:
+            params = {self.names[id(p)]: p._local("check") for b in self.buckets for p in b.params}
+            compare_data(
+                transport_of(), tuple(range(current().world_size)), params, "DistributedDataParallel's parameters"
+            )
 
 
 def _broadcast(tensors: list[Tensor]) -> None:

@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from weft.core.errors import ArgumentError, DeadlineError, PlacementError, RankError
+from weft.transport.check import PROGRAM, checking
+from weft.transport.stuck import LOOK, STUCK, Need, Waiting, Watcher
 
 SPINS = 60  # looks before the first yield: the other side usually is microseconds away
 YIELDING = 0.002  # seconds of giving the core away between looks; then naps, so that a slow peer costs nothing
@@ -28,11 +31,6 @@ def default_deadline() -> float:
     if not 0 < seconds < LONGEST:
         raise RankError(f"WEFT_DEADLINE is how many seconds any wait may take, like 300; got {given!r}")
     return seconds
-
-
-def checking() -> bool:
-    """Whether collectives compare what they are called with, in full, among their members."""
-    return os.environ.get("WEFT_CHECK", "0") not in ("", "0")
 
 
 class PeerFailed(RankError):
@@ -76,6 +74,16 @@ class Channel(ABC):
         """Producer: how many acknowledgements so far. Never waits."""
 
 
+class UnderWay:
+    """A sum that was begun."""
+
+    def go_on(self) -> None:
+        """Do what can be done without waiting."""
+
+    def wait(self) -> None:
+        """Return when the sum is there."""
+
+
 class Group(ABC):
     """Collectives of some ranks. Every member makes the same calls in the same order."""
 
@@ -107,6 +115,16 @@ class Group(ABC):
     def barrier(self) -> None:
         """Return when every member has called it."""
 
+    def begin_all_reduce(self, t: Tensor) -> UnderWay:
+        """Add up `t` over the members while the caller goes on; where that would be no faster, at once."""
+        self.all_reduce(t)
+        return UnderWay()
+
+    def came(self) -> int:
+        """How many calls this member has made, as the others may need to know while they wait. Who doesn't count seems
+        to have made them all: then no circle of waits is found, rather than one that isn't there."""
+        return 1 << 62
+
     def _counted(self, what: str, given: int) -> None:
         if given != self.size:
             raise ArgumentError(f"{what} takes one tensor per member: {self.size} for ranks {self.ranks}, got {given}")
@@ -129,6 +147,8 @@ class Transport(ABC):
     def __init__(self, rank: int, world_size: int, deadline: float | None = None) -> None:
         self.rank, self.world_size = rank, world_size
         self.deadline = default_deadline() if deadline is None else deadline
+        self.check = checking()
+        self.stuck_after = STUCK
         self._groups: dict[tuple[tuple[int, ...], str], Group] = {}
         self._opened: dict[tuple[str, int, int], int] = {}
 
@@ -179,6 +199,15 @@ class Transport(ABC):
     def get(self, key: str, timeout: float | None = None) -> bytes:
         """What some rank has put, or will put, under `key`."""
 
+    def peek(self, key: str) -> bytes | None:
+        """What stands under `key` by now, if anything."""
+        try:
+            return self.get(key, 0.0)
+        except PeerFailed:
+            raise
+        except DeadlineError:
+            return None
+
     @abstractmethod
     def note(self, what: str) -> None:
         """What this rank is doing; the others read it if this rank dies."""
@@ -200,12 +229,57 @@ class Transport(ABC):
         what: str | Callable[[], str],
         needed: Sequence[int] = (),
         deadline: float | None = None,
+        waiting: Waiting | None = None,
     ) -> None:
-        """Return when `ready()`; meanwhile watch the deadline and the other ranks."""
+        """Return when `ready()`; meanwhile watch the deadline and the other ranks, and whether they wait for this one
+        (`waiting` tells for what it waits, see stuck.py)."""
         for _ in range(SPINS):
             if ready():
                 return
-        limit = self.deadline if deadline is None else deadline
+        with self.watched(waiting) as look_for_circle:
+            self._wait(ready, what, needed, self.deadline if deadline is None else deadline, look_for_circle)
+
+    @contextlib.contextmanager
+    def watched(self, waiting: Waiting | None) -> Iterator[Callable[[], None]]:
+        """A wait inside of which the function that this gives is called now and then."""
+        if waiting is None:
+            yield lambda: None
+            return
+        watcher, next_look = Watcher(self, waiting), time.monotonic() + self.stuck_after
+
+        def look() -> None:
+            nonlocal next_look
+            if time.monotonic() > next_look:
+                watcher.look()
+                next_look = time.monotonic() + min(LOOK, self.stuck_after)
+
+        try:
+            yield look
+        except BaseException:
+            if not watcher.found:
+                with contextlib.suppress(RankError):
+                    watcher.over()
+            raise
+        watcher.over()
+
+    def promises(self, line: str) -> dict[str, int]:
+        """What this rank has given, by keys of which others need some: the calls of groups on lines of one order."""
+        lines = PROGRAM if line in PROGRAM else (line,)
+        return {group_key(ranks, on): g.came() for (ranks, on), g in list(self._groups.items()) if on in lines}
+
+    def group_waiting(self, ranks: tuple[int, ...], line: str, turn: int, what: Callable[[], str]) -> Waiting:
+        """That this rank waits for the others of a group to make its call."""
+        key = group_key(ranks, line)
+        return lambda: (line, what(), [Need(r, key, turn) for r in ranks if r != self.rank], self.promises(line))
+
+    def _wait(
+        self,
+        ready: Callable[[], object],
+        what: str | Callable[[], str],
+        needed: Sequence[int],
+        limit: float,
+        look_for_circle: Callable[[], None],
+    ) -> None:
         start = looked = time.monotonic()
         nap = NAP
         while not ready():
@@ -214,6 +288,7 @@ class Transport(ABC):
                 looked = now
                 try:
                     self.look_around(needed)
+                    look_for_circle()
                 except PeerFailed as failure:
                     if ready():  # what was waited for came before the end
                         return
@@ -249,6 +324,10 @@ class Transport(ABC):
         self._peer(dst, "send to")
         times = self._opened[key, src, dst] = self._opened.get((key, src, dst), 0) + 1
         return times
+
+
+def group_key(ranks: tuple[int, ...], line: str) -> str:
+    return f"group {','.join(map(str, ranks))} {line}"
 
 
 def _said(what: str | Callable[[], str]) -> str:

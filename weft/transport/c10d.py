@@ -10,35 +10,29 @@ import os
 import queue
 import socket
 import threading
-from collections import defaultdict, deque
-from collections.abc import Sequence
+from collections import Counter, defaultdict, deque
+from collections.abc import Callable, Sequence
 from datetime import timedelta
 from typing import Any
+from zlib import crc32
 
 import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from weft.core.errors import ArgumentError, DtypeError, RankError
+from weft.core.errors import ArgumentError, RankError
 from weft.core.rank import Rank
-from weft.transport import reduction
-from weft.transport.base import Channel, Group, PeerFailed, Transport, checking
+from weft.transport.base import Channel, Group, PeerFailed, Transport
 from weft.transport.c10d_channel import FIRST_TAG, C10dChannel
+from weft.transport.c10d_group import C10dGroup
+from weft.transport.check import PROGRAM
 from weft.transport.rendezvous import Meeting
+from weft.transport.stuck import Need, Waiting
 from weft.transport.waiter import Waiter
 from weft.transport.watch import SETTLE, Watch
 
 MOMENT = timedelta(milliseconds=5)  # that a look at work under way takes at most
-OPS = {
-    "sum": dist.ReduceOp.SUM,
-    "avg": dist.ReduceOp.SUM,  # and a division at the end
-    "prod": dist.ReduceOp.PRODUCT,
-    "max": dist.ReduceOp.MAX,
-    "min": dist.ReduceOp.MIN,
-}
-# What Gloo and NCCL can't add up, and the dtype in which they can; every value fits.
-WIDER = {torch.int16: torch.int32, torch.bool: torch.uint8, torch.uint16: torch.int32, torch.uint32: torch.int64}
-OF_BOOL = {"sum": "max", "prod": "min", "max": "max", "min": "min"}  # or, and
+MESSAGES = 1 << 30  # tags of messages; those of channels are below
 
 
 class C10dTransport(Transport):
@@ -52,14 +46,17 @@ class C10dTransport(Transport):
         self._channels: list[C10dChannel] = []
         self._kept: list[object] = []
         self._exchanging: dict[str, Waiter] = {}
+        self._connecting: set[str] = set()
+        self._messages: Counter[tuple[int, int, str]] = Counter()  # by whom, to whom, on which line
+        self._posted: defaultdict[tuple[int, int, str], deque[str]] = defaultdict(lambda: deque(maxlen=64))
         self._to_myself: defaultdict[str, deque[Tensor]] = defaultdict(deque)
 
-    def processes(self, ranks: tuple[int, ...], device: str, line: str = "") -> Any:
-        """The process group of these ranks for tensors on this type of device."""
+    def processes(self, ranks: tuple[int, ...], device: str, line: str = "", what: object = "a message") -> Any:
+        """The process group of these ranks for tensors on this type of device; `what` is the call that needs it."""
         found = self._processes.get((ranks, device, line))
         if found is None:
             prefix = f"{device}/{','.join(map(str, ranks))}" + f"/{line}" * bool(line)
-            self._gather(prefix, ranks)
+            self._gather(prefix, ranks, line, what)
             found = self._processes[ranks, device, line] = self._connected(prefix, ranks, device)
         return found
 
@@ -85,11 +82,25 @@ class C10dTransport(Transport):
             raise found
         return found
 
-    def _gather(self, what: str, ranks: tuple[int, ...]) -> None:
+    def _gather(self, where: str, ranks: tuple[int, ...], line: str, what: object) -> None:
         """Wait until all have come to connect: c10d itself would wait on for a rank that has failed before."""
-        self._meeting.put(f"come/{what}/{self.rank}", b"1")
-        for rank in ranks:
-            self._meeting.get(f"come/{what}/{rank}", self.deadline, lambda: self.look_around(ranks))
+        self._connecting.add(f"come to {where}")
+        self._meeting.put(f"come/{where}/{self.rank}", b"1")
+        needs = [Need(r, f"come to {where}", 1) for r in ranks if r != self.rank]
+        said = f"{what}, the first call of ranks {ranks}"
+        with self.watched(lambda: (line, said, needs, self.promises(line))) as look_for_circle:
+
+            def look() -> None:
+                self.look_around(ranks)
+                look_for_circle()
+
+            for rank in ranks:
+                self._meeting.get(f"come/{where}/{rank}", self.deadline, look)
+
+    def promises(self, line: str) -> dict[str, int]:
+        lines = PROGRAM if line in PROGRAM else (line,)
+        posted = {m: 1 for (_, _, on), messages in list(self._posted.items()) if on in lines for m in list(messages)}
+        return super().promises(line) | posted | dict.fromkeys(list(self._connecting), 1)
 
     def _gloo(self, store: Any, index: int, size: int) -> Any:
         options = dist.ProcessGroupGloo._Options()  # pyright: ignore[reportAttributeAccessIssue]  (missing in torch's stubs)
@@ -114,16 +125,23 @@ class C10dTransport(Transport):
     def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
         return C10dGroup(self, ranks, line)
 
-    def finish(self, work: Any, what: str, ranks: Sequence[int], cuda: bool = False) -> None:
+    def finish(
+        self,
+        work: Any,
+        what: str | Callable[[], str],
+        ranks: Sequence[int],
+        cuda: bool = False,
+        waiting: Waiting | None = None,
+    ) -> None:
         """Wait for c10d's work; on CUDA only the stream waits."""
         try:
-            if not cuda:
-                self.wait_until(lambda: _over(work), what, ranks)
+            if not cuda and not over(work):
+                self.wait_until(lambda: over(work), what, ranks, waiting=waiting)
             work.wait()
         except RankError:
             raise
         except RuntimeError as error:
-            raise self.explained(error, what, ranks) from None
+            raise self.explained(error, what if isinstance(what, str) else what(), ranks) from None
 
     def explained(self, error: RuntimeError, what: str, ranks: Sequence[int]) -> RankError:
         """A broken connection, as the failure of a rank behind it."""
@@ -141,6 +159,7 @@ class C10dTransport(Transport):
                 self._to_myself[line].append(t.clone())
         everyone = tuple(range(self.world_size))
         works: list[tuple[int, Any, bool]] = []
+        needs: list[Need] = []
         keep: list[Tensor] = []
         back: list[tuple[Tensor, Tensor]] = []
         with Coalesced(self, everyone, [t for _, t in (*sends, *receives)], line):
@@ -149,13 +168,17 @@ class C10dTransport(Transport):
                     flat = t if t.is_contiguous() else torch.empty_like(t, memory_format=torch.contiguous_format)
                     if flat is not t:
                         back.append((t, flat))
-                    works.append((src, self.start("recv", everyone, flat, src, line=line), t.is_cuda))
+                    said, tag = self._message(src, self.rank, t, line)
+                    needs.append(Need(src, "send " + said, 1))
+                    works.append((src, self.start("recv", everyone, flat, src, tag, line), t.is_cuda))
             for dst, t in sends:
                 if dst != self.rank and t.numel():
                     flat = t.contiguous()
                     keep.append(flat)
-                    works.append((dst, self.start("send", everyone, flat, dst, line=line), t.is_cuda))
-        self._finish_exchange(works, line)
+                    said, tag = self._message(self.rank, dst, t, line)
+                    needs.append(Need(dst, "recv " + said, 1))
+                    works.append((dst, self.start("send", everyone, flat, dst, tag, line), t.is_cuda))
+        self._finish_exchange(works, line, needs)
         for t, flat in back:
             t.copy_(flat)
         for src, t in receives:
@@ -164,17 +187,40 @@ class C10dTransport(Transport):
                     raise RankError(f"rank {src} receives from itself what it has not sent; send first")
                 t.copy_(self._to_myself[line].popleft().view(t.shape))
 
-    def _finish_exchange(self, works: Sequence[tuple[int, Any, bool]], line: str) -> None:
+    def _message(self, src: int, dst: int, t: Tensor, line: str) -> tuple[str, int]:
+        """The next message from one rank to another: its words, and a tag that both ends derive from what they expect.
+
+        Messages of unlike ends have unlike tags, and so never meet: rather than taking each other's bytes for what they
+        aren't, the ends wait, and find out that they wait for each other.
+        """
+        number = self._messages[src, dst, line] = self._messages[src, dst, line] + 1
+        form = str(tuple(t.shape)) if self.check else str(t.numel())
+        said = f"{number} on line {line!r} from rank {src} to rank {dst}: {str(t.dtype).removeprefix('torch.')} {form}"
+        self._posted[src, dst, line].append(("send " if src == self.rank else "recv ") + said)
+        return said, MESSAGES | crc32(said.encode()) & MESSAGES - 1
+
+    def _finish_exchange(self, works: Sequence[tuple[int, Any, bool]], line: str, needs: Sequence[Need]) -> None:
         peers = tuple({peer for peer, _, _ in works})
         what = f"an exchange with rank {', '.join(map(str, peers))}"
         if any(not cuda for _, _, cuda in works):
             waiter = self._exchanging.get(line)
             if waiter is None:
                 waiter = self._exchanging[line] = self.waiter("exchange", tuple(range(self.world_size)), line)
+            before = waiter.started
             for _, work, cuda in works:
                 if not cuda:
                     waiter.add(work)
-            self.wait_until(waiter.idle, what, peers)
+
+            def left() -> list[Need]:
+                """Those that come first may be done, and the first that isn't, is not."""
+                return list(needs[max(waiter.done - before, 0) :])
+
+            self.wait_until(
+                waiter.idle,
+                what,
+                peers,
+                waiting=lambda: (line, _spoken(left()), left(), self.promises(line)),
+            )
             if waiter.error is not None:
                 raise self.explained(waiter.error, what, peers)
         for _, work, cuda in works:
@@ -195,10 +241,10 @@ class C10dTransport(Transport):
             tag = FIRST_TAG + 2 * self._meeting.add("tags")
             self._meeting.put(name, f"{tag} ".encode() + layout)
         number, _, found = self._meeting.get(name, self.deadline, lambda: self.look_around((src, dst))).partition(b" ")
-        if found != layout:
+        if found != layout or not number.isdigit():
             raise RankError(
                 f"the two ends of channel {key!r} differ in (shape, dtype, copies): {layout.decode()} here, "
-                f"{found.decode()} there"
+                f"{found.decode(errors='replace')} there"
             )
         made = C10dChannel(self, src, dst, (tuple(shape), dtype, copies), int(number))
         self._channels.append(made)
@@ -238,7 +284,13 @@ class C10dTransport(Transport):
         self._processes.clear()
 
 
-def _over(work: Any) -> bool:
+def _spoken(needs: Sequence[Need]) -> str:
+    """What a rank is in that needs these messages of others."""
+    other = {"send": "recv", "recv": "send"}
+    return "; ".join(f"{other[n.key[:4]]} of message {n.key[5:]}" for n in needs[:3])
+
+
+def over(work: Any) -> bool:
     """Whether it is complete, after a moment's wait in which this thread takes no time from Gloo's."""
     if not work.is_completed():
         with contextlib.suppress(RuntimeError):  # not yet; or failed, as the last wait will say
@@ -263,125 +315,3 @@ class Coalesced:
             work = self._processes._end_coalescing(torch.device("cuda"))
             if work is not None:
                 work.wait()
-
-
-class C10dGroup(Group):
-    def __init__(self, transport: C10dTransport, ranks: tuple[int, ...], line: str) -> None:
-        self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
-        self._transport, self._line = transport, line
-        self._calls = 0
-        self._checking = checking()
-
-    def _run(self, what: str, t: Tensor, method: str, *arguments: Any) -> None:
-        processes = self._transport.processes(self.ranks, t.device.type, self._line)
-        try:
-            work = getattr(processes, method)(*arguments)
-        except RuntimeError as error:
-            raise self._transport.explained(error, what, self.ranks) from None
-        self._transport.finish(work, what, self.ranks, t.is_cuda)
-
-    def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
-        reduction.checked(reduce, t.dtype)
-        self._check("all_reduce", reduce, tuple(t.shape), t.dtype)
-        if self.size == 1 or not t.numel():
-            return
-        work, by = _reducible(t, reduce)
-        options = dist.AllreduceOptions()
-        options.reduceOp = dist.ReduceOp(OPS[by])
-        self._run("all_reduce", t, "allreduce", [work], options)
-        if reduce == "avg":
-            work.div_(self.size)
-        _restore(t, work)
-
-    def all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
-        self._counted("all_gather", len(outs))
-        reduction.same_dtype("all_gather", t, outs)
-        self._check("all_gather", [o.numel() for o in outs], t.dtype)
-        if len({o.numel() for o in outs}) > 1:
-            return self._exchange("all_gather", outs, [t] * self.size)
-        if t.numel():
-            data = t.contiguous()
-            into = [
-                o if o.is_contiguous() else torch.empty_like(o, memory_format=torch.contiguous_format) for o in outs
-            ]
-            self._run("all_gather", t, "allgather", [[i.view(-1) for i in into]], [data.view(-1)])
-            for out, i in zip(outs, into, strict=True):
-                if out is not i:
-                    out.copy_(i)
-
-    def reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str = "sum") -> None:
-        self._counted("reduce_scatter", len(parts))
-        reduction.same_dtype("reduce_scatter", out, parts)
-        reduction.checked(reduce, out.dtype)
-        self._check("reduce_scatter", reduce, [tuple(p.shape) for p in parts], out.dtype)
-        # c10d wants equal parts, and Gloo lacks the dtypes; moved as bytes and added here, any will do.
-        here = torch.empty((self.size, *out.shape), dtype=out.dtype, device=out.device)
-        self._exchange("reduce_scatter", list(here.unbind(0)), parts)
-        reduction.into(out, here.unbind(0), reduce)
-
-    def all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
-        self._counted("all_to_all", len(outs))
-        self._counted("all_to_all", len(parts))
-        reduction.same_dtype("all_to_all", parts[0], (*outs, *parts))
-        self._check("all_to_all", parts[0].dtype)
-        self._exchange("all_to_all", outs, parts)
-
-    def _exchange(self, what: str, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
-        """Member i gets `parts[i]`; sizes are as they are."""
-        for out, part in zip(outs[self.index : self.index + 1], parts[self.index : self.index + 1], strict=True):
-            if out.numel() != part.numel():
-                raise RankError(f"{what}: {tuple(part.shape)} is given where {tuple(out.shape)} is expected")
-            if out is not part:
-                out.copy_(part.reshape(out.shape))
-        others = [(i, r) for i, r in enumerate(self.ranks) if i != self.index]
-        self._transport.exchange([(r, parts[i]) for i, r in others], [(r, outs[i]) for i, r in others], self._line)
-
-    def broadcast(self, t: Tensor, root: int) -> None:
-        self._check("broadcast", self._root(root), tuple(t.shape), t.dtype)
-        if self.size == 1 or not t.numel():
-            return
-        data = t.contiguous()
-        options = dist.BroadcastOptions()
-        options.rootRank = root
-        as_bytes = data.view(-1).view(torch.uint8)
-        self._run("broadcast", t, "broadcast", [as_bytes], options)
-        if data is not t:
-            t.copy_(data)
-
-    def barrier(self) -> None:
-        self._check("barrier")
-        if self.size > 1:
-            self._run("barrier", torch.empty(0), "barrier")
-
-    def _check(self, *call: object) -> None:
-        """In checking mode: compare the call with the first member's."""
-        if not self._checking or self.size == 1:
-            return
-        self._calls += 1
-        text = " ".join(map(str, (f"call {self._calls}:", *call)))
-        key = f"check/{','.join(map(str, self.ranks))}/{self._line}/{self._calls}/"
-        transport = self._transport
-        transport.put(key + str(self.index), text.encode())
-        for i, rank in enumerate(self.ranks):
-            other = transport.get(key + str(i)).decode()
-            if other != text:
-                raise RankError(
-                    f"the ranks diverged in group {self.ranks}: rank {transport.rank} makes {text!r} and rank {rank} "
-                    f"makes {other!r}"
-                )
-
-
-def _reducible(t: Tensor, reduce: str) -> tuple[Tensor, str]:
-    """`t` in a dtype that c10d can reduce, contiguous; and the reduction that means the same there."""
-    if t.is_complex():
-        if reduce not in ("sum", "avg"):
-            raise DtypeError(f"c10d can't reduce {t.dtype} by {reduce}; WEFT_TRANSPORT=shm can, on one host")
-        return torch.view_as_real(t.contiguous()), reduce
-    by = OF_BOOL[reduce] if t.dtype == torch.bool else reduce
-    return t.to(WIDER.get(t.dtype, t.dtype)).contiguous(), by
-
-
-def _restore(t: Tensor, work: Tensor) -> None:
-    if work is t:
-        return
-    t.copy_(torch.view_as_complex(work) if t.is_complex() else work)

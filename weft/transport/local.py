@@ -2,17 +2,21 @@
 
 from __future__ import annotations
 
+import itertools
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 from torch import Tensor
 
 from weft.core.errors import DeadlineError, RankError
+from weft.core.fingerprints import Entry
 from weft.transport import reduction
 from weft.transport.base import LOOK_AROUND, Channel, Group, PeerFailed, Transport
+from weft.transport.check import PROGRAM, Told, misfit, story, texts, unlike, words
+from weft.transport.stuck import LOOK, Need, Waiting
 
 LEND = 1 << 15  # bytes; above, others read the tensor itself, and its owner waits until they have
 
@@ -52,22 +56,33 @@ class _Table:
 
 
 class _Laid:
-    __slots__ = ("tag", "tensors", "lent")
+    __slots__ = ("tag", "tensors", "lent", "word", "common", "wanted")
 
-    def __init__(self, tag: tuple[object, ...], tensors: Sequence[Tensor], lent: bool) -> None:
-        self.tag, self.lent = tag, lent
+    def __init__(
+        self, tag: tuple[object, ...], tensors: Sequence[Tensor], lent: bool, word: int,
+        common: Mapping[str, Entry], wanted: Sequence[Tensor],
+    ) -> None:  # fmt: skip
+        self.tag, self.lent, self.word, self.common = tag, lent, word, common
         self.tensors: Sequence[Tensor] = tensors
+        self.wanted = [t.numel() for t in wanted]  # of each member, in an all-to-all
 
 
 class LocalTransport(Transport):
     def __init__(self, world: LocalWorld, rank: int, deadline: float | None = None) -> None:
         super().__init__(rank, world.size, deadline)
         self.world = world
+        self._sent: Counter[tuple[int, str]] = Counter()
+        self._received: Counter[tuple[int, str]] = Counter()
 
     def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
         with self.world.changed:
             table = self.world.tables.setdefault((ranks, line), _Table(len(ranks)))
-        return LocalGroup(self, ranks, table)
+        return LocalGroup(self, ranks, table, line)
+
+    def promises(self, line: str) -> dict[str, int]:
+        lines = PROGRAM if line in PROGRAM else (line,)
+        sent = {f"sent to {dst} {on}": n for (dst, on), n in list(self._sent.items()) if on in lines}
+        return super().promises(line) | sent
 
     def exchange(
         self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = ""
@@ -78,17 +93,22 @@ class LocalTransport(Transport):
             with changed:
                 for dst, t in copies:
                     mail.setdefault((self.rank, dst, line), deque()).append(t)
+                    self._sent[dst, line] += 1
                 changed.notify_all()
         for src, t in receives:
             with changed:
                 box = mail.setdefault((self._peer(src, "receive from"), self.rank, line), deque())
-            self.wait(lambda box=box: box, f"a tensor from rank {src}", (src,))
+            if not box:
+                what = f"recv of {t.dtype}{list(t.shape)} from rank {src}"
+                need = Need(src, f"sent to {self.rank} {line}", self._received[src, line] + 1)
+                self.wait(
+                    lambda box=box: box, f"a tensor from rank {src}", (src,),
+                    waiting=lambda what=what, need=need: (line, what, [need], self.promises(line)),
+                )  # fmt: skip
             got = box.popleft()
+            self._received[src, line] += 1
             if got.shape != t.shape or got.dtype != t.dtype:
-                raise RankError(
-                    f"rank {src} sent {tuple(got.shape)} of {got.dtype} where rank {self.rank} receives "
-                    f"{tuple(t.shape)} of {t.dtype}"
-                )
+                raise RankError(unlike(src, self.rank, (got.dtype, got.shape), (t.dtype, t.shape)))
             t.copy_(got)
 
     def channel(self, key: str, src: int, dst: int, shape: Sequence[int], dtype: torch.dtype, copies: int) -> Channel:
@@ -130,6 +150,7 @@ class LocalTransport(Transport):
         what: str | Callable[[], str],
         needed: Sequence[int] = (),
         deadline: float | None = None,
+        waiting: Waiting | None = None,
     ) -> None:
         """Like `wait_until`, for what is announced through the world's condition: no polling."""
         if ready():
@@ -137,10 +158,11 @@ class LocalTransport(Transport):
         limit = self.deadline if deadline is None else deadline
         end = time.monotonic() + limit
         said = what if isinstance(what, str) else what()
-        with self.world.changed:
+        with self.watched(waiting) as look_for_circle, self.world.changed:
             while not ready():
                 try:
                     self.look_around(needed)
+                    look_for_circle()
                 except PeerFailed as failure:
                     raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {said}") from None
                 left = end - time.monotonic()
@@ -149,7 +171,7 @@ class LocalTransport(Transport):
                         f"rank {self.rank} waited {limit:g} s for {said}; no rank has failed, so some rank is slow, or "
                         "is not making the matching call. WEFT_DEADLINE=seconds sets how long a wait may take"
                     )
-                self.world.changed.wait(min(left, 1.0))
+                self.world.changed.wait(min(left, LOOK))
 
     def give_way(self) -> None:
         time.sleep(LOOK_AROUND / 1000)  # threads of one process need the interpreter more than the core
@@ -163,45 +185,53 @@ class LocalTransport(Transport):
 
 
 class LocalGroup(Group):
-    def __init__(self, transport: LocalTransport, ranks: tuple[int, ...], table: _Table) -> None:
+    def __init__(self, transport: LocalTransport, ranks: tuple[int, ...], table: _Table, line: str) -> None:
         self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
-        self._transport, self._table = transport, table
+        self._transport, self._table, self._line = transport, table, line
+        self._words = words(ranks, line)
 
-    def _meet(self, tag: tuple[object, ...], tensors: Sequence[Tensor] = ()) -> list[_Laid]:
+    def came(self) -> int:
+        return self._table.turns[self.index]
+
+    def _meet(
+        self, tag: tuple[object, ...], tensors: Sequence[Tensor] = (), wanted: Sequence[Tensor] = ()
+    ) -> list[_Laid]:
         """Lay down tensors, wait for the others, return what each laid down."""
         lent = sum(t.nbytes for t in tensors) > LEND
         table, transport = self._table, self._transport
         turn = table.turns[self.index] + 1
         # Two sides suffice: whoever lays down its next but one has seen everybody pass the one before.
         side = table.laid[turn & 1]
-        side[self.index] = _Laid(tag, tensors if lent else [t.clone() for t in tensors], lent)
-        self._arrive(turn, tag[0])
+        word = self._words.now()
+        common = self._words.entries() if word else {}
+        given = tensors if lent else [t.clone() for t in tensors]
+        side[self.index] = _Laid(tag, given, lent, word, common, wanted)
+        self._arrive(turn, tag)
         laid = [one for one in side if one is not None]
-        for rank, one in zip(self.ranks, laid, strict=True):
-            if one.tag != tag:
-                raise RankError(
-                    f"the ranks diverged at call {turn} of group {self.ranks}: rank {transport.rank} calls "
-                    f"{_shown(tag)} and rank {rank} calls {_shown(one.tag)}"
-                )
+        if any(one.tag != tag or one.word != word for one in laid):
+            told = {r: Told(_shown(one.tag), texts(one.common)) for r, one in zip(self.ranks, laid, strict=True)}
+            raise RankError(story(self.ranks, transport.rank, turn, told))
         return laid
 
-    def _arrive(self, turn: int, what: object) -> None:
+    def _arrive(self, turn: int, tag: tuple[object, ...]) -> None:
         turns, transport = self._table.turns, self._transport
         with transport.world.changed:
             turns[self.index] = turn
             if min(turns) >= turn:
                 transport.world.changed.notify_all()
                 return
-        transport.wait(lambda: min(turns) >= turn, lambda: self._awaited(turn, what), self.ranks)
+        call = f"{_shown(tag)} (call {turn} of group {self.ranks})"
+        waiting = transport.group_waiting(self.ranks, self._line, turn, lambda: call)
+        transport.wait(lambda: min(turns) >= turn, lambda: f"{self._late(turn)} in {call}", self.ranks, waiting=waiting)
 
-    def _awaited(self, turn: int, what: object) -> str:
+    def _late(self, turn: int) -> str:
         late = [r for r, t in zip(self.ranks, self._table.turns, strict=True) if t < turn]
-        return f"rank {', '.join(map(str, late))} in {what} (call {turn} of group {self.ranks})"
+        return f"rank {', '.join(map(str, late))}"
 
     def _part(self, laid: list[_Laid], tag: tuple[object, ...]) -> None:
         """Whoever lent a tensor may change it again only when all have read it."""
         if any(one.lent for one in laid):
-            self._arrive(self._table.turns[self.index] + 1, tag[0])
+            self._arrive(self._table.turns[self.index] + 1, tag)
             laid[self.index].tensors = ()
 
     def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
@@ -236,16 +266,14 @@ class LocalGroup(Group):
     def all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
         self._counted("all_to_all", len(outs))
         self._counted("all_to_all", len(parts))
+        reduction.same_dtype("all_to_all", parts[0], (*outs, *parts))
         tag = ("all_to_all", parts[0].dtype)
-        laid = self._meet(tag, parts)
-        for rank, out, one in zip(self.ranks, outs, laid, strict=True):
-            part = one.tensors[self.index]
-            if part.numel() != out.numel() or part.dtype != out.dtype:
-                raise RankError(
-                    f"all_to_all: rank {rank} gives rank {self._transport.rank} {tuple(part.shape)} of {part.dtype}, "
-                    f"which expects {tuple(out.shape)} of {out.dtype}"
-                )
-            out.copy_(part.reshape(out.shape))
+        laid = self._meet(tag, parts, outs)
+        for (i, giver), (j, taker) in itertools.product(enumerate(laid), repeat=2):
+            if giver.tensors[j].numel() != taker.wanted[i]:
+                raise RankError(misfit(self.ranks[i], self.ranks[j], giver.tensors[j].numel(), taker.wanted[i]))
+        for out, one in zip(outs, laid, strict=True):
+            out.copy_(one.tensors[self.index].reshape(out.shape))
         self._part(laid, tag)
 
     def broadcast(self, t: Tensor, root: int) -> None:
@@ -297,4 +325,4 @@ class LocalChannel(Channel):
 
 def _shown(tag: tuple[object, ...]) -> str:
     name, *rest = tag
-    return f"{name}({', '.join(map(str, rest))})"
+    return f"{name}({', '.join(map(str, rest))})" if rest else str(name)

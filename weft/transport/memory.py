@@ -9,6 +9,7 @@ from __future__ import annotations
 import mmap
 import os
 import platform
+import re
 import threading
 from collections.abc import Sequence
 from math import prod
@@ -34,6 +35,8 @@ class Segment:
         self.size = size
         try:
             self.bytes = mmap.mmap(descriptor, size)
+        except (OSError, ValueError) as error:
+            raise RankError(f"{size} bytes of shared memory can't be mapped: {error}") from None
         finally:
             if not keep:
                 os.close(descriptor)
@@ -56,7 +59,10 @@ class Segment:
 
     @classmethod
     def open(cls, handle: bytes) -> Segment:
-        pid, number, size = (int(part) for part in handle.decode().split(":"))
+        found = re.fullmatch(rb"(\d{1,9}):(\d{1,9}):(\d{1,15})", handle)
+        if found is None:
+            raise RankError(f"{handle[:80]!r} is no handle of shared memory, which is process:descriptor:size")
+        pid, number, size = map(int, found.groups())
         try:
             descriptor = os.open(f"/proc/{pid}/fd/{number}", os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:

@@ -16,6 +16,7 @@ from weft.core.errors import RankError
 from weft.core.rank import Rank
 from weft.transport.base import Channel, Group, Transport
 from weft.transport.board import ALIVE, Board, words_needed
+from weft.transport.check import PROGRAM
 from weft.transport.memory import LINE, PAGE, Segment
 from weft.transport.rendezvous import Meeting, tell_failure
 from weft.transport.shm_group import ShmGroup, bytes_needed
@@ -63,7 +64,7 @@ class ShmTransport(Transport):
 
     def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
         key = "group/" + ",".join(map(str, ranks)) + f"/{line}" * bool(line)
-        return ShmGroup(self, ranks, self._shared(key, bytes_needed(len(ranks))))
+        return ShmGroup(self, ranks, self._shared(key, bytes_needed(len(ranks))), line)
 
     def exchange(
         self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = ""
@@ -75,7 +76,7 @@ class ShmTransport(Transport):
                 self._to_myself[line].append(t.clone())
             else:
                 outgoing[dst] = outlet = self._outlets.get((dst, line)) or self._outlet(dst, line)
-                outlet.put(t)
+                outlet.put(t, self.check)
         back: list[tuple[Tensor, Tensor]] = []
         for src, t in receives:
             if self._peer(src, "receive from") == self.rank:
@@ -85,14 +86,20 @@ class ShmTransport(Transport):
             flat = t.view(-1) if t.is_contiguous() else torch.empty(t.numel(), dtype=t.dtype, device=t.device)
             if not t.is_contiguous():
                 back.append((t, flat))
-            inlet.take(flat)
+            inlet.take(flat, t, self.check)
         links = [*outgoing.values(), *incoming.values()]
         if links:
             try:
                 self.wait_until(
                     lambda: all([link.move() for link in links]),
-                    lambda: "; ".join(link.awaited() for link in links if not link.move()),
+                    lambda: "; ".join(link.awaited() for link in links if link.busy),
                     tuple(outgoing) + tuple(incoming),
+                    waiting=lambda: (
+                        line,
+                        "; ".join(link.awaited() for link in links if link.busy),
+                        [link.need(line) for link in links if link.busy],
+                        self.promises(line),
+                    ),
                 )
             except BaseException:
                 for link in links:
@@ -100,6 +107,11 @@ class ShmTransport(Transport):
                 raise
         for t, flat in back:
             t.copy_(flat.view(t.shape))
+
+    def promises(self, line: str) -> dict[str, int]:
+        lines = PROGRAM if line in PROGRAM else (line,)
+        links = [*self._outlets.items(), *self._inlets.items()]
+        return super().promises(line) | {link.key(on): link.promised() for (_, on), link in links if on in lines}
 
     def _from_myself(self, t: Tensor, mail: deque[Tensor]) -> None:
         if not mail:

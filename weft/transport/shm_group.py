@@ -15,7 +15,19 @@ from torch import Tensor
 
 from weft.core.errors import RankError
 from weft.transport import reduction
-from weft.transport.base import SPINS, Group, checking
+from weft.transport.base import SPINS, Group, group_key
+from weft.transport.check import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BARRIER,
+    BROADCAST,
+    REDUCE_SCATTER,
+    Call,
+    differ,
+    misfit,
+    words,
+)  # fmt: skip
 from weft.transport.memory import LINE, PAGE, WORD, Segment, publish
 
 if TYPE_CHECKING:
@@ -26,15 +38,10 @@ WHOLE = 1 << 16  # bytes; up to here everyone reduces everything, above everyone
 PIECE = 1 << 21  # bytes of a larger all-reduce on their way at a time, so that they are still in the caches when read
 CACHED = 4096  # views kept per group
 
-KINDS = ("barrier", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")
-BARRIER, ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST = range(len(KINDS))
-DTYPES = tuple(sorted({d for d in vars(torch).values() if isinstance(d, torch.dtype)}, key=str))
-_dtype_code = {d: i for i, d in enumerate(DTYPES)}
-_reduce_code = {r: i for i, r in enumerate(reduction.BINARY)}
-
-# A member's flags, as words of its line: its latest turn; then, per side, what it calls and a number it passes on.
-TURN, TAG, EXTRA = 0, 1, 3
-TEXT, TEXT_SIZE = 512, 1024  # in checking mode: the call in words, per side
+# A member's flags, as words of its line: its latest turn; then, per side, what it calls, a number it passes on and, in
+# an all-to-all, how many elements it gives to each member and expects of it.
+TURN, TAG, EXTRA, SIZES = 0, 1, 3, 8
+MOST = (PAGE // WORD - SIZES) // 4  # members of whom the sizes are compared
 
 
 def bytes_needed(size: int) -> int:
@@ -42,18 +49,35 @@ def bytes_needed(size: int) -> int:
 
 
 class ShmGroup(Group):
-    def __init__(self, transport: ShmTransport, ranks: tuple[int, ...], segment: Segment) -> None:
+    def __init__(self, transport: ShmTransport, ranks: tuple[int, ...], segment: Segment, line: str = "") -> None:
         self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
         self._transport, self._segment, self._words = transport, segment, segment.words
         self._turn = 0
         self._side = 0
-        self._calls = 0
         self._base = self.index * PAGE // WORD
         self._others = tuple(i * PAGE // WORD for i in range(self.size) if i != self.index)
         self._views: dict[tuple[int, int, int, torch.Size, torch.dtype], Tensor] = {}
-        self._small: dict[tuple[torch.Size, torch.dtype, str], tuple[int, Callable[..., object], list[list[Tensor]]]]
+        self._small: dict[tuple[torch.Size, torch.dtype, str], tuple[Call, Callable[..., object], list[list[Tensor]]]]
         self._small = {}
-        self._checking = checking()
+        self._line, self._words_of_all = line, words(ranks, line)
+        self._called = Call(transport.check, BARRIER)
+        self._calls: dict[tuple[object, ...], Call] = {}
+        self._barrier = self._called
+
+    def came(self) -> int:
+        return self._turn
+
+    def _call(self, kind: int, dtype: torch.dtype, tensors: Sequence[Tensor], reduce: str = "", root: int = -1) -> int:
+        """What a call is compared by."""
+        key = (kind, dtype, reduce, root, *[t.shape for t in tensors])
+        found = self._calls.get(key)
+        if found is None:
+            if len(self._calls) >= CACHED:
+                self._calls.clear()
+            shapes = [tuple(t.shape) for t in tensors]
+            found = self._calls[key] = Call(self._transport.check, kind, reduce, dtype, shapes, root)
+        self._called = found
+        return found.number ^ self._words_of_all.now()
 
     def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
         key = (t.shape, t.dtype, reduce)
@@ -66,13 +90,11 @@ class ShmGroup(Group):
                 self._all_reduce_large(t, reduce)
                 return
             plan = self._plan_small(t, reduce)
-        tag, function, sides = plan
-        if self._checking:
-            self._say(ALL_REDUCE, t, reduce)
+        self._called, function, sides = plan
         side = self._side = 1 - self._side
         slots = sides[side]
         slots[self.index].copy_(t)
-        self._meet(tag)
+        self._meet(self._called.number ^ self._words_of_all.now())
         if len(slots) == 2:
             function(slots[0], slots[1], out=t)
             if reduce == "avg":
@@ -80,20 +102,19 @@ class ShmGroup(Group):
         else:
             reduction.into(t, slots, reduce)
 
-    def _plan_small(self, t: Tensor, reduce: str) -> tuple[int, Callable[..., object], list[list[Tensor]]]:
+    def _plan_small(self, t: Tensor, reduce: str) -> tuple[Call, Callable[..., object], list[list[Tensor]]]:
         function = reduction.checked(reduce, t.dtype)
         sides = [[self._view(i, side, 0, t.shape, t.dtype) for i in range(self.size)] for side in (0, 1)]
         if len(self._small) >= CACHED:
             self._small.clear()
-        plan = self._small[t.shape, t.dtype, reduce] = (_tag(ALL_REDUCE, t.dtype, t.nbytes, reduce), function, sides)
+        self._call(ALL_REDUCE, t.dtype, (t,), reduce)
+        plan = self._small[t.shape, t.dtype, reduce] = (self._called, function, sides)
         return plan
 
     def _all_reduce_large(self, t: Tensor, reduce: str) -> None:
         function = reduction.checked(reduce, t.dtype)
-        if self._checking:
-            self._say(ALL_REDUCE, t, reduce)
         flat = t.reshape(-1)
-        tag, n, me = _tag(ALL_REDUCE, t.dtype, t.nbytes, reduce), self.size, self.index
+        tag, n, me = self._call(ALL_REDUCE, t.dtype, (t,), reduce), self.size, self.index
         count, step = flat.numel(), PIECE // t.itemsize
         for start in range(0, count, step):
             piece = flat[start : start + step]
@@ -123,12 +144,10 @@ class ShmGroup(Group):
     def all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
         self._counted("all_gather", len(outs))
         reduction.same_dtype("all_gather", t, outs)
-        if self._checking:
-            self._say(ALL_GATHER, t, "")
         if t.numel() != outs[self.index].numel():
             self._misfit("all_gather", self.index, t, outs[self.index])
         sizes = [out.numel() for out in outs]
-        tag = _tag(ALL_GATHER, t.dtype, sum(sizes) * t.itemsize)
+        tag = self._call(ALL_GATHER, t.dtype, outs)
         self._rounds(tag, [(0, t)], [(i, 0, out) for i, out in enumerate(outs) if i != self.index], max(sizes), SLOT)
         if outs[self.index] is not t:
             outs[self.index].copy_(t.reshape(outs[self.index].shape))
@@ -140,11 +159,9 @@ class ShmGroup(Group):
         own = parts[self.index]
         if own.numel() != out.numel():
             self._misfit("reduce_scatter", self.index, own, out)
-        if self._checking:
-            self._say(REDUCE_SCATTER, out, reduce, [tuple(p.shape) for p in parts])
         lane = SLOT // self.size // LINE * LINE
         sizes = [part.numel() for part in parts]
-        tag = _tag(REDUCE_SCATTER, out.dtype, sum(sizes) * out.itemsize, reduce)
+        tag = self._call(REDUCE_SCATTER, out.dtype, parts, reduce)
         if out is not own:
             out.copy_(own.reshape(out.shape))
         puts = [(i * lane, part) for i, part in enumerate(parts) if i != self.index]
@@ -160,28 +177,23 @@ class ShmGroup(Group):
         own, out = parts[self.index], outs[self.index]
         if own.numel() != out.numel():
             self._misfit("all_to_all", self.index, own, out)
-        if self._checking:
-            self._say(ALL_TO_ALL, None, "", parts[0].dtype)
         lane = SLOT // self.size // LINE * LINE
         puts = [(i * lane, part) for i, part in enumerate(parts) if i != self.index]
         takes = [(i, self.index * lane, o) for i, o in enumerate(outs) if i != self.index]
         # Nobody knows the sizes between two others, so the first meeting tells how many rounds there will be.
         longest = max(t.numel() for t in (*outs, *parts))
-        self._rounds(_tag(ALL_TO_ALL, own.dtype, 0), puts, takes, longest, lane, agree=True)
+        self._rounds(self._call(ALL_TO_ALL, own.dtype, ()), puts, takes, longest, lane, agree=(outs, parts))
         if out is not own:
             out.copy_(own.reshape(out.shape))
 
     def broadcast(self, t: Tensor, root: int) -> None:
-        if self._checking:
-            self._say(BROADCAST, t, "", f"root {root}")
         mine = self.index == self._root(root)
-        tag = _tag(BROADCAST, t.dtype, t.nbytes) + (root & 15)
+        tag = self._call(BROADCAST, t.dtype, (t,), root=root)
         self._rounds(tag, [(0, t)] if mine else [], [] if mine else [(root, 0, t)], t.numel(), SLOT)
 
     def barrier(self) -> None:
-        if self._checking:
-            self._say(BARRIER, None, "")
-        self._meet(_tag(BARRIER, torch.uint8, 0))
+        self._called = self._barrier
+        self._meet(self._called.number ^ self._words_of_all.now())
 
     def _rounds(
         self,
@@ -191,16 +203,18 @@ class ShmGroup(Group):
         longest: int,
         lane: int,
         function: Callable[..., object] | None = None,
-        agree: bool = False,
+        agree: tuple[Sequence[Tensor], Sequence[Tensor]] | None = None,
     ) -> None:
         """Puts are (offset in my slot, tensor), takes (whose slot, offset in it, tensor); each through `lane` bytes.
 
-        `longest` is the greatest number of elements of any of them on any member, unless they `agree` on it.
+        `longest` is the greatest number of elements of any of them on any member, unless they `agree` on it, and on the
+        sizes that they expect of each other and give.
         """
         some = puts[0][1] if puts else takes[0][2] if takes else None
-        if some is None:
+        if some is None and not agree:
             self._meet(tag)
             return
+        some = agree[0][0] if some is None else some  # type: ignore[index]
         step = lane // some.itemsize
         if longest <= step and not agree:
             side = self._other_side()
@@ -227,9 +241,13 @@ class ShmGroup(Group):
             extra = EXTRA + (self._turn + 1 & 1)
             if agree:
                 self._words[self._base + extra] = rounds
+                if not done:
+                    self._tell_sizes(*agree)
             self._meet(tag)
             if agree:
                 rounds = max(self._words[i * PAGE // WORD + extra] for i in range(self.size))
+                if not done:
+                    self._compare_sizes(*agree)
             for member, offset, t in flat_takes:
                 piece = t[start : start + step]
                 theirs = self._view(member, side, offset, piece.shape, t.dtype)
@@ -242,6 +260,24 @@ class ShmGroup(Group):
             if not t.is_contiguous():
                 t.copy_(flat.view(t.shape))
 
+    def _tell_sizes(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
+        if self.size <= MOST:
+            start = self._base + SIZES + (self._turn + 1 & 1) * 2 * self.size
+            for i, (part, out) in enumerate(zip(parts, outs, strict=True)):
+                self._words[start + i], self._words[start + self.size + i] = part.numel(), out.numel()
+
+    def _compare_sizes(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
+        if self.size > MOST:
+            return
+        words, me = self._words, self._transport.rank
+        for i, (rank, part, out) in enumerate(zip(self.ranks, parts, outs, strict=True)):
+            start = i * PAGE // WORD + SIZES + (self._turn & 1) * 2 * self.size + self.index
+            gives, expects = words[start], words[start + self.size]
+            if gives != out.numel():
+                raise RankError(misfit(rank, me, gives, out.numel()))
+            if expects != part.numel():
+                raise RankError(misfit(me, rank, part.numel(), expects))
+
     def _meet(self, tag: int) -> None:
         """Say that I have come, wait until everyone has, and see that all came for the same."""
         words, base = self._words, self._base
@@ -249,19 +285,25 @@ class ShmGroup(Group):
         side = TAG + (turn & 1)
         words[base + side] = tag
         publish(words, base, turn)
+        unlike = False
         for other in self._others:
             if words[other] < turn:
                 for _ in range(SPINS):
                     if words[other] >= turn:
                         break
                 else:
-                    self._transport.wait_until(
-                        lambda other=other: words[other] >= turn, lambda: self._awaited(turn, tag), self.ranks
+                    transport = self._transport
+                    transport.wait_until(
+                        lambda other=other: words[other] >= turn,
+                        lambda: f"{self._late(turn)} in {self._shown(turn)}",
+                        self.ranks,
+                        waiting=transport.group_waiting(self.ranks, self._line, turn, lambda: self._shown(turn)),
                     )
             if words[other + side] != tag:
-                self._diverged(other, turn)
-        if self._checking:
-            self._compare(turn)
+                unlike = True
+        if unlike:
+            key = f"diverged/{group_key(self.ranks, self._line)}/{turn}"
+            raise differ(self._transport, key, self.ranks, turn, str(self._called), self._words_of_all)
 
     def _other_side(self) -> int:
         self._side = 1 - self._side
@@ -281,61 +323,15 @@ class ShmGroup(Group):
         shape = torch.Size((length,))
         return [self._view(i, side, 0, shape, dtype) for i in range(self.size)]
 
-    def _awaited(self, turn: int, tag: int) -> str:
+    def _late(self, turn: int) -> str:
         late = [r for i, r in enumerate(self.ranks) if self._words[i * PAGE // WORD] < turn]
-        return f"rank {', '.join(map(str, late))} in {_shown(tag)} (meeting {turn} of group {self.ranks})"
+        return f"rank {', '.join(map(str, late))}"
 
-    def _diverged(self, other: int, turn: int) -> None:
-        side = TAG + (turn & 1)
-        mine, theirs = self._words[self._base + side], self._words[other + side]
-        rank = self.ranks[other * WORD // PAGE]
-        if self._checking:
-            self._compare(turn)
-        raise RankError(
-            f"the ranks diverged at meeting {turn} of group {self.ranks}: rank {self._transport.rank} calls "
-            f"{_shown(mine)} and rank {rank} calls {_shown(theirs)}. Every member must make the same calls in the "
-            "same order; WEFT_CHECK=1 compares shapes too"
-        )
+    def _shown(self, turn: int) -> str:
+        return f"{self._called} (meeting {turn} of group {self.ranks})"
 
     def _misfit(self, kind: str, member: int, given: Tensor, expected: Tensor) -> None:
         raise RankError(
             f"{kind}: member {member} gives {given.numel()} elements {tuple(given.shape)} where "
             f"{expected.numel()} {tuple(expected.shape)} are expected"
         )
-
-    def _say(self, kind: int, t: Tensor | None, reduce: str, more: object = "") -> None:
-        """In checking mode: write in words what this member calls."""
-        self._calls += 1
-        shape = "" if t is None else f" of {t.dtype}{'' if kind == ALL_GATHER else ' ' + str(tuple(t.shape))}"
-        text = " ".join(filter(None, (f"call {self._calls}: {KINDS[kind]}", reduce, str(more)))) + shape
-        data = text.encode()[: TEXT_SIZE - 1] + b"\0"
-        start = self.index * PAGE + TEXT + ((self._turn + 1) & 1) * TEXT_SIZE
-        self._segment.bytes[start : start + len(data)] = data
-        self._said = self._turn + 1
-
-    def _compare(self, turn: int) -> None:
-        if self._said != turn:  # later rounds of a call
-            return
-        texts = []
-        for i in range(self.size):
-            start = i * PAGE + TEXT + (turn & 1) * TEXT_SIZE
-            texts.append(self._segment.bytes[start : start + TEXT_SIZE].split(b"\0", 1)[0].decode(errors="replace"))
-        for rank, text in zip(self.ranks, texts, strict=True):
-            if text != texts[self.index]:
-                raise RankError(
-                    f"the ranks diverged in group {self.ranks}: rank {self._transport.rank} makes "
-                    f"{texts[self.index]!r} and rank {rank} makes {text!r}"
-                )
-
-
-def _tag(kind: int, dtype: torch.dtype, nbytes: int, reduce: str = "sum") -> int:
-    return (((kind << 6 | _dtype_code[dtype]) << 4 | _reduce_code[reduce]) << 48) | nbytes << 4
-
-
-def _shown(tag: int) -> str:
-    top, nbytes = tag >> 48, (tag & (1 << 48) - 1) >> 4
-    kind, dtype, reduce = KINDS[top >> 10], DTYPES[top >> 4 & 63], tuple(reduction.BINARY)[top & 15]
-    if kind == "barrier":
-        return kind
-    name = f"{kind} ({reduce})" if "reduce" in kind else kind
-    return f"{name} of {str(dtype).removeprefix('torch.')}" + (f", {nbytes} bytes" if nbytes else "")

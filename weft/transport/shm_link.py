@@ -10,12 +10,15 @@ from torch import Tensor
 
 from weft.core.errors import RankError
 from weft.transport.base import Channel
+from weft.transport.check import DTYPES, Check, dtype_code, unlike
 from weft.transport.memory import LINE, PAGE, WORD, Segment, publish
+from weft.transport.stuck import Need
 
 PIECE = 1 << 18  # bytes
 PIECES = 4  # under way at most
 WRITTEN, READ = 0, LINE // WORD  # how many so far; one writer each, on lines of their own
-SIZE_OF = 2 * LINE // WORD  # per piece: the bytes of the whole message
+FORM_OF = 2 * LINE // WORD  # per piece: the whole message's dtype and size
+BYTES = 40  # bits of a form that are the message's bytes; above, its dtype, and what else is compared of its shape
 
 LAYOUT = 4 * LINE  # where a channel's first end says what it is
 
@@ -29,7 +32,7 @@ class _Link:
 
     def __init__(self, src: int, dst: int) -> None:
         self.src, self.dst = src, dst
-        self._queue: deque[Tensor] = deque()
+        self._queue: deque[tuple[Tensor, int, Tensor]] = deque()  # the bytes, their form, and the tensor that they are
         self._offset = 0
         self._count = 0
         self._slots: list[Tensor] = []
@@ -38,14 +41,23 @@ class _Link:
         self._segment, self._words = segment, segment.words
         self._slots = [segment.tensor(PAGE + i * PIECE, (PIECE,), torch.uint8) for i in range(PIECES)]
 
-    def _add(self, flat: Tensor) -> None:
+    def _add(self, flat: Tensor, t: Tensor, check: Check) -> None:
         if flat.numel():
-            self._queue.append(flat.view(torch.uint8))
+            self._queue.append((flat.view(torch.uint8), form(t, check), t))
+
+    @property
+    def busy(self) -> bool:
+        return bool(self._queue)
+
+    def promised(self) -> int:
+        """How many pieces will have gone through once what waits here has."""
+        pieces = sum(-(-message.numel() // PIECE) for message, _, _ in list(self._queue))
+        return self._count + pieces - self._offset // PIECE
 
     def _advance(self, moved: int) -> None:
         self._offset += moved
         self._count += 1
-        if self._offset == self._queue[0].numel():
+        if self._offset == self._queue[0][0].numel():
             self._queue.popleft()
             self._offset = 0
 
@@ -59,24 +71,29 @@ class Outlet(_Link):
         super().__init__(src, dst)
         self._map(segment)
 
-    def put(self, t: Tensor) -> None:
-        self._add(t.reshape(-1))
+    def put(self, t: Tensor, check: Check) -> None:
+        self._add(t.reshape(-1), t, check)
+
+    def key(self, line: str) -> str:
+        return f"sent {self.src} {self.dst} {line}"
+
+    def need(self, line: str) -> Need:
+        return Need(self.dst, f"received {self.src} {self.dst} {line}", self._count - PIECES + 1)
 
     def move(self) -> bool:
         """Write what there is room for; whether everything is written."""
         queue, words = self._queue, self._words
         while queue and self._count - words[READ] < PIECES:
-            message = queue[0]
+            message, words[FORM_OF + self._count % PIECES], _ = queue[0]
             piece = message[self._offset : self._offset + PIECE]
             slot = self._count % PIECES
             self._slots[slot][: piece.numel()].copy_(piece)
-            words[SIZE_OF + slot] = message.numel()
             self._advance(piece.numel())
             publish(words, WRITTEN, self._count)
         return not queue
 
     def awaited(self) -> str:
-        return f"rank {self.dst} to receive {len(self._queue)} tensors"
+        return f"send of {_shown(self._queue[0][1])} to rank {self.dst}"
 
 
 class Inlet(_Link):
@@ -84,8 +101,14 @@ class Inlet(_Link):
         super().__init__(src, dst)
         self._find = find
 
-    def take(self, flat: Tensor) -> None:
-        self._add(flat)
+    def take(self, flat: Tensor, t: Tensor, check: Check) -> None:
+        self._add(flat, t, check)
+
+    def key(self, line: str) -> str:
+        return f"received {self.src} {self.dst} {line}"
+
+    def need(self, line: str) -> Need:
+        return Need(self.src, f"sent {self.src} {self.dst} {line}", self._count + 1)
 
     def move(self) -> bool:
         """Read what has come; whether everything has."""
@@ -99,12 +122,10 @@ class Inlet(_Link):
             self._map(segment)
         words = self._words
         while queue and words[WRITTEN] > self._count:
-            message, slot = queue[0], self._count % PIECES
-            if words[SIZE_OF + slot] != message.numel():
-                raise RankError(
-                    f"rank {self.src} sent {words[SIZE_OF + slot]} bytes where rank {self.dst} receives "
-                    f"{message.numel()}: the ranks diverged, or differ in shape or dtype"
-                )
+            (message, expected, t), slot = queue[0], self._count % PIECES
+            found = words[FORM_OF + slot]
+            if found != expected:
+                raise RankError(_differs(self.src, self.dst, found, expected, t))
             piece = message[self._offset : self._offset + PIECE]
             piece.copy_(self._slots[slot][: piece.numel()])
             self._advance(piece.numel())
@@ -112,7 +133,30 @@ class Inlet(_Link):
         return not queue
 
     def awaited(self) -> str:
-        return f"rank {self.src} to send {len(self._queue)} tensors"
+        return f"recv of {_shown(self._queue[0][1])} from rank {self.src}"
+
+
+def form(t: Tensor, check: Check) -> int:
+    """A message's dtype and size as one number; where shapes are compared, some bits of its shape, too."""
+    shape = hash(tuple(t.shape)) & 0xFFFF if check else 0
+    return (shape << 6 | dtype_code[t.dtype]) << BYTES | t.nbytes
+
+
+def _parsed(number: int) -> tuple[str, int, int]:
+    dtype = DTYPES[(number >> BYTES & 63) % len(DTYPES)]
+    return str(dtype).removeprefix("torch."), (number & (1 << BYTES) - 1) // dtype.itemsize, number >> BYTES + 6
+
+
+def _shown(number: int) -> str:
+    name, count, _ = _parsed(number)
+    return f"{count} {name}"
+
+
+def _differs(src: int, dst: int, found: int, expected: int, t: Tensor) -> str:
+    (a, b, _), (c, d, _) = _parsed(found), _parsed(expected)
+    if (a, b) == (c, d):
+        return unlike(src, dst, (f"{a} of another shape than ", t.shape), (c, t.shape))
+    return unlike(src, dst, (a, (b,)), (c, (d,)))
 
 
 class ShmChannel(Channel):

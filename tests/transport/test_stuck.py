@@ -1,0 +1,105 @@
+"""Circles of waits are found wherever they are, and nowhere else: not in waits that will end, however old notes are."""
+
+from __future__ import annotations
+
+import itertools
+import random
+import threading
+
+import pytest
+
+from weft.core.errors import RankError
+from weft.launch import spawn_threads
+from weft.transport import Group, transport_of
+from weft.transport.check import Check, Told, checking, decoded, every_steps, story
+from weft.transport.stuck import Need, Wait, circle
+
+
+def wait(needs: list[tuple[int, str, int]], **promises: int) -> Wait:
+    return Wait(1, "a call", [Need(*n) for n in needs], promises)
+
+
+def found(waits: dict[int, Wait], first: int = 0) -> list[int]:
+    return circle(first, waits.get)
+
+
+def test_two_and_three() -> None:
+    assert found({0: wait([(1, "a", 1)]), 1: wait([(0, "b", 1)])}) == [0, 1]
+    assert found({0: wait([(1, "a", 1)]), 1: wait([(2, "b", 1)]), 2: wait([(0, "c", 1)])}) == [0, 1, 2]
+    assert found({0: wait([(5, "a", 1), (1, "a", 1)]), 1: wait([(0, "b", 1)])}) == [0, 1]
+
+
+def test_no_circle() -> None:
+    assert found({0: wait([(1, "a", 1)])}) == []  # the other computes
+    assert found({0: wait([(1, "a", 2)]), 1: wait([(0, "b", 1)], a=2)}) == []  # it has given what is needed
+    assert found({0: wait([(1, "a", 1)], b=1), 1: wait([(0, "b", 1)])}) == []  # or gets what it needs
+    assert found({0: wait([(1, "a", 1)]), 1: wait([(2, "b", 1)]), 2: wait([(1, "c", 1)])}) == []  # of others only
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_any_set_of_waits(seed: int) -> None:
+    """As a search over all paths finds."""
+    draw = random.Random(seed)
+    for _ in range(300):
+        n = draw.randrange(2, 6)
+        waits = {
+            r: wait(
+                [(draw.randrange(n), "k", draw.randrange(3)) for _ in range(draw.randrange(3))], k=draw.randrange(3)
+            )
+            for r in range(n)
+            if draw.random() < 0.8
+        }
+
+        def needs(a: int, b: int, waits: dict[int, Wait] = waits) -> bool:
+            if a not in waits or b not in waits:
+                return False
+            return any(need.rank == b and waits[b].promises["k"] < need.count for need in waits[a].needs)
+
+        paths = (p for size in range(1, n + 1) for p in itertools.permutations(range(n), size) if p[0] == 0)
+        expected = any(all(map(needs, p, (*p[1:], 0))) for p in paths)
+        way = found(waits)
+        assert bool(way) == expected
+        assert all(map(needs, way, (*way[1:], way[0]))) if way else True
+
+
+def test_a_thousand_in_a_ring() -> None:
+    waits = {r: wait([((r + 1) % 1500, "k", 1)]) for r in range(1500)}
+    assert found(waits, 7) == [(7 + i) % 1500 for i in range(1500)]
+
+
+def test_who_counts_no_calls_is_in_no_circle() -> None:
+    """A transport of somebody's own need not count: three ranks of which one is late are no circle of the two."""
+
+    def run() -> None:
+        transport = transport_of()
+        transport.stuck_after = 0.02
+        group = transport.group((0, 1, 2))
+        group.came = lambda: Group.came(group)  # type: ignore[method-assign]
+        if transport.rank == 2:
+            transport.get("go on")
+        elif transport.rank == 0:
+            threading.Timer(0.3, lambda: transport.put("go on", b"")).start()
+        group.barrier()
+
+    spawn_threads(3, run, deadline=20)
+
+
+def test_variables(monkeypatch: pytest.MonkeyPatch) -> None:
+    for given, check in (("", Check.CHEAP), ("0", Check.CHEAP), ("1", Check.CALLS), ("full", Check.FULL)):
+        monkeypatch.setenv("WEFT_CHECK", given)
+        assert checking() is check
+    monkeypatch.setenv("WEFT_CHECK", "yes")
+    with pytest.raises(RankError, match="WEFT_CHECK is 0, 1"):
+        checking()
+    monkeypatch.setenv("WEFT_CHECK_EVERY", "0")
+    with pytest.raises(RankError, match="WEFT_CHECK_EVERY is a number of steps"):
+        every_steps()
+
+
+def test_stories_name_the_first_difference() -> None:
+    a, b, c = Told("barrier"), Told("barrier", {"lr": "1"}), Told("all_reduce")
+    assert "rank 0 calls barrier and rank 2 calls all_reduce" in story((0, 1, 2), 0, 1, {0: a, 1: b, 2: c})
+    assert "differ in lr: nothing of that kind on rank 0 and 1 on rank 1" in story((0, 1), 0, 1, {0: a, 1: b})
+    assert "that it doesn't say" in story((0, 1), 0, 1, {0: a})
+    with pytest.raises(RankError):
+        decoded(b"{}", Told, "it")

@@ -1,0 +1,116 @@
+"""Numbers that are alike on all ranks as long as they run one program: a rank registers them, collectives compare them.
+
+Whoever keeps something that must go in step without ever being sent, such as the state of the random numbers that
+ranks draw in common, puts a number here that stands for it. The next collective of the program's own carries one word
+of them all, and ranks that differ in it get an error that names the entry.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import NamedTuple
+from zlib import crc32
+
+from weft.core.rank import Rank, current
+
+WORD = (1 << 61) - 1
+SHOWN = 3  # of what was folded into a number, the latest are told
+
+
+class Entry(NamedTuple):
+    number: int | Callable[[], int]
+    shown: str | Callable[[], str] | tuple[str, ...]
+    ranks: frozenset[int] | None
+
+    def now(self) -> int:
+        return self.number() if callable(self.number) else self.number
+
+    def __str__(self) -> str:
+        if isinstance(self.shown, tuple):
+            return ", then ".join(self.shown)
+        return (self.shown() if callable(self.shown) else self.shown) or str(self.now())
+
+
+class Fingerprints:
+    """A rank's numbers, by name."""
+
+    def __init__(self, rank: Rank | None = None) -> None:
+        self.entries: dict[str, Entry] = {}
+        self.names = 0  # changes when an entry comes or goes
+        self.version = 0  # changes with any number; those that are functions are asked each time
+        self.asked = False  # whether any is a function
+
+    def put(
+        self, name: str, number: int | Callable[[], int], shown: str | Callable[[], str] = "",
+        ranks: Iterable[int] | None = None,
+    ) -> None:  # fmt: skip
+        """Compare a number, or what a pure function gives, from now on among `ranks` (None: everyone). `shown` says in
+        an error what the number stands for."""
+        before = self.entries.get(name)
+        self._keep(name, before, Entry(number, shown, None if ranks is None else frozenset(ranks)))
+
+    def fold(self, name: str, number: int, shown: str, ranks: frozenset[int] | None = None) -> None:
+        """Compare, from now on, the row of all numbers that were folded into the entry."""
+        before = self.entries.get(name)
+        if before is None:
+            self._keep(name, None, Entry(hash((0, number)) & WORD, (shown,), ranks))
+            return
+        row = before.shown if isinstance(before.shown, tuple) else ()
+        self.entries[name] = Entry(hash((before.number, number)) & WORD, (*row[1 - SHOWN :], shown), ranks)
+        self.version += 1
+
+    def drop(self, name: str) -> None:
+        if self.entries.pop(name, None) is not None:
+            self._changed()
+
+    def among(self, ranks: Iterable[int]) -> list[str]:
+        """The names of what these ranks have in common: entries of no fewer ranks."""
+        wanted = set(ranks)
+        return sorted(n for n, e in list(self.entries.items()) if e.ranks is None or wanted <= e.ranks)
+
+    def _keep(self, name: str, before: Entry | None, entry: Entry) -> None:
+        if before is None or before.ranks != entry.ranks or callable(before.number) != callable(entry.number):
+            self.entries[name] = entry
+            self._changed()
+        elif before.number != entry.number:
+            self.entries[name] = entry
+            self.version += 1
+
+    def _changed(self) -> None:
+        self.names += 1
+        self.version += 1
+        self.asked = any(callable(e.number) for e in self.entries.values())
+
+
+class Words:
+    """What a group's members have in common, as the one word that their collectives carry. `kept` is None where calls
+    come in no order with the program's."""
+
+    def __init__(self, ranks: tuple[int, ...], kept: Fingerprints | None) -> None:
+        self.ranks, self.kept = ranks, kept
+        self._names, self._version = -1, -1
+        self._common: list[str] = []
+        self._base = 0  # of the names
+        self._word = 0
+
+    def now(self) -> int:
+        kept = self.kept
+        if kept is None or (kept.version == self._version and not kept.asked):
+            return self._word
+        if kept.names != self._names:
+            self._names, self._common = kept.names, kept.among(self.ranks)
+            self._base = crc32("\n".join(self._common).encode())
+        self._version = kept.version
+        entries = kept.entries
+        # of numbers, Python's hash is the same in every process
+        numbers = [entries[n].now() for n in self._common]
+        self._word = hash((self._base, *numbers)) & WORD if numbers else 0
+        return self._word
+
+    def entries(self) -> dict[str, Entry]:
+        """What the word stands for."""
+        return {} if self.kept is None else {n: self.kept.entries[n] for n in self._common if n in self.kept.entries}
+
+
+def of(rank: Rank | None = None) -> Fingerprints:
+    return (rank or current()).resource("fingerprints", Fingerprints)

@@ -1,0 +1,82 @@
+"""That ranks which train parameters together do so by the same options, and keep them alike."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+from zlib import crc32
+
+from weft.core import fingerprints
+from weft.core.rank import current
+from weft.transport import transport_of
+from weft.transport.alike import compare_data, kept_alike
+from weft.transport.check import Check, check_of, every_steps
+
+if TYPE_CHECKING:
+    from weft.optim.optimizer import Optimizer
+
+NUMBERS = (int, float, bool, str, tuple, type(None))
+
+
+class Agreement:
+    """What an optimizer has told other ranks."""
+
+    def __init__(self) -> None:
+        self.options: list[list[tuple[str, Any]]] = []
+        self.steps = 0
+
+    def step(self, optimizer: Optimizer) -> None:
+        """Before every step."""
+        rank = current()
+        if rank.world_size > 1:
+            self.announce(optimizer)
+            if check_of(rank) is Check.FULL:
+                self.steps += 1
+                if self.steps % every_steps() == 0:
+                    check_parameters(optimizer)
+
+    def announce(self, optimizer: Optimizer) -> None:
+        """Compare the options, with the next collective, among the ranks that train the same parameters."""
+        options = [[(k, v) for k, v in g.items() if isinstance(v, NUMBERS)] for g in optimizer.param_groups]
+        if options == self.options:
+            return
+        self.options = options
+        ranks = _together(optimizer)
+        if ranks is not None:
+            groups = "; ".join(", ".join(f"{k}={v!r}" for k, v in g) for g in options)
+            text = f"{type(optimizer).__name__}({groups})"
+            fingerprints.of().fold(
+                f"the options of optimizers on ranks {sorted(ranks)}", crc32(text.encode()), text, ranks
+            )
+
+
+def _together(optimizer: Optimizer) -> frozenset[int] | None:
+    """The ranks that train parameters of it in common, if any."""
+    ranks: set[int] = set()
+    for group in optimizer.param_groups:
+        for p in group["params"]:
+            if p.spec is not None:
+                ranks.update(p.placement.members)
+            elif kept_alike(p):
+                ranks.update(range(current().world_size))
+    return frozenset(ranks) if len(ranks) > 1 else None
+
+
+def check_parameters(optimizer: Optimizer) -> None:
+    """Raise if a global parameter is not the same wherever it is to be."""
+    rank = current()
+    placed: dict[Any, dict[str, Any]] = {}
+    for i, p in enumerate(p for g in optimizer.param_groups for p in g["params"]):
+        if p.spec is not None and rank.index in p.placement and any(s.is_broadcast for s in p.sbp):
+            placed.setdefault(p.placement, {})[f"parameter {i}, {p.spec}"] = p
+    for placement, params in placed.items():
+        if placement.size == 1:
+            continue
+        twin = {name: {r: _first(placement, p.sbp, r) for r in placement.members} for name, p in params.items()}
+        data = {name: p._local("WEFT_CHECK=full") for name, p in params.items()}
+        compare_data(transport_of(), placement.members, data, "parameters", twin)
+
+
+def _first(placement: Any, nd_sbp: Any, rank: int) -> int:
+    """The first of the ranks that hold the same part as this one."""
+    place = placement.coordinate(rank)
+    return placement.at(tuple(0 if s.is_broadcast else c for c, s in zip(place, nd_sbp, strict=True)))

@@ -1,0 +1,349 @@
+"""Collectives through c10d's process groups.
+
+Gloo takes the bytes of calls that differ for what they aren't, or ends the process. So the first thing that members
+do, whatever the call, is one and the same: they gather a frame of each, in which stands what it calls. Where all of a
+call's data has room in the frame, that is the whole collective, done sooner than Gloo's own all-reduce; larger ones
+follow once the frames agree.
+
+On CUDA, where a host would have to wait for that at each call, only the first call of each form is compared.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import torch
+import torch.distributed as dist
+from torch import Tensor
+
+from weft.core.errors import DtypeError, RankError
+from weft.transport import reduction
+from weft.transport.base import Group, UnderWay, group_key
+from weft.transport.check import (
+    ALL_GATHER,
+    ALL_REDUCE,
+    ALL_TO_ALL,
+    BARRIER,
+    BROADCAST,
+    REDUCE_SCATTER,
+    Call,
+    differ,
+    misfit,
+    words,
+)  # fmt: skip
+
+if TYPE_CHECKING:
+    from weft.transport.c10d import C10dTransport
+
+FRAME, HEADER, WORD = 4096, 16, 8  # bytes; the header is a turn and a number that stands for the call
+ROOM = FRAME - HEADER
+KEPT = 4096  # calls kept per group
+OPS = {
+    "sum": dist.ReduceOp.SUM,
+    "avg": dist.ReduceOp.SUM,  # and a division at the end
+    "prod": dist.ReduceOp.PRODUCT,
+    "max": dist.ReduceOp.MAX,
+    "min": dist.ReduceOp.MIN,
+}
+# What Gloo and NCCL can't add up, and the dtype in which they can; every value fits.
+WIDER = {torch.int16: torch.int32, torch.bool: torch.uint8, torch.uint16: torch.int32, torch.uint32: torch.int64}
+OF_BOOL = {"sum": "max", "prod": "min", "max": "max", "min": "min"}  # or, and
+
+
+class C10dGroup(Group):
+    def __init__(self, transport: C10dTransport, ranks: tuple[int, ...], line: str) -> None:
+        self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
+        self._transport, self._line = transport, line
+        self._turn = 0
+        self._words = words(ranks, line)
+        self._calls: dict[tuple[object, ...], Call] = {}
+        self._agreed: set[Call] = set()  # on CUDA
+        self._sums: deque[Sum] = deque()  # begun, in the order of all members
+        with torch.inference_mode(False):
+            self._frame = torch.zeros(FRAME, dtype=torch.uint8)
+            self._frames = torch.zeros(self.size * FRAME, dtype=torch.uint8)
+        self._header, self._headers = (t.numpy().data.cast("q") for t in (self._frame, self._frames))
+        self._numbers = range(1, self.size * FRAME // WORD, FRAME // WORD)  # where the members' stand
+        self._views: dict[tuple[bool, int, torch.Size, torch.dtype], Tensor] = {}
+
+    def came(self) -> int:
+        return self._turn
+
+    # ---- agreeing ------------------------------------------------------------------------------------------
+
+    def _call(self, kind: int, dtype: torch.dtype, tensors: Sequence[Tensor], reduce: str = "", root: int = -1) -> Call:
+        key = (kind, dtype, reduce, root, *[t.shape for t in tensors])
+        found = self._calls.get(key)
+        if found is None:
+            if len(self._calls) >= KEPT:
+                self._calls.clear()
+            shapes = [tuple(t.shape) for t in tensors]
+            found = self._calls[key] = Call(self._transport.check, kind, reduce, dtype, shapes, root)
+        return found
+
+    def _meet(self, call: Call, *data: Tensor) -> None:
+        """Gather the frames of all members, and see that all called the same."""
+        while self._sums:
+            self._sums[-1].wait()
+        self._agree(call, self._send(call, data))
+
+    def _send(self, call: Call, data: Sequence[Tensor] = ()) -> Any:
+        """Begin to gather frames; `data` travels along."""
+        self._turn += 1
+        self._header[0], self._header[1] = self._turn, call.number ^ self._words.now()
+        at = HEADER
+        for t in data:
+            if t.numel():
+                self._view(self._frame, at, t).copy_(t)
+                at += t.nbytes
+        processes = self._transport.processes(self.ranks, "cpu", self._line, call)
+        try:
+            return processes._allgather_base(self._frames, self._frame)
+        except RuntimeError as error:
+            raise self._transport.explained(error, self._shown(call), self.ranks) from None
+
+    def _agree(self, call: Call, work: Any) -> None:
+        self._finish(call, work, False)
+        headers, turn, number = self._headers, *self._header[:2]
+        if any(headers[i] != number or headers[i - 1] != turn for i in self._numbers):
+            key = f"diverged/{group_key(self.ranks, self._line)}/{self._turn}"
+            raise differ(self._transport, key, self.ranks, self._turn, str(call), self._words)
+
+    def _finish(self, call: Call, work: Any, cuda: bool) -> None:
+        transport, turn = self._transport, self._turn
+
+        def shown() -> str:
+            return self._shown(call)
+
+        waiting = transport.group_waiting(self.ranks, self._line, turn, shown)
+        transport.finish(work, shown, self.ranks, cuda, waiting)
+
+    def _shown(self, call: Call) -> str:
+        return f"{call} (call {self._turn} of group {self.ranks})"
+
+    def _compare(self, call: Call, cuda: bool) -> None:
+        """Agree on a call whose data doesn't travel along."""
+        if not cuda or self._transport.check or call not in self._agreed:
+            self._meet(call)
+            if cuda:
+                self._agreed.add(call)
+
+    def _data(self, member: int, like: Tensor, at: int = 0) -> Tensor:
+        """What came along from a member, in the form of a tensor."""
+        return self._view(self._frames, member * FRAME + HEADER + at, like)
+
+    def _view(self, of: Tensor, start: int, like: Tensor) -> Tensor:
+        key = (of is self._frame, start, like.shape, like.dtype)
+        found = self._views.get(key)
+        if found is None:
+            if len(self._views) >= KEPT:
+                self._views.clear()
+            with torch.inference_mode(False):
+                found = of[start : start + like.nbytes].view(like.dtype).view(like.shape)
+            self._views[key] = found
+        return found
+
+    def _run(self, call: Call, t: Tensor, method: str, *arguments: Any) -> None:
+        processes = self._transport.processes(self.ranks, t.device.type, self._line, call)
+        try:
+            work = getattr(processes, method)(*arguments)
+        except RuntimeError as error:
+            raise self._transport.explained(error, self._shown(call), self.ranks) from None
+        self._finish(call, work, t.is_cuda)
+
+    # ---- the collectives -----------------------------------------------------------------------------------
+
+    def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
+        reduction.checked(reduce, t.dtype)
+        if self.size == 1:
+            return
+        call = self._call(ALL_REDUCE, t.dtype, (t,), reduce)
+        if t.nbytes <= ROOM and not t.is_cuda:
+            self._meet(call, t)
+            if t.numel():
+                reduction.into(t, [self._data(i, t) for i in range(self.size)], reduce)
+            return
+        self._compare(call, t.is_cuda)
+        work, by = _reducible(t, reduce)
+        options = dist.AllreduceOptions()
+        options.reduceOp = dist.ReduceOp(OPS[by])
+        self._run(call, t, "allreduce", [work], options)
+        if reduce == "avg":
+            work.div_(self.size)
+        _restore(t, work)
+
+    def begin_all_reduce(self, t: Tensor) -> UnderWay:
+        if self.size == 1:
+            return UnderWay()
+        begun = Sum(self, self._call(ALL_REDUCE, t.dtype, (t,), "sum"), t)
+        self._sums.append(begun)
+        begun.go_on()
+        return begun
+
+    def all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
+        self._counted("all_gather", len(outs))
+        reduction.same_dtype("all_gather", t, outs)
+        own = outs[self.index]
+        if t.numel() != own.numel():
+            raise RankError(f"all_gather: {tuple(t.shape)} is given where {tuple(own.shape)} is expected")
+        if self.size > 1:
+            call = self._call(ALL_GATHER, t.dtype, outs)
+            if max(o.nbytes for o in outs) <= ROOM and not t.is_cuda:
+                self._meet(call, t)
+                for i, out in enumerate(outs):
+                    if i != self.index and out.numel():
+                        out.copy_(self._data(i, out))
+            else:
+                self._compare(call, t.is_cuda)
+                self._gather(call, outs, t)
+        if own is not t:
+            own.copy_(t.reshape(own.shape))
+
+    def _gather(self, call: Call, outs: Sequence[Tensor], t: Tensor) -> None:
+        if len({o.numel() for o in outs}) > 1:
+            return self._exchange(outs, [t] * self.size)
+        data = t.contiguous()
+        into = [o if o.is_contiguous() else torch.empty_like(o, memory_format=torch.contiguous_format) for o in outs]
+        self._run(call, t, "allgather", [[i.view(-1) for i in into]], [data.view(-1)])
+        for out, i in zip(outs, into, strict=True):
+            if out is not i:
+                out.copy_(i)
+
+    def reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str = "sum") -> None:
+        self._counted("reduce_scatter", len(parts))
+        reduction.same_dtype("reduce_scatter", out, parts)
+        reduction.checked(reduce, out.dtype)
+        own = parts[self.index]
+        if own.numel() != out.numel():
+            raise RankError(f"reduce_scatter: {tuple(own.shape)} is given where {tuple(out.shape)} is expected")
+        if self.size == 1:
+            return reduction.into(out, [own.reshape(out.shape)], reduce)
+        call = self._call(REDUCE_SCATTER, out.dtype, parts, reduce)
+        if sum(p.nbytes for p in parts) <= ROOM and not out.is_cuda:
+            self._meet(call, *parts)
+            before = sum(p.nbytes for p in parts[: self.index])
+            terms = [self._data(i, own, before).view(out.shape) for i in range(self.size)] if own.numel() else []
+        else:
+            self._compare(call, out.is_cuda)
+            # c10d wants equal parts, and Gloo lacks the dtypes; moved as bytes and added here, any will do.
+            here = torch.empty((self.size, *out.shape), dtype=out.dtype, device=out.device)
+            here[self.index].copy_(own.reshape(out.shape))
+            terms = list(here.unbind(0))
+            self._exchange(terms, parts)
+        if terms:
+            reduction.into(out, terms, reduce)
+
+    def all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
+        self._counted("all_to_all", len(outs))
+        self._counted("all_to_all", len(parts))
+        reduction.same_dtype("all_to_all", parts[0], (*outs, *parts))
+        if parts[self.index].numel() != outs[self.index].numel():
+            shapes = [tuple(t[self.index].shape) for t in (parts, outs)]
+            raise RankError(f"all_to_all: {shapes[0]} is given where {shapes[1]} is expected")
+        if self.size > 1:
+            sizes = torch.tensor([[p.numel() for p in parts], [o.numel() for o in outs]])
+            if sizes.nbytes <= ROOM:
+                self._meet(self._call(ALL_TO_ALL, parts[0].dtype, ()), sizes)
+                self._compare_sizes(sizes)
+            self._exchange(outs, parts)
+        if outs[self.index] is not parts[self.index]:
+            outs[self.index].copy_(parts[self.index].reshape(outs[self.index].shape))
+
+    def _compare_sizes(self, form: Tensor) -> None:
+        """Every member sees all of what each gives to each, and expects."""
+        every = torch.stack([self._data(i, form) for i in range(self.size)])
+        given, wanted = every[:, 0], every[:, 1].t()
+        for giver, taker in (given != wanted).nonzero().tolist()[:1]:
+            raise RankError(
+                misfit(self.ranks[giver], self.ranks[taker], *(int(n[giver, taker]) for n in (given, wanted)))
+            )
+
+    def _exchange(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
+        """Member i gets `parts[i]`, this one excepted; sizes are as they are."""
+        others = [(i, r) for i, r in enumerate(self.ranks) if i != self.index]
+        self._transport.exchange([(r, parts[i]) for i, r in others], [(r, outs[i]) for i, r in others], self._line)
+
+    def broadcast(self, t: Tensor, root: int) -> None:
+        self._root(root)
+        if self.size == 1:
+            return
+        call = self._call(BROADCAST, t.dtype, (t,), root=root)
+        if t.nbytes <= ROOM and not t.is_cuda:
+            self._meet(call, *[t] * (self.index == root))
+            if self.index != root and t.numel():
+                t.copy_(self._data(root, t))
+            return
+        self._compare(call, t.is_cuda)
+        data = t.contiguous()
+        options = dist.BroadcastOptions()
+        options.rootRank = root
+        as_bytes = data.view(-1).view(torch.uint8)
+        self._run(call, t, "broadcast", [as_bytes], options)
+        if data is not t:
+            t.copy_(data)
+
+    def barrier(self) -> None:
+        if self.size > 1:
+            self._meet(self._call(BARRIER, torch.uint8, ()))
+
+
+class Sum(UnderWay):
+    """An all-reduce that was begun: first the frames, then the data. Those of a group go one after another, since all
+    members must give Gloo the same things in one order."""
+
+    def __init__(self, group: C10dGroup, call: Call, t: Tensor) -> None:
+        self._group, self._call, self._t = group, call, t
+        self._frames: Any = None
+        self._work: Any = None
+
+    def go_on(self) -> None:
+        group = self._group
+        if self._work is not None or group._sums[0] is not self:
+            return
+        if self._frames is None:
+            if self._t.is_cuda and self._call in group._agreed and not group._transport.check:
+                return self._start()
+            self._frames = group._send(self._call)
+        if self._frames.is_completed():
+            self._start()
+
+    def _start(self) -> None:
+        """The frames are there, or will be once waited for."""
+        group, t = self._group, self._t
+        if self._frames is not None:
+            group._agree(self._call, self._frames)
+            group._agreed.add(self._call)
+        processes = group._transport.processes(group.ranks, t.device.type, group._line)
+        try:
+            self._work = processes.allreduce([t])
+        except RuntimeError as error:
+            raise group._transport.explained(error, group._shown(self._call), group.ranks) from None
+        group._sums.popleft()
+        if group._sums:
+            group._sums[0].go_on()
+
+    def wait(self) -> None:
+        while self._work is None:
+            first = self._group._sums[0]
+            first.go_on()
+            if first._work is None:
+                first._start()
+        self._group._finish(self._call, self._work, self._t.is_cuda)
+
+
+def _reducible(t: Tensor, reduce: str) -> tuple[Tensor, str]:
+    """`t` in a dtype that c10d can reduce, contiguous; and the reduction that means the same there."""
+    if t.is_complex():
+        if reduce not in ("sum", "avg"):
+            raise DtypeError(f"c10d can't reduce {t.dtype} by {reduce}; WEFT_TRANSPORT=shm can, on one host")
+        return torch.view_as_real(t.contiguous()), reduce
+    by = OF_BOOL[reduce] if t.dtype == torch.bool else reduce
+    return t.to(WIDER.get(t.dtype, t.dtype)).contiguous(), by
+
+
+def _restore(t: Tensor, work: Tensor) -> None:
+    if work is t:
+        return
+    t.copy_(torch.view_as_complex(work) if t.is_complex() else work)

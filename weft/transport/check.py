@@ -1,0 +1,172 @@
+"""What ranks that make one call compare, and what they say if they differ.
+
+Every collective carries a number made of its kind, reduction, dtype, root and sizes, and of the rank's fingerprints.
+Where two numbers differ, all members write down what they called, read what the others did, and raise the same story.
+"""
+
+from __future__ import annotations
+
+import enum
+import os
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import msgspec
+import torch
+
+from weft.core import fingerprints
+from weft.core.errors import DeadlineError, RankError
+from weft.core.fingerprints import WORD, Entry, Words
+from weft.core.rank import Rank
+from weft.core.reading import MALFORMED
+from weft.transport import reduction
+
+if TYPE_CHECKING:
+    from weft.transport.base import Transport
+
+KINDS = ("barrier", "all_reduce", "all_gather", "reduce_scatter", "all_to_all", "broadcast")
+BARRIER, ALL_REDUCE, ALL_GATHER, REDUCE_SCATTER, ALL_TO_ALL, BROADCAST = range(len(KINDS))
+DTYPES = tuple(sorted({d for d in vars(torch).values() if isinstance(d, torch.dtype)}, key=str))
+dtype_code = {d: i for i, d in enumerate(DTYPES)}
+_reduce_code = {r: i for i, r in enumerate(reduction.BINARY)}
+
+PROGRAM = ("", "gradients")  # lines that the program itself goes along, in one order; others belong to threads
+TELLING = 5.0  # seconds that members who differ give each other to say what they called
+Sizes = Sequence[Sequence[int]]
+
+
+class Check(enum.IntEnum):
+    """How much ranks compare: WEFT_CHECK."""
+
+    CHEAP = 0  # what travels with the calls anyway
+    CALLS = 1  # shapes too
+    FULL = 2  # what should be alike without a call, too: layouts of global ops, parameters
+
+
+def checking() -> Check:
+    given = os.environ.get("WEFT_CHECK", "")
+    found = {"": Check.CHEAP, "0": Check.CHEAP, "1": Check.CALLS, "full": Check.FULL}.get(given)
+    if found is None:
+        raise RankError(
+            f"WEFT_CHECK is 0, 1 (shapes of calls too) or full (whatever ranks have in common); got {given!r}"
+        )
+    return found
+
+
+def check_of(rank: Rank) -> Check:
+    """How much a rank compares; asked once."""
+    found = rank.resources.get("check")
+    return found if found is not None else rank.resource("check", lambda _: checking())
+
+
+def every_steps() -> int:
+    """After how many steps parameters are compared under WEFT_CHECK=full."""
+    given = os.environ.get("WEFT_CHECK_EVERY", "100")
+    if not given.isdigit() or not int(given):
+        raise RankError(f"WEFT_CHECK_EVERY is a number of steps, like 100; got {given!r}")
+    return int(given)
+
+
+class Call:
+    """One collective as each member must call it, too: a number to compare, and words. Made once per form."""
+
+    __slots__ = ("number", "kind", "reduce", "dtype", "sizes", "root")
+
+    def __init__(
+        self, check: Check, kind: int, reduce: str = "", dtype: torch.dtype = torch.uint8, sizes: Sizes = (),
+        root: int = -1,
+    ) -> None:  # fmt: skip
+        self.kind, self.reduce, self.dtype, self.root = kind, reduce, dtype, root
+        self.sizes = tuple(map(tuple, sizes))
+        compared = self.sizes if check else tuple(map(numel, self.sizes))
+        parts = (kind, _reduce_code.get(reduce, -1), dtype_code[dtype], root, compared)
+        self.number = hash(parts) & WORD  # of numbers, Python's hash is the same in every process
+
+    def __str__(self) -> str:
+        name = KINDS[self.kind] + (f" ({self.reduce})" if self.reduce else "")
+        if self.kind == BARRIER:
+            return name
+        shapes = " + ".join(map(str, self.sizes))
+        root = f" from member {self.root}" if self.root >= 0 else ""
+        return f"{name} of {str(self.dtype).removeprefix('torch.')} {shapes}".rstrip() + root
+
+
+def numel(shape: Sequence[int]) -> int:
+    count = 1
+    for n in shape:
+        count *= n
+    return count
+
+
+class Told(msgspec.Struct):
+    """What a member called, and its fingerprints."""
+
+    call: str
+    common: dict[str, str] = {}
+
+
+def decoded(data: bytes, kind: type, what: str) -> object:
+    """What another rank put into the store; whatever stands there, an error that says so."""
+    try:
+        return msgspec.json.decode(data, type=kind)
+    except (*MALFORMED, msgspec.MsgspecError) as error:
+        raise RankError(f"{what} is no message of Weft's: {error}") from None
+
+
+def words(ranks: tuple[int, ...], line: str) -> Words:
+    """The fingerprints that a group's collectives compare: none where its calls come in an order of their own."""
+    return Words(ranks, fingerprints.of() if line in PROGRAM and len(ranks) > 1 else None)
+
+
+def texts(entries: Mapping[str, Entry]) -> dict[str, str]:
+    return {name: str(entry) for name, entry in entries.items()}
+
+
+def differ(transport: Transport, key: str, ranks: tuple[int, ...], turn: int, call: str, words: Words) -> RankError:
+    """The error of a member whose number differs from another's: `key` names the meeting, for all of them alike."""
+    transport.put(f"{key}/{transport.rank}", msgspec.json.encode(Told(call, texts(words.entries()))))
+    found: dict[int, Told] = {}
+    for rank in ranks:
+        try:
+            data = transport.get(f"{key}/{rank}", TELLING)
+        except DeadlineError:
+            continue
+        found[rank] = decoded(data, Told, f"what rank {rank} says that it calls")  # type: ignore[assignment]
+    return RankError(story(ranks, transport.rank, turn, found))
+
+
+def story(ranks: tuple[int, ...], rank: int, turn: int, told: Mapping[int, Told]) -> str:
+    """Who differs from whom, and in what. The member that is told first stands for those who agree with it."""
+    mine = told[rank]
+    where = f"the ranks diverged at call {turn} of group {ranks}: rank {rank}"
+    for other, theirs in told.items():
+        if theirs.call != mine.call:
+            return (
+                f"{where} calls {mine.call} and rank {other} calls {theirs.call}. Every member must make the same "
+                "calls in the same order"
+            )
+    for other, theirs in told.items():
+        for name in [*mine.common, *theirs.common]:
+            a, b = (t.common.get(name, "nothing of that kind") for t in (mine, theirs))
+            if a != b:
+                return (
+                    f"{where} and rank {other} both call {mine.call}, but differ in {name}: {a} on rank {rank} and "
+                    f"{b} on rank {other}. It must be alike on all ranks"
+                )
+    return f"{where} calls {mine.call}, and another member something else that it doesn't say"
+
+
+def unlike(src: int, dst: int, sent: tuple[object, Sequence[int]], wanted: tuple[object, Sequence[int]]) -> str:
+    """That a message is not what its receiver expects."""
+    (a, b), (c, d) = ((d, list(s)) for d, s in (sent, wanted))
+    return (
+        f"rank {src} sends rank {dst} a tensor of {a}{b}, which receives one of {c}{d}: the ranks diverged. A message "
+        "is received into a tensor of its dtype and size"
+    )
+
+
+def misfit(giver: int, taker: int, given: int, wanted: int) -> str:
+    """That two members of an all-to-all don't mean the same size."""
+    return (
+        f"the ranks diverged in an all_to_all: rank {giver} gives rank {taker} {given} elements, which expects {wanted}"
+    )

@@ -1,0 +1,134 @@
+"""Who waits for whom in a circle.
+
+A rank that has waited a second says in the store for what, and reads what others say. A wait needs something of other
+ranks, each by a key and a count: that they come to a group's call, or send or receive a message. It also promises what
+its rank has given of each so far, and gives while it waits. If a rank needs what another, which waits itself, doesn't
+promise, and so on until one needs something of the first, then none of them ever goes on.
+
+Counts only grow and a wait's promises stay while it lasts, so what others wrote may be old, and the conclusion holds:
+the first rank knows of itself that it waits and what it gave, so the last still waits, and so on around.
+"""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Callable, Iterable, Mapping
+from typing import Any
+
+import msgspec
+
+from weft.core.errors import RankError
+from weft.transport.check import PROGRAM, decoded
+
+STUCK = 1.0  # seconds of waiting after which a rank says so
+LOOK = 0.25  # seconds between looks at what the others say
+
+_numbers = itertools.count(1)
+
+
+class Need(msgspec.Struct, array_like=True, frozen=True):
+    rank: int
+    key: str
+    count: int
+
+
+class Wait(msgspec.Struct):
+    """What a rank says of a wait. Once it has found a circle: whose waits it is made of, and the error."""
+
+    number: int
+    what: str
+    needs: list[Need]
+    promises: dict[str, int]
+    circle: dict[str, int] = {}
+    why: str = ""
+
+
+Waiting = Callable[[], tuple[str, str, Iterable[Need], Mapping[str, int]]]  # line, what, needs, promises
+
+
+def circle(first: int, waits: Callable[[int], Wait | None]) -> list[int]:
+    """The ranks of a circle that begins with one of them; none if there is none."""
+    came_from = {first: first}
+    todo = [first]
+    for rank in todo:
+        wait = waits(rank)
+        for need in wait.needs if wait is not None else ():
+            other = waits(need.rank)
+            if other is None or other.promises.get(need.key, 0) >= need.count:
+                continue
+            if need.rank == first:
+                way = [rank]
+                while way[-1] != first:
+                    way.append(came_from[way[-1]])
+                return way[::-1]
+            if need.rank not in came_from:
+                came_from[need.rank] = rank
+                todo.append(need.rank)
+    return []
+
+
+class Watcher:
+    """One wait of one rank that takes long."""
+
+    def __init__(self, transport: Any, waiting: Waiting) -> None:
+        self._transport, self._waiting = transport, waiting
+        self._number = next(_numbers)
+        self._node, self._said = "", b""
+        self.found = False  # a circle, of which the others are to read
+
+    def look(self) -> None:
+        """Raise if this rank waits in a circle."""
+        line, what, needs, promises = self._waiting()
+        self._node = "" if line in PROGRAM else line
+        mine = Wait(self._number, what, list(needs), dict(promises))
+        self._say(mine)
+        me, read = self._transport.rank, dict[int, Wait | None]({self._transport.rank: mine})
+
+        def wait_of(rank: int) -> Wait | None:
+            if rank not in read:
+                read[rank] = self._read(rank)
+            return read[rank]
+
+        for need in mine.needs:
+            other = wait_of(need.rank)
+            if other is not None and other.circle.get(str(me)) == self._number:
+                self._raise(mine, other.circle, other.why)
+        found = circle(me, wait_of)
+        if found:
+            texts = [f"rank {r} is in {_of(wait_of(r)).what}" for r in found]
+            why = (
+                f"the ranks diverged, and wait for each other: {', '.join(texts[:-1])} and {texts[-1]}. Every rank "
+                "must make the same calls in the same order, and a message needs one who sends it and one who receives "
+                "it, in one dtype and size"
+            )
+            self._raise(mine, {str(r): _of(wait_of(r)).number for r in found}, why)
+
+    def _raise(self, mine: Wait, circle: dict[str, int], why: str) -> None:
+        self.found = True
+        self._say(msgspec.structs.replace(mine, circle=circle, why=why))
+        raise RankError(why)
+
+    def over(self) -> None:
+        """It came to an end, or was given up."""
+        if self._said:
+            self._transport.put(self._key(self._transport.rank), b"")
+
+    def _key(self, rank: int) -> str:
+        return f"waits/{rank}/{self._node}"
+
+    def _say(self, wait: Wait) -> None:
+        data = msgspec.json.encode(wait)
+        if data != self._said:
+            self._said = data
+            self._transport.put(self._key(self._transport.rank), data)
+
+    def _read(self, rank: int) -> Wait | None:
+        data = self._transport.peek(self._key(rank))
+        if not data:
+            return None
+        return decoded(data, Wait, f"what rank {rank} says that it waits for")  # type: ignore[return-value]
+
+
+def _of(wait: Wait | None) -> Wait:
+    assert wait is not None
+    return wait
