@@ -248,6 +248,11 @@ def own_values_in_ddp(line: Any, rank: int) -> None:
     trained(net, flow.optim.SGD(net.parameters(), lr=0.1))
 
 
+def seeds(line: Any, rank: int) -> None:
+    flow.manual_seed(rank)
+    flow.randn(4, placement=flow.placement.all("cpu"), sbp=flow.sbp.partial_sum).to_global(sbp=B)
+
+
 def global_ops(line: Any, rank: int) -> None:
     x = flow.ones(4, placement=flow.placement.all("cpu"), sbp=B)
     (flow.exp(x) if rank else flow.relu(x)).sum()
@@ -263,6 +268,7 @@ PROGRAMS = [
     Divergence("learning rates", rates, ("the options of optimizers", "lr=0.1", "lr=1.1")),
     Divergence("decay under DDP", rates_in_ddp, ("the options of optimizers", "weight_decay=0.0", "weight_decay=0.1")),
     Divergence("learning rates in a graph", rates_in_a_graph, ("the options of optimizers", "lr=0.1", "lr=1.1")),
+    Divergence("seeds", seeds, ("the random numbers of global draws",)),
     Divergence("a backward less", skips_a_backward, ("all_reduce", "barrier")),
     Divergence("values of parameters", own_values, ("parameter 0",), check="full"),
     Divergence("values under DDP", own_values_in_ddp, ("bias",), check="full"),

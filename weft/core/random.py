@@ -12,6 +12,7 @@ from typing import Any
 
 import torch
 
+from weft.core import fingerprints
 from weft.core.dispatch import hooks
 from weft.core.rank import Rank, current
 
@@ -172,7 +173,10 @@ def fingerprint(rank: Rank | None = None) -> int:
 
 def meet() -> None:
     """A global draw is about to be made: note where each rank must be alike."""
-    of().met = source().fingerprint
+    rank = current()
+    met = of(rank).met = source().fingerprint
+    if rank.world_size > 1:
+        fingerprints.of(rank).put("the random numbers of global draws", met)
 
 
 class drawing_from:
