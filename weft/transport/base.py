@@ -3,16 +3,18 @@
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
 
 from weft.core.errors import ArgumentError, DeadlineError, PlacementError, RankError
-from weft.transport.check import PROGRAM, checking
+from weft.transport.check import PROGRAM, Diverged, checking
 from weft.transport.stuck import LOOK, STUCK, Need, Waiting, Watcher
 
 SPINS = 60  # looks before the first yield: the other side usually is microseconds away
@@ -84,12 +86,39 @@ class UnderWay:
         """Return when the sum is there."""
 
 
+G = TypeVar("G", bound="Group")
+P = ParamSpec("P")
+
+
+def collective(method: Callable[Concatenate[G, P], None]) -> Callable[Concatenate[G, P], None]:
+    """One call of a group, made whole: one that was broken off leaves this rank at another call than the others, and
+    two threads' calls come in an order of their own on each rank. Later calls would pair wrongly, and are refused."""
+    name = method.__name__
+
+    @functools.wraps(method)
+    def call(self: G, *given: P.args, **named: P.kwargs) -> None:
+        if self._began >= 0:
+            raise self._refused(name)
+        self._began = self._turn
+        try:
+            method(self, *given, **named)
+        except BaseException as error:
+            self._broken_off(name, given, error)
+            raise
+        self._began = -1
+
+    return call
+
+
 class Group(ABC):
     """Collectives of some ranks. Every member makes the same calls in the same order."""
 
     ranks: tuple[int, ...]
     index: int
     size: int
+    _turn = 0  # meetings so far
+    _began = -1  # the turn at which the call that is under way, or was broken off, began
+    _broken: BaseException | None = None  # how later calls are refused
 
     @abstractmethod
     def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
@@ -125,6 +154,27 @@ class Group(ABC):
         to have made them all: then no circle of waits is found, rather than one that isn't there."""
         return 1 << 62
 
+    def _broken_off(self, name: str, given: Sequence[object], error: BaseException) -> None:
+        if isinstance(error, Diverged) or self._turn == self._began:  # on all members alike; before anything moved
+            self._undo()
+            self._began = -1
+            return
+        self.break_off(name + next((f" of {_form(t)}" for t in flat(given) if isinstance(t, Tensor)), ""), error)
+
+    def break_off(self, call: str, error: BaseException) -> None:
+        self._began = self._turn
+        self._broken = broken(f"{call} (call {self._turn} of group {self.ranks})", error, "this group")
+
+    def _undo(self) -> None:
+        """Forget a call that met nobody, or that all gave up in one meeting."""
+
+    def _refused(self, name: str) -> BaseException:
+        return self._broken or RankError(
+            f"{name} in group {self.ranks} while another call of this rank is under way there, in another thread or "
+            "below this one: their order would not be the same on all ranks. Make a group's calls in one thread, one "
+            "after another"
+        )
+
     def _counted(self, what: str, given: int) -> None:
         if given != self.size:
             raise ArgumentError(f"{what} takes one tensor per member: {self.size} for ranks {self.ranks}, got {given}")
@@ -151,6 +201,7 @@ class Transport(ABC):
         self.stuck_after = STUCK
         self._groups: dict[tuple[tuple[int, ...], str], Group] = {}
         self._opened: dict[tuple[str, int, int], int] = {}
+        self._ways: dict[tuple[int, int, str], BaseException | None] = {}  # see `moving`
 
     def group(self, ranks: Sequence[int], line: str = "") -> Group:
         """The collectives of these ranks, of which this rank is one.
@@ -178,6 +229,26 @@ class Transport(ABC):
         self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = ""
     ) -> None:
         """Send each tensor to its rank, fill each tensor from its rank; in order per pair and line, self included."""
+
+    @contextlib.contextmanager
+    def moving(
+        self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str
+    ) -> Iterator[None]:
+        """An exchange, made whole as a group's calls are."""
+        me = self.rank
+        ways: set[tuple[int, int, str]]
+        ways = {(me, dst, line) for dst, _ in sends if self._peer(dst, "send to") != me}
+        ways |= {(src, me, line) for src, _ in receives if self._peer(src, "receive from") != me}
+        for way in ways & self._ways.keys():
+            raise self._ways[way] or at_once(*way[:2])
+        self._ways.update(dict.fromkeys(ways))
+        try:
+            yield
+        except BaseException as error:
+            self._ways.update((way, broken_message(*way[:2], error)) for way in ways)
+            raise
+        for way in ways:
+            del self._ways[way]
 
     def send(self, t: Tensor, dst: int) -> None:
         """Send `t`; may wait until `dst` receives."""
@@ -324,6 +395,35 @@ class Transport(ABC):
         self._peer(dst, "send to")
         times = self._opened[key, src, dst] = self._opened.get((key, src, dst), 0) + 1
         return times
+
+
+def flat(given: Any) -> Iterator[Any]:
+    for one in given:
+        yield from flat(one) if isinstance(one, list | tuple) else (one,)
+
+
+def _form(t: Tensor) -> str:
+    return f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}"
+
+
+def broken(what: str, error: BaseException, where: str) -> RankError:
+    """What later calls are told of one that was broken off: as the failure of another rank, if that was the cause."""
+    kind = PeerFailed if isinstance(error, PeerFailed) else RankError
+    return kind(
+        f"{what} was broken off, as it {raised(error)}. Others may have gone through it, so later calls would take what "
+        f"belongs to it, and {where} makes none. End all ranks and begin anew, say from a checkpoint"
+    )
+
+
+def broken_message(src: int, dst: int, error: BaseException) -> RankError:
+    return broken(f"a message from rank {src} to rank {dst}", error, "this way between them")
+
+
+def at_once(src: int, dst: int) -> RankError:
+    return RankError(
+        f"another message from rank {src} to rank {dst} is under way, in another thread or below this call: which is "
+        "which would be left to chance. Make the calls one after another"
+    )
 
 
 def group_key(ranks: tuple[int, ...], line: str) -> str:

@@ -154,8 +154,18 @@ class C10dTransport(Transport):
     def exchange(
         self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = ""
     ) -> None:
+        with self.moving(sends, receives, line):
+            try:
+                self._exchange(sends, receives, line)
+            except BaseException:
+                self._exchanging.pop(line, None)  # it may wait for ever; messages with other ranks get another
+                raise
+
+    def _exchange(
+        self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str
+    ) -> None:
         for dst, t in sends:
-            if self._peer(dst, "send to") == self.rank:
+            if dst == self.rank:
                 self._to_myself[line].append(t.clone())
         everyone = tuple(range(self.world_size))
         works: list[tuple[int, Any, bool]] = []
@@ -164,7 +174,7 @@ class C10dTransport(Transport):
         back: list[tuple[Tensor, Tensor]] = []
         with Coalesced(self, everyone, [t for _, t in (*sends, *receives)], line):
             for src, t in receives:
-                if self._peer(src, "receive from") != self.rank and t.numel():
+                if src != self.rank and t.numel():
                     flat = t if t.is_contiguous() else torch.empty_like(t, memory_format=torch.contiguous_format)
                     if flat is not t:
                         back.append((t, flat))

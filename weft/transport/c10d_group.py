@@ -10,8 +10,9 @@ On CUDA, where a host would have to wait for that at each call, only the first c
 
 from __future__ import annotations
 
+import contextlib
 from collections import deque
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any
 
 import torch
@@ -20,7 +21,7 @@ from torch import Tensor
 
 from weft.core.errors import DtypeError, RankError
 from weft.transport import reduction
-from weft.transport.base import Group, UnderWay, group_key
+from weft.transport.base import Group, UnderWay, collective, group_key
 from weft.transport.check import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -29,6 +30,7 @@ from weft.transport.check import (
     BROADCAST,
     REDUCE_SCATTER,
     Call,
+    Diverged,
     differ,
     misfit,
     words,
@@ -155,6 +157,7 @@ class C10dGroup(Group):
 
     # ---- the collectives -----------------------------------------------------------------------------------
 
+    @collective
     def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
         reduction.checked(reduce, t.dtype)
         if self.size == 1:
@@ -177,11 +180,14 @@ class C10dGroup(Group):
     def begin_all_reduce(self, t: Tensor) -> UnderWay:
         if self.size == 1:
             return UnderWay()
+        if self._began >= 0:
+            raise self._refused("all_reduce")
         begun = Sum(self, self._call(ALL_REDUCE, t.dtype, (t,), "sum"), t)
         self._sums.append(begun)
         begun.go_on()
         return begun
 
+    @collective
     def all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
         self._counted("all_gather", len(outs))
         reduction.same_dtype("all_gather", t, outs)
@@ -211,6 +217,7 @@ class C10dGroup(Group):
             if out is not i:
                 out.copy_(i)
 
+    @collective
     def reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str = "sum") -> None:
         self._counted("reduce_scatter", len(parts))
         reduction.same_dtype("reduce_scatter", out, parts)
@@ -235,6 +242,7 @@ class C10dGroup(Group):
         if terms:
             reduction.into(out, terms, reduce)
 
+    @collective
     def all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
         self._counted("all_to_all", len(outs))
         self._counted("all_to_all", len(parts))
@@ -256,7 +264,7 @@ class C10dGroup(Group):
         every = torch.stack([self._data(i, form) for i in range(self.size)])
         given, wanted = every[:, 0], every[:, 1].t()
         for giver, taker in (given != wanted).nonzero().tolist()[:1]:
-            raise RankError(
+            raise Diverged(
                 misfit(self.ranks[giver], self.ranks[taker], *(int(n[giver, taker]) for n in (given, wanted)))
             )
 
@@ -265,6 +273,7 @@ class C10dGroup(Group):
         others = [(i, r) for i, r in enumerate(self.ranks) if i != self.index]
         self._transport.exchange([(r, parts[i]) for i, r in others], [(r, outs[i]) for i, r in others], self._line)
 
+    @collective
     def broadcast(self, t: Tensor, root: int) -> None:
         self._root(root)
         if self.size == 1:
@@ -284,6 +293,7 @@ class C10dGroup(Group):
         if data is not t:
             t.copy_(data)
 
+    @collective
     def barrier(self) -> None:
         if self.size > 1:
             self._meet(self._call(BARRIER, torch.uint8, ()))
@@ -299,6 +309,22 @@ class Sum(UnderWay):
         self._work: Any = None
 
     def go_on(self) -> None:
+        with self._whole():
+            self._go_on()
+
+    def wait(self) -> None:
+        with self._whole():
+            self._wait()
+
+    @contextlib.contextmanager
+    def _whole(self) -> Iterator[None]:
+        try:
+            yield
+        except BaseException as error:
+            self._group.break_off(f"{self._call}", error)
+            raise
+
+    def _go_on(self) -> None:
         group = self._group
         if self._work is not None or group._sums[0] is not self:
             return
@@ -322,12 +348,12 @@ class Sum(UnderWay):
             raise group._transport.explained(error, group._shown(self._call), group.ranks) from None
         group._sums.popleft()
         if group._sums:
-            group._sums[0].go_on()
+            group._sums[0]._go_on()
 
-    def wait(self) -> None:
+    def _wait(self) -> None:
         while self._work is None:
             first = self._group._sums[0]
-            first.go_on()
+            first._go_on()
             if first._work is None:
                 first._start()
         self._group._finish(self._call, self._work, self._t.is_cuda)

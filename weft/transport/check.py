@@ -98,6 +98,10 @@ def numel(shape: Sequence[int]) -> int:
     return count
 
 
+class Diverged(RankError):
+    """All members of a group say so at one call, and are in step as before."""
+
+
 class Told(msgspec.Struct):
     """What a member called, and its fingerprints."""
 
@@ -132,7 +136,7 @@ def differ(transport: Transport, key: str, ranks: tuple[int, ...], turn: int, ca
         except DeadlineError:
             continue
         found[rank] = decoded(data, Told, f"what rank {rank} says that it calls")  # type: ignore[assignment]
-    return RankError(story(ranks, transport.rank, turn, found))
+    return Diverged(story(ranks, transport.rank, turn, found))
 
 
 def story(ranks: tuple[int, ...], rank: int, turn: int, told: Mapping[int, Told]) -> str:

@@ -14,8 +14,8 @@ from torch import Tensor
 from weft.core.errors import DeadlineError, RankError
 from weft.core.fingerprints import Entry
 from weft.transport import reduction
-from weft.transport.base import LOOK_AROUND, Channel, Group, PeerFailed, Transport
-from weft.transport.check import PROGRAM, Told, misfit, story, texts, unlike, words
+from weft.transport.base import LOOK_AROUND, Channel, Group, PeerFailed, Transport, collective
+from weft.transport.check import PROGRAM, Diverged, Told, misfit, story, texts, unlike, words
 from weft.transport.stuck import LOOK, Need, Waiting
 
 LEND = 1 << 15  # bytes; above, others read the tensor itself, and its owner waits until they have
@@ -87,9 +87,15 @@ class LocalTransport(Transport):
     def exchange(
         self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = ""
     ) -> None:
+        with self.moving(sends, receives, line):
+            self._exchange(sends, receives, line)
+
+    def _exchange(
+        self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str
+    ) -> None:
         mail, changed = self.world.mail, self.world.changed
         if sends:
-            copies = [(self._peer(dst, "send to"), t.clone()) for dst, t in sends]
+            copies = [(dst, t.clone()) for dst, t in sends]
             with changed:
                 for dst, t in copies:
                     mail.setdefault((self.rank, dst, line), deque()).append(t)
@@ -97,7 +103,7 @@ class LocalTransport(Transport):
                 changed.notify_all()
         for src, t in receives:
             with changed:
-                box = mail.setdefault((self._peer(src, "receive from"), self.rank, line), deque())
+                box = mail.setdefault((src, self.rank, line), deque())
             if not box:
                 what = f"recv of {t.dtype}{list(t.shape)} from rank {src}"
                 need = Need(src, f"sent to {self.rank} {line}", self._received[src, line] + 1)
@@ -210,11 +216,12 @@ class LocalGroup(Group):
         laid = [one for one in side if one is not None]
         if any(one.tag != tag or one.word != word for one in laid):
             told = {r: Told(_shown(one.tag), texts(one.common)) for r, one in zip(self.ranks, laid, strict=True)}
-            raise RankError(story(self.ranks, transport.rank, turn, told))
+            raise Diverged(story(self.ranks, transport.rank, turn, told))
         return laid
 
     def _arrive(self, turn: int, tag: tuple[object, ...]) -> None:
         turns, transport = self._table.turns, self._transport
+        self._turn = turn
         with transport.world.changed:
             turns[self.index] = turn
             if min(turns) >= turn:
@@ -234,6 +241,7 @@ class LocalGroup(Group):
             self._arrive(self._table.turns[self.index] + 1, tag)
             laid[self.index].tensors = ()
 
+    @collective
     def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
         reduction.checked(reduce, t.dtype)
         tag = ("all_reduce", reduce, tuple(t.shape), t.dtype)
@@ -241,6 +249,7 @@ class LocalGroup(Group):
         reduction.into(t, [one.tensors[0] for one in laid], reduce)
         self._part(laid, tag)
 
+    @collective
     def all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
         self._counted("all_gather", len(outs))
         reduction.same_dtype("all_gather", t, outs)
@@ -251,6 +260,7 @@ class LocalGroup(Group):
                 out.copy_(one.tensors[0].reshape(out.shape))
         self._part(laid, tag)
 
+    @collective
     def reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str = "sum") -> None:
         self._counted("reduce_scatter", len(parts))
         reduction.same_dtype("reduce_scatter", out, parts)
@@ -263,6 +273,7 @@ class LocalGroup(Group):
         self._part(laid, tag)
         out.copy_(result.view_as(out))
 
+    @collective
     def all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
         self._counted("all_to_all", len(outs))
         self._counted("all_to_all", len(parts))
@@ -271,11 +282,12 @@ class LocalGroup(Group):
         laid = self._meet(tag, parts, outs)
         for (i, giver), (j, taker) in itertools.product(enumerate(laid), repeat=2):
             if giver.tensors[j].numel() != taker.wanted[i]:
-                raise RankError(misfit(self.ranks[i], self.ranks[j], giver.tensors[j].numel(), taker.wanted[i]))
+                raise Diverged(misfit(self.ranks[i], self.ranks[j], giver.tensors[j].numel(), taker.wanted[i]))
         for out, one in zip(outs, laid, strict=True):
             out.copy_(one.tensors[self.index].reshape(out.shape))
         self._part(laid, tag)
 
+    @collective
     def broadcast(self, t: Tensor, root: int) -> None:
         tag = ("broadcast", self._root(root), tuple(t.shape), t.dtype)
         given: list[Tensor] = [t] if self.index == root else []
@@ -284,6 +296,7 @@ class LocalGroup(Group):
             t.copy_(laid[root].tensors[0])
         self._part(laid, tag)
 
+    @collective
     def barrier(self) -> None:
         self._meet(("barrier",))
 

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from weft.core.errors import RankError
 from weft.core.rank import Rank
-from weft.transport.base import Channel, Group, Transport
+from weft.transport.base import Channel, Group, Transport, at_once, broken_message
 from weft.transport.board import ALIVE, Board, words_needed
 from weft.transport.check import PROGRAM
 from weft.transport.memory import LINE, PAGE, Segment
@@ -72,22 +72,29 @@ class ShmTransport(Transport):
         outgoing: dict[int, Outlet] = {}
         incoming: dict[int, Inlet] = {}
         for dst, t in sends:
-            if self._peer(dst, "send to") == self.rank:
+            if self._peer(dst, "send to") != self.rank:
+                outgoing[dst] = self._outlets.get((dst, line)) or self._outlet(dst, line)
+        for src, _ in receives:
+            if self._peer(src, "receive from") != self.rank:
+                incoming[src] = self._inlets.get((src, line)) or self._inlet(src, line)
+        links = [*outgoing.values(), *incoming.values()]
+        for link in links:
+            if link.taken:
+                raise link.broken or at_once(link.src, link.dst)
+        for dst, t in sends:
+            if dst == self.rank:
                 self._to_myself[line].append(t.clone())
             else:
-                outgoing[dst] = outlet = self._outlets.get((dst, line)) or self._outlet(dst, line)
-                outlet.put(t, self.check)
+                outgoing[dst].put(t, self.check)
         back: list[tuple[Tensor, Tensor]] = []
         for src, t in receives:
-            if self._peer(src, "receive from") == self.rank:
+            if src == self.rank:
                 self._from_myself(t, self._to_myself[line])
                 continue
-            incoming[src] = inlet = self._inlets.get((src, line)) or self._inlet(src, line)
             flat = t.view(-1) if t.is_contiguous() else torch.empty(t.numel(), dtype=t.dtype, device=t.device)
             if not t.is_contiguous():
                 back.append((t, flat))
-            inlet.take(flat, t, self.check)
-        links = [*outgoing.values(), *incoming.values()]
+            incoming[src].take(flat, t, self.check)
         if links:
             try:
                 self.wait_until(
@@ -101,9 +108,9 @@ class ShmTransport(Transport):
                         self.promises(line),
                     ),
                 )
-            except BaseException:
+            except BaseException as error:
                 for link in links:
-                    link.drop()
+                    link.drop(broken_message(link.src, link.dst, error))
                 raise
         for t, flat in back:
             t.copy_(flat.view(t.shape))

@@ -15,7 +15,7 @@ from torch import Tensor
 
 from weft.core.errors import RankError
 from weft.transport import reduction
-from weft.transport.base import SPINS, Group, group_key
+from weft.transport.base import SPINS, Group, collective, group_key
 from weft.transport.check import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -24,6 +24,7 @@ from weft.transport.check import (
     BROADCAST,
     REDUCE_SCATTER,
     Call,
+    Diverged,
     differ,
     misfit,
     words,
@@ -53,7 +54,7 @@ class ShmGroup(Group):
         self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
         self._transport, self._segment, self._words = transport, segment, segment.words
         self._turn = 0
-        self._side = 0
+        self._side = self._met = 0  # in use, and at the latest meeting
         self._base = self.index * PAGE // WORD
         self._others = tuple(i * PAGE // WORD for i in range(self.size) if i != self.index)
         self._views: dict[tuple[int, int, int, torch.Size, torch.dtype], Tensor] = {}
@@ -67,6 +68,9 @@ class ShmGroup(Group):
     def came(self) -> int:
         return self._turn
 
+    def _undo(self) -> None:
+        self._side = self._met
+
     def _call(self, kind: int, dtype: torch.dtype, tensors: Sequence[Tensor], reduce: str = "", root: int = -1) -> int:
         """What a call is compared by."""
         key = (kind, dtype, reduce, root, *[t.shape for t in tensors])
@@ -79,6 +83,7 @@ class ShmGroup(Group):
         self._called = found
         return found.number ^ self._words_of_all.now()
 
+    @collective
     def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
         key = (t.shape, t.dtype, reduce)
         plan = self._small.get(key)
@@ -141,6 +146,7 @@ class ShmGroup(Group):
         if not t.is_contiguous():
             t.copy_(flat.view(t.shape))
 
+    @collective
     def all_gather(self, outs: Sequence[Tensor], t: Tensor) -> None:
         self._counted("all_gather", len(outs))
         reduction.same_dtype("all_gather", t, outs)
@@ -152,6 +158,7 @@ class ShmGroup(Group):
         if outs[self.index] is not t:
             outs[self.index].copy_(t.reshape(outs[self.index].shape))
 
+    @collective
     def reduce_scatter(self, out: Tensor, parts: Sequence[Tensor], reduce: str = "sum") -> None:
         self._counted("reduce_scatter", len(parts))
         reduction.same_dtype("reduce_scatter", out, parts)
@@ -170,6 +177,7 @@ class ShmGroup(Group):
         if reduce == "avg":
             out.div_(self.size)
 
+    @collective
     def all_to_all(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
         self._counted("all_to_all", len(outs))
         self._counted("all_to_all", len(parts))
@@ -186,11 +194,13 @@ class ShmGroup(Group):
         if out is not own:
             out.copy_(own.reshape(out.shape))
 
+    @collective
     def broadcast(self, t: Tensor, root: int) -> None:
         mine = self.index == self._root(root)
         tag = self._call(BROADCAST, t.dtype, (t,), root=root)
         self._rounds(tag, [(0, t)] if mine else [], [] if mine else [(root, 0, t)], t.numel(), SLOT)
 
+    @collective
     def barrier(self) -> None:
         self._called = self._barrier
         self._meet(self._called.number ^ self._words_of_all.now())
@@ -247,7 +257,7 @@ class ShmGroup(Group):
             if agree:
                 rounds = max(self._words[i * PAGE // WORD + extra] for i in range(self.size))
                 if not done:
-                    self._compare_sizes(*agree)
+                    self._compare_sizes(*agree, Diverged if rounds == 1 else RankError)
             for member, offset, t in flat_takes:
                 piece = t[start : start + step]
                 theirs = self._view(member, side, offset, piece.shape, t.dtype)
@@ -266,7 +276,8 @@ class ShmGroup(Group):
             for i, (part, out) in enumerate(zip(parts, outs, strict=True)):
                 self._words[start + i], self._words[start + self.size + i] = part.numel(), out.numel()
 
-    def _compare_sizes(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
+    def _compare_sizes(self, outs: Sequence[Tensor], parts: Sequence[Tensor], kind: type[RankError]) -> None:
+        """Only who gives and who takes see a difference; the others go through all rounds."""
         if self.size > MOST:
             return
         words, me = self._words, self._transport.rank
@@ -274,14 +285,15 @@ class ShmGroup(Group):
             start = i * PAGE // WORD + SIZES + (self._turn & 1) * 2 * self.size + self.index
             gives, expects = words[start], words[start + self.size]
             if gives != out.numel():
-                raise RankError(misfit(rank, me, gives, out.numel()))
+                raise kind(misfit(rank, me, gives, out.numel()))
             if expects != part.numel():
-                raise RankError(misfit(me, rank, part.numel(), expects))
+                raise kind(misfit(me, rank, part.numel(), expects))
 
     def _meet(self, tag: int) -> None:
         """Say that I have come, wait until everyone has, and see that all came for the same."""
         words, base = self._words, self._base
         turn = self._turn = self._turn + 1
+        self._met = self._side
         side = TAG + (turn & 1)
         words[base + side] = tag
         publish(words, base, turn)

@@ -36,6 +36,7 @@ class _Link:
         self._offset = 0
         self._count = 0
         self._slots: list[Tensor] = []
+        self.broken: RankError | None = None  # what later messages are told
 
     def _map(self, segment: Segment) -> None:
         self._segment, self._words = segment, segment.words
@@ -44,6 +45,11 @@ class _Link:
     def _add(self, flat: Tensor, t: Tensor, check: Check) -> None:
         if flat.numel():
             self._queue.append((flat.view(torch.uint8), form(t, check), t))
+
+    @property
+    def taken(self) -> bool:
+        """By another thread's message, or by one that was broken off."""
+        return bool(self._queue) or self.broken is not None
 
     @property
     def busy(self) -> bool:
@@ -61,9 +67,10 @@ class _Link:
             self._queue.popleft()
             self._offset = 0
 
-    def drop(self) -> None:
+    def drop(self, broken: RankError) -> None:
         self._queue.clear()
         self._offset = 0
+        self.broken = broken
 
 
 class Outlet(_Link):
