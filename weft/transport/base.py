@@ -93,7 +93,7 @@ P = ParamSpec("P")
 def collective(method: Callable[Concatenate[G, P], None]) -> Callable[Concatenate[G, P], None]:
     """One call of a group, made whole: one that was broken off leaves this rank at another call than the others, and
     two threads' calls come in an order of their own on each rank. Later calls would pair wrongly, and are refused."""
-    name = method.__name__
+    name = method.__name__.lstrip("_")
 
     @functools.wraps(method)
     def call(self: G, *given: P.args, **named: P.kwargs) -> None:

@@ -83,29 +83,31 @@ class ShmGroup(Group):
         self._called = found
         return found.number ^ self._words_of_all.now()
 
-    @collective
     def all_reduce(self, t: Tensor, reduce: str = "sum") -> None:
-        key = (t.shape, t.dtype, reduce)
-        plan = self._small.get(key)
+        plan = self._small.get((t.shape, t.dtype, reduce))
         if plan is None:
-            if self.size == 1:
-                reduction.checked(reduce, t.dtype)
-                return
-            if t.nbytes > WHOLE:
-                self._all_reduce_large(t, reduce)
-                return
+            if self.size == 1 or t.nbytes > WHOLE:
+                return self._all_reduce(t, reduce)
             plan = self._plan_small(t, reduce)
-        self._called, function, sides = plan
-        side = self._side = 1 - self._side
-        slots = sides[side]
-        slots[self.index].copy_(t)
-        self._meet(self._called.number ^ self._words_of_all.now())
-        if len(slots) == 2:
-            function(slots[0], slots[1], out=t)
-            if reduce == "avg":
-                t.div_(2)
-        else:
-            reduction.into(t, slots, reduce)
+        if self._began >= 0:  # as in `collective`, whose frame would cost a tenth of the call
+            raise self._refused("all_reduce")
+        self._began = self._turn
+        try:
+            self._called, function, sides = plan
+            side = self._side = 1 - self._side
+            slots = sides[side]
+            slots[self.index].copy_(t)
+            self._meet(self._called.number ^ self._words_of_all.now())
+            if len(slots) == 2:
+                function(slots[0], slots[1], out=t)
+                if reduce == "avg":
+                    t.div_(2)
+            else:
+                reduction.into(t, slots, reduce)
+        except BaseException as error:
+            self._broken_off("all_reduce", (t,), error)
+            raise
+        self._began = -1
 
     def _plan_small(self, t: Tensor, reduce: str) -> tuple[Call, Callable[..., object], list[list[Tensor]]]:
         function = reduction.checked(reduce, t.dtype)
@@ -116,8 +118,11 @@ class ShmGroup(Group):
         plan = self._small[t.shape, t.dtype, reduce] = (self._called, function, sides)
         return plan
 
-    def _all_reduce_large(self, t: Tensor, reduce: str) -> None:
+    @collective
+    def _all_reduce(self, t: Tensor, reduce: str) -> None:
         function = reduction.checked(reduce, t.dtype)
+        if self.size == 1:
+            return
         flat = t.reshape(-1)
         tag, n, me = self._call(ALL_REDUCE, t.dtype, (t,), reduce), self.size, self.index
         count, step = flat.numel(), PIECE // t.itemsize
@@ -200,10 +205,17 @@ class ShmGroup(Group):
         tag = self._call(BROADCAST, t.dtype, (t,), root=root)
         self._rounds(tag, [(0, t)] if mine else [], [] if mine else [(root, 0, t)], t.numel(), SLOT)
 
-    @collective
     def barrier(self) -> None:
-        self._called = self._barrier
-        self._meet(self._called.number ^ self._words_of_all.now())
+        if self._began >= 0:
+            raise self._refused("barrier")
+        self._began = self._turn
+        try:
+            self._called = self._barrier
+            self._meet(self._called.number ^ self._words_of_all.now())
+        except BaseException as error:
+            self._broken_off("barrier", (), error)
+            raise
+        self._began = -1
 
     def _rounds(
         self,
