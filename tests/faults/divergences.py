@@ -202,6 +202,19 @@ def scatters_to(line: Any, rank: int) -> None:
     x.to_global(sbp=[S(0), S(1)][rank])
 
 
+class Training(flow.nn.Graph):
+    def __init__(self) -> None:
+        super().__init__()
+        self.net = layer()
+        self.optimizer = flow.optim.SGD(self.net.parameters(), lr=0.1)
+        self.add_optimizer(self.optimizer)
+
+    def build(self, x: Any) -> Any:
+        loss = self.net(x).sum()
+        loss.backward()
+        return loss
+
+
 def rates(line: Any, rank: int) -> None:
     net = layer()
     trained(net, flow.optim.SGD(net.parameters(), lr=0.1 + rank))
@@ -213,18 +226,23 @@ def rates_in_ddp(line: Any, rank: int) -> None:
 
 
 def rates_in_a_graph(line: Any, rank: int) -> None:
-    class Train(flow.nn.Graph):
-        def __init__(self) -> None:
-            super().__init__()
-            self.net = layer()
-            self.add_optimizer(flow.optim.SGD(self.net.parameters(), lr=0.1 + rank))
+    graph = Training()
+    graph.optimizer.param_groups[0]["lr"] = 0.1 + rank
+    graph(flow.ones(2, 4, placement=flow.placement.all("cpu"), sbp=S(0)))
 
-        def build(self, x: Any) -> Any:
-            loss = self.net(x).sum()
-            loss.backward()
-            return loss
 
-    Train()(flow.ones(2, 4, placement=flow.placement.all("cpu"), sbp=S(0)))
+def rates_after_compiling(line: Any, rank: int) -> None:
+    graph, x = Training(), flow.ones(2, 4, placement=flow.placement.all("cpu"), sbp=S(0))
+    graph(x)
+    graph.optimizer.param_groups[0]["lr"] = 0.1 + rank
+    graph(x).numpy()
+
+
+def own_values_in_a_graph(line: Any, rank: int) -> None:
+    graph, x = Training(), flow.ones(2, 4, placement=flow.placement.all("cpu"), sbp=S(0))
+    graph.net.weight.to_local().add_(float(rank))
+    graph(x)
+    graph(x)
 
 
 def skips_a_backward(line: Any, rank: int) -> None:
@@ -268,6 +286,10 @@ PROGRAMS = [
     Divergence("learning rates", rates, ("the options of optimizers", "lr=0.1", "lr=1.1")),
     Divergence("decay under DDP", rates_in_ddp, ("the options of optimizers", "weight_decay=0.0", "weight_decay=0.1")),
     Divergence("learning rates in a graph", rates_in_a_graph, ("the options of optimizers", "lr=0.1", "lr=1.1")),
+    Divergence(
+        "rates after compiling", rates_after_compiling, ("the options of optimizers", "lr=0.1", "lr=1.1")
+    ),
+    Divergence("values in a graph", own_values_in_a_graph, ("net.weight of",), check="full"),
     Divergence("seeds", seeds, ("the random numbers of global draws",)),
     Divergence("a backward less", skips_a_backward, ("all_reduce", "barrier")),
     Divergence("values of parameters", own_values, ("parameter 0",), check="full"),

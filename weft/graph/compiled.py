@@ -16,9 +16,11 @@ from weft.core.errors import GraphError
 from weft.graph import tree
 from weft.graph.run import Running
 from weft.job.value import Value
+from weft.optim.agreement import Agreement, check_alike
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor, exchanged, of_shard, of_torch
 from weft.tensor.written import mark
+from weft.transport.check import Check, check_of
 
 
 class Compiled:
@@ -40,6 +42,7 @@ class Compiled:
         self.scheduled = [(o, schedule) for o, schedule in optimizers if schedule is not None]
         self.quick = [_quick(t) for _, t in examples]
         self._gather()
+        self.agreement = Agreement() if check_of(running.rank) is Check.FULL and running.rank.world_size > 1 else None
         rank = running.rank.index
         shapes = [v.spec.local_shape(rank) if v.spec is not None else v.shape for v in made]
         self.forms = [(v, _maker(v, shape, running.device)) for v, shape in zip(made, shapes, strict=True)]
@@ -77,6 +80,8 @@ class Compiled:
             self.scaler.told(tensors[-1])
         for optimizer, _ in self.scheduled:
             optimizer.counted.step()
+        if self.agreement is not None and self.agreement.due():
+            check_alike((f"{v.name} of {self.lowered.job.name}", t) for v, t in self.lowered.job.variables.items())
         if isinstance(self.outputs, Output):
             return tensors[0]
         found = iter(tensors)

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any, Final
 from weft.core import dispatch
 from weft.core.dispatch import here
 from weft.core.errors import GraphError, TraceError
+from weft.core.rank import current
 from weft.graph import scaling
 from weft.job.builder import Builder
 from weft.nn.module import Module
@@ -138,3 +139,5 @@ class Rate:
                 "which their steps differ; make another graph"
             )
         self.seen = dict(self.group)
+        if current().world_size > 1:
+            self.optimizer.agreement.announce(self.optimizer)

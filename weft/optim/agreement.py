@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import TYPE_CHECKING, Any
 from zlib import crc32
 
 from weft.core import fingerprints
 from weft.core.rank import current
+from weft.tensor.parameter import Parameter
+from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
 from weft.transport.alike import compare_data, kept_alike
 from weft.transport.check import Check, check_of, every_steps
@@ -15,12 +18,14 @@ if TYPE_CHECKING:
     from weft.optim.optimizer import Optimizer
 
 NUMBERS = (int, float, bool, str, tuple, type(None))
+TENSORS = frozenset({list, Tensor, Parameter})
 
 
 class Agreement:
     """What an optimizer has told other ranks."""
 
     def __init__(self) -> None:
+        self.seen: list[Any] = []
         self.options: list[list[tuple[str, Any]]] = []
         self.steps = 0
 
@@ -29,13 +34,21 @@ class Agreement:
         rank = current()
         if rank.world_size > 1:
             self.announce(optimizer)
-            if check_of(rank) is Check.FULL:
-                self.steps += 1
-                if self.steps % every_steps() == 0:
-                    check_parameters(optimizer)
+            if check_of(rank) is Check.FULL and self.due():
+                params = (p for g in optimizer.param_groups for p in g["params"])
+                check_alike((f"parameter {i}, {p.spec}", p) for i, p in enumerate(params))
+
+    def due(self) -> bool:
+        """Whether data is to be compared at this step."""
+        self.steps += 1
+        return self.steps % every_steps() == 0
 
     def announce(self, optimizer: Optimizer) -> None:
         """Compare the options, with the next collective, among the ranks that train the same parameters."""
+        seen = [v for g in optimizer.param_groups for v in g.values() if v.__class__ not in TENSORS]
+        if seen == self.seen:  # nearly always
+            return
+        self.seen = seen
         options = [[(k, v) for k, v in g.items() if isinstance(v, NUMBERS)] for g in optimizer.param_groups]
         if options == self.options:
             return
@@ -61,19 +74,19 @@ def _together(optimizer: Optimizer) -> frozenset[int] | None:
     return frozenset(ranks) if len(ranks) > 1 else None
 
 
-def check_parameters(optimizer: Optimizer) -> None:
-    """Raise if a global parameter is not the same wherever it is to be."""
+def check_alike(tensors: Iterable[tuple[str, Tensor]]) -> None:
+    """Raise if a global tensor is not the same wherever it is to be."""
     rank = current()
     placed: dict[Any, dict[str, Any]] = {}
-    for i, p in enumerate(p for g in optimizer.param_groups for p in g["params"]):
+    for name, p in tensors:
         if p.spec is not None and rank.index in p.placement and any(s.is_broadcast for s in p.sbp):
-            placed.setdefault(p.placement, {})[f"parameter {i}, {p.spec}"] = p
+            placed.setdefault(p.placement, {})[name] = p
     for placement, params in placed.items():
         if placement.size == 1:
             continue
         twin = {name: {r: _first(placement, p.sbp, r) for r in placement.members} for name, p in params.items()}
         data = {name: p._local("WEFT_CHECK=full") for name, p in params.items()}
-        compare_data(transport_of(), placement.members, data, "parameters", twin)
+        compare_data(transport_of(), placement.members, data, "what several ranks hold", twin)
 
 
 def _first(placement: Any, nd_sbp: Any, rank: int) -> int:
