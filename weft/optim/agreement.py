@@ -49,12 +49,13 @@ class Agreement:
         if seen == self.seen:  # nearly always
             return
         self.seen = seen
-        options = [[(k, v) for k, v in g.items() if isinstance(v, NUMBERS)] for g in optimizer.param_groups]
+        shared = [(g, _together(g["params"])) for g in optimizer.param_groups]  # other groups are a rank's own
+        options = [[(k, v) for k, v in g.items() if isinstance(v, NUMBERS)] for g, among in shared if among]
         if options == self.options:
             return
         self.options = options
-        ranks = _together(optimizer)
-        if ranks is not None:
+        ranks = frozenset[int]().union(*(among for _, among in shared))
+        if ranks:
             groups = "; ".join(", ".join(f"{k}={v!r}" for k, v in g) for g in options)
             text = f"{type(optimizer).__name__}({groups})"
             fingerprints.of().fold(
@@ -62,16 +63,15 @@ class Agreement:
             )
 
 
-def _together(optimizer: Optimizer) -> frozenset[int] | None:
-    """The ranks that train parameters of it in common, if any."""
+def _together(params: Iterable[Tensor]) -> frozenset[int]:
+    """The ranks that train some of these parameters in common."""
     ranks: set[int] = set()
-    for group in optimizer.param_groups:
-        for p in group["params"]:
-            if p.spec is not None:
-                ranks.update(p.placement.members)
-            elif kept_alike(p):
-                ranks.update(range(current().world_size))
-    return frozenset(ranks) if len(ranks) > 1 else None
+    for p in params:
+        if p.spec is not None:
+            ranks.update(p.placement.members)
+        elif kept_alike(p):
+            ranks.update(range(current().world_size))
+    return frozenset(ranks) if len(ranks) > 1 else frozenset()
 
 
 def check_alike(tensors: Iterable[tuple[str, Tensor]]) -> None:

@@ -39,8 +39,9 @@ from weft.transport.check import (
 if TYPE_CHECKING:
     from weft.transport.c10d import C10dTransport
 
-FRAME, HEADER, WORD = 4096, 16, 8  # bytes; the header is a turn and a number that stands for the call
-ROOM = FRAME - HEADER
+HEADER, WORD = 16, 8  # bytes; the header is a turn and a number that stands for the call
+FRAME, FRAMES = 4096, 1 << 15  # bytes of one at most, and of all members' together, as far as headers allow
+LITTLE = 256  # bytes that a frame has room for in any group
 KEPT = 4096  # calls kept per group
 OPS = {
     "sum": dist.ReduceOp.SUM,
@@ -54,6 +55,11 @@ WIDER = {torch.int16: torch.int32, torch.bool: torch.uint8, torch.uint16: torch.
 OF_BOOL = {"sum": "max", "prod": "min", "max": "max", "min": "min"}  # or, and
 
 
+def frame_bytes(size: int) -> int:
+    """Of each member of a group: less where there are many, as every member gets all."""
+    return max(HEADER + LITTLE, min(FRAME, FRAMES // size) // HEADER * HEADER)
+
+
 class C10dGroup(Group):
     def __init__(self, transport: C10dTransport, ranks: tuple[int, ...], line: str) -> None:
         self.ranks, self.index, self.size = ranks, ranks.index(transport.rank), len(ranks)
@@ -63,11 +69,13 @@ class C10dGroup(Group):
         self._calls: dict[tuple[object, ...], Call] = {}
         self._agreed: set[Call] = set()  # on CUDA
         self._sums: deque[Sum] = deque()  # begun, in the order of all members
+        self._length = frame = frame_bytes(self.size)
+        self._room = frame - HEADER
         with torch.inference_mode(False):
-            self._frame = torch.zeros(FRAME, dtype=torch.uint8)
-            self._frames = torch.zeros(self.size * FRAME, dtype=torch.uint8)
+            self._frame = torch.zeros(frame, dtype=torch.uint8)
+            self._frames = torch.zeros(self.size * frame, dtype=torch.uint8)
         self._header, self._headers = (t.numpy().data.cast("q") for t in (self._frame, self._frames))
-        self._numbers = range(1, self.size * FRAME // WORD, FRAME // WORD)  # where the members' stand
+        self._numbers = range(1, self.size * frame // WORD, frame // WORD)  # where the members' stand
         self._views: dict[tuple[bool, int, torch.Size, torch.dtype], Tensor] = {}
 
     def came(self) -> int:
@@ -134,7 +142,7 @@ class C10dGroup(Group):
 
     def _data(self, member: int, like: Tensor, at: int = 0) -> Tensor:
         """What came along from a member, in the form of a tensor."""
-        return self._view(self._frames, member * FRAME + HEADER + at, like)
+        return self._view(self._frames, member * self._length + HEADER + at, like)
 
     def _view(self, of: Tensor, start: int, like: Tensor) -> Tensor:
         key = (of is self._frame, start, like.shape, like.dtype)
@@ -163,7 +171,7 @@ class C10dGroup(Group):
         if self.size == 1:
             return
         call = self._call(ALL_REDUCE, t.dtype, (t,), reduce)
-        if t.nbytes <= ROOM and not t.is_cuda:
+        if t.nbytes <= self._room and not t.is_cuda:
             self._meet(call, t)
             if t.numel():
                 reduction.into(t, [self._data(i, t) for i in range(self.size)], reduce)
@@ -196,7 +204,7 @@ class C10dGroup(Group):
             raise RankError(f"all_gather: {tuple(t.shape)} is given where {tuple(own.shape)} is expected")
         if self.size > 1:
             call = self._call(ALL_GATHER, t.dtype, outs)
-            if max(o.nbytes for o in outs) <= ROOM and not t.is_cuda:
+            if max(o.nbytes for o in outs) <= self._room and not t.is_cuda:
                 self._meet(call, t)
                 for i, out in enumerate(outs):
                     if i != self.index and out.numel():
@@ -228,7 +236,7 @@ class C10dGroup(Group):
         if self.size == 1:
             return reduction.into(out, [own.reshape(out.shape)], reduce)
         call = self._call(REDUCE_SCATTER, out.dtype, parts, reduce)
-        if sum(p.nbytes for p in parts) <= ROOM and not out.is_cuda:
+        if sum(p.nbytes for p in parts) <= self._room and not out.is_cuda:
             self._meet(call, *parts)
             before = sum(p.nbytes for p in parts[: self.index])
             terms = [self._data(i, own, before).view(out.shape) for i in range(self.size)] if own.numel() else []
@@ -252,9 +260,12 @@ class C10dGroup(Group):
             raise RankError(f"all_to_all: {shapes[0]} is given where {shapes[1]} is expected")
         if self.size > 1:
             sizes = torch.tensor([[p.numel() for p in parts], [o.numel() for o in outs]])
-            if sizes.nbytes <= ROOM:
-                self._meet(self._call(ALL_TO_ALL, parts[0].dtype, ()), sizes)
+            call = self._call(ALL_TO_ALL, parts[0].dtype, ())
+            if sizes.nbytes <= self._room:
+                self._meet(call, sizes)
                 self._compare_sizes(sizes)
+            else:  # messages of other sizes than expected don't meet
+                self._meet(call)
             self._exchange(outs, parts)
         if outs[self.index] is not parts[self.index]:
             outs[self.index].copy_(parts[self.index].reshape(outs[self.index].shape))
@@ -279,7 +290,7 @@ class C10dGroup(Group):
         if self.size == 1:
             return
         call = self._call(BROADCAST, t.dtype, (t,), root=root)
-        if t.nbytes <= ROOM and not t.is_cuda:
+        if t.nbytes <= self._room and not t.is_cuda:
             self._meet(call, *[t] * (self.index == root))
             if self.index != root and t.numel():
                 t.copy_(self._data(root, t))
