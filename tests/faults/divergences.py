@@ -286,9 +286,7 @@ PROGRAMS = [
     Divergence("learning rates", rates, ("the options of optimizers", "lr=0.1", "lr=1.1")),
     Divergence("decay under DDP", rates_in_ddp, ("the options of optimizers", "weight_decay=0.0", "weight_decay=0.1")),
     Divergence("learning rates in a graph", rates_in_a_graph, ("the options of optimizers", "lr=0.1", "lr=1.1")),
-    Divergence(
-        "rates after compiling", rates_after_compiling, ("the options of optimizers", "lr=0.1", "lr=1.1")
-    ),
+    Divergence("rates after compiling", rates_after_compiling, ("the options of optimizers", "lr=0.1", "lr=1.1")),
     Divergence("values in a graph", own_values_in_a_graph, ("net.weight of",), check="full"),
     Divergence("seeds", seeds, ("the random numbers of global draws",)),
     Divergence("a backward less", skips_a_backward, ("all_reduce", "barrier")),

@@ -141,7 +141,7 @@ def at_once() -> None:
         thread.start()
         assert begun.wait(10)
         del transport.group_waiting
-        with pytest.raises(RankError, match="all_reduce in group .* while another call of this rank is under way"):
+        with pytest.raises(RankError, match=r"all_reduce in group .* while another call of this rank is under way"):
             group.all_reduce(ones())
         apart.barrier()
         thread.join(10)

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 import contextlib
-import functools
 import os
 import time
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Iterator, Sequence
-from typing import Any, Concatenate, ParamSpec, TypeVar
 
 import torch
 from torch import Tensor
@@ -16,6 +14,7 @@ from torch import Tensor
 from weft.core.errors import ArgumentError, DeadlineError, PlacementError, RankError
 from weft.transport.check import PROGRAM, Diverged, checking
 from weft.transport.stuck import LOOK, STUCK, Need, Waiting, Watcher
+from weft.transport.whole import PeerFailed, at_once, broken, broken_message, flat, form
 
 SPINS = 60  # looks before the first yield: the other side usually is microseconds away
 YIELDING = 0.002  # seconds of giving the core away between looks; then naps, so that a slow peer costs nothing
@@ -33,19 +32,6 @@ def default_deadline() -> float:
     if not 0 < seconds < LONGEST:
         raise RankError(f"WEFT_DEADLINE is how many seconds any wait may take, like 300; got {given!r}")
     return seconds
-
-
-class PeerFailed(RankError):
-    """Another rank raised or died; this one only noticed."""
-
-
-def raised(error: BaseException) -> str:
-    """What the others are told of an error that ends a rank: its first line, if it has one that can be said."""
-    try:
-        line = (str(error).splitlines() or [""])[0].encode(errors="replace").decode()
-    except Exception:  # of its own __str__
-        line = ""
-    return f"raised {type(error).__name__}" + (f": {line}" if line else "")
 
 
 class Channel(ABC):
@@ -84,30 +70,6 @@ class UnderWay:
 
     def wait(self) -> None:
         """Return when the sum is there."""
-
-
-G = TypeVar("G", bound="Group")
-P = ParamSpec("P")
-
-
-def collective(method: Callable[Concatenate[G, P], None]) -> Callable[Concatenate[G, P], None]:
-    """One call of a group, made whole: one that was broken off leaves this rank at another call than the others, and
-    two threads' calls come in an order of their own on each rank. Later calls would pair wrongly, and are refused."""
-    name = method.__name__.lstrip("_")
-
-    @functools.wraps(method)
-    def call(self: G, *given: P.args, **named: P.kwargs) -> None:
-        if self._began >= 0:
-            raise self._refused(name)
-        self._began = self._turn
-        try:
-            method(self, *given, **named)
-        except BaseException as error:
-            self._broken_off(name, given, error)
-            raise
-        self._began = -1
-
-    return call
 
 
 class Group(ABC):
@@ -159,13 +121,13 @@ class Group(ABC):
             self._undo()
             self._began = -1
             return
-        self.break_off(name + next((f" of {_form(t)}" for t in flat(given) if isinstance(t, Tensor)), ""), error)
+        self.break_off(name + next((f" of {form(t)}" for t in flat(given) if isinstance(t, Tensor)), ""), error)
 
     def break_off(self, call: str, error: BaseException) -> None:
         self._began = self._turn
         self._broken = broken(f"{call} (call {self._turn} of group {self.ranks})", error, "this group")
 
-    def _undo(self) -> None:
+    def _undo(self) -> None:  # noqa: B027  (most need nothing)
         """Forget a call that met nobody, or that all gave up in one meeting."""
 
     def _refused(self, name: str) -> BaseException:
@@ -395,35 +357,6 @@ class Transport(ABC):
         self._peer(dst, "send to")
         times = self._opened[key, src, dst] = self._opened.get((key, src, dst), 0) + 1
         return times
-
-
-def flat(given: Any) -> Iterator[Any]:
-    for one in given:
-        yield from flat(one) if isinstance(one, list | tuple) else (one,)
-
-
-def _form(t: Tensor) -> str:
-    return f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}"
-
-
-def broken(what: str, error: BaseException, where: str) -> RankError:
-    """What later calls are told of one that was broken off: as the failure of another rank, if that was the cause."""
-    kind = PeerFailed if isinstance(error, PeerFailed) else RankError
-    return kind(
-        f"{what} was broken off, as it {raised(error)}. Others may have gone through it, so later calls would take what "
-        f"belongs to it, and {where} makes none. End all ranks and begin anew, say from a checkpoint"
-    )
-
-
-def broken_message(src: int, dst: int, error: BaseException) -> RankError:
-    return broken(f"a message from rank {src} to rank {dst}", error, "this way between them")
-
-
-def at_once(src: int, dst: int) -> RankError:
-    return RankError(
-        f"another message from rank {src} to rank {dst} is under way, in another thread or below this call: which is "
-        "which would be left to chance. Make the calls one after another"
-    )
 
 
 def group_key(ranks: tuple[int, ...], line: str) -> str:

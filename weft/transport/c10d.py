@@ -161,9 +161,7 @@ class C10dTransport(Transport):
                 self._exchanging.pop(line, None)  # it may wait for ever; messages with other ranks get another
                 raise
 
-    def _exchange(
-        self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str
-    ) -> None:
+    def _exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str) -> None:
         for dst, t in sends:
             if dst == self.rank:
                 self._to_myself[line].append(t.clone())

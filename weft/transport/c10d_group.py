@@ -21,7 +21,7 @@ from torch import Tensor
 
 from weft.core.errors import DtypeError, RankError
 from weft.transport import reduction
-from weft.transport.base import Group, UnderWay, collective, group_key
+from weft.transport.base import Group, UnderWay, group_key
 from weft.transport.check import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -35,6 +35,7 @@ from weft.transport.check import (
     misfit,
     words,
 )  # fmt: skip
+from weft.transport.whole import collective
 
 if TYPE_CHECKING:
     from weft.transport.c10d import C10dTransport

@@ -14,9 +14,10 @@ from torch import Tensor
 from weft.core.errors import DeadlineError, RankError
 from weft.core.fingerprints import Entry
 from weft.transport import reduction
-from weft.transport.base import LOOK_AROUND, Channel, Group, PeerFailed, Transport, collective
+from weft.transport.base import LOOK_AROUND, Channel, Group, PeerFailed, Transport
 from weft.transport.check import PROGRAM, Diverged, Told, misfit, story, texts, unlike, words
 from weft.transport.stuck import LOOK, Need, Waiting
+from weft.transport.whole import collective
 
 LEND = 1 << 15  # bytes; above, others read the tensor itself, and its owner waits until they have
 
@@ -90,9 +91,7 @@ class LocalTransport(Transport):
         with self.moving(sends, receives, line):
             self._exchange(sends, receives, line)
 
-    def _exchange(
-        self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str
-    ) -> None:
+    def _exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str) -> None:
         mail, changed = self.world.mail, self.world.changed
         if sends:
             copies = [(dst, t.clone()) for dst, t in sends]

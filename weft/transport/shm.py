@@ -14,13 +14,14 @@ from torch import Tensor
 
 from weft.core.errors import RankError
 from weft.core.rank import Rank
-from weft.transport.base import Channel, Group, Transport, at_once, broken_message
+from weft.transport.base import Channel, Group, Transport
 from weft.transport.board import ALIVE, Board, words_needed
 from weft.transport.check import PROGRAM
 from weft.transport.memory import LINE, PAGE, Segment
 from weft.transport.rendezvous import Meeting, tell_failure
 from weft.transport.shm_group import ShmGroup, bytes_needed
 from weft.transport.shm_link import Inlet, Outlet, ShmChannel, link_bytes
+from weft.transport.whole import at_once, broken_message
 
 
 class _Yielder(threading.local):
@@ -71,7 +72,7 @@ class ShmTransport(Transport):
     ) -> None:
         outgoing: dict[int, Outlet] = {}
         incoming: dict[int, Inlet] = {}
-        for dst, t in sends:
+        for dst, _ in sends:
             if self._peer(dst, "send to") != self.rank:
                 outgoing[dst] = self._outlets.get((dst, line)) or self._outlet(dst, line)
         for src, _ in receives:

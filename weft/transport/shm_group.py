@@ -15,7 +15,7 @@ from torch import Tensor
 
 from weft.core.errors import RankError
 from weft.transport import reduction
-from weft.transport.base import SPINS, Group, collective, group_key
+from weft.transport.base import SPINS, Group, group_key
 from weft.transport.check import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -30,6 +30,7 @@ from weft.transport.check import (
     words,
 )  # fmt: skip
 from weft.transport.memory import LINE, PAGE, WORD, Segment, publish
+from weft.transport.whole import collective
 
 if TYPE_CHECKING:
     from weft.transport.shm import ShmTransport

@@ -1,0 +1,76 @@
+"""Calls and messages are made whole, or nothing follows them: what would, pairs wrongly."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, Concatenate, ParamSpec, TypeVar
+
+from torch import Tensor
+
+from weft.core.errors import RankError
+
+G = TypeVar("G", bound=Any)
+P = ParamSpec("P")
+
+
+def collective(method: Callable[Concatenate[G, P], None]) -> Callable[Concatenate[G, P], None]:
+    """One call of a group, made whole: one that was broken off leaves this rank at another call than the others, and
+    two threads' calls come in an order of their own on each rank. Later calls would pair wrongly, and are refused."""
+    name = method.__name__.lstrip("_")
+
+    @functools.wraps(method)
+    def call(self: G, *given: P.args, **named: P.kwargs) -> None:
+        if self._began >= 0:
+            raise self._refused(name)
+        self._began = self._turn
+        try:
+            method(self, *given, **named)
+        except BaseException as error:
+            self._broken_off(name, given, error)
+            raise
+        self._began = -1
+
+    return call
+
+
+class PeerFailed(RankError):
+    """Another rank raised or died; this one only noticed."""
+
+
+def raised(error: BaseException) -> str:
+    """What the others are told of an error that ends a rank: its first line, if it has one that can be said."""
+    try:
+        line = (str(error).splitlines() or [""])[0].encode(errors="replace").decode()
+    except Exception:  # of its own __str__
+        line = ""
+    return f"raised {type(error).__name__}" + (f": {line}" if line else "")
+
+
+def flat(given: Any) -> Iterator[Any]:
+    for one in given:
+        yield from flat(one) if isinstance(one, list | tuple) else (one,)
+
+
+def form(t: Tensor) -> str:
+    return f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}"
+
+
+def broken(what: str, error: BaseException, where: str) -> RankError:
+    """What later calls are told of one that was broken off: as the failure of another rank, if that was the cause."""
+    kind = PeerFailed if isinstance(error, PeerFailed) else RankError
+    return kind(
+        f"{what} was broken off, as it {raised(error)}. Others may have gone through it, so later calls would take "
+        f"what belongs to it, and {where} makes none. End all ranks and begin anew, say from a checkpoint"
+    )
+
+
+def broken_message(src: int, dst: int, error: BaseException) -> RankError:
+    return broken(f"a message from rank {src} to rank {dst}", error, "this way between them")
+
+
+def at_once(src: int, dst: int) -> RankError:
+    return RankError(
+        f"another message from rank {src} to rank {dst} is under way, in another thread or below this call: which is "
+        "which would be left to chance. Make the calls one after another"
+    )
