@@ -17,8 +17,8 @@ from weft.launch import spawn, spawn_threads
 from weft.launch.processes import blamed
 from weft.transport import PeerFailed, transport_of
 from weft.transport.base import default_deadline
-from weft.transport.base import raised as told_of
 from weft.transport.rendezvous import Meeting
+from weft.transport.whole import raised as told_of
 from weft.vm.machine import VirtualMachine
 
 NOTICED = 10.0  # seconds

@@ -12,13 +12,14 @@ import torch
 
 from weft.core.errors import RankError
 from weft.core.rank import Rank, current
-from weft.transport.base import Channel, Group, Line, PeerFailed, Transport, default_deadline, raised
+from weft.transport.base import Channel, Group, Line, PeerFailed, Transport, default_deadline
 from weft.transport.c10d import C10dTransport
 from weft.transport.local import LocalTransport, LocalWorld
 from weft.transport.memory import available
 from weft.transport.rendezvous import Meeting
 from weft.transport.shm import ShmTransport
 from weft.transport.watch import host_identity
+from weft.transport.whole import raised
 
 __all__ = [
     "BACKENDS",
