@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import torch as _torch
+from torch import Size
 
 _collecting = gc.isenabled()
 gc.disable()  # imports free nothing, yet a full collection amid them walks all of torch: a third of the time
@@ -108,7 +109,7 @@ from weft.nn.utils import stateless
 from weft.optim.lr_scheduler.averaged import SWALR
 from weft.tensor.parameter import Parameter
 from weft.tensor.printing import set_printoptions, show
-from weft.tensor.tensor import Size, Tensor
+from weft.tensor.tensor import Tensor
 
 __version__ = "0.1.0"
 

@@ -105,7 +105,7 @@ from weft.functional.random import Generator as Generator
 from weft.tensor.parameter import Parameter as Parameter
 from weft.tensor.printing import set_printoptions as set_printoptions
 from weft.tensor.printing import show as show
-from weft.tensor.size import Size as Size
+from torch import Size as Size
 from weft.tensor.tensor import Tensor as Tensor
 _C: Bound
 __version__: str
@@ -678,14 +678,14 @@ def broadcast_like(
     """x seen in the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has one of.
 
     >>> flow.broadcast_like(flow.ones(2), flow.zeros(3, 2)).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
 
 def broadcast_shapes(*shapes: Sequence[_int] | _int) -> Size:
     """The shape that tensors of these shapes broadcast to together.
 
     >>> flow.broadcast_shapes((2, 1), (3,))
-    weft.Size([2, 3])
+    torch.Size([2, 3])
     """
 
 def broadcast_tensors(*tensors: Tensor, out: Any = None) -> list[Tensor]:
@@ -1320,7 +1320,7 @@ def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1, *, out: Tensor |
     """x with a run of dimensions made one.
 
     >>> flow.ones(2, 3, 4).flatten(1).shape
-    weft.Size([2, 12])
+    torch.Size([2, 12])
     """
 
 def flip(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
@@ -2545,7 +2545,7 @@ def permute(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) 
     """x with its dimensions in another order.
 
     >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
-    weft.Size([4, 2, 3])
+    torch.Size([4, 2, 3])
     """
 
 def pinverse(x: Any, rcond: _float = 1e-15) -> Any:
@@ -3159,7 +3159,7 @@ def squeeze(
     """x without its dimensions of size one, or without those of them that are named.
 
     >>> flow.squeeze(flow.ones(1, 3)).shape
-    weft.Size([3])
+    torch.Size([3])
     """
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -3190,7 +3190,7 @@ def stft(
     With `return_complex=False` complex numbers are pairs in a last dimension.
 
     >>> flow.stft(flow.ones(8), 4, window=flow.ones(4), center=False, return_complex=True).shape
-    weft.Size([3, 5])
+    torch.Size([3, 5])
     """
 
 def sub(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
@@ -3240,7 +3240,7 @@ def swapaxes(
     """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
 
 def swapdims(
@@ -3250,7 +3250,7 @@ def swapdims(
     """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
 
 def t(x: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -3293,7 +3293,7 @@ def tensor(
     """A new tensor with a copy of the data: numbers, nested lists, numpy arrays, tensors.
 
     >>> flow.tensor([[1, 2], [3, 4]]).shape
-    weft.Size([2, 2])
+    torch.Size([2, 2])
     """
 
 def tensor_scatter_nd_update(
@@ -3314,7 +3314,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None)
     """The product of a and b, summed over pairs of dimensions: so many, or the ones listed for each.
 
     >>> flow.tensordot(flow.ones(2, 3), flow.ones(3, 4), 1).shape
-    weft.Size([2, 4])
+    torch.Size([2, 4])
     """
 
 def threshold(x: Tensor, threshold: _float, value: _float, *, out: Tensor | None = None) -> Tensor:
@@ -3366,7 +3366,7 @@ def transpose(
     """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
 
 def trapezoid(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Any:
@@ -3512,7 +3512,7 @@ def unsqueeze(x: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """x with a dimension of size one put in.
 
     >>> flow.unsqueeze(flow.ones(3), 0).shape
-    weft.Size([1, 3])
+    torch.Size([1, 3])
     """
 
 def use_deterministic_algorithms(*args: Any, **options: Any) -> Any:

@@ -246,7 +246,7 @@ def test_a_law_is_laid_out_as_its_parameters() -> None:
     assert law.sample((4,)).shape == (4, 2, 3)
     everywhere = flow.placement("cpu", ranks=[0])
     spread = W.Normal(flow.zeros(3, placement=everywhere, sbp=flow.sbp.broadcast), 1.0)
-    assert spread.sample((2,)).is_global and repr(spread) == "Normal(loc: weft.Size([3]), scale: weft.Size([3]))"
+    assert spread.sample((2,)).is_global and repr(spread) == "Normal(loc: torch.Size([3]), scale: torch.Size([3]))"
 
 
 def test_what_cannot_be_is_said() -> None:

@@ -7,6 +7,7 @@ from typing import Any
 from weakref import ref
 
 import torch
+from torch import Size
 
 from weft.autograd.graph import Packed
 from weft.autograd.unpack import unpacking
@@ -14,7 +15,7 @@ from weft.core.dispatch import here
 from weft.core.errors import AutogradError
 from weft.ops.declaration import OPS, Op
 from weft.tensor.blob import Blob
-from weft.tensor.tensor import Size, Tensor, rewrap
+from weft.tensor.tensor import Tensor, rewrap
 from weft.tensor.written import next_sequence
 
 RELEASED = (

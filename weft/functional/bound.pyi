@@ -19,7 +19,7 @@ from weft.functional.ranked import Ranked
 from weft.nn.utils.rnn import PackedSequence
 from weft.ops.declaration import Op
 from weft.tensor.hook import RemovableHook
-from weft.tensor.size import Size
+from torch import Size
 from weft.tensor.tensor import Tensor
 
 class Bound:

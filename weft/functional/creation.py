@@ -235,9 +235,12 @@ def _plain(data: Any) -> Any:
 
 
 def _holds_tensors(data: Any) -> bool:
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return isinstance(data, Tensor)
+    if not isinstance(data, (list, tuple)):
+        return False
+    kinds = set(map(type, data))
+    return any(issubclass(k, Tensor) for k in kinds) or (
+        any(issubclass(k, (list, tuple)) for k in kinds) and any(map(_holds_tensors, data))
+    )
 
 
 @public("flow")
@@ -248,7 +251,7 @@ def tensor(
     """A new tensor with a copy of the data: numbers, nested lists, numpy arrays, tensors.
 
     >>> flow.tensor([[1, 2], [3, 4]]).shape
-    weft.Size([2, 2])
+    torch.Size([2, 2])
     """
     kind = None if dtype is None else dtypes.of(dtype).torch
     if isinstance(data, Tensor):

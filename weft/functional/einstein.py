@@ -113,7 +113,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """The product of a and b, summed over pairs of dimensions: so many, or the ones listed for each.
 
     >>> flow.tensordot(flow.ones(2, 3), flow.ones(3, 4), 1).shape
-    weft.Size([2, 4])
+    torch.Size([2, 4])
     """
     if isinstance(dims, int):
         dims = (tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims)))

@@ -131,7 +131,7 @@ def tensorinv(A: Any, ind: int = 2) -> Any:
     """The inverse of what a tensor does to those of its last dimensions; `ind`: how many of the first it gives.
 
     >>> flow.linalg.tensorinv(flow.eye(4).reshape(4, 2, 2), 1).shape
-    weft.Size([2, 2, 4])
+    torch.Size([2, 2, 4])
     """
     shape = tuple(A.shape)
     n = math.prod(shape[:ind])

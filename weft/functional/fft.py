@@ -191,7 +191,7 @@ def stft(
     With `return_complex=False` complex numbers are pairs in a last dimension.
 
     >>> flow.stft(flow.ones(8), 4, window=flow.ones(4), center=False, return_complex=True).shape
-    weft.Size([3, 5])
+    torch.Size([3, 5])
     """
     if input.ndim not in (1, 2):
         raise ShapeError(f"stft(): takes a signal, or a batch of them; got shape {list(input.shape)}")

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import torch
 
 from weft.core.dispatch import here
-from weft.core.errors import IndexingError
+from weft.core.errors import ArgumentError, IndexingError
 from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.table import calling
@@ -17,6 +18,7 @@ from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor
 
 Step = tuple[Op, tuple[Any, ...]]
+LONG = 32  # as many elements are positions, whatever they are
 _select, _narrow, _unsqueeze = (OPS[n] for n in ("select", "narrow", "unsqueeze"))
 _select_now, _narrow_now, _unsqueeze_now = map(calling, ("select", "narrow", "unsqueeze"))
 
@@ -58,6 +60,24 @@ def view_of(x: Tensor, key: Any) -> Tensor | None:
     return None if left < 0 or made is x else made
 
 
+def meant(key: Any) -> Any:
+    """A key as torch reads it: a short sequence, of which an element stands for dimensions of its own, is a tuple."""
+    if isinstance(key, (tuple, Tensor, np.ndarray, torch.Tensor)) or not _sequence(key) or len(key) >= LONG:
+        return key
+    if not any(k is None or k is Ellipsis or isinstance(k, (slice, Tensor)) or _sequence(k) for k in key):
+        return key
+    warnings.warn(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated: x[[a, b]] is read as x[a, b] here, as "
+        "in the torch that is installed, and will be x[flow.tensor([a, b])]. Write the one that you mean",
+        stacklevel=3,
+    )
+    return tuple(key)
+
+
+def _sequence(k: Any) -> bool:
+    return hasattr(type(k), "__getitem__") and hasattr(type(k), "__len__") and not isinstance(k, (dict, np.generic))
+
+
 def positions_alone(x: Tensor, key: Tensor) -> bool:
     """Whether a key is a tensor of positions where x lies, both local, and no graph is traced."""
     return _local(x, key, torch.int64) and x.ndim > 0 < key.ndim
@@ -86,7 +106,7 @@ def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
     keys = [_normal(k) for k in keys]
     used = sum(_dims(k) for k in keys)
     if used > x.ndim:
-        raise IndexingError(f"too many indices: {used} for a tensor of {x.ndim} dimensions, of shape {list(x.shape)}")
+        raise IndexingError(f"too many indices for tensor of dimension {x.ndim}: {used} for shape {list(x.shape)}")
     ellipses = [i for i, k in enumerate(keys) if k is Ellipsis]
     if len(ellipses) > 1:
         raise IndexingError("an index can only have a single ellipsis ('...')")
@@ -139,21 +159,29 @@ def _normal(k: Any) -> Any:
         return k
     if isinstance(k, Tensor):
         if k.dtype.is_floating_point or k.dtype.is_complex:
-            raise IndexingError(f"tensors used as indices must be integers or masks; got {k.dtype}: cast it, i.long()")
+            raise IndexingError(
+                f"tensors used as indices must be long, int, byte or bool tensors, positions or masks; got {k.dtype}: "
+                "cast it, i.long()"
+            )
         if not k.ndim and here.plain and k.value is None and k.spec is None and not is_mask(k):
             return k.__index__() if k.device.type == "cpu" else k  # a number that is at hand asks for a view
         return k
     if isinstance(k, np.bool_):
         return bool(k)
     if isinstance(k, (list, tuple, range, np.ndarray)):
+        if isinstance(k, (list, tuple)) and any(isinstance(t, Tensor) and t.numel() != 1 for t in k[:1]):
+            raise ArgumentError(
+                "only integer tensors of a single element can be converted to an index: of tensors with more, join "
+                "them (flow.stack([a, b])), or index by each in turn (x[a, b])"
+            )
         made = creation.tensor(list(k) if isinstance(k, range) else k)
-        return (
-            creation.tensor(k, dtype="int64") if not isinstance(k, np.ndarray) and not made.numel() else _normal(made)
-        )
+        nothing = not made.numel() and made.dtype.is_floating_point  # of a dtype that nobody chose
+        return made.long() if nothing else _normal(made)  # type: ignore[attr-defined]  # bound from the registry
     try:
         return k.__index__()
     except (AttributeError, TypeError):
-        raise IndexingError(
+        kind = ArgumentError if isinstance(k, (str, bytes)) else IndexingError  # as torch, Python's TypeError
+        raise kind(
             f"an index is an int, a slice, None, ..., a tensor or a list; got {type(k).__name__} ({k!r})"
         ) from None
 

@@ -146,7 +146,7 @@ def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[int]
     """x seen in the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has one of.
 
     >>> flow.broadcast_like(flow.ones(2), flow.zeros(3, 2)).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
     shape = tuple(like_tensor.shape)
     if broadcast_axes and x.ndim < len(shape):

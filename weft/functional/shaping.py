@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from torch import Size
+
 from weft.core.dtype import DType
 from weft.core.errors import IndexingError, ShapeError
 from weft.functional.creation import Sizes, size_of
 from weft.functional.table import calling, public
 from weft.ops.shape import dim_of, resolve, together
-from weft.tensor.tensor import Size, Tensor
+from weft.tensor.tensor import Tensor
 
 _reinterpret, _clone = calling("reinterpret"), calling("clone")
 _reshape, _view, _permute, _transpose, _expand, _flip = map(
@@ -73,7 +75,7 @@ def permute(x: Tensor, *dims: Sizes) -> Tensor:
     """x with its dimensions in another order.
 
     >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
-    weft.Size([4, 2, 3])
+    torch.Size([4, 2, 3])
     """
     order = size_of("permute", dims)
     n = x.ndim
@@ -115,7 +117,7 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
     """The shape that tensors of these shapes broadcast to together.
 
     >>> flow.broadcast_shapes((2, 1), (3,))
-    weft.Size([2, 3])
+    torch.Size([2, 3])
     """
     return Size(together(*((shape,) if isinstance(shape, int) else shape for shape in shapes)))
 
@@ -133,7 +135,7 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """x with a run of dimensions made one.
 
     >>> flow.ones(2, 3, 4).flatten(1).shape
-    weft.Size([2, 12])
+    torch.Size([2, 12])
     """
     shape = tuple(x.shape)
     if not shape:
@@ -179,7 +181,7 @@ def transpose(x: Tensor, dim0: Any = None, dim1: int | None = None, *, perm: Seq
     """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
     order = dim0 if perm is None and dim1 is None and isinstance(dim0, (tuple, list)) else perm
     return _transpose(x, dim0, dim1) if order is None else _permute(x, tuple(order))

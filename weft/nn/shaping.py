@@ -166,7 +166,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     """The largest of drawn windows of ([batch,] channels, height, width).
 
     >>> flow.nn.FractionalMaxPool2d(2, output_ratio=0.5)(flow.ones(1, 1, 9, 6)).shape
-    weft.Size([1, 1, 4, 3])
+    torch.Size([1, 1, 4, 3])
     """
 
     dims = 2

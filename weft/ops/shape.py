@@ -159,7 +159,7 @@ def transpose(x: Tensor, dim0: int, dim1: int) -> Tensor:
     """x with two dimensions exchanged.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
     return x.transpose(dim0, dim1)
 
@@ -195,7 +195,7 @@ def permute(x: Tensor, dims: Size) -> Tensor:
     """x with its dimensions in another order.
 
     >>> flow.permute(flow.ones(2, 3, 4), (2, 0, 1)).shape
-    weft.Size([4, 2, 3])
+    torch.Size([4, 2, 3])
     """
     return torch.permute(x, dims)
 
@@ -232,7 +232,7 @@ def unsqueeze(x: Tensor, dim: int) -> Tensor:
     """x with a dimension of size one put in.
 
     >>> flow.unsqueeze(flow.ones(3), 0).shape
-    weft.Size([1, 3])
+    torch.Size([1, 3])
     """
     return x.unsqueeze(dim)
 
@@ -266,7 +266,7 @@ def squeeze(x: Tensor, dim: int | Size | None = None) -> Tensor:
     """x without its dimensions of size one, or without those of them that are named.
 
     >>> flow.squeeze(flow.ones(1, 3)).shape
-    weft.Size([3])
+    torch.Size([3])
     """
     return x.squeeze() if dim is None else x.squeeze(dim)
 

@@ -18,7 +18,7 @@ def im2col(x: Tensor, kernel_size: Size, dilation: Size, padding: Size, stride: 
     """Every window of (batch, channels, height, width) as a column: (batch, channels * window, windows).
 
     >>> flow._C.im2col(flow.ones(1, 1, 3, 3), (2, 2), (1, 1), (0, 0), (1, 1)).shape
-    weft.Size([1, 4, 4])
+    torch.Size([1, 4, 4])
     """
     return aten.im2col(x, tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride))
 

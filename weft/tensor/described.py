@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Size
 
 from weft.core import device as devices
 from weft.core import dtype as dtypes
@@ -18,7 +19,6 @@ from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
 from weft.tensor.blob import Blob
 from weft.tensor.methods import Methods
-from weft.tensor.size import Size
 
 if TYPE_CHECKING:
     from weft.tensor.tensor import Tensor
@@ -62,7 +62,7 @@ class Described(Methods):
     def shape(self) -> Size:
         data = self.blob.data
         if data is not None:  # local and not traced
-            return Size(data.shape)
+            return data.shape
         return Size(self.spec.shape if self.spec is not None else self._meta.shape)
 
     @property

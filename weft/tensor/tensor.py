@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Size
 
 from weft.core.device import Device
 from weft.core.dispatch import here, hooks
@@ -24,7 +25,6 @@ from weft.tensor.array import array_of
 from weft.tensor.blob import Blob
 from weft.tensor.described import Described
 from weft.tensor.hook import RemovableHook, waiting_for_gradients
-from weft.tensor.size import Size
 
 ABSENT = Blob(None)  # the blob of what has no local memory of its own: the short way ends here
 
@@ -32,15 +32,22 @@ ABSENT = Blob(None)  # the blob of what has no local memory of its own: the shor
 exchanged = [0]
 
 
+def size_asked(data: tuple[Any, ...]) -> tuple[int, ...] | None:
+    """The size that one of PyTorch's older constructors is called with: f(2, 3), f(x.shape) or f(); None for data."""
+    if len(data) == 1 and not isinstance(data[0], (int, np.integer)):
+        return data[0] if isinstance(data[0], Size) else None
+    return data or (0,)
+
+
 class Tensor(Described):
     """An n-d array on one device, or, with a placement and an sbp, on many."""
 
     def __init__(self, *data: Any, device: Any = None) -> None:
-        given: Any = data[0] if len(data) == 1 else data  # sizes, or one thing that holds numbers
+        size = size_asked(data)
+        given: Any = data[0] if size is None else size
         if not isinstance(given, (Tensor, torch.Tensor)):
-            sizes = (given,) if isinstance(given, int) else given if given is data or isinstance(given, Size) else None
-            made = torch.tensor if sizes is None else torch.empty
-            given = made(given if sizes is None else sizes or (0,), dtype=torch.get_default_dtype())
+            made = torch.tensor if size is None else torch.empty
+            given = made(given, dtype=torch.get_default_dtype())
             if here.place is not None:
                 self.__dict__.update(hooks.placed(given).__dict__)
                 return

@@ -6,6 +6,8 @@ import functools
 from collections.abc import Sequence
 from typing import Any, Self
 
+from torch import Size
+
 from weft.autograd import enable_grad, no_grad
 from weft.core.errors import MissingFormulaError, OptionError
 from weft.functional import creation, info
@@ -13,7 +15,7 @@ from weft.functional.distributions.constraints import Constraint, holds, is_depe
 from weft.functional.likeness import form
 from weft.functional.shaping import broadcast_tensors
 from weft.ops import OPS
-from weft.tensor.tensor import Size, Tensor
+from weft.tensor.tensor import Tensor
 
 
 class lazy(functools.cached_property[Any]):
