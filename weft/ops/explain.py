@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import torch
@@ -15,6 +15,7 @@ from weft.core.errors import WeftError
 from weft.core.placement import Placement
 from weft.ops import extras
 from weft.ops.declaration import Op, Param
+from weft.ops.keywords import place_of
 from weft.tensor.tensor import Tensor
 
 NUMBERS = (int, float, bool, complex)
@@ -35,20 +36,6 @@ HINTS = (  # what would work, for complaints that don't say it
     ("Sizes of tensors must match", "cat() joins along one dimension; in all others the tensors must agree"),
     ("Dimension out of range", "Negative dimensions count from the last"),
 )
-
-
-# What PyTorch, OneFlow and NumPy call the same parameter.
-SAME: Final = (  # of two groups that know a name, the first that fits
-    frozenset({"value", "values"}), frozenset({"mat1", "mat", "batch1"}),
-    frozenset({"mat2", "vec", "batch2"}), frozenset({"L", "input2"}),
-    frozenset({"input", "x", "self", "a", "A", "tensor", "x1", "logits", "values"}),
-    frozenset({"other", "b", "B", "y", "mat2", "x2", "vec", "vec2", "end"}), frozenset({"tensors", "inputs"}),
-    frozenset({"dim", "axis", "dims"}), frozenset({"keepdim", "keepdims"}), frozenset({"shape", "size"}),
-    frozenset({"index", "indices"}), frozenset({"split_size_or_sections", "split_size"}),
-    frozenset({"alpha", "lambd", "negative_slope"}), frozenset({"src", "value"}), frozenset({"sizes", "repeats"}),
-    frozenset({"indices_or_sections", "sections", "indices"}), frozenset({"data", "obj"}), frozenset({"a", "type1"}),
-    frozenset({"b", "type2"}),
-)  # fmt: skip
 
 
 # What takes arguments that an op of this name doesn't, so that the op's own costs no more for it.
@@ -98,7 +85,7 @@ def refit(
         )
     bound = list(args)
     for name, value in more.items():
-        place = place_of(name, op.names)
+        place = place_of(op.name, name, op.names)
         if place is None:
             raise errors.ArgumentError(f"{op.name}(): got an unexpected argument {name!r}\n  declared: {signature(op)}")
         if bound[place] is not ABSENT and bound[place] is not op.params[place].default:
@@ -112,13 +99,6 @@ def refit(
                 raise missing(op, tuple(bound))
             bound[i] = p.default
     return run(op, tuple(bound))
-
-
-def place_of(name: str, names: Sequence[str]) -> int | None:
-    """Which of the parameters goes by this name, or by another one for the same."""
-    if name in names:
-        return names.index(name)
-    return next((i for g in SAME if name in g for i, n in enumerate(names) if n in g), None)
 
 
 def describe(value: Any) -> str:
