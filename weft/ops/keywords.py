@@ -12,13 +12,16 @@ from typing import Final
 
 import torch
 
-# where PyTorch has functions, layers and methods, and how the names of some begin in ATen
-HOMES: Final = (torch, torch.nn.functional, torch.linalg, torch.special, torch.fft, torch.nn, torch.Tensor)
-PREFIXES: Final = ("", "linalg_", "special_", "fft_")
-NUMPY: Final = {"input": ("x", "a", "x1"), "other": ("x2",), "dim": ("axis",), "keepdim": ("keepdims",)}
+HOMES: Final = {  # where PyTorch has functions, layers and methods, and how their names begin in ATen
+    torch: "", torch.nn.functional: "", torch.linalg: "linalg_", torch.special: "special_", torch.fft: "fft_",
+    torch.nn: "", torch.Tensor: "",
+}  # fmt: skip
+NUMPY: Final = {"input": ("x", "a", "x1"), "dim": ("axis",), "keepdim": ("keepdims",)}
+SCRIPTED: Final = frozenset({"a", "l", "t", "reverse"})  # of TorchScript's own functions of lists and numbers
 FORMER: Final = ("size_average", "reduce")  # what said `reduction` in older programs
 
-Names = tuple[str, ...]
+# place by place the names that a parameter goes by; and those that have no place
+Signature = tuple[tuple[tuple[str, ...], ...], frozenset[str]]
 
 
 def _table(text: str) -> dict[str, dict[str, str]]:
@@ -26,7 +29,8 @@ def _table(text: str) -> dict[str, dict[str, str]]:
     return {name: dict(reversed(pair.split("=")) for pair in pairs) for name, *pairs in lines}
 
 
-# our name = another's, which PyTorch's function hasn't in that place: OneFlow's, or that of an alias
+# our name = another's, which PyTorch's function hasn't in that place: OneFlow's, or an alias's; or
+# the same, where PyTorch has something else there
 OTHERS: Final = _table("""
     asarray data=obj
     bmm mat2=b
@@ -45,11 +49,14 @@ OTHERS: Final = _table("""
     local_to_global x=input
     logaddexp other=y
     margin_ranking_loss input1=input_1 input2=input_2
+    max other=other
+    min other=other
     nms boxes=x
     prelu weight=alpha
     promote_types a=type1 b=type2
     repeat sizes=repeat_shape
     rms_layer_norm x=hidden_states eps=variance_epsilon
+    rrelu generator=generator
     scatter_nd index=indices update=updates
     set_default_tensor_type t=tensor_type
     slice_update x=input
@@ -69,45 +76,51 @@ OTHERS: Final = _table("""
 
 def place_of(function: str, keyword: str, names: Sequence[str]) -> int | None:
     """Which of a function's parameters goes by this name, or by it in PyTorch or OneFlow; None if none does."""
-    name = OTHERS.get(function, {}).get(keyword, keyword)
-    if name in names:
-        return names.index(name)
-    for signature in signatures(function):
-        elsewhere = {n for given in signature if keyword not in given for n in given}
-        for place, given in enumerate(signature[: len(names)]):
+    name = OTHERS.get(function, {}).get(keyword)
+    if name is not None or keyword in names:
+        own = name or keyword
+        return names.index(own) if own in names else None
+    for placed, others in signatures(function):
+        elsewhere = {n for given in placed if keyword not in given for n in given} | others
+        for place, given in enumerate(placed[: len(names)]):
             if keyword in given and names[place] not in elsewhere:
                 return place
     return None
 
 
 def known(function: str, keyword: str) -> bool:
-    """Whether PyTorch's function of this name takes this keyword."""
-    return any(keyword in given for signature in signatures(function) for given in signature)
+    """Whether PyTorch's function of this name takes this argument in some place."""
+    return any(keyword in given for placed, _ in signatures(function) for given in placed)
 
 
 @functools.cache
-def signatures(function: str) -> tuple[tuple[Names, ...], ...]:
-    """How PyTorch's functions of this name are called: per parameter the names that it goes by."""
-    found = [*_python(function), *_native(function)]
+def signatures(function: str) -> tuple[Signature, ...]:
+    """How PyTorch's functions of this name are called."""
+    found: list[Signature] = []
+    for home, prefix in HOMES.items():
+        try:
+            f = attrgetter(function)(home)
+        except AttributeError:
+            continue
+        try:
+            parameters = inspect.signature(f).parameters.values()
+        except (TypeError, ValueError):
+            found += _native(prefix + function)
+            continue
+        placed = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+        names = ["input" if n == "self" and home is torch.Tensor else n for n in placed]
+        others = frozenset(p.name for p in parameters if p.kind is p.KEYWORD_ONLY)
+        found.append((tuple((n,) for n in names if n != "self"), others))
     if not found and function.endswith("_"):
         return signatures(function.removesuffix("_"))
     return tuple(dict.fromkeys(found))
 
 
-def _python(function: str) -> Iterable[tuple[Names, ...]]:
-    for home in HOMES:
-        try:
-            parameters = inspect.signature(attrgetter(function)(home)).parameters.values()
-        except (AttributeError, TypeError, ValueError):  # none, or one of ATen's
-            continue
-        names = ["input" if p.name == "self" and home is torch.Tensor else p.name for p in parameters]
-        yield tuple((n,) for n in names if n != "self")
-
-
-def _native(function: str) -> Iterable[tuple[Names, ...]]:
-    """ATen's, whose parameters go by NumPy's names, too."""
-    for prefix in PREFIXES:
-        for schema in torch._C._jit_get_schemas_for_operator(f"aten::{prefix}{function}"):
-            names = ["input" if a.name == "self" else a.name for a in schema.arguments]
-            if "dtype" in names or any("Tensor" in str(a.type) for a in schema.arguments):  # others are TorchScript's
-                yield tuple((n, *NUMPY.get(n, ())) for n in names)
+def _native(name: str) -> Iterable[Signature]:
+    """Those of a function of ATen's, whose parameters go by NumPy's names, too."""
+    for schema in torch._C._jit_get_schemas_for_operator(f"aten::{name}"):
+        names = [a.name for a in schema.arguments if not a.kwarg_only]
+        others = frozenset(a.name for a in schema.arguments if a.kwarg_only)
+        tensors = "dtype" in others or any("Tensor" in str(a.type) for a in schema.arguments)
+        if tensors and not SCRIPTED.intersection(names[:2]):
+            yield tuple(("input", *NUMPY["input"]) if n == "self" else (n, *NUMPY.get(n, ())) for n in names), others
