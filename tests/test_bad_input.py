@@ -105,7 +105,7 @@ LOCAL: list[tuple[str, type[Exception], str]] = [
     ("flow.ones(2, 3).reshape(4, 5)", ShapeError, r"\[4, 5\].* input of size 6.*keeps the number"),
     ("flow.ones(2, 2).view(3)", ShapeError, r"\[3\].* input of size 4"),
     ("flow.cat([flow.ones(2, 3), flow.ones(3, 4)], 0)", ShapeError, "Expected size 3 but got size 4"),
-    ("flow.cat([], 0)", ShapeError, "non-empty list"),
+    ("flow.cat([], 0)", OptionError, "non-empty list"),
     ("flow.stack([flow.ones(2), flow.ones(3)])", ShapeError, r"number 0 has \[2\], number 1 has \[3\]"),
     ("flow.stack([])", ArgumentError, "no tensors"),
     ("flow.split(flow.ones(4), [1, 2])", ShapeError, r"\[1, 2\] make 3, but dimension 0 of \[4\] has 4"),

@@ -31,6 +31,10 @@ class DtypeError(WeftError, TypeError, RuntimeError):
     """A dtype that the op can't take, or that can't have a gradient."""
 
 
+class MissingKernelError(DtypeError, NotImplementedError):
+    """A dtype, or a device, that the op has no kernel for."""
+
+
 class DeviceError(WeftError, RuntimeError):
     """Operands on different devices, or a device that this machine doesn't have."""
 

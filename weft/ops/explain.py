@@ -14,15 +14,12 @@ from weft.core.dtype import DType
 from weft.core.errors import WeftError
 from weft.core.placement import Placement
 from weft.ops import extras
+from weft.ops.blame import blamed
 from weft.ops.declaration import Op, Param
 from weft.ops.keywords import place_of
 from weft.tensor.tensor import Tensor
 
 NUMBERS = (int, float, bool, complex)
-SHAPE_WORDS = ("size", "shape", "dimension", "must match", "expected ", "view", "numel", "elements",
-               "reduction dim")  # fmt: skip
-DTYPE_WORDS = ("dtype", "scalar type", "not implemented for", "data type", "bool tensor", "Float", "Long",
-               "Half", "Int")  # fmt: skip
 MEMORY_WORDS = ("allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
 
 ALTERNATIVES = re.compile(r"\|(?![^\[]*\])")  # the bars of a type that stand in no brackets
@@ -198,14 +195,14 @@ def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
         check_arguments(op, args)
     except WeftError as better:
         return better
-    devices = sorted({str(d) for a in args for d in _devices(a)})
-    if len(devices) > 1 and "device" in str(cause):
-        return errors.DeviceError(
-            f"{op.name}: operands lie on {' and '.join(devices)}: {call_text(op, args)}.\n"
-            "Move them to one device with x.to(...)"
-        )
     kind, message = named(cause)
-    return kind(f"{message}{_reach(message, args)}\n  in {call_text(op, args)}{hint(message)}")
+    advice = hint(message)
+    if kind is errors.OpError and not isinstance(cause, torch.linalg.LinAlgError):
+        kind, found = blamed(op, args)
+        advice += f".\n{found}" * bool(found)
+    if kind is errors.DeviceError:
+        message = f"operands lie on {' and '.join(sorted({str(d) for a in args for d in _devices(a)}))}"
+    return kind(f"{message}{_reach(message, args)}\n  in {call_text(op, args)}{advice}")
 
 
 def _devices(value: Any) -> Iterator[torch.device]:
@@ -219,6 +216,17 @@ def _devices(value: Any) -> Iterator[torch.device]:
             yield from _devices(v)
 
 
+# by the class of what was raised, the first that fits
+NAMED: Final[tuple[tuple[Any, type[WeftError]], ...]] = (
+    (ArithmeticError, errors.OptionError),
+    (IndexError, errors.IndexingError),
+    (NotImplementedError, errors.MissingKernelError),
+    ((TypeError, AttributeError), errors.ArgumentError),
+    (RuntimeError, errors.OpError),
+    (Exception, errors.OptionError),
+)  # fmt: skip
+
+
 def named(cause: Exception) -> tuple[type[WeftError], str]:
     """The named error that stands for one of Python's or torch's, and its first words."""
     message = str(cause).split("\nException raised from")[0].strip()
@@ -226,15 +234,7 @@ def named(cause: Exception) -> tuple[type[WeftError], str]:
         asked = re.search(r"allocate (\d+) bytes", message)
         size = f"{int(asked[1]) / 2**30:.4g} GiB of " if asked else ""
         return errors.OutOfMemoryError, f"there isn't the {size}memory that this takes"
-    if isinstance(cause, ArithmeticError):
-        return errors.OptionError, message or type(cause).__name__
-    if isinstance(cause, IndexError) or "out of range" in message or "out of bounds" in message:
-        return errors.IndexingError, message
-    if isinstance(cause, (TypeError, AttributeError, NotImplementedError)) or any(w in message for w in DTYPE_WORDS):
-        return errors.DtypeError if any(w in message for w in DTYPE_WORDS) else errors.ArgumentError, message
-    if any(w in message for w in SHAPE_WORDS):
-        return errors.ShapeError, message
-    return errors.OpError if isinstance(cause, RuntimeError) else errors.OptionError, message or type(cause).__name__
+    return next(kind for classes, kind in NAMED if isinstance(cause, classes)), message or type(cause).__name__
 
 
 def hint(message: str) -> str:

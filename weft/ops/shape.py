@@ -17,7 +17,7 @@ def dim_of(dim: int, ndim: int) -> int:
     """A dimension counted from the front, or an error that tells the range."""
     if not -max(ndim, 1) <= dim < max(ndim, 1):
         raise IndexingError(
-            f"dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
+            f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
         )
     return dim % max(ndim, 1)
 
