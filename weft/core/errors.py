@@ -7,7 +7,7 @@ class WeftError(Exception):
     """The root of every exception that Weft raises on purpose."""
 
 
-class ArgumentError(WeftError, TypeError):
+class ArgumentError(WeftError, TypeError, RuntimeError):
     """A call's arguments fit none of the declared signatures."""
 
 
