@@ -139,7 +139,8 @@ class Node:
     def _story(self, data: torch.Tensor, was: int) -> str:
         return (
             f"the gradient of `{self.op.name}` needs a tensor of shape {list(data.shape)} that an in-place op "
-            f"overwrote since (it is at version {data._version}, saved was {was}). "
+            f"overwrote since: it has been modified by an inplace operation, and is at version {data._version}; saved "
+            f"was {was}. "
             "Use the op that is not in place (x = x.relu(), not x.relu_()), or clone before"
         )
 

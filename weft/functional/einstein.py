@@ -80,7 +80,7 @@ def _spelled(equation: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], st
         n = ndim - len(term.replace("...", ""))
         full = term.replace("...", dots[len(dots) - max(n, 0) :])
         if len(full) != ndim or not all(c in LETTERS for c in full):
-            raise ShapeError(f"einsum({equation!r}): the term {term!r} doesn't fit a tensor of {ndim} dimensions")
+            raise ShapeError(f"einsum(): {equation!r}: the term {term!r} doesn't fit a tensor of {ndim} dimensions")
         whole.append(full)
     if arrow:
         out = out.replace("...", dots)
@@ -116,11 +116,22 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     torch.Size([2, 4])
     """
     if isinstance(dims, int):
+        if not 0 <= dims <= min(a.ndim, b.ndim):
+            raise ShapeError(
+                f"tensordot expects dims >= 0, but got dims={dims}"
+                if dims < 0
+                else f"tensordot(): {dims} dimensions of {list(a.shape)} and {list(b.shape)}, which have fewer"
+            )
         dims = (tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims)))
     first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
     first, second = [dim_of(d, a.ndim) for d in first], [dim_of(d, b.ndim) for d in second]
     if len(first) != len(second):
         raise ArgumentError(f"tensordot(): {len(first)} dimensions of a and {len(second)} of b; they go in pairs")
+    for name, chosen in (("a", first), ("b", second)):
+        if len({*chosen}) < len(chosen):
+            raise ShapeError(
+                f"dim appears multiple times in the list of dims: tensordot() sums over {chosen} of {name}"
+            )
     left, right = list(LETTERS[: a.ndim]), list(LETTERS[a.ndim : a.ndim + b.ndim])
     for i, j in zip(first, second, strict=True):
         right[j] = left[i]

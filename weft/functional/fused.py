@@ -203,6 +203,11 @@ def broadcast_equal(x: Tensor, other: Tensor) -> Tensor:
 @public("bound")
 def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """Per row, the cross entropy of a distribution over the classes."""
+    if labels.shape != logits.shape:
+        raise ShapeError(
+            f"softmax_cross_entropy(): a share for each class of each row, {list(logits.shape)}; got "
+            f"{list(labels.shape)}"
+        )
     return OPS["neg"](_sum(_mul(labels, OPS["log_softmax"](logits, -1)), -1))
 
 

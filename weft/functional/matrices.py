@@ -23,6 +23,8 @@ _matmul, _sum, _reshape, _expand = map(calling, ("matmul", "sum", "reshape", "ex
 @public("flow tensor")
 def trace(x: Tensor) -> Tensor:
     """The sum of a matrix's diagonal."""
+    if x.ndim != 2:
+        raise ShapeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}: {list(x.shape)}")
     return _sum(OPS["diagonal"](x, 0, 0, 1))
 
 
@@ -97,6 +99,8 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
 @public("flow tensor")
 def matrix_power(x: Any, n: int) -> Any:
     """The product of n times the same matrix; of its inverse, if n is below zero."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"matrix_power: A must be batches of square matrices; got {list(x.shape)}")
     if n < 0:
         return matrix_power(OPS["inv"](x), -n)
     if n == 0:

@@ -125,6 +125,7 @@ def slice_scatter(
     x: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
     """x with other elements from start to end along a dimension."""
+    dim = dim_of(dim, x.ndim)
     first, last, step = slice(start, end, step).indices(x.shape[dim])
     return OPS["narrow_scatter"](x, src, dim, first, max(0, -(-(last - first) // step)), step)
 
@@ -198,6 +199,11 @@ def rot90(x: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     >>> flow.rot90(flow.tensor([[1, 2], [3, 4]])).tolist()
     [[2, 4], [1, 3]]
     """
+    if len(dims) != 2 or x.ndim < 2:
+        raise ShapeError(
+            f"rot90(): expected total dims >= 2 and two of them to turn in, but got {list(x.shape)} and dims "
+            f"{list(dims)}"
+        )
     a, b = dims
     if k % 4 == 0:
         return OPS["clone"](x)
@@ -251,6 +257,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 @public("flow")
 def combinations(x: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Every choice of r elements of a vector, in its order, a row each."""
+    if x.ndim != 1 or r < 0:
+        raise ShapeError(f"combinations(): Expect a 1D vector, but got shape {list(x.shape)}, and r >= 0; r is {r}")
     rows = math.comb(x.shape[0] + (r - 1 if with_replacement and x.shape[0] else 0), r)
     if rows * r > MOST_CHOSEN:
         raise ShapeError(f"combinations(): {rows} rows of {r}; at most {MOST_CHOSEN} elements are written out")
@@ -371,6 +379,10 @@ def float_power(x: Any, exponent: Any) -> Any:
 @public("flow tensor")
 def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:
     """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
+    if not p > 0 or maxnorm < 0:
+        raise ShapeError(
+            f"renorm: non-positive-norm not supported, nor a maxnorm below zero; got p={p}, maxnorm={maxnorm}"
+        )
     others = tuple(d for d in builtins.range(x.ndim) if d != dim_of(dim, x.ndim))
     size: Any = vector_norm(x, float(p), others, True)
     return x * OPS["where"](size > maxnorm, maxnorm / (size + 1e-7), 1.0)

@@ -197,6 +197,13 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
     if indexing not in ("ij", "xy"):
         raise ArgumentError(f'meshgrid(): indexing is "ij" or "xy"; got {indexing!r}')
+    if not given or any(x.dtype is not given[0].dtype or x.ndim > 1 for x in given):
+        told = ", ".join(f"{x.dtype} {list(x.shape)}" for x in given) or "nothing"
+        raise ShapeError(
+            f"meshgrid expects a non-empty TensorList, and all tensors to have the same dtype and at most one "
+            f"dimension; "
+            f"got {told}"
+        )
     exchanged = indexing == "xy" and len(given) > 1
     if exchanged:
         given[:2] = given[1::-1]
@@ -207,22 +214,38 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     return tuple(made)
 
 
+def _even(name: str, x: Tensor, cut: int | Sequence[int], dim: int, least: int) -> tuple[Tensor, ...]:
+    """A split that leaves no part longer than another, unless it is cut at given places."""
+    if x.ndim < least:
+        raise ShapeError(
+            f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a tensor with "
+            f"{x.ndim} dimensions: {list(x.shape)}"
+        )
+    if isinstance(cut, int) and (cut <= 0 or x.shape[dim] % cut):
+        raise ShapeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {x.shape[dim]} "
+            f"is not "
+            f"divisible by the split_size {cut}! x.tensor_split({cut}, {dim}) makes parts of different sizes"
+        )
+    return tensor_split(x, cut, dim)
+
+
 @public("flow tensor")
 def hsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Parts side by side: along the second dimension, of a vector along its only one."""
-    return tensor_split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
+    return _even("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1, 1)
 
 
 @public("flow tensor")
 def vsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Parts one below the other, along the first dimension."""
-    return tensor_split(x, indices_or_sections, 0)
+    return _even("vsplit", x, indices_or_sections, 0, 2)
 
 
 @public("flow tensor")
 def dsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Parts one behind the other, along the third dimension."""
-    return tensor_split(x, indices_or_sections, 2)
+    return _even("dsplit", x, indices_or_sections, 2, 3)
 
 
 @public("flow tensor")

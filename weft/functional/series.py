@@ -6,6 +6,7 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from weft.core.dtype import bool_
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import creation
 from weft.functional.likeness import beside
@@ -125,6 +126,10 @@ def unravel_index(indices: Any, shape: Sequence[int] | int) -> tuple[Tensor, ...
     >>> [i.tolist() for i in flow.unravel_index(flow.tensor([5, 7]), (3, 4))]
     [[1, 1], [1, 3]]
     """
+    if indices.dtype.differentiable or indices.dtype is bool_:
+        raise ArgumentError(
+            f"unravel_index(): expected 'indices' to be integer dtype, but got {indices.dtype}: x.long()"
+        )
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     found: list[Tensor] = []
     for n in reversed(sizes):

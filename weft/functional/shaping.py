@@ -80,6 +80,8 @@ def permute(x: Tensor, *dims: Sizes) -> Tensor:
     order = size_of("permute", dims)
     n = x.ndim
     if sorted(d % n if -n <= d < n else d for d in order) != list(range(n)):
+        for d in order:
+            dim_of(d, n)
         raise IndexingError(f"permute(): {list(order)} must name each of the {n} dimensions once")
     return _permute(x, order)
 
@@ -219,4 +221,8 @@ def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
 def tile(x: Tensor, *dims: Sizes) -> Tensor:
     """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
     counts = size_of("tile", dims)
+    if any(n < 0 for n in counts):
+        raise ShapeError(
+            f"tile(): Trying to create tensor with negative dimension: {list(counts)} copies of {list(x.shape)}"
+        )
     return repeat(x, (1,) * (x.ndim - len(counts)) + counts)

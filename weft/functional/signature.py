@@ -13,7 +13,7 @@ from weft.core.errors import ArgumentError, WeftError
 from weft.core.late import written_late
 from weft.ops import extras
 from weft.ops.declaration import OPERAND_KINDS, Param
-from weft.ops.explain import ABSENT, accepts, describe, hint, named
+from weft.ops.explain import ABSENT, accepts, describe, hint, misplaced, named
 from weft.ops.keywords import FORMER, known, place_of
 from weft.tensor.tensor import Tensor
 
@@ -285,6 +285,8 @@ def taught(name: str, f: Function, cause: Exception, args: tuple[Any, ...], kwar
     if several is None and s.refusal(args, kwargs) is not None:
         return refused(name, (s,), args, kwargs)
     kind, message = named(cause)
+    if type(cause) is IndexError and "Dimension" not in message:  # Python's own words
+        message = misplaced({**dict(zip(s.by_name, args, strict=False)), **kwargs}) or message
     accepted = several or (s.text(name),)
     return kind(
         f"{message}{hint(message)}\n  in {call_text(name, args, kwargs)}\n  accepted: "

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from weft.core.dtype import bool_
@@ -57,6 +58,17 @@ def _same_shape(name: str, x: Tensor, target: Tensor) -> None:
         )
 
 
+def _told(x: Tensor, target: Tensor) -> None:
+    """Warn of a target that counts several times, which is seldom meant: (n, 1) beside (n,) makes n * n."""
+    if x.shape != target.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({x.shape}): each is "
+            f"repeated for "
+            "the other, as they broadcast. Give them one shape, x.squeeze(1), say",
+            stacklevel=4,
+        )
+
+
 def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Tensor:
     """Each element's loss counts so much; a mean is over the weights."""
     if weight.shape != input.shape:
@@ -71,6 +83,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
     >>> flow.nn.functional.mse_loss(flow.tensor([1.0, 2.0]), flow.tensor([1.0, 4.0])).item()
     2.0
     """
+    _told(input, target)
     if weight is not None:
         return _weighted(mse_loss(input, target, "none"), weight, input, reduction)
     if reduction in ("mean", "sum") and input.shape == target.shape:
@@ -83,6 +96,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tens
     """The size of the difference; of weighted elements, the mean is over their weights."""
     if weight is not None:
         return _weighted(l1_loss(input, target, "none"), weight, input, reduction)
+    _told(input, target)
     if bool_ not in (input.dtype, target.dtype):  # of those, sub() says what to take instead
         input, target = _paired(input, target)
     return reduced(absolute(sub(input, target)), reduction)
@@ -94,6 +108,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
         raise OptionError(f"smooth_l1_loss does not support negative values for beta; got {beta}")
     if beta == 0:
         return l1_loss(input, target, reduction)
+    _told(input, target)
     d = sub(*_floats("smooth_l1_loss", input, target))
     size = absolute(d)
     bent = div(mul(0.5, mul(d, d)), beta)
@@ -110,6 +125,7 @@ def huber_loss(
         raise OptionError(f"huber_loss does not support non-positive values for delta; got {delta}")
     if not input.dtype.is_floating_point:
         raise DtypeError(f"huber_loss is of its input's dtype, so that must be of floats; got {input.dtype}: x.float()")
+    _told(input, target)
     d = sub(*_floats("huber_loss", input, target))
     size = absolute(d)
     loss = where(OPS["le"](size, delta), mul(0.5, mul(d, d)), mul(delta, sub(size, 0.5 * delta)))
@@ -178,6 +194,13 @@ def triplet_margin_loss(
     swap: bool = False, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """How far the positive is from being nearer to the anchor than the negative, by the margin."""
+    if not margin > 0:
+        raise OptionError(f"margin must be greater than 0, got {margin}: the loss would be met by any two points")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise ShapeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
     near = pairwise_distance(anchor, positive, p, eps)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:
@@ -196,6 +219,11 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""
+    common = promote_types(x1.dtype, x2.dtype)
+    if not common.is_floating_point:
+        raise DtypeError(
+            f"cosine_similarity(): expected common dtype to be floating point, yet common dtype is {common}: x.float()"
+        )
     if x1.shape != x2.shape:
         shape = tuple(broadcast_shapes(tuple(x1.shape), tuple(x2.shape)))
         x1, x2 = OPS["expand"](x1, shape), OPS["expand"](x2, shape)

@@ -37,6 +37,10 @@ def blamed(op: Op, args: tuple[Any, ...]) -> Found:
         sizes = sorted({n for t in held for n in t.shape if n > FEW})
         fewer = {n: FEW + 1 + i for i, n in enumerate(sizes)}
         local = _changed(op, local, lambda t: t.new_zeros([fewer.get(n, n) for n in t.shape]))
+    made = _made(op, local)
+    if made is not None:  # it is by being written into the first operand that it fails
+        fits = all(torch.can_cast(y.dtype, held[0].dtype) for y in made[:1])
+        return (errors.ShapeError if fits else errors.DtypeError), ""
     if any(map(_counts, held)) and _works(op, _changed(op, local, _zeros)):
         return errors.IndexingError, ""
     places = {t.device.type for t in held}
@@ -78,12 +82,17 @@ def _of_option(op: Op, local: tuple[Any, ...]) -> Iterator[Found]:
 
 
 def _works(op: Op, local: tuple[Any, ...]) -> bool:
+    return _made(op, local) is not None
+
+
+def _made(op: Op, local: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What a kernel gives; None where it fails."""
     n = len(local) - len(op.keywords)
     try:
-        op.kernel(*local[:n], **dict(zip(op.keywords, local[n:], strict=True)))
+        made = op.kernel(*local[:n], **dict(zip(op.keywords, local[n:], strict=True)))
     except Exception:
-        return False
-    return True
+        return None
+    return made if isinstance(made, tuple) else (made,)
 
 
 def _local(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...] | None:

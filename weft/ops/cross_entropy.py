@@ -34,7 +34,9 @@ def _check(x: Tensor, target: Tensor, reduction: str) -> int:
     expected = (*x.shape[:d], *x.shape[d + 1 :])
     if x.dim() == 0 or tuple(target.shape) != expected:
         raise ShapeError(
-            f"scores of shape {list(x.shape)} (dimension {d} holds the classes) take labels of shape {list(expected)}; "
+            f"Expected input batch_size ({x.shape[0] if x.dim() > 1 else 1}) to match target batch_size "
+            f"({target.shape[0] if target.dim() else 1}), and the other sizes: scores of shape {list(x.shape)} "
+            f"(dimension {d} holds the classes) take labels of shape {list(expected)}; "
             f"got {list(target.shape)}"
         )
     return d

@@ -196,6 +196,8 @@ def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
     except WeftError as better:
         return better
     kind, message = named(cause)
+    if type(cause) is IndexError and "Dimension" not in message:  # Python's own words
+        message = misplaced(dict(zip(op.names, args, strict=False))) or message
     advice = hint(message)
     if kind is errors.OpError and not isinstance(cause, torch.linalg.LinAlgError):
         kind, found = blamed(op, args)
@@ -235,6 +237,26 @@ def named(cause: Exception) -> tuple[type[WeftError], str]:
         size = f"{int(asked[1]) / 2**30:.4g} GiB of " if asked else ""
         return errors.OutOfMemoryError, f"there isn't the {size}memory that this takes"
     return next(kind for classes, kind in NAMED if isinstance(cause, classes)), message or type(cause).__name__
+
+
+DIMS: Final = ("dim", "axis", "dims", "dim0", "dim1", "dim2", "start_dim", "end_dim", "source", "destination")
+
+
+def misplaced(given: dict[str, Any]) -> str:
+    """Which dimension of a call, its arguments by name, its first tensor doesn't have; nothing if it has them all."""
+    x = next((a for a in given.values() if isinstance(a, Tensor)), None)
+    if x is None:
+        return ""
+    reach = max(x.ndim, 1)
+    for name in DIMS:
+        value = given.get(name)
+        for d in value if isinstance(value, (list, tuple)) else (value,):
+            if type(d) is int and not -reach <= d < reach:
+                return (
+                    f"Dimension out of range (expected to be in range of [{-reach}, {reach - 1}], but got {d}): "
+                    f"{name} of {describe(x)}"
+                )
+    return "" if x.ndim else f"this takes a tensor with dimensions; got {describe(x)}, which has none"
 
 
 def hint(message: str) -> str:

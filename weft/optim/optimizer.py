@@ -113,7 +113,9 @@ class Optimizer:
                 )
             if id(p) in known:
                 raise OptionError(
-                    f"parameter {i}, of shape {list(p.shape)}, appears twice in the optimizer; it would be updated "
+                    f"some parameters appear in more than one parameter group, or twice in one: parameter {i}, of "
+                    f"shape "
+                    f"{list(p.shape)}, would be updated "
                     "twice in a step. Leave out the second, list(dict.fromkeys(params)) keeps the first of each"
                 )
             known.add(id(p))

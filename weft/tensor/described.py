@@ -122,7 +122,11 @@ class Described(Methods):
     def size(self, dim: int | None = None) -> Size | int:
         shape = self.shape
         if dim is not None and not -len(shape) <= dim < len(shape):
-            raise IndexingError(f"size({dim}): this tensor's dimensions go from {-len(shape)} to {len(shape) - 1}")
+            raise IndexingError(
+                f"Dimension out of range (expected to be in range of [{-max(len(shape), 1)}, "
+                f"{max(len(shape), 1) - 1}], but got "
+                f"{dim}): size({dim}) of {list(shape)}"
+            )
         return shape if dim is None else shape[dim]
 
     def numel(self) -> int:

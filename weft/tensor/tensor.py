@@ -63,7 +63,9 @@ class Tensor(Described):
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if value and not self.dtype.differentiable:
-            raise DtypeError(f"only floating point and complex tensors can require gradients; this one is {self.dtype}")
+            raise DtypeError(
+                f"only Tensors of floating point and complex dtype can require gradients; this one is {self.dtype}"
+            )
         if not value and self.node is not None:
             raise AutogradError("only a leaf can stop requiring a gradient; use .detach() to leave the graph")
         if type(self) is not Tensor and self._requires_grad is not bool(value):  # a parameter is frozen, or thawed
@@ -175,7 +177,7 @@ class Tensor(Described):
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The value as an array, which shares a CPU tensor's memory; of one that wants a gradient only by `force`."""
         if self._requires_grad and not force:
-            raise AutogradError("numpy() on a tensor that requires a gradient; use tensor.detach().numpy()")
+            raise AutogradError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead")
         return array_of(self._whole("numpy()"))
 
     to_numpy = numpy
@@ -192,7 +194,10 @@ class Tensor(Described):
         blob = self.blob
         data = blob.now if blob.now is not None else self._whole("item()")
         if data.numel() != 1:
-            raise ShapeError(f"item() needs one element; this tensor has shape {tuple(self.shape)}: index it first")
+            raise ShapeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar: its shape is "
+                f"{tuple(self.shape)}; index it"
+            )
         return data.item()
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
@@ -215,7 +220,11 @@ class Tensor(Described):
                 "Write flow.where(condition, a, b), or decide outside the graph"
             )
         if self.numel() != 1:
-            raise ShapeError(f"the truth of a tensor of shape {tuple(self.shape)} is ambiguous; use .any() or .all()")
+            raise ShapeError(
+                f"Boolean value of Tensor with {'no values' if not self.numel() else 'more than one value'} is "
+                f"ambiguous: its "
+                f"shape is {tuple(self.shape)}; use .any() or .all()"
+            )
         return bool(self.item())
 
     def __float__(self) -> float:
