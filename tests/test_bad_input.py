@@ -106,8 +106,8 @@ LOCAL: list[tuple[str, type[Exception], str]] = [
     ("flow.ones(2, 2).view(3)", ShapeError, r"\[3\].* input of size 4"),
     ("flow.cat([flow.ones(2, 3), flow.ones(3, 4)], 0)", ShapeError, "Expected size 3 but got size 4"),
     ("flow.cat([], 0)", OptionError, "non-empty list"),
-    ("flow.stack([flow.ones(2), flow.ones(3)])", ShapeError, r"number 0 has \[2\], number 1 has \[3\]"),
-    ("flow.stack([])", ArgumentError, "no tensors"),
+    ("flow.stack([flow.ones(2), flow.ones(3)])", ShapeError, r"got \[2\] at entry 0 and \[3\] at entry 1"),
+    ("flow.stack([])", ArgumentError, "got none"),
     ("flow.split(flow.ones(4), [1, 2])", ShapeError, r"sum exactly to 4 .*\[1, 2\], which make 3: split\(\) of \[4\]"),
     ("flow.bmm(flow.ones(2, 2), flow.ones(2, 2))", ShapeError, r"bmm\(\): takes .* 3 and 3 .*\[2, 2\]"),
     ("flow.mm(flow.ones(2), flow.ones(2, 2))", ShapeError, r"mm\(\): takes .* 2 and 2 .*matmul\(\) takes any"),
@@ -123,8 +123,8 @@ LOCAL: list[tuple[str, type[Exception], str]] = [
         ShapeError,
         r"labels of shape \[2\]; got \[3\]",
     ),
-    ("bool(flow.ones(2))", ShapeError, "ambiguous; use .any"),
-    ("flow.ones(2).item()", ShapeError, "one element"),
+    ("bool(flow.ones(2))", ShapeError, "ambiguous.*use .any"),
+    ("flow.ones(2).item()", ShapeError, "2 elements"),
     # dimensions, indices, labels
     ("flow.ones(2, 3).sum(5)", IndexingError, r"range of \[-2, 1\], but got 5"),
     ("flow.softmax(flow.ones(2, 2), 5)", IndexingError, r"range of \[-2, 1\], but got 5"),
@@ -158,7 +158,7 @@ LOCAL: list[tuple[str, type[Exception], str]] = [
     ),
     ("flow.optim.SGD([], lr=0.1)", OptionError, "empty parameter list"),
     ("flow.optim.SGD(nn.Linear(2, 2).parameters(), lr=-1)", OptionError, "-1; it must be at least 0"),
-    ("F.dropout(flow.ones(2), p=2.0)", ArgumentError, "between 0 and 1; got 2.0"),
+    ("F.dropout(flow.ones(2), p=2.0)", ArgumentError, "between 0 and 1, but got 2.0"),
     ("flow.load('/nonexistent')", FileNotFoundError, "/nonexistent"),
     # graphs
     (

@@ -187,7 +187,7 @@ def split_like(x: Any, like: Sequence[Any], axis: int = 0) -> tuple[Any, ...]:
     """x in parts as long along an axis as the others, whose other dimensions are x's."""
     axis = dim_of(axis, x.ndim)
     for t in like:
-        if t.ndim != x.ndim or any(t.shape[d] != n for d, n in enumerate(x.shape) if d != axis):
+        if not axis < t.ndim <= x.ndim or any(n != x.shape[d] for d, n in enumerate(t.shape) if d != axis):
             raise ShapeError(
                 f"split_like(): parts of {list(x.shape)} along dimension {axis} differ from it in that one alone; "
                 f"got {list(t.shape)}"

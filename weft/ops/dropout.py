@@ -10,7 +10,7 @@ import torch
 from torch import Tensor
 
 from weft.core.dtype import int64
-from weft.core.errors import ArgumentError, OptionError
+from weft.core.errors import OptionError
 from weft.core.random import generator
 from weft.core.sbp import broadcast
 from weft.ops.copies import clone
@@ -22,7 +22,7 @@ from weft.ops.form import Form, alike, of_floats
 
 def _check(p: float) -> None:
     if not 0 <= p <= 1:
-        raise ArgumentError(
+        raise OptionError(
             f"dropout probability has to be between 0 and 1, but got {p}: p is that of dropping an element"
         )
 
