@@ -22,7 +22,7 @@ import torch
 
 import weft as flow
 from weft.core import dtype as dtypes
-from weft.core.errors import WeftError
+from weft.core.errors import ArgumentError, WeftError
 from weft.functional import fft as ffts
 from weft.functional import linalg, names, special, table
 from weft.ops import OPS
@@ -49,6 +49,9 @@ WORDS: Final = """
     resize_as_ scaled_dot_product_attention element_size get_default_dtype tolist module_load requires_grad_
 """
 APART: Final = frozenset(WORDS.split())
+
+
+CAUGHT: Final = (RuntimeError, IndexError, ValueError)  # what programs catch of kernels
 
 
 class Call(NamedTuple):
@@ -252,13 +255,16 @@ def end(pair: tuple[Function, Function], call: Call) -> tuple[str, str]:
             if refusal is None:
                 return "strict", f"{type(error).__name__}: {error}"
             builtin = next(k for k in type(refusal).__mro__ if k.__module__ == "builtins")
-            if isinstance(error, builtin):
+            # torch's other classes are its parser's, which looks at all types first, or slips of its Python
+            if isinstance(error, (builtin, ArgumentError)) or builtin not in CAUGHT:
                 return "refused", str(error)
             return "class", f"{type(error).__name__} for {builtin.__name__}: {error} FOR {refusal}"
         except Exception as error:
             if refusal is not None and isinstance(error, TypeError) and error.__traceback__.tb_next is None:
                 return "refused", str(error)  # Python's own, of an argument that is given twice, before any call
             return "raw", f"{type(error).__name__}: {error}"
+    if isinstance(refusal, TypeError):
+        return "wide", f"{shown(ours)} FOR {refusal}"
     if refusal is not None:
         return "lax", f"{shown(ours)} FOR {type(refusal).__name__}: {refusal}"
     return ("same", "") if alike(ours, theirs) else ("other", f"{shown(ours)} FOR {shown(theirs)}")
