@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from weft.core import dtype as dtypes
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import creation, reduction
 from weft.functional.conversion import cast
 from weft.functional.info import promote_types
@@ -78,6 +78,8 @@ def bucketize(x: Any, boundaries: Tensor, *, out_int32: bool = False, right: boo
     >>> flow.bucketize(flow.tensor([0.5, 2.0]), flow.tensor([0.0, 1.0])).tolist()
     [1, 2]
     """
+    if boundaries.ndim != 1:
+        raise ShapeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     values = x if isinstance(x, Tensor) else creation.tensor(x, **beside(boundaries))
     found = OPS["searchsorted"](boundaries, values, right)
     return cast(found, dtypes.int32) if out_int32 else found
@@ -123,6 +125,8 @@ def diff(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, ap
     >>> flow.diff(flow.tensor([1, 4, 9])).tolist()
     [3, 5]
     """
+    if n < 0:
+        raise ShapeError(f"diff(): order must be non-negative but got {n}")
     d = dim_of(dim, x.ndim)
     if n == 0:
         return x

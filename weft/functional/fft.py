@@ -143,6 +143,8 @@ def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     >>> flow.fft.fftfreq(4).tolist()
     [0.0, 0.25, -0.5, -0.25]
     """
+    if n < 0:
+        raise ShapeError(f"fftfreq(): Trying to create tensor with negative dimension {n}: [{n}]")
     places = [*range((n + 1) // 2), *range(-(n // 2), 0)]
     return creation.tensor([p / (n * d) for p in places], **{"dtype": creation.get_default_dtype(), **options})
 

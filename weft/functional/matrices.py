@@ -15,6 +15,7 @@ from weft.functional.parts import atleast_2d
 from weft.functional.signature import guarded
 from weft.functional.table import calling, public
 from weft.ops import OPS
+from weft.ops.explain import describe
 from weft.tensor.tensor import Tensor
 
 _matmul, _sum, _reshape, _expand = map(calling, ("matmul", "sum", "reshape", "expand"))
@@ -26,6 +27,11 @@ def trace(x: Tensor) -> Tensor:
     if x.ndim != 2:
         raise ShapeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}: {list(x.shape)}")
     return _sum(OPS["diagonal"](x, 0, 0, 1))
+
+
+def _vectors(name: str, *given: Any) -> None:
+    if any(not isinstance(x, Tensor) or x.ndim != 1 for x in given):
+        raise ShapeError(f"{name}(): 1D tensors expected, but got {' and '.join(map(describe, given))}")
 
 
 @public("flow tensor")
@@ -44,12 +50,14 @@ def inner(x: Any, other: Any) -> Any:
 @public("flow tensor")
 def vdot(x: Any, other: Any) -> Any:
     """The inner product of two vectors, of which the first is conjugated."""
+    _vectors("vdot", x, other)
     return _sum(OPS["conj"](x) * other)
 
 
 @public("flow tensor")
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * (vec1 outer vec2)."""
+    _vectors("addr", vec1, vec2)
     return arithmetic.beside(x, beta, OPS["unsqueeze"](vec1, 1) * vec2 * alpha)
 
 

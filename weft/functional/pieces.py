@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.core import dtype as dtypes
-from weft.core.errors import ArgumentError, ShapeError
+from weft.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
 from weft.functional import creation, indexing, overwrite, places
 from weft.functional.conversion import cast
 from weft.functional.likeness import beside
@@ -20,6 +20,7 @@ from weft.ops import OPS
 from weft.ops.complex import imag as imag_of
 from weft.ops.complex import polar as polar_of
 from weft.ops.complex import real as real_of
+from weft.ops.explain import describe
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
@@ -117,7 +118,22 @@ def index_reduce(
 @public("flow tensor")
 def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
     """x with another slice in a place along a dimension."""
+    dim = dim_of(dim, x.ndim)
+    if not -x.shape[dim] <= index < x.shape[dim]:
+        raise IndexingError(
+            f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {dim}"
+        )
+    _same("select_scatter", src, (*x.shape[:dim], *x.shape[dim + 1 :]))
     return OPS["narrow_scatter"](x, OPS["unsqueeze"](src, dim), dim, index % x.shape[dim], 1)
+
+
+def _same(name: str, src: Tensor, shape: Sequence[int]) -> None:
+    if tuple(src.shape) != tuple(shape):
+        raise ShapeError(
+            f"{name}(): expected src to have a size equal to the slice of self. src size = {list(src.shape)}, "
+            f"slice size "
+            f"= {list(shape)}"
+        )
 
 
 @public("flow tensor")
@@ -127,13 +143,17 @@ def slice_scatter(
     """x with other elements from start to end along a dimension."""
     dim = dim_of(dim, x.ndim)
     first, last, step = slice(start, end, step).indices(x.shape[dim])
-    return OPS["narrow_scatter"](x, src, dim, first, max(0, -(-(last - first) // step)), step)
+    length = max(0, -(-(last - first) // step))
+    _same("slice_scatter", src, (*x.shape[:dim], length, *x.shape[dim + 1 :]))
+    return OPS["narrow_scatter"](x, src, dim, first, length, step)
 
 
 @public("flow tensor")
 def diagonal_scatter(x: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
     """x with another diagonal of two dimensions."""
-    return OPS["diagonal_put"](x, src, offset, dim_of(dim1, x.ndim), dim_of(dim2, x.ndim))
+    d1, d2 = dim_of(dim1, x.ndim), dim_of(dim2, x.ndim)
+    _same("diagonal_scatter", src, OPS["diagonal"](x, offset, d1, d2).shape)
+    return OPS["diagonal_put"](x, src, offset, d1, d2)
 
 
 # ---- from x seen as one row --------------------------------------------------------------------------
@@ -189,6 +209,8 @@ def fliplr(x: Tensor) -> Tensor:
 @public("flow tensor")
 def flipud(x: Tensor) -> Tensor:
     """x with its rows in the reverse order."""
+    if not x.ndim:
+        raise ShapeError("flipud(): Input must be >= 1-d.")
     return OPS["flip"](x, (0,))
 
 
@@ -248,6 +270,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     >>> flow.cartesian_prod(flow.tensor([1, 2]), flow.tensor([3, 4])).tolist()
     [[1, 3], [1, 4], [2, 3], [2, 4]]
     """
+    if any(not isinstance(x, Tensor) or x.ndim != 1 for x in tensors):
+        raise ShapeError(f"cartesian_prod(): Expect a 1D vector each, but got {', '.join(map(describe, tensors))}")
     if len(tensors) == 1:
         return tensors[0]
     flat = [OPS["reshape"](g, (-1, 1)) for g in places.meshgrid(*tensors)]
@@ -360,6 +384,8 @@ def adjoint(x: Tensor) -> Tensor:
 @public("flow tensor")
 def positive(x: Tensor) -> Tensor:
     """x."""
+    if x.dtype is dtypes.bool_:
+        raise DtypeError("positive(): The `+` operator, on a bool tensor is not supported: x.int()")
     return x
 
 
@@ -373,7 +399,7 @@ def ldexp(x: Any, other: Any) -> Any:
 def float_power(x: Any, exponent: Any) -> Any:
     """x ** exponent, in float64, or of complex numbers in complex128."""
     wide = dtypes.complex128 if x.dtype.is_complex else dtypes.float64
-    return OPS["pow"](cast(x, wide), exponent)
+    return OPS["pow"](cast(x, wide), cast(exponent, wide) if isinstance(exponent, Tensor) else exponent)
 
 
 @public("flow tensor")

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.core import dtype as dtypes
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
 from weft.functional.likeness import beside
@@ -98,6 +98,10 @@ def nanquantile(
     >>> flow.nanquantile(flow.tensor([0., float("nan"), 2.]), 0.25).item()
     0.5
     """
+    if not isinstance(q, Tensor) and not 0 <= q <= 1:
+        raise OptionError(f"nanquantile(): quantile() q must be in the range [0, 1] but got {q}")
+    if isinstance(q, Tensor) and q.ndim > 1:
+        raise ShapeError(f"nanquantile(): quantile() q must be a scalar or 1D tensor; got {list(q.shape)}")
     if isinstance(q, Tensor) and q.ndim:
         each = [nanquantile(x, s, dim, keepdim, interpolation=interpolation) for s in unbind(q)]
         return stack(each, 0)

@@ -180,6 +180,11 @@ def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
     """How far `input1` is from being above `input2` by the margin, where the target is 1; below, where it is -1."""
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise ShapeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)}"
+        )
     gap = add(mul(OPS["neg"](target), sub(input1, input2)), float(margin))
     return reduced(OPS["relu"](gap), reduction)
 

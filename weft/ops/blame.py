@@ -7,19 +7,26 @@ everywhere.
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 from collections.abc import Callable, Iterable, Iterator
 from typing import Any, Final
 
 import torch
 
-from weft.core import errors
+from weft.core import errors, random
 from weft.core.dtype import of_torch as named
 from weft.core.errors import WeftError
 from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor
 
-OTHERS: Final = (torch.float32, torch.int64, torch.bool)  # what kernels take that don't take what they were given
+OTHERS: Final = (
+    torch.float32,
+    torch.int64,
+    torch.bool,
+    torch.int32,
+    torch.complex64,
+)  # what kernels take that don't take what they were given
 SMALL: Final = 1 << 14  # elements
 FEW: Final = 16  # of larger sizes, equal ones become equal ones beyond this
 
@@ -30,8 +37,13 @@ Change = Callable[[torch.Tensor], torch.Tensor]
 def blamed(op: Op, args: tuple[Any, ...]) -> Found:
     """For a RuntimeError of an op's kernel."""
     local = _local(op, args)
-    if local is None or op.random or op.writes or op.conversion:
-        return errors.OpError if op.random else errors.ShapeError, ""
+    if local is None or op.writes or op.conversion:
+        return errors.ShapeError, ""
+    with random.seeded(0) if op.random else contextlib.nullcontext():  # what is drawn here is drawn beside the program
+        return _blamed(op, local)
+
+
+def _blamed(op: Op, local: tuple[Any, ...]) -> Found:
     held = list(_tensors(op, local))
     if sum(t.numel() for t in held) > SMALL:
         sizes = sorted({n for t in held for n in t.shape if n > FEW})
@@ -53,7 +65,7 @@ def blamed(op: Op, args: tuple[Any, ...]) -> Found:
 def _of_dtype(op: Op, local: tuple[Any, ...]) -> Iterator[Found]:
     """Whether the call works with one operand, or all, of another dtype."""
     held = list(_tensors(op, local))
-    for i, t in enumerate(held):
+    for i, t in sorted(enumerate(held), key=lambda pair: pair[1].is_floating_point()):  # whole numbers before others
         for dtype in dict.fromkeys((*(o.dtype for o in held), *OTHERS)):
             if dtype is not t.dtype and _works(
                 op, _changed(op, local, lambda o, t=t, d=dtype: o.to(d) if o is t else o)
@@ -90,6 +102,8 @@ def _made(op: Op, local: tuple[Any, ...]) -> tuple[Any, ...] | None:
     n = len(local) - len(op.keywords)
     try:
         made = op.kernel(*local[:n], **dict(zip(op.keywords, local[n:], strict=True)))
+    except torch.linalg.LinAlgError:  # of its numbers
+        return ()
     except Exception:
         return None
     return made if isinstance(made, tuple) else (made,)

@@ -22,6 +22,11 @@ from weft.tensor.tensor import Tensor
 NUMBERS = (int, float, bool, complex)
 MEMORY_WORDS = ("allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
 
+PYTHONS = (  # words of Python's own errors, in a kernel or an adapter: they say nothing of the call
+    "tuple index out of range", "list index out of range", "values to unpack", "zip() argument", "x not in tuple",
+    "division by zero", "is not subscriptable", "unsupported operand", "'NoneType' object",
+)  # fmt: skip
+
 ALTERNATIVES = re.compile(r"\|(?![^\[]*\])")  # the bars of a type that stand in no brackets
 
 INNER = "The inner dimensions must agree: a[n, k] times b[k, m]; a linear weight is [m, k]"
@@ -236,6 +241,8 @@ def named(cause: Exception) -> tuple[type[WeftError], str]:
         asked = re.search(r"allocate (\d+) bytes", message)
         size = f"{int(asked[1]) / 2**30:.4g} GiB of " if asked else ""
         return errors.OutOfMemoryError, f"there isn't the {size}memory that this takes"
+    if any(words in message for words in PYTHONS):
+        message = "its arguments don't fit together: one has fewer elements, or dimensions, than another asks for"
     return next(kind for classes, kind in NAMED if isinstance(cause, classes)), message or type(cause).__name__
 
 
