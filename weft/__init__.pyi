@@ -35,6 +35,7 @@ __all__ = [
     "uint8", "utils", "version", "vm", "vmap", "xpu"
 ]
 
+from torch import Size as Size
 from torch import backends as backends
 from torch import layout as layout
 from torch import memory_format as memory_format
@@ -105,7 +106,6 @@ from weft.functional.random import Generator as Generator
 from weft.tensor.parameter import Parameter as Parameter
 from weft.tensor.printing import set_printoptions as set_printoptions
 from weft.tensor.printing import show as show
-from torch import Size as Size
 from weft.tensor.tensor import Tensor as Tensor
 _C: Bound
 __version__: str
@@ -681,7 +681,7 @@ def broadcast_like(
     torch.Size([3, 2])
     """
 
-def broadcast_shapes(*shapes: Sequence[_int] | _int) -> Size:
+def broadcast_shapes(*shapes: Sequence[_int] | _int) -> torch.Size:
     """The shape that tensors of these shapes broadcast to together.
 
     >>> flow.broadcast_shapes((2, 1), (3,))

@@ -19,7 +19,6 @@ from weft.functional.ranked import Ranked
 from weft.nn.utils.rnn import PackedSequence
 from weft.ops.declaration import Op
 from weft.tensor.hook import RemovableHook
-from torch import Size
 from weft.tensor.tensor import Tensor
 
 class Bound:
@@ -464,7 +463,7 @@ class Bound:
     def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[_int] | None = None) -> Tensor: ...
 
     @staticmethod
-    def broadcast_shapes(*shapes: Sequence[_int] | _int) -> Size: ...
+    def broadcast_shapes(*shapes: Sequence[_int] | _int) -> torch.Size: ...
 
     @staticmethod
     def broadcast_tensors(*tensors: Tensor) -> list[Tensor]: ...

@@ -26,7 +26,7 @@ Signature = tuple[tuple[tuple[str, ...], ...], frozenset[str]]
 
 def _table(text: str) -> dict[str, dict[str, str]]:
     lines = [line.split() for line in text.strip().splitlines()]
-    return {name: dict(reversed(pair.split("=")) for pair in pairs) for name, *pairs in lines}
+    return {name: {other: own for own, other in (pair.split("=") for pair in pairs)} for name, *pairs in lines}
 
 
 # our name = another's, which PyTorch's function hasn't in that place: OneFlow's, or an alias's; or
