@@ -2,10 +2,11 @@
 
     python -m bench.fuzz [calls] [seed]
 
-Of each call there are seven ends. `same`: both answer alike. `refused`: both refuse, Weft with a named error that is
-torch's builtin one as well. Then what should not be, but for the reasons that `tests/functional/test_beside_torch.py`
-gives: `lax`: torch refuses, Weft answers; `strict`: the other way round; `other`: both answer, differently; `class`:
-who catches torch's error doesn't catch Weft's; and what must not be, `raw`: an error that isn't one of Weft's.
+Of each call there are eight ends. `same`: both answer alike. `refused`: both refuse, Weft with a named error that is
+torch's builtin one as well. Then what should not be but for the REASONS below: `wide`: torch's parser refuses the types
+of the arguments, Weft answers; `lax`: torch refuses something else, Weft answers; `strict`: the other way round;
+`other`: both answer, differently; `class`: who catches torch's error doesn't catch Weft's. And what must not be, `raw`:
+an error that isn't one of Weft's.
 """
 
 from __future__ import annotations
@@ -51,6 +52,66 @@ WORDS: Final = """
 APART: Final = frozenset(WORDS.split())
 
 
+# why an end is what it is, and of which functions
+WORDS_OF: Final = {
+    ("lax", "whole numbers, bools or a second dtype are taken as floats, or promoted, as other functions do it"): """
+        norm vector_norm matrix_norm normalize renorm dist pdist nanmean nansum nanmedian nanquantile quantile prelu kl_div
+        polar histc histogram logcumsumexp trace round glu isclose soft_margin_loss corrcoef cov binary_cross_entropy isin
+        trapezoid trapz masked_scatter addcdiv addcdiv_ float_power_ float_power cumulative_trapezoid unique_consecutive
+        frobenius_norm nuclear_norm abs_ absolute_ take sub subtract rsub fake_quantize_per_channel_affine addmm adaptive_max_pool1d
+        logspace index_reduce index_reduce_ mse_loss huber_loss smooth_l1_loss l1_loss lp_pool1d lp_pool2d lp_pool3d median
+        tensor new_tensor as_tensor chain_matmul argwhere std var std_mean var_mean ifft rfft fft fill_diagonal_
+    """,
+    ("lax", "OneFlow's: masks of whole numbers, in its order"): "where masked_select masked_fill masked_fill_ masked_scatter_",
+    ("lax", "samples without channels, or with more dimensions in front, are pooled alike"): """
+        adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d
+        adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices max_pool1d max_pool2d
+        max_pool3d max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d
+        local_response_norm channel_shuffle
+    """,
+    ("lax", "torch took these away, and OneFlow or older programs have them"): "eig solve symeig lstsq matrix_rank cholesky_solve",
+    ("lax", "the answer is what the formula gives, where torch asks for more form"): """
+        rms_norm logsumexp unflatten cross embedding repeat_interleave index_fill index_fill_ fake_quantize_per_tensor_affine
+        triplet_margin_with_distance_loss addmv addmv_ baddbmm baddbmm_ addbmm addbmm_ cholesky_inverse resize resize_as
+        instance_norm istft stft any all searchsorted bucketize diagonal_scatter triu_ tril_ index_copy index_copy_ diff
+        group_norm embedding_bag hinge_embedding_loss poisson_nll_loss gaussian_nll_loss lu_unpack lu_solve vander
+        multi_head_attention_forward pixel_shuffle pixel_unshuffle native_channel_shuffle clamp_max_ clamp_min_ clip_ clamp_
+        tensordot einsum index_add index_add_ scatter scatter_ scatter_add put put_ pad interpolate upsample
+    """,
+    ("strict", "a dimension that torch guesses, with a warning that it shouldn't be left out, is asked for"): """
+        softmax log_softmax softmin
+    """,
+    ("strict", "a tensor of one element, or a bool, is no number for an option here"): """
+        threshold threshold_ hardtanh hardtanh_ celu celu_ elu elu_ nan_to_num nan_to_num_ logit logit_ unsqueeze unsqueeze_
+        diag diagonal sum amin amax mean group_norm roll split polygamma polygamma_ leaky_relu leaky_relu_ softplus select
+        narrow flip cumsum cumprod prod layer_norm instance_norm max_pool2d_with_indices max_pool2d max_pool1d max_pool3d
+        avg_pool1d avg_pool2d avg_pool3d rot90 repeat_interleave topk round lp_pool1d lp_pool2d batch_norm kthvalue argmax argmin
+        any all std var dropout index_select hardshrink softshrink rrelu squeeze unbind chunk tril triu diagonal_scatter gather
+        logsumexp norm renorm cross_entropy nll_loss xlog1py float_power xlogy pow fftn ifftn irfftn rfftn fft2 ifft2 rfft2 irfft2
+        hfft2 ihfft2 hfftn ihfftn binary_cross_entropy binary_cross_entropy_with_logits sort argsort msort median mode
+    """,
+    ("strict", "of nothing, or of forms that torch's kernels happen to take, no answer is made up"): """
+        unique_consecutive histc nanmedian median cholesky block_diag rfftfreq fftfreq trapz trapezoid cumulative_trapezoid
+        adjoint fill_diagonal_ matrix_norm nuclear_norm broadcast_to expand kaiser_window margin_ranking_loss l1_loss mse_loss
+        smooth_l1_loss huber_loss corrcoef fake_quantize_per_tensor_affine soft_margin_loss log2 unique svd qr eigh eigvalsh
+        hinge_embedding_loss kl_div poisson_nll_loss cosine_embedding_loss triplet_margin_loss multilabel_soft_margin_loss
+        multilabel_margin_loss multi_margin_loss gaussian_nll_loss conv_transpose1d conv_transpose2d conv_transpose3d conv1d conv2d
+        conv3d embedding embedding_bag pad interpolate upsample tensordot einsum cov lstsq pinv matrix_rank cross vander
+        grid_sample local_response_norm scatter_reduce index_reduce bilinear cdist lu_unpack affine_grid unfold fold out
+        matrix_exp linear_ slogdet det logdet inverse inv istft stft multi_head_attention_forward stack cat
+    """,
+    ("other", "Weft's own names and settings; OneFlow's order of arguments or rule of means"): """
+        type is_anomaly_check_nan_enabled is_anomaly_enabled kl_div tensor hinge_embedding_loss triplet_margin_loss
+        ShortTensor FloatTensor IntTensor LongTensor CharTensor DoubleTensor HalfTensor ByteTensor BoolTensor BFloat16Tensor
+    """,
+    ("other", "vectors of another sign or basis, rounding of narrow floats, medians of whole numbers as floats"): """
+        svd qr eigh eig nanmedian cosine_similarity rfftfreq any all unique_consecutive mse_loss smooth_l1_loss trapezoid ndtri
+        float_power addcdiv soft_margin_loss pinv lstsq ormqr householder_product layer_norm
+    """,
+    ("class", "both refuse a call that is wrong twice, each for another of its arguments"): "*",
+    ("wide", "a signature that takes more: OneFlow's, or that of an op"): "*",
+}  # fmt: skip
+REASONS: Final = {(kind, n): why for (kind, why), words in WORDS_OF.items() for n in words.split()}
 CAUGHT: Final = (RuntimeError, IndexError, ValueError)  # what programs catch of kernels
 
 
@@ -260,7 +321,7 @@ def end(pair: tuple[Function, Function], call: Call) -> tuple[str, str]:
                 return "refused", str(error)
             return "class", f"{type(error).__name__} for {builtin.__name__}: {error} FOR {refusal}"
         except Exception as error:
-            if refusal is not None and isinstance(error, TypeError) and error.__traceback__.tb_next is None:
+            if refusal is not None and isinstance(error, TypeError) and "got multiple values" in str(error):
                 return "refused", str(error)  # Python's own, of an argument that is given twice, before any call
             return "raw", f"{type(error).__name__}: {error}"
     if isinstance(refusal, TypeError):
@@ -280,10 +341,31 @@ def ends(n: int, seed: int = 0) -> Iterator[tuple[str, Call, str]]:
         yield kind, call, f"{said}: {why}"
 
 
+def unexplained(kind: str, call: Call) -> bool:
+    """Whether an end needs a reason, and has none."""
+    name = call.name.partition(".")[2]
+    return kind not in ("same", "refused") and (kind, name) not in REASONS and (kind, "*") not in REASONS
+
+
 def fuzz(n: int, seed: int = 0) -> Counter[str]:
-    """How many of n calls came to each end."""
-    return Counter(kind for kind, _, _ in ends(n, seed))
+    """How many of n calls came to each end; `unexplained` are those that have no reason for it."""
+    counted: Counter[str] = Counter()
+    for kind, call, _ in ends(n, seed):
+        counted[kind] += 1
+        counted["unexplained"] += unexplained(kind, call)
+    return counted
+
+
+def main() -> None:
+    n, seed = (int(word) for word in (*sys.argv[1:], "1000", "0")[:2])
+    counted: Counter[str] = Counter()
+    for kind, call, said in ends(n, seed):
+        counted[kind] += 1
+        if unexplained(kind, call):
+            counted["unexplained"] += 1
+            print(kind, said.replace("\n", " ")[:300])
+    print(dict(counted))
 
 
 if __name__ == "__main__":
-    print(fuzz(int((sys.argv[1:] or ["1000"])[0]), int((sys.argv[2:] or ["0"])[0])))
+    main()

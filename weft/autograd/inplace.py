@@ -36,7 +36,7 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
             raise ShapeError(
                 f"{op.name}_: the result has shape {list(y.shape)}, which doesn't fit into {list(x.shape)}"
             )
-        _move(x, y if y.dtype is x.dtype else OPS["cast"](y, _into(op, y.dtype, x.dtype)))
+        _move(x, y if y.dtype is x.dtype else OPS["cast"](y, held(op.name, y.dtype, x.dtype)))
         return x
     eager_local.check_arguments(op, args)
     stack.tensors(op, args)
@@ -57,14 +57,14 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
     return x
 
 
-def _into(op: Op, made: DType, held: DType) -> DType:
+def held(name: str, made: DType, dtype: DType) -> DType:
     """The dtype that is overwritten, if a result of the other may go there: whole numbers hold no others."""
-    if not torch.can_cast(made.torch, held.torch):
+    if not torch.can_cast(made.torch, dtype.torch):
         raise DtypeError(
-            f"{op.name}_: result type {made.scalar} can't be cast to the desired output type {held.scalar}: the result "
-            f"is of {made}, and x of {held} would hold another. Write x = x.{op.name}(...), or make x of floats"
+            f"{name}_: result type {made.scalar} can't be cast to the desired output type {dtype.scalar}: the result "
+            f"is of {made}, and x of {dtype} would hold another. Write x = x.{name}(...), or make x of floats"
         )
-    return held
+    return dtype
 
 
 def _kept(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:

@@ -201,6 +201,8 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     >>> flow.histc(flow.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=4).tolist()
     [2.0, 1.0]
     """
+    if bins < 1:
+        raise ShapeError(f"histc(): bins must be > 0, but got {bins}")
     if min > max:
         raise ArgumentError(f"histc(): max is at least min; got {min} and {max}")
     flat = OPS["reshape"](x, (-1,))

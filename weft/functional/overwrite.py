@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.autograd.inplace import assign
+from weft.autograd.inplace import assign, held
 from weft.autograd.trees import leaves
 from weft.core.dispatch import here
 from weft.core.sbp import broadcast
@@ -46,7 +46,9 @@ def into(x: Tensor, f: Callable[..., Tensor], *args: Any, **options: Any) -> Ten
     before = x
     if here.grad and here.trace is None and any(map(_wants, leaves((x, args, options)))):
         before = OPS["clone"](x)
-    return copy_(x, f(before, *args, **options))
+    made = f(before, *args, **options)
+    held(f.__name__, made.dtype, x.dtype)
+    return copy_(x, made)
 
 
 def composed(name: str, f: Callable[..., Tensor]) -> None:

@@ -227,6 +227,8 @@ def rot90(x: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
             f"{list(dims)}"
         )
     a, b = dims
+    if dim_of(a, x.ndim) == dim_of(b, x.ndim):
+        raise ShapeError(f"rot90(): expected rotation dims to be different, but got dim0 = {a} and dim1 = {b}")
     if k % 4 == 0:
         return OPS["clone"](x)
     if k % 4 == 2:

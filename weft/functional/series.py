@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.core.dtype import bool_
-from weft.core.errors import ArgumentError, ShapeError
+from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional import creation
 from weft.functional.likeness import beside
 from weft.functional.parts import stack
@@ -131,6 +131,8 @@ def unravel_index(indices: Any, shape: Sequence[int] | int) -> tuple[Tensor, ...
             f"unravel_index(): expected 'indices' to be integer dtype, but got {indices.dtype}: x.long()"
         )
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(n < 0 for n in sizes):
+        raise OptionError(f"unravel_index(): 'shape' cannot have negative values, but got {sizes}")
     found: list[Tensor] = []
     for n in reversed(sizes):
         found.append(OPS["remainder"](indices, n))

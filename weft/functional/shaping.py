@@ -121,7 +121,12 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
     >>> flow.broadcast_shapes((2, 1), (3,))
     torch.Size([2, 3])
     """
-    return Size(together(*((shape,) if isinstance(shape, int) else shape for shape in shapes)))
+    given = [(shape,) if isinstance(shape, int) else shape for shape in shapes]
+    if any(n < 0 for shape in given for n in shape):
+        raise ShapeError(
+            f"Attempting to broadcast a dimension with negative length! {', '.join(map(str, map(list, given)))}"
+        )
+    return Size(together(*given))
 
 
 @public("flow")
