@@ -55,58 +55,61 @@ APART: Final = frozenset(WORDS.split())
 # why an end is what it is, and of which functions
 WORDS_OF: Final = {
     ("lax", "whole numbers, bools or a second dtype are taken as floats, or promoted, as other functions do it"): """
-        norm vector_norm matrix_norm normalize renorm dist pdist nanmean nansum nanmedian nanquantile quantile prelu kl_div
-        polar histc histogram logcumsumexp trace round glu isclose soft_margin_loss corrcoef cov binary_cross_entropy isin
-        trapezoid trapz masked_scatter addcdiv addcdiv_ float_power_ float_power cumulative_trapezoid unique_consecutive
-        frobenius_norm nuclear_norm abs_ absolute_ take sub subtract rsub fake_quantize_per_channel_affine addmm adaptive_max_pool1d
-        logspace index_reduce index_reduce_ mse_loss huber_loss smooth_l1_loss l1_loss lp_pool1d lp_pool2d lp_pool3d median
-        tensor new_tensor as_tensor chain_matmul argwhere std var std_mean var_mean ifft rfft fft fill_diagonal_
+        abs_ absolute_ adaptive_max_pool1d addcdiv addcdiv_ addmm binary_cross_entropy chain_matmul corrcoef
+        cov cumulative_trapezoid dist fake_quantize_per_channel_affine float_power_ frobenius_norm glu histc
+        histogram ifft isclose isin kl_div linspace logcumsumexp logspace lp_pool2d masked_scatter matrix_norm
+        max_unpool1d max_unpool2d mse_loss nanmean nanmedian nanquantile nansum ndtri new_tensor norm
+        normalize one_hot pdist polar prelu quantile renorm round rsub soft_margin_loss sub subtract take
+        take_along_dim trace trapezoid unique_consecutive vector_norm
     """,
-    ("lax", "OneFlow's: masks of whole numbers, in its order"): "where masked_select masked_fill masked_fill_ masked_scatter_",
+    ("lax", "OneFlow's: masks of whole numbers, in its order"): """
+        masked_fill masked_fill_ masked_select where
+    """,
     ("lax", "samples without channels, or with more dimensions in front, are pooled alike"): """
-        adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d adaptive_max_pool3d
-        adaptive_max_pool1d_with_indices adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices max_pool1d max_pool2d
-        max_pool3d max_pool1d_with_indices max_pool2d_with_indices max_pool3d_with_indices avg_pool1d avg_pool2d avg_pool3d
-        local_response_norm channel_shuffle
+        adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d_with_indices
+        adaptive_max_pool2d adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices avg_pool1d
+        avg_pool2d channel_shuffle local_response_norm max_pool1d max_pool1d_with_indices max_pool2d
+        max_pool2d_with_indices max_pool3d max_pool3d_with_indices
     """,
-    ("lax", "torch took these away, and OneFlow or older programs have them"): "eig solve symeig lstsq matrix_rank cholesky_solve",
+    ("lax", "torch took these away, and OneFlow or older programs have them"): """
+        eig solve
+    """,
     ("lax", "the answer is what the formula gives, where torch asks for more form"): """
-        rms_norm logsumexp unflatten cross embedding repeat_interleave index_fill index_fill_ fake_quantize_per_tensor_affine
-        triplet_margin_with_distance_loss addmv addmv_ baddbmm baddbmm_ addbmm addbmm_ cholesky_inverse resize resize_as
-        instance_norm istft stft any all searchsorted bucketize diagonal_scatter triu_ tril_ index_copy index_copy_ diff
-        group_norm embedding_bag hinge_embedding_loss poisson_nll_loss gaussian_nll_loss lu_unpack lu_solve vander
-        multi_head_attention_forward pixel_shuffle pixel_unshuffle native_channel_shuffle clamp_max_ clamp_min_ clip_ clamp_
-        tensordot einsum index_add index_add_ scatter scatter_ scatter_add put put_ pad interpolate upsample
+        addbmm_ addmv any batch_norm broadcast_shapes cholesky_inverse clamp_max_ clip_ cross diff embedding
+        fake_quantize_per_tensor_affine flatten hinge_embedding_loss index_fill instance_norm logsumexp
+        multilabel_soft_margin_loss pairwise_distance put repeat_interleave resize rms_norm rot90 stft svdvals
+        tril_ triplet_margin_with_distance_loss unflatten unravel_index vdot
     """,
     ("strict", "a dimension that torch guesses, with a warning that it shouldn't be left out, is asked for"): """
-        softmax log_softmax softmin
+        log_softmax softmax softmin
     """,
     ("strict", "a tensor of one element, or a bool, is no number for an option here"): """
-        threshold threshold_ hardtanh hardtanh_ celu celu_ elu elu_ nan_to_num nan_to_num_ logit logit_ unsqueeze unsqueeze_
-        diag diagonal sum amin amax mean group_norm roll split polygamma polygamma_ leaky_relu leaky_relu_ softplus select
-        narrow flip cumsum cumprod prod layer_norm instance_norm max_pool2d_with_indices max_pool2d max_pool1d max_pool3d
-        avg_pool1d avg_pool2d avg_pool3d rot90 repeat_interleave topk round lp_pool1d lp_pool2d batch_norm kthvalue argmax argmin
-        any all std var dropout index_select hardshrink softshrink rrelu squeeze unbind chunk tril triu diagonal_scatter gather
-        logsumexp norm renorm cross_entropy nll_loss xlog1py float_power xlogy pow fftn ifftn irfftn rfftn fft2 ifft2 rfft2 irfft2
-        hfft2 ihfft2 hfftn ihfftn binary_cross_entropy binary_cross_entropy_with_logits sort argsort msort median mode
+        adaptive_max_pool1d adaptive_max_pool1d_with_indices adaptive_max_pool3d avg_pool3d batch_norm
+        binary_cross_entropy_with_logits bitwise_and bitwise_or bitwise_xor celu celu_ count_nonzero
+        cross_entropy cummax cummin cumprod diag diagonal elu_ fftn flatten float_power group_norm hardshrink
+        hardtanh_ irfftn leaky_relu leaky_relu_ linspace logit_ logsumexp max max_pool1d max_pool2d
+        max_pool2d_with_indices max_pool3d max_pool3d_with_indices mean median mode mvlgamma nan_to_num
+        nan_to_num_ nansum polygamma rfftn rms_norm scatter scatter_add scatter_add_ softplus split squeeze_
+        sum swapaxes threshold threshold_ unsqueeze xlog1py
     """,
     ("strict", "of nothing, or of forms that torch's kernels happen to take, no answer is made up"): """
-        unique_consecutive histc nanmedian median cholesky block_diag rfftfreq fftfreq trapz trapezoid cumulative_trapezoid
-        adjoint fill_diagonal_ matrix_norm nuclear_norm broadcast_to expand kaiser_window margin_ranking_loss l1_loss mse_loss
-        smooth_l1_loss huber_loss corrcoef fake_quantize_per_tensor_affine soft_margin_loss log2 unique svd qr eigh eigvalsh
-        hinge_embedding_loss kl_div poisson_nll_loss cosine_embedding_loss triplet_margin_loss multilabel_soft_margin_loss
-        multilabel_margin_loss multi_margin_loss gaussian_nll_loss conv_transpose1d conv_transpose2d conv_transpose3d conv1d conv2d
-        conv3d embedding embedding_bag pad interpolate upsample tensordot einsum cov lstsq pinv matrix_rank cross vander
-        grid_sample local_response_norm scatter_reduce index_reduce bilinear cdist lu_unpack affine_grid unfold fold out
-        matrix_exp linear_ slogdet det logdet inverse inv istft stft multi_head_attention_forward stack cat
+        adaptive_avg_pool1d adaptive_avg_pool3d adjoint block_diag broadcast_to cholesky conv2d
+        conv_transpose3d corrcoef cumulative_trapezoid diff fake_quantize_per_tensor_affine fftfreq
+        fill_diagonal_ histc histogram isclose kaiser_window l1_loss logdet lp_pool3d margin_ranking_loss
+        matrix_norm mse_loss nanmedian nanquantile rfftfreq smooth_l1_loss soft_margin_loss svd tile trapz
+        triplet_margin_loss unique_consecutive
     """,
     ("other", "Weft's own names and settings; OneFlow's order of arguments or rule of means"): """
-        type is_anomaly_check_nan_enabled is_anomaly_enabled kl_div tensor hinge_embedding_loss triplet_margin_loss
-        ShortTensor FloatTensor IntTensor LongTensor CharTensor DoubleTensor HalfTensor ByteTensor BoolTensor BFloat16Tensor
+        BFloat16Tensor ByteTensor CharTensor IntTensor LongTensor ShortTensor is_anomaly_check_nan_enabled
+        is_anomaly_enabled kl_div tensor type
     """,
     ("other", "vectors of another sign or basis, rounding of narrow floats, medians of whole numbers as floats"): """
-        svd qr eigh eig nanmedian cosine_similarity rfftfreq any all unique_consecutive mse_loss smooth_l1_loss trapezoid ndtri
-        float_power addcdiv soft_margin_loss pinv lstsq ormqr householder_product layer_norm
+        all any binary_cross_entropy_with_logits clip cosine_similarity float_power l1_loss
+        margin_ranking_loss mse_loss nanmedian ndtri rfftfreq smooth_l1_loss soft_margin_loss svd
+        unique_consecutive unravel_index
+    """,
+    ("strict", "an out of another shape is refused, which torch resizes with a warning"): """
+        asinh erfinv floor_divide frac shifted_chebyshev_polynomial_u sinc
     """,
     ("class", "both refuse a call that is wrong twice, each for another of its arguments"): "*",
     ("wide", "a signature that takes more: OneFlow's, or that of an op"): "*",

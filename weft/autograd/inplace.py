@@ -97,8 +97,7 @@ def check_writable(x: Tensor, name: str) -> None:
     if here.grad and x._requires_grad and x.node is None:
         raise AutogradError(
             f"{name}: a leaf Variable that requires grad is being used in an in-place operation, and its gradient "
-            f"would "
-            "be lost. Write it under flow.no_grad(), or on a copy: x = x.clone()"
+            f"would be lost. Write it under flow.no_grad(), or on a copy: x = x.clone()"
         )
     base = x._view_of[0] if x._view_of is not None else None
     if here.grad and base is not None and base._requires_grad and base.node is None:

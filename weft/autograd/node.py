@@ -140,8 +140,7 @@ class Node:
         return (
             f"the gradient of `{self.op.name}` needs a tensor of shape {list(data.shape)} that an in-place op "
             f"overwrote since: it has been modified by an inplace operation, and is at version {data._version}; saved "
-            f"was {was}. "
-            "Use the op that is not in place (x = x.relu(), not x.relu_()), or clone before"
+            f"was {was}. Use the op that is not in place (x = x.relu(), not x.relu_()), or clone before"
         )
 
     def _zeros(self, place: int) -> Tensor | None:

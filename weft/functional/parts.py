@@ -42,8 +42,7 @@ def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) 
         if sum(sizes) != whole:
             raise ShapeError(
                 f"split_with_sizes expects split_sizes to sum exactly to {whole} (input tensor's size at dimension "
-                f"{d}), but got "
-                f"split_sizes={sizes}, which make {sum(sizes)}: split() of {list(x.shape)}"
+                f"{d}), but got split_sizes={sizes}, which make {sum(sizes)}: split() of {list(x.shape)}"
             )
     places, at = [], 0
     for size in sizes:

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.core import dtype as dtypes
-from weft.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from weft.core.errors import ArgumentError, DtypeError, ShapeError
 from weft.functional import creation, indexing, overwrite, places
 from weft.functional.conversion import cast
 from weft.functional.likeness import beside
@@ -113,47 +113,6 @@ def index_reduce(
     places = OPS["reshape"](index, [-1 if i == d else 1 for i in builtins.range(x.ndim)])
     places = OPS["expand"](places, tuple(source.shape))
     return scatter_reduce(x, d, places, source, reduce, include_self=include_self)
-
-
-@public("flow tensor")
-def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """x with another slice in a place along a dimension."""
-    dim = dim_of(dim, x.ndim)
-    if not -x.shape[dim] <= index < x.shape[dim]:
-        raise IndexingError(
-            f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {dim}"
-        )
-    _same("select_scatter", src, (*x.shape[:dim], *x.shape[dim + 1 :]))
-    return OPS["narrow_scatter"](x, OPS["unsqueeze"](src, dim), dim, index % x.shape[dim], 1)
-
-
-def _same(name: str, src: Tensor, shape: Sequence[int]) -> None:
-    if tuple(src.shape) != tuple(shape):
-        raise ShapeError(
-            f"{name}(): expected src to have a size equal to the slice of self. src size = {list(src.shape)}, "
-            f"slice size "
-            f"= {list(shape)}"
-        )
-
-
-@public("flow tensor")
-def slice_scatter(
-    x: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Tensor:
-    """x with other elements from start to end along a dimension."""
-    dim = dim_of(dim, x.ndim)
-    first, last, step = slice(start, end, step).indices(x.shape[dim])
-    length = max(0, -(-(last - first) // step))
-    _same("slice_scatter", src, (*x.shape[:dim], length, *x.shape[dim + 1 :]))
-    return OPS["narrow_scatter"](x, src, dim, first, length, step)
-
-
-@public("flow tensor")
-def diagonal_scatter(x: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """x with another diagonal of two dimensions."""
-    d1, d2 = dim_of(dim1, x.ndim), dim_of(dim2, x.ndim)
-    _same("diagonal_scatter", src, OPS["diagonal"](x, offset, d1, d2).shape)
-    return OPS["diagonal_put"](x, src, offset, d1, d2)
 
 
 # ---- from x seen as one row --------------------------------------------------------------------------

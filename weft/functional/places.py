@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from weft.core.errors import ArgumentError, ShapeError
+from weft.core.errors import ArgumentError, IndexingError, ShapeError
 from weft.functional import indexing
 from weft.functional.overwrite import into, number_like
 from weft.functional.parts import tensor_split
@@ -201,8 +201,7 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
         told = ", ".join(f"{x.dtype} {list(x.shape)}" for x in given) or "nothing"
         raise ShapeError(
             f"meshgrid expects a non-empty TensorList, and all tensors to have the same dtype and at most one "
-            f"dimension; "
-            f"got {told}"
+            f"dimension; got {told}"
         )
     exchanged = indexing == "xy" and len(given) > 1
     if exchanged:
@@ -224,8 +223,7 @@ def _even(name: str, x: Tensor, cut: int | Sequence[int], dim: int, least: int) 
     if isinstance(cut, int) and (cut <= 0 or x.shape[dim] % cut):
         raise ShapeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {x.shape[dim]} "
-            f"is not "
-            f"divisible by the split_size {cut}! x.tensor_split({cut}, {dim}) makes parts of different sizes"
+            f"is not divisible by the split_size {cut}! x.tensor_split({cut}, {dim}) makes parts of different sizes"
         )
     return tensor_split(x, cut, dim)
 
@@ -290,3 +288,43 @@ def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: int, axis
     d, shape = dim_of(axis, x.ndim), tuple(x.shape)
     places = [*[None] * d, segment_ids]
     return OPS["index_put_zeros"](x, places, (*shape[:d], num_segments, *shape[d + 1 :]))
+
+
+@public("flow tensor")
+def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """x with another slice in a place along a dimension."""
+    dim = dim_of(dim, x.ndim)
+    if not -x.shape[dim] <= index < x.shape[dim]:
+        raise IndexingError(
+            f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {dim}"
+        )
+    _same("select_scatter", src, (*x.shape[:dim], *x.shape[dim + 1 :]))
+    return OPS["narrow_scatter"](x, OPS["unsqueeze"](src, dim), dim, index % x.shape[dim], 1)
+
+
+def _same(name: str, src: Tensor, shape: Sequence[int]) -> None:
+    if tuple(src.shape) != tuple(shape):
+        raise ShapeError(
+            f"{name}(): expected src to have a size equal to the slice of self. src size = {list(src.shape)}, "
+            f"slice size = {list(shape)}"
+        )
+
+
+@public("flow tensor")
+def slice_scatter(
+    x: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """x with other elements from start to end along a dimension."""
+    dim = dim_of(dim, x.ndim)
+    first, last, step = slice(start, end, step).indices(x.shape[dim])
+    length = max(0, -(-(last - first) // step))
+    _same("slice_scatter", src, (*x.shape[:dim], length, *x.shape[dim + 1 :]))
+    return OPS["narrow_scatter"](x, src, dim, first, length, step)
+
+
+@public("flow tensor")
+def diagonal_scatter(x: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """x with another diagonal of two dimensions."""
+    d1, d2 = dim_of(dim1, x.ndim), dim_of(dim2, x.ndim)
+    _same("diagonal_scatter", src, OPS["diagonal"](x, offset, d1, d2).shape)
+    return OPS["diagonal_put"](x, src, offset, d1, d2)

@@ -221,9 +221,9 @@ def _forwarding_text(f: Function, space: dict[str, Any]) -> str:
     header.insert(len(plain), f"*{several or '_rest'}")
     given = "{" + ", ".join(f"{p.name!r}: {p.name}" for p in (*plain, *others)) + "}"
     return f"""def call({", ".join([*header, "**_more"])}):
-    if {" or ".join(unfit)}:
-        return refitted({given}, {several or "_rest"}, _more)
     try:
+        if {" or ".join(unfit)}:
+            return refitted({given}, {several or "_rest"}, _more)
         return f({", ".join(handed)})
     except Exception as cause:
         teach(cause, {given}, {several or "()"})
@@ -234,6 +234,7 @@ def _forwarding_text(f: Function, space: dict[str, Any]) -> str:
 def _teach(f: Function, name: str, cause: Exception, given: dict[str, Any], rest: tuple[Any, ...]) -> None:
     """Where a function's own Python stumbled over its arguments, raise what it takes."""
     if ours(cause) and not isinstance(cause, SAID):
+        given = {k: v for k, v in given.items() if v is not ABSENT}
         args, kwargs = ((*given.values(), *rest), {}) if rest else ((), given)
         raise taught(name, f, cause, args, kwargs) from cause
 

@@ -63,8 +63,7 @@ def _told(x: Tensor, target: Tensor) -> None:
     if x.shape != target.shape:
         warnings.warn(
             f"Using a target size ({target.shape}) that is different to the input size ({x.shape}): each is "
-            f"repeated for "
-            "the other, as they broadcast. Give them one shape, x.squeeze(1), say",
+            f"repeated for the other, as they broadcast. Give them one shape, x.squeeze(1), say",
             stacklevel=4,
         )
 

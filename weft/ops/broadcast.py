@@ -108,15 +108,14 @@ def _refuse(x: Tensor, shape: Size) -> None:
     if lead < 0:
         raise ShapeError(
             f"expand(): the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
-            f"dimensions "
-            f"in the tensor ({x.dim()}): {list(x.shape)} to {list(shape)}"
+            f"dimensions in the tensor ({x.dim()}): {list(x.shape)} to {list(shape)}"
         )
-    for d, m in enumerate(x.shape, lead):
+    for d, m in reversed([*enumerate(x.shape, lead)]):
         if m != 1 and shape[d] not in (m, -1):
             raise ShapeError(
                 f"expand(): The expanded size of the tensor ({shape[d]}) must match the existing size ({m}) at "
-                f"non-singleton "
-                f"dimension {d}: {list(x.shape)} to {list(shape)}. Only sizes of 1 grow; x.repeat() makes copies"
+                f"non-singleton dimension {d}: {list(x.shape)} to {list(shape)}. Only sizes of 1 grow; x.repeat() "
+                "makes copies"
             )
 
 

@@ -124,8 +124,7 @@ class Described(Methods):
         if dim is not None and not -len(shape) <= dim < len(shape):
             raise IndexingError(
                 f"Dimension out of range (expected to be in range of [{-max(len(shape), 1)}, "
-                f"{max(len(shape), 1) - 1}], but got "
-                f"{dim}): size({dim}) of {list(shape)}"
+                f"{max(len(shape), 1) - 1}], but got {dim}): size({dim}) of {list(shape)}"
             )
         return shape if dim is None else shape[dim]
 

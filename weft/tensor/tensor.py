@@ -222,8 +222,7 @@ class Tensor(Described):
         if self.numel() != 1:
             raise ShapeError(
                 f"Boolean value of Tensor with {'no values' if not self.numel() else 'more than one value'} is "
-                f"ambiguous: its "
-                f"shape is {tuple(self.shape)}; use .any() or .all()"
+                f"ambiguous: its shape is {tuple(self.shape)}; use .any() or .all()"
             )
         return bool(self.item())
 
