@@ -316,7 +316,7 @@ def slice_scatter(
 ) -> Tensor:
     """x with other elements from start to end along a dimension."""
     dim = dim_of(dim, x.ndim)
-    first, last, step = slice(start, end, step).indices(x.shape[dim])
+    first, last, step = builtins.slice(start, end, step).indices(x.shape[dim])
     length = max(0, -(-(last - first) // step))
     _same("slice_scatter", src, (*x.shape[:dim], length, *x.shape[dim + 1 :]))
     return OPS["narrow_scatter"](x, src, dim, first, length, step)

@@ -113,9 +113,8 @@ class Optimizer:
                 )
             if id(p) in known:
                 raise OptionError(
-                    f"some parameters appear in more than one parameter group, or twice in one: parameter {i}, of "
-                    f"shape {list(p.shape)}, would be updated twice in a step. Leave out the second, "
-                    "list(dict.fromkeys(params)) keeps the first of each"
+                    f"some parameters appear in more than one parameter group, or twice in one, such as number {i}, of "
+                    f"shape {list(p.shape)}. Leave out the second, list(dict.fromkeys(params)) keeps the first of each"
                 )
             known.add(id(p))
         judge_keys(self, param_group, Optimizer)
