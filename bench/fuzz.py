@@ -24,8 +24,7 @@ import torch
 import weft as flow
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, WeftError
-from weft.functional import fft as ffts
-from weft.functional import linalg, names, special, table
+from weft.functional import names, table
 from weft.ops import OPS
 from weft.tensor.tensor import of_torch
 from weft.testing import registry
@@ -55,12 +54,13 @@ APART: Final = frozenset(WORDS.split())
 # why an end is what it is, and of which functions
 WORDS_OF: Final = {
     ("lax", "whole numbers, bools or a second dtype are taken as floats, or promoted, as other functions do it"): """
-        abs_ absolute_ adaptive_max_pool1d addcdiv addcdiv_ addmm binary_cross_entropy chain_matmul corrcoef
-        cov cumulative_trapezoid dist fake_quantize_per_channel_affine float_power_ frobenius_norm glu histc
-        histogram ifft isclose isin kl_div linspace logcumsumexp logspace lp_pool2d masked_scatter matrix_norm
-        max_unpool1d max_unpool2d mse_loss nanmean nanmedian nanquantile nansum ndtri new_tensor norm
-        normalize one_hot pdist polar prelu quantile renorm round rsub soft_margin_loss sub subtract take
-        take_along_dim trace trapezoid unique_consecutive vector_norm
+        abs_ absolute_ adaptive_max_pool1d addcdiv addcdiv_ addmm binary_cross_entropy
+        binary_cross_entropy_with_logits chain_matmul cholesky_solve corrcoef cov cumulative_trapezoid dist
+        fake_quantize_per_channel_affine float_power_ frobenius_norm glu gradient histc histogram ifft isclose
+        isin kl_div linspace logcumsumexp logspace lp_pool1d lp_pool2d masked_scatter matrix_norm max_unpool1d
+        max_unpool2d mse_loss nanmean nanmedian nanquantile nansum ndtri new_tensor norm normalize one_hot
+        pdist polar prelu quantile renorm round rsub soft_margin_loss sub subtract take take_along_dim
+        tensordot trace trapezoid unique_consecutive vector_norm
     """,
     ("lax", "OneFlow's: masks of whole numbers, in its order"): """
         masked_fill masked_fill_ masked_select where
@@ -75,41 +75,45 @@ WORDS_OF: Final = {
         eig solve
     """,
     ("lax", "the answer is what the formula gives, where torch asks for more form"): """
-        addbmm_ addmv any batch_norm broadcast_shapes cholesky_inverse clamp_max_ clip_ cross diff embedding
-        fake_quantize_per_tensor_affine flatten hinge_embedding_loss index_fill instance_norm logsumexp
-        multilabel_soft_margin_loss pairwise_distance put repeat_interleave resize rms_norm rot90 stft svdvals
-        tril_ triplet_margin_with_distance_loss unflatten unravel_index vdot
+        addbmm_ addmv all any batch_norm block_diag broadcast_shapes cholesky_inverse clamp_max_ clip_ cross
+        diff embedding fake_quantize_per_tensor_affine flatten gaussian_nll_loss hinge_embedding_loss
+        index_fill index_reduce instance_norm logsumexp multilabel_margin_loss multilabel_soft_margin_loss
+        pairwise_distance put repeat_interleave resize rms_norm rot90 stft svd svdvals tril_
+        triplet_margin_with_distance_loss triu unflatten unravel_index vdot
     """,
     ("strict", "a dimension that torch guesses, with a warning that it shouldn't be left out, is asked for"): """
         log_softmax softmax softmin
     """,
     ("strict", "a tensor of one element, or a bool, is no number for an option here"): """
-        adaptive_max_pool1d adaptive_max_pool1d_with_indices adaptive_max_pool3d avg_pool3d batch_norm
-        binary_cross_entropy_with_logits bitwise_and bitwise_or bitwise_xor celu celu_ count_nonzero
-        cross_entropy cummax cummin cumprod diag diagonal elu_ fftn flatten float_power group_norm hardshrink
-        hardtanh_ irfftn leaky_relu leaky_relu_ linspace logit_ logsumexp max max_pool1d max_pool2d
-        max_pool2d_with_indices max_pool3d max_pool3d_with_indices mean median mode mvlgamma nan_to_num
-        nan_to_num_ nansum polygamma rfftn rms_norm scatter scatter_add scatter_add_ softplus split squeeze_
-        sum swapaxes threshold threshold_ unsqueeze xlog1py
+        adaptive_max_pool1d adaptive_max_pool1d_with_indices adaptive_max_pool3d amin argmin avg_pool2d
+        avg_pool3d batch_norm binary_cross_entropy_with_logits bitwise_and bitwise_or bitwise_xor celu celu_
+        count_nonzero cross_entropy cummax cummin cumprod diag diagonal elu_ fftn flatten float_power
+        group_norm hardshrink hardtanh_ ifftn irfftn layer_norm leaky_relu leaky_relu_ linspace logit logit_
+        logsumexp max max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d
+        max_pool3d_with_indices mean median mode mvlgamma mvlgamma_ nan_to_num nan_to_num_ nansum polygamma
+        polygamma_ rfftn rms_norm roll scatter scatter_add scatter_add_ softplus split squeeze_ sum swapaxes
+        tensordot threshold threshold_ unsqueeze var_mean xlog1py
     """,
     ("strict", "of nothing, or of forms that torch's kernels happen to take, no answer is made up"): """
-        adaptive_avg_pool1d adaptive_avg_pool3d adjoint block_diag broadcast_to cholesky conv2d
-        conv_transpose3d corrcoef cumulative_trapezoid diff fake_quantize_per_tensor_affine fftfreq
-        fill_diagonal_ histc histogram isclose kaiser_window l1_loss logdet lp_pool3d margin_ranking_loss
-        matrix_norm mse_loss nanmedian nanquantile rfftfreq smooth_l1_loss soft_margin_loss svd tile trapz
-        triplet_margin_loss unique_consecutive
+        adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adjoint block_diag broadcast_to cholesky
+        conv2d conv_transpose3d corrcoef cumulative_trapezoid diff fake_quantize_per_tensor_affine fftfreq
+        fill_diagonal_ histc histogram isclose kaiser_window kl_div l1_loss logcumsumexp logdet lp_pool3d
+        margin_ranking_loss matrix_norm mse_loss nanmedian nanquantile rfftfreq smooth_l1_loss
+        soft_margin_loss svd tile trapz triplet_margin_loss unique_consecutive vander
     """,
     ("other", "Weft's own names and settings; OneFlow's order of arguments or rule of means"): """
-        BFloat16Tensor ByteTensor CharTensor IntTensor LongTensor ShortTensor is_anomaly_check_nan_enabled
-        is_anomaly_enabled kl_div tensor type
+        BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
+        ShortTensor gaussian_nll_loss is_anomaly_check_nan_enabled is_anomaly_enabled kl_div
+        multilabel_soft_margin_loss tensor triplet_margin_loss type
     """,
     ("other", "vectors of another sign or basis, rounding of narrow floats, medians of whole numbers as floats"): """
-        all any binary_cross_entropy_with_logits clip cosine_similarity float_power l1_loss
-        margin_ranking_loss mse_loss nanmedian ndtri rfftfreq smooth_l1_loss soft_margin_loss svd
-        unique_consecutive unravel_index
+        addcmul all any binary_cross_entropy_with_logits clip cosine_similarity cross_entropy float_power
+        gradient l1_loss margin_ranking_loss mse_loss nanmedian ndtri rfftfreq smooth_l1_loss soft_margin_loss
+        svd trapezoid trapz unique_consecutive unravel_index
     """,
     ("strict", "an out of another shape is refused, which torch resizes with a warning"): """
-        asinh erfinv floor_divide frac shifted_chebyshev_polynomial_u sinc
+        arccosh asinh clamp_max copysign div erfinv expm1 floor_divide frac i0 legendre_polynomial_p less log2
+        lt shifted_chebyshev_polynomial_u sinc spherical_bessel_j0 true_divide
     """,
     ("class", "both refuse a call that is wrong twice, each for another of its arguments"): "*",
     ("wide", "a signature that takes more: OneFlow's, or that of an op"): "*",
@@ -137,8 +141,9 @@ def functions() -> dict[str, tuple[Function, Function]]:
         for name, f in table.listed(place):
             if name not in APART and callable(theirs := getattr(HOMES[place], name, None)):
                 found[f"{place}.{name}"] = f, theirs
-    for place, module in (("linalg", linalg), ("special", special), ("fft", ffts)):
-        for name in module.__all__:
+    for place in ("linalg", "special", "fft"):
+        module = getattr(flow, place)
+        for name in dir(module):
             if name not in APART and callable(theirs := getattr(HOMES[place], name, None)):
                 found[f"{place}.{name}"] = getattr(module, name), theirs
     return found

@@ -217,6 +217,8 @@ def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
     shape = (1,) * (len(counts) - x.ndim) + tuple(x.shape)
     if len(counts) < x.ndim:
         raise ShapeError(f"repeat{counts}: a count for each dimension of {list(x.shape)}, and maybe more in front")
+    if any(n < 0 for n in counts):
+        raise ShapeError(f"repeat{counts}: Trying to create tensor with negative dimension: copies of {list(x.shape)}")
     y = _reshape(x, tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair))
     y = _expand(y, tuple(n for pair in zip(counts, shape, strict=True) for n in pair))
     return _reshape(_clone(y), tuple(c * n for c, n in zip(counts, shape, strict=True)))  # no view
