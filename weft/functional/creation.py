@@ -235,12 +235,9 @@ def _plain(data: Any) -> Any:
 
 
 def _holds_tensors(data: Any) -> bool:
-    if not isinstance(data, (list, tuple)):
-        return False
-    kinds = set(map(type, data))
-    return any(issubclass(k, Tensor) for k in kinds) or (
-        any(issubclass(k, (list, tuple)) for k in kinds) and any(map(_holds_tensors, data))
-    )
+    kinds = {*map(type, data)} if isinstance(data, (list, tuple)) else set()
+    deeper = any(issubclass(k, (list, tuple)) for k in kinds)
+    return any(issubclass(k, Tensor) for k in kinds) or (deeper and any(map(_holds_tensors, data)))
 
 
 @public("flow")
