@@ -144,7 +144,8 @@ def functions() -> dict[str, tuple[Function, Function]]:
     for place in ("linalg", "special", "fft"):
         module = getattr(flow, place)
         for name in dir(module):
-            if name not in APART and callable(theirs := getattr(HOMES[place], name, None)):
+            theirs = getattr(HOMES[place], name, None)
+            if name not in APART and callable(theirs) and not isinstance(theirs, type):
                 found[f"{place}.{name}"] = getattr(module, name), theirs
     return found
 
