@@ -100,7 +100,7 @@ x = flow.ones(2, 3)
         (lambda: flow._C.split_like(x, [x], 2), IndexingError, r"range of \[-2, 1\], but got 2"),
         (lambda: flow._C.split_like(x, [flow.ones(1, 2), x]), ShapeError, r"parts of \[2, 3\].*got \[1, 2\]"),
         (lambda: flow.matmul(x, x.t().long()), DtypeError, r"takes other as float32: cast it, "
-        "other.to\(flow.float32\)"),
+        r"other.to\(flow.float32\)"),
         (lambda: flow.gather(x, 0, x), DtypeError, "takes index as int64: cast it"),
         (lambda: flow.gather(x, 0, flow.tensor([[7]])), IndexingError, "index 7 is out of bounds"),
         (lambda: flow.mean(x.long()), DtypeError, "takes x as float32"),

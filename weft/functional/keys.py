@@ -18,6 +18,7 @@ from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor
 
 Step = tuple[Op, tuple[Any, ...]]
+NUMBERS = frozenset({int, bool})
 LONG = 32  # as many elements are positions, whatever they are
 _select, _narrow, _unsqueeze = (OPS[n] for n in ("select", "narrow", "unsqueeze"))
 _select_now, _narrow_now, _unsqueeze_now = map(calling, ("select", "narrow", "unsqueeze"))
@@ -62,6 +63,8 @@ def view_of(x: Tensor, key: Any) -> Tensor | None:
 
 def meant(key: Any) -> Any:
     """A key as torch reads it: a short sequence, of which an element stands for dimensions of its own, is a tuple."""
+    if type(key) is list and NUMBERS.issuperset(map(type, key)):
+        return key
     if isinstance(key, (tuple, Tensor, np.ndarray, torch.Tensor)) or not _sequence(key) or len(key) >= LONG:
         return key
     if not any(k is None or k is Ellipsis or isinstance(k, (slice, Tensor)) or _sequence(k) for k in key):
