@@ -281,7 +281,9 @@ def twin(value: Any) -> Any:
 
 
 def shown(value: Any) -> str:
-    if isinstance(value, (flow.Tensor, torch.Tensor)):
+    if isinstance(value, flow.Tensor):  # torch has dtypes that Weft hasn't, which some kernels give
+        value = value.to_torch()
+    if isinstance(value, torch.Tensor):
         return f"{str(value.dtype).rpartition('.')[2]}{list(value.shape)}"
     if isinstance(value, (list, tuple)):
         return f"[{', '.join(map(shown, value))}]"
@@ -299,6 +301,8 @@ def alike(ours: Any, theirs: Any) -> bool:
         if theirs.is_floating_point() or theirs.is_complex():
             return torch.allclose(data, theirs.detach(), 1e-3, 1e-4, equal_nan=True)
         return torch.equal(data, theirs)
+    if isinstance(ours, flow.Tensor):
+        return False
     if isinstance(theirs, (tuple, list)) and not isinstance(theirs, torch.Size):
         return isinstance(ours, (tuple, list)) and len(ours) == len(theirs) and all(map(alike, ours, theirs))
     if isinstance(theirs, float):
