@@ -79,6 +79,10 @@ class DeadlineError(RankError, TimeoutError):
     """A wait took longer than its deadline."""
 
 
+class SecretError(RankError):
+    """Something was not written by one who knows the secret of the run."""
+
+
 class OpError(WeftError, RuntimeError):
     """A kernel refused its operands."""
 
