@@ -274,7 +274,7 @@ def test_a_rank_that_waits_is_interrupted(world: Any, kind: str) -> None:
 PROGRAM = """
 import sys
 sys.path.insert(0, {folder!r})
-import test_faults
+from tests.faults import test_faults
 test_faults.failing("graph", "idles")
 """
 
@@ -282,7 +282,7 @@ test_faults.failing("graph", "idles")
 def test_the_launcher_is_interrupted_amid_training(tmp_path: Path) -> None:
     """Every rank ends, the one that waits and the one that sleeps; nothing of them is left."""
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM.format(folder=str(Path(__file__).parent)))
+    program.write_text(PROGRAM.format(folder=str(Path(__file__).parents[2])))
     words = [sys.executable, "-m", "weft.launch", "--nproc_per_node", "2", str(program)]
     with started(words) as launcher:
         assert launcher.stdout is not None
