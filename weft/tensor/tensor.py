@@ -175,9 +175,8 @@ class Tensor(Described):
         return self._local(what)
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The value as an array, which shares a CPU tensor's memory; of one that wants a gradient only by `force`."""
-        if self._requires_grad and not force:
-            raise AutogradError("Can't call numpy() on Tensor that requires grad. Use tensor.detach().numpy() instead")
+        """The value as an array, which shares a CPU tensor's memory; also of a tensor that requires a gradient, as in
+        OneFlow, so there is nothing that `force` would have to force."""
         return array_of(self._whole("numpy()"))
 
     to_numpy = numpy
