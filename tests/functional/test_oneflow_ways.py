@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import copy
 from typing import Any
 
 import numpy as np
 import pytest
 
 import weft as flow
+from weft.core.errors import OptionError, PlacementError, SbpError
+from weft.core.rank import Rank, enter
 
 
 @pytest.fixture
@@ -23,3 +26,104 @@ def test_numpy_gives_the_values_of_what_requires_a_gradient(leaf: Any) -> None:
     (leaf * leaf).sum().backward()
     assert leaf.grad.numpy().tolist() == [14.0, 4.0]
     assert flow.nn.Linear(2, 3).weight.numpy().shape == (3, 2)
+
+
+def test_what_was_computed_is_copied_as_a_value(leaf: Any) -> None:
+    y = (leaf * 2)[:1]
+    y.retain_grad()
+    copied = copy.deepcopy(y)
+    assert copied.is_leaf and not copied.requires_grad and copied.tolist() == [2.0]
+    copied.add_(1)
+    assert y.tolist() == [2.0] and copied.tolist() == [3.0]
+    twice = copy.deepcopy([y, y])
+    assert twice[0] is twice[1]
+    assert copy.deepcopy(leaf).requires_grad  # as in PyTorch; a copied model goes on training
+
+
+def test_the_copy_of_a_view_is_no_view() -> None:
+    base = flow.zeros(4)
+    copied = copy.deepcopy(base[:2])
+    base.fill_(1)
+    assert (copied + 0).tolist() == [0.0, 0.0] == copied.tolist()
+
+
+EVERY_OPTIMIZER = [
+    kind for kind in vars(flow.optim).values()
+    if isinstance(kind, type) and issubclass(kind, flow.optim.Optimizer) and kind is not flow.optim.Optimizer
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("kind", EVERY_OPTIMIZER)
+def test_a_model_without_parameters_trains_nothing(kind: Any) -> None:
+    with pytest.warns(UserWarning, match="will train nothing.*used up before"):
+        optimizer = kind(flow.nn.ReLU().parameters(), lr=0.1)
+    optimizer.zero_grad()
+    assert optimizer.step(lambda: 3.0) == 3.0
+    assert optimizer.param_groups[0]["params"] == [] and optimizer.state_dict()["state"] == {}
+    with pytest.raises(OptionError, match="empty parameter list"):
+        kind([], lr=0.1)
+    if kind is flow.optim.LBFGS:  # it has but one group
+        return
+    weight = flow.nn.Parameter(flow.ones(1, 2))
+    optimizer.add_param_group({"params": weight})
+    weight.sum().backward()
+    optimizer.step()
+    assert weight.tolist() != [[1.0, 1.0]]
+
+
+def test_sbp_and_placements_as_they_print() -> None:
+    sbp, P = flow.sbp, flow.placement("cpu", ranks=[0])
+    for s in (sbp.split(0), sbp.split(3), sbp.broadcast, sbp.partial_sum, sbp.partial_max):
+        assert s() is s is sbp.parse(str(s)) is sbp.parse(repr(s))
+        assert sbp.nd(str(s), 1) == sbp.nd([repr(s)], 1) == (s,)
+    assert sbp.split(axis=1) is sbp.split(dim=1) is sbp.parse("oneflow.sbp.split(axis=1)")
+    assert flow.ones(2, placement=P, sbp="S(0)").sbp == (sbp.split(0),)
+    assert flow.ones(2).to_global(placement="cpu:[0]", sbp=["B"]).sbp == (sbp.broadcast,)
+    assert flow.nn.Linear(2, 2).to_global(P, "S(0)").weight.sbp == (sbp.split(0),)
+    for p in (P, flow.placement("cuda", [[0, 1], [2, 3]]), flow.placement("cpu", list(range(9)))):
+        assert flow.placement(str(p)) is p is flow.placement(repr(p))
+    for wrong in ("S(-1)", "split", "SB", "B,", "S()", ""):
+        with pytest.raises(SbpError, match="is no sbp"):
+            flow.ones(2, placement=P, sbp=wrong)
+    for wrong in ("cpu", "cpu:", "placement(type='cpu')", "cpu:[0"):
+        with pytest.raises(PlacementError):
+            flow.placement(wrong)
+
+
+def test_the_older_way_to_write_a_placement() -> None:
+    placement = flow.placement
+    with enter(Rank(0, 8, local_index=0, local_size=4)):
+        made = (
+            placement(device_type="cpu", device_ids={0: [0, 1]}, hierarchy=(2,)),
+            placement("cpu", {0: range(4)}, (2, 2)),
+            placement("cpu", {0: [0, 1], 1: [0, 1]}),  # the second machine's ranks follow those of the first
+            placement("cpu", {0: 0}),
+        )
+    assert [p.ranks.tolist() for p in made] == [[0, 1], [[0, 1], [2, 3]], [0, 1, 4, 5], [0]]  # as OneFlow answered
+    with pytest.raises(PlacementError, match=r"\(3, 2\) is no grid"):
+        flow.placement("cpu", {0: range(4)}, (3, 2))
+
+
+def test_tensors_by_their_class_on_a_placement() -> None:
+    P, S = flow.placement("cpu", ranks=[0]), flow.sbp.split(0)
+    made = flow.Tensor(2, 3, placement=P, sbp=S)
+    assert made.is_global and made.shape == (2, 3) and made.sbp == (S,) and made.dtype is flow.float32
+    assert flow.Tensor(flow.Size([2, 3]), placement=P, sbp=[S]).shape == (2, 3)
+    assert flow.Tensor([2, 3], placement=P, sbp=S).tolist() == [2.0, 3.0]
+    with pytest.raises(SbpError, match="needs an sbp"):
+        flow.Tensor(2, placement=P)
+
+
+def test_a_device_by_its_kind_and_number() -> None:
+    assert flow.device("cpu", 0) is flow.device("cpu:0") is flow.device("cpu")
+
+
+def test_a_mask_of_floats_holds_where_it_is_not_zero() -> None:
+    x, mask = flow.tensor([1.0, 2.0, 3.0]), flow.tensor([-1.0, 0.0, float("nan")])
+    assert x.masked_select(mask).tolist() == [1.0, 3.0]
+    assert flow.masked_select(flow.ones(2, 3), mask).tolist() == [1.0] * 4
+
+
+def test_a_generator_for_any_device() -> None:
+    first, second = (flow.Generator(device="auto").manual_seed(3) for _ in range(2))
+    assert flow.rand(3, generator=first).tolist() == flow.rand(3, generator=second).tolist()

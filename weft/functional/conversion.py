@@ -202,6 +202,7 @@ def is_pinned(x: Tensor) -> bool:
 
 
 def _layout(name: str, placement: Any, sbp: Any) -> tuple[Placement, NdSbp]:
+    placement = Placement(placement) if isinstance(placement, str) else placement
     if not isinstance(placement, Placement):
         raise ArgumentError(f"{name}(): placement must be a flow.placement, not {type(placement).__name__}")
     placement.check(current().world_size)

@@ -51,6 +51,7 @@ def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) ->
         return (usual() if device is None else Device(device).check()), None, None
     if device is not None:
         raise ArgumentError(f"{name}(): device makes a local tensor, placement a global one; give one of them")
+    placement = Placement(placement) if isinstance(placement, str) else placement
     if not isinstance(placement, Placement):
         raise ArgumentError(f"{name}(): placement must be a flow.placement, not {type(placement).__name__}")
     if sbp is None:
@@ -224,7 +225,7 @@ def placed(name: str, data: torch.Tensor, device: Any, placement: Any, sbp: Any,
         return finished(x if how == flat else to_global(x, where, how).detach(), requires_grad)
 
 
-hooks.placed = lambda data: placed("Tensor", data, None, None, None, False)
+hooks.placed = lambda data, device, placement, sbp: placed("Tensor", data, device, placement, sbp, False)
 
 
 def _plain(data: Any) -> Any:

@@ -8,7 +8,7 @@ from typing import Any
 from weft.autograd.inplace import assign, check_writable
 from weft.core.dispatch import here
 from weft.core.dtype import bool_
-from weft.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from weft.core.errors import ArgumentError, IndexingError, ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
 from weft.functional.keys import (
@@ -224,17 +224,16 @@ def _mask(x: Any) -> Any:
 
 @public("flow tensor")
 def masked_select(x: Tensor, mask: Tensor) -> Tensor:
-    """The elements of x where the mask holds, in a row.
+    """The elements of x where the mask holds, in a row; a mask of numbers holds where they aren't zero.
 
     >>> flow.masked_select(flow.tensor([1, 2, 3]), flow.tensor([True, False, True])).tolist()
     [1, 3]
     """
-    if mask.dtype.differentiable:
-        raise DtypeError(f"masked_select(): a mask is of bools or integers, not of {mask.dtype}; compare: mask > 0")
+    mask = cast(mask, bool_)
     if x.ndim and x.shape == mask.shape:
-        return getitem(x, _mask(mask))
+        return getitem(x, mask)
     shape = tuple(broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
-    return getitem(_expand(x, shape), _expand(_mask(mask), shape))
+    return getitem(_expand(x, shape), _expand(mask, shape))
 
 
 @public("flow tensor", straight=True)

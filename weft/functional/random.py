@@ -19,10 +19,13 @@ from weft.tensor.tensor import Tensor, of_torch
 
 
 class Generator:
-    """A source of random numbers of its own: `flow.rand(2, generator=flow.Generator().manual_seed(1))`."""
+    """A source of random numbers of its own: `flow.rand(2, generator=flow.Generator().manual_seed(1))`.
+
+    OneFlow's "auto" is the CPU's.
+    """
 
     def __init__(self, device: Any = "cpu") -> None:
-        self.device = Device(device)
+        self.device = Device("cpu" if device == "auto" else device)
         self.source = random.Source(self.device.torch)
 
     @property

@@ -9,8 +9,9 @@ Eagerly, `step()` takes the gradients of the parameters. For a graph, `prepare(p
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
@@ -59,6 +60,13 @@ class Optimizer:
         self._after: dict[int, Callable[..., Any]] = {}
         self._around_state: defaultdict[str, dict[int, Callable[..., Any]]] = defaultdict(dict)
         groups = list(params)
+        if not groups and isinstance(params, Iterator):  # OneFlow takes a model without parameters so
+            groups = [{"params": []}]
+            warnings.warn(
+                f"{type(self).__name__} got a generator of no parameters, and will train nothing: the model has none, "
+                "or the generator was used up before, by another pass over it",
+                stacklevel=3,
+            )
         if not groups:
             raise OptionError(
                 "optimizer got an empty parameter list. A generator such as model.parameters() is used up after one "

@@ -28,6 +28,8 @@ from weft.tensor.hook import RemovableHook, waiting_for_gradients
 
 ABSENT = Blob(None)  # the blob of what has no local memory of its own: the short way ends here
 
+NOT_COPIED = ("_hooks", "_accumulated", "_retains_grad", "_view_of", "grad", "node")  # by copy.deepcopy
+
 # how often a tensor was given other memory, left its module, or was frozen: graphs look whether it was theirs
 exchanged = [0]
 
@@ -42,14 +44,14 @@ def size_asked(data: tuple[Any, ...]) -> tuple[int, ...] | None:
 class Tensor(Described):
     """An n-d array on one device, or, with a placement and an sbp, on many."""
 
-    def __init__(self, *data: Any, device: Any = None) -> None:
+    def __init__(self, *data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> None:
         size = size_asked(data)
         given: Any = data[0] if size is None else size
         if not isinstance(given, (Tensor, torch.Tensor)):
             made = torch.tensor if size is None else torch.empty
             given = made(given, dtype=torch.get_default_dtype())
-            if here.place is not None:
-                self.__dict__.update(hooks.placed(given).__dict__)
+            if here.place is not None or placement is not None or sbp is not None:
+                self.__dict__.update(hooks.placed(given, device, placement, sbp).__dict__)
                 return
         given = given._local("Tensor(tensor)") if isinstance(given, Tensor) else given
         self.blob = Blob(given if device is None else given.to(Device(device).check().torch))
@@ -249,12 +251,11 @@ class Tensor(Described):
         return bool((whole == (element._whole("in") if isinstance(element, Tensor) else element)).any())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if self.node is not None:
-            raise AutogradError("only leaves can be deep-copied; use tensor.detach().clone()")
         with contextlib.suppress(KeyError):
             return memo[id(self)]
         copied = type(self).__new__(type(self))
-        copied.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("_hooks", "_accumulated", "grad")})
+        copied.__dict__.update({k: v for k, v in self.__dict__.items() if k not in NOT_COPIED})
+        copied._requires_grad = self._requires_grad and self.node is None  # what was computed is copied as a value
         setattr(copied, "blob" if self.spec is None else "shard", Blob(self._local("deepcopy").clone()))
         memo[id(self)] = copied
         if self.grad is not None:
