@@ -44,7 +44,6 @@ ABSENT: dict[str, dict[str, str]] = {
             OfrecordRawDecoder OfrecordReader OneRecReader RawReader""",
         PARTIAL_FC: "DistributedPariticalFCSample",
     },
-    "flow.nn.graph": {INSIDE: "GraphTensor"},
     "flow.nn.image": {BUFFERS: "Resize batch_align decode flip normalize"},
     "flow.env": {RDMA: "destory_rdma init_rdma rdma_is_initialized"},
     "flow.utils.data": {
@@ -86,10 +85,9 @@ ABSENT: dict[str, dict[str, str]] = {
     },
     "nn.Module methods": {INSIDE: "_shallow_repr"},
     "nn.Graph methods": {
-        PROTOBUF: """_compiled_graph_proto _config_proto _full_graph_proto _generate_config_proto _graph_proto
-            _ops_repr _optimization_conf_proto _shallow_repr""",
+        PROTOBUF: "_generate_config_proto _ops_repr _optimization_conf_proto",
         INSIDE: """_add_module _child_init_cnt _create_states_builder _filter_states _generate_name
-            _mark_variable_gradients _state build_graph finish_complie_and_init_runtime trace""",
+            _mark_variable_gradients _state build_graph finish_complie_and_init_runtime""",
     },
     "nn.Graph().config": {
         INSIDE: "_generate_optimizer_and_variable_configs _outputs_buffer_size _train",

@@ -104,8 +104,8 @@ _SPELLED = re.compile(r"(?:\w+\.)*(?:split\((?:(?:dim|axis)=)?(\d{1,4})\)|broadc
 
 def nd(value: Sbp | str | Iterable[Sbp | str], axes: int, ndim: int | None = None) -> NdSbp:
     """One sbp per axis of a placement, as it is or as it prints; a single one stands for a placement of one axis."""
-    alone = isinstance(value, (Sbp, str)) or not isinstance(value, Iterable)
-    given: Any = (value,) if alone else tuple(value)
+    alone = isinstance(value, (Sbp, str))
+    given: Any = (value,) if alone else tuple(value) if isinstance(value, Iterable) else (value,)
     if str in map(type, given):
         given = tuple(parse(s) if isinstance(s, str) else s for s in given)
     for s in given:

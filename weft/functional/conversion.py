@@ -37,6 +37,11 @@ def to(
         idle_format("Tensor.to(memory_format)", memory_format)
     if placement is not None or sbp is not None:
         return to_global(x, placement, sbp)
+    if len(targets) == 1 and isinstance(targets[0], type):
+        if isinstance(x, targets[0]):  # a graph's parameter, asked for as OneFlow does: weight.to(flow.Tensor)
+            return x
+        if hasattr(targets[0], "of"):
+            return targets[0].of(x)  # type: ignore[attr-defined]  # what a graph says of it
     for at, target in enumerate(targets):
         if isinstance(target, Tensor):
             other = target

@@ -52,11 +52,12 @@ class Described(Methods):
 
     @property
     def is_lazy(self) -> bool:
-        return self.value is not None
+        """Whether it is a symbol of a graph; in `build`, also whether it is a parameter or buffer of the graph's."""
+        return self.value is not None or (here.trace is not None and here.trace.named(self))
 
     @property
     def is_eager(self) -> bool:
-        return self.value is None
+        return not self.is_lazy
 
     @property
     def shape(self) -> Size:

@@ -28,7 +28,7 @@ from weft.tensor.hook import RemovableHook, waiting_for_gradients
 
 ABSENT = Blob(None)  # the blob of what has no local memory of its own: the short way ends here
 
-NOT_COPIED = ("_hooks", "_accumulated", "_retains_grad", "_view_of", "grad", "node")  # by copy.deepcopy
+NOT_COPIED = ("_hooks", "_accumulated", "_retains_grad", "_static", "_view_of", "grad", "node")  # by copy.deepcopy
 
 # how often a tensor was given other memory, left its module, or was frozen: graphs look whether it was theirs
 exchanged = [0]
