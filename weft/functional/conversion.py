@@ -37,11 +37,6 @@ def to(
         idle_format("Tensor.to(memory_format)", memory_format)
     if placement is not None or sbp is not None:
         return to_global(x, placement, sbp)
-    if len(targets) == 1 and isinstance(targets[0], type):
-        if isinstance(x, targets[0]):  # a graph's parameter, asked for as OneFlow does: weight.to(flow.Tensor)
-            return x
-        if hasattr(targets[0], "of"):
-            return targets[0].of(x)  # type: ignore[attr-defined]  # what a graph says of it
     for at, target in enumerate(targets):
         if isinstance(target, Tensor):
             other = target
@@ -50,7 +45,10 @@ def to(
         elif isinstance(target, (Device, torch.device, int)) or (isinstance(target, str) and _names_device(target)):
             device = Device("cuda", target) if isinstance(target, int) else target
         else:
-            dtype = _dtype(target)
+            try:
+                dtype = dtypes.of(target)
+            except DtypeError as cause:
+                return _as_kind(x, target, cause)
     if other is not None:
         dtype = other.dtype
         if other.spec is None:
@@ -63,13 +61,13 @@ def to(
     return _clone(y) if copy and y is x else y
 
 
-def _dtype(target: Any) -> DType:
-    try:
-        return dtypes.of(target)
-    except DtypeError as cause:
-        raise ArgumentError(
-            f"to(): {target!r} is no device, which are 'cpu', 'cuda' and 'cuda:1', and no dtype: {cause}"
-        ) from None
+def _as_kind(x: Tensor, kind: Any, cause: DtypeError) -> Any:
+    """A graph's parameter as OneFlow asks for it: itself by `weight.to(flow.Tensor)`, or what the graph says of it."""
+    if isinstance(kind, type) and isinstance(x, kind):
+        return x
+    if isinstance(kind, type) and hasattr(kind, "of"):
+        return kind.of(x)  # type: ignore[attr-defined]
+    raise ArgumentError(f"to(): {kind!r} is no device, which are 'cpu', 'cuda' and 'cuda:1', and no dtype: {cause}")
 
 
 def _names_device(text: str) -> bool:
