@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import copy
+import inspect
+import signal
+import time
+from collections import UserList
 from typing import Any
 
 import numpy as np
@@ -11,6 +15,8 @@ import pytest
 import weft as flow
 from weft.core.errors import OptionError, PlacementError, SbpError
 from weft.core.rank import Rank, enter
+
+nn, schedulers = flow.nn, flow.optim.lr_scheduler
 
 
 @pytest.fixture
@@ -127,3 +133,91 @@ def test_a_mask_of_floats_holds_where_it_is_not_zero() -> None:
 def test_a_generator_for_any_device() -> None:
     first, second = (flow.Generator(device="auto").manual_seed(3) for _ in range(2))
     assert flow.rand(3, generator=first).tolist() == flow.rand(3, generator=second).tolist()
+
+
+def test_arrays_of_no_dimension_among_lists() -> None:
+    assert flow.tensor([np.array(1), np.array(2)]).tolist() == [1, 2]
+    nested = flow.tensor([[np.array(1.5)], [2]])
+    assert nested.tolist() == [[1.5], [2.0]] and nested.dtype is flow.float32
+
+
+@pytest.mark.parametrize("ratio", [-1, 2])
+def test_no_boxes_are_pooled_to_nothing(ratio: int) -> None:
+    x = flow.ones(1, 2, 4, 4, dtype=flow.float64)
+    for boxes in (flow.ones(0, 5, dtype=flow.float64), [], [flow.ones(0, 4, dtype=flow.float64)]):
+        made = flow.roi_align(x, boxes, 1.0, 3, 2, ratio, False)
+        assert made.shape == (0, 2, 3, 2) and made.dtype is flow.float64
+
+
+X = flow.ones(1, 2, 4, 4)
+SEQUENCES: dict[str, Any] = {
+    "kernel": lambda s: nn.Conv2d(2, 1, s([3, 3]), padding=s([1, 1]))(X).shape,
+    "pool": lambda s: nn.AvgPool2d(s([2, 2]), stride=s([1, 1]))(X).shape,
+    "powers": lambda s: nn.LPPool2d(2, s([2, 2]))(X).shape,
+    "shape": lambda s: nn.LayerNorm(s([4, 4]))(X).shape,
+    "scale": lambda s: nn.Upsample(scale_factor=s([2.0, 2.0]))(X).shape,
+    "interpolate": lambda s: nn.functional.interpolate(X, size=s([2, 2])).shape,
+    "unfold": lambda s: nn.Unfold(s([2, 2]))(X).shape,
+    "share": lambda s: nn.FractionalMaxPool2d(s([2, 2]), output_ratio=s([0.5, 0.5]))(X).shape,
+    "size": lambda s: [flow.ones(s([1, 2])).shape, X.reshape(s([2, 16])).shape, X.expand(s([2, 2, 4, 4])).shape],
+    "dims": lambda s: [X.sum(s([1, 2])).shape, X.permute(s([0, 1, 3, 2])).shape, flow.flip(X, s([2, 3])).shape],
+    "shifts": lambda s: flow.roll(X, s([1, 1]), s([2, 3])).shape,
+    "tensors": lambda s: [flow.cat(s([X, X])).shape, flow.stack(s([X, X])).shape],
+    "spacing": lambda s: flow.gradient(flow.arange(4.0), spacing=s([2.0]))[0].tolist(),
+    "lambdas": lambda s: schedulers.LambdaLR(sgd(), s([lambda epoch: 0.1])).get_last_lr(),
+    "averaged": lambda s: flow.optim.swa_utils.SWALR(sgd(), s([0.1])).get_last_lr(),
+    "least": lambda s: schedulers.ReduceLROnPlateau(sgd(), min_lr=s([0.1])).min_lrs,
+}  # fmt: skip
+
+
+def sgd() -> Any:
+    return flow.optim.SGD([nn.Parameter(flow.ones(2))], lr=0.1)
+
+
+@pytest.mark.parametrize("name", SEQUENCES)
+def test_options_are_sequences_of_any_kind(name: str) -> None:
+    """As those of libraries that keep configurations, which are no lists."""
+    assert SEQUENCES[name](UserList) == SEQUENCES[name](list)
+
+
+@pytest.mark.parametrize("kind", EVERY_OPTIMIZER)
+def test_options_of_optimizers_are_sequences_of_any_kind(kind: Any) -> None:
+    several = {p.name: p.default for p in inspect.signature(kind).parameters.values() if isinstance(p.default, tuple)}
+    w = nn.Parameter(flow.ones(2, 2))
+    optimizer = kind([w], lr=0.1, **{name: UserList(value) for name, value in several.items()})
+    w.sum().backward()
+    optimizer.step(lambda: 3.0)
+    group = optimizer.state_dict()["param_groups"][0]
+    assert {name: group[name] for name in several} == several  # plain ones, which can be saved
+
+
+class Late(Exception):
+    pass
+
+
+def interrupted(kind: Any, f: Any) -> None:
+    def raising(*_: Any) -> None:
+        raise kind("now")
+
+    before = signal.signal(signal.SIGALRM, raising)
+    signal.setitimer(signal.ITIMER_REAL, 0.002)
+    try:
+        deadline = time.monotonic() + 10
+        while time.monotonic() < deadline:
+            f()
+    finally:
+        signal.setitimer(signal.ITIMER_REAL, 0)
+        signal.signal(signal.SIGALRM, before)
+
+
+@pytest.mark.parametrize("kind", [Late, ValueError, TypeError, RuntimeError, TimeoutError])
+def test_what_a_signals_handler_raises_amid_an_op_stays_what_it_is(kind: Any) -> None:
+    P, x, w = flow.placement("cpu", ranks=[0]), flow.ones(60, 60), flow.ones(60, 60, requires_grad=True)
+    spread, layer = flow.ones(60, 60, placement=P, sbp=flow.sbp.broadcast), nn.Linear(60, 60)
+    for f in (
+        lambda: x @ x, lambda: x.masked_select(x > 0), lambda: flow.ones(2, 3), lambda: layer(x),
+        lambda: (w @ w).sum().backward(), lambda: spread @ spread, lambda: x[0, 1:],
+    ):  # fmt: skip
+        with pytest.raises(kind) as found:
+            interrupted(kind, f)
+        assert found.type is kind and found.value.args == ("now",)

@@ -1,8 +1,9 @@
-"""Numpy's numbers among an op's arguments: Python's in their place, which ops declare, print and compare."""
+"""Numpy's numbers, and sequences of others' kinds, among an op's arguments: Python's own in their place, which ops
+declare, print and compare."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import numpy as np
@@ -12,11 +13,14 @@ from weft.ops.explain import explain
 
 
 def plain(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments, each number a Python one."""
-    for a in args:
-        if isinstance(a, np.generic):
-            return tuple(a.item() if isinstance(a, np.generic) else a for a in args)
-    return args
+    """The arguments, each number a Python one, each sequence a tuple."""
+    found = tuple(a.item() if isinstance(a, np.generic) else tuple(a) if is_others(a) else a for a in args)
+    return args if all(a is b for a, b in zip(found, args, strict=True)) else found
+
+
+def is_others(a: Any) -> bool:
+    """Whether it is a sequence of a kind of its own, such as a list of a configuration."""
+    return isinstance(a, Sequence) and not isinstance(a, (tuple, list, str, bytes))
 
 
 def again(op: Op, cause: Exception, args: tuple[Any, ...], run: Callable[[Op, tuple[Any, ...]], Any]) -> Any:

@@ -89,3 +89,17 @@ class OpError(WeftError, RuntimeError):
 
 class CheckpointError(WeftError, RuntimeError, ValueError):
     """A file is not what it says, or doesn't fit what it is loaded into."""
+
+
+def ours(error: BaseException) -> bool:
+    """Whether an error comes from here or from a kernel, not by way of the user's code: a function that was called
+    back, the handler of a signal."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in OURS:
+            return False
+        trace = trace.tb_next
+    return True
+
+
+OURS = ("", "weft", "torch", "numpy", "sympy")

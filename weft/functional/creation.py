@@ -15,7 +15,7 @@ from weft.core import sbp as sbps
 from weft.core.device import Device, usual
 from weft.core.dispatch import here, hooks, tracing
 from weft.core.dtype import DType
-from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError
+from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError, ours
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import NdSbp, broadcast
@@ -71,6 +71,8 @@ def size_of(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
     try:
         return tuple(n if type(n) is int else n.__index__() for n in given)
     except (AttributeError, TypeError):
+        if len(size) == 1 and isinstance(size[0], Sequence) and not isinstance(size[0], (tuple, list, str)):
+            return size_of(name, (tuple(size[0]),))  # a list of a kind of its own, such as a configuration's
         raise ArgumentError(f"{name}(): a size is ints, f(2, 3) or f((2, 3)); got {given!r}") from None
 
 
@@ -81,8 +83,9 @@ def made(op: Op, args: tuple[Any, ...], where: Where, splits: bool = True) -> Te
         if here.plain:  # nothing to trace, to choose or to record
             try:
                 return of_torch(op.kernel(*args, device))
-            except Exception:
-                pass
+            except Exception as cause:
+                if not ours(cause):
+                    raise
         return op(*args, *where)
     able = tuple(s if s is broadcast or (splits and s.dim >= 0) else broadcast for s in wanted)
     y = op(*args, device, placement, able)
@@ -230,7 +233,7 @@ hooks.placed = lambda data, device, placement, sbp: placed("Tensor", data, devic
 
 def _plain(data: Any) -> Any:
     """Nested lists with numbers in the places of tensors."""
-    if isinstance(data, Tensor):
+    if isinstance(data, (Tensor, np.ndarray)):
         return data.tolist()
     return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
 
@@ -239,6 +242,15 @@ def _holds_tensors(data: Any) -> bool:
     kinds = {*map(type, data)} if isinstance(data, (list, tuple)) else set()
     deeper = any(issubclass(k, (list, tuple)) for k in kinds)
     return any(issubclass(k, Tensor) for k in kinds) or (deeper and any(map(_holds_tensors, data)))
+
+
+def _read(data: Any, kind: torch.dtype | None) -> torch.Tensor:
+    try:
+        return torch.tensor(data, dtype=kind)
+    except TypeError as cause:
+        if "unsized" not in str(cause):
+            raise
+        return torch.tensor(_plain(data), dtype=kind)  # arrays of no dimension among lists
 
 
 @public("flow")
@@ -258,7 +270,7 @@ def tensor(
         copied = data.detach().clone() if kind is None else data.detach().to(kind, copy=True)
     else:
         try:
-            copied = torch.tensor(_plain(data) if _holds_tensors(data) else data, dtype=kind)
+            copied = _read(_plain(data) if _holds_tensors(data) else data, kind)
         except (TypeError, ValueError, RuntimeError) as cause:
             error = ShapeError if "sequence of length" in str(cause) else DtypeError
             raise error(

@@ -67,7 +67,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     [1.0, 2.0, 3.0]
     """
     dims = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    steps = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
+    steps = list(spacing) if isinstance(spacing, Sequence) else [spacing] * len(dims)
     if len(steps) != len(dims):
         raise ArgumentError(f"gradient(): one spacing, or one for each of {len(dims)} dimensions; got {len(steps)}")
     if edge_order not in (1, 2):

@@ -9,7 +9,7 @@ from typing import Any, TypeVar, cast
 
 from weft.autograd.inplace import in_place
 from weft.autograd.plain import plain
-from weft.core.errors import ArgumentError, WeftError
+from weft.core.errors import ArgumentError, WeftError, ours
 from weft.core.late import written_late
 from weft.ops import extras
 from weft.ops.declaration import OPERAND_KINDS, Param
@@ -267,16 +267,6 @@ def _refitted(f: Function, name: str, given: dict[str, Any], rest: tuple[Any, ..
         if s.refusal(placed, left) is None:
             return f(*placed, **left)
     raise refused(name, (s,), args, more if rest else {**given, **more})
-
-
-def ours(error: Exception) -> bool:
-    """Whether an error comes from here or from a kernel, not by way of the user's function that was called back."""
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in ("", "weft", "torch", "numpy"):
-            return False
-        trace = trace.tb_next
-    return True
 
 
 def taught(name: str, f: Function, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:

@@ -72,7 +72,7 @@ def interpolate(
         raise OptionError(f"align_corners is for blending: linear, bilinear, bicubic, trilinear; the mode is {mode!r}")
     scales = None
     if size is None:
-        given = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * dims
+        given = tuple(scale_factor) if isinstance(scale_factor, Sequence) else (scale_factor,) * dims
         if len(given) != dims:
             raise ShapeError(f"an input of shape {list(input.shape)} has {dims} sizes to scale; got {list(given)}")
         wanted = tuple(math.floor(n * s) for n, s in zip(input.shape[2:], given, strict=True))

@@ -55,6 +55,10 @@ def calc_fan(shape: Sequence[int], mode: str = "fan_in", data_format: str = "NCH
     return fans[mode.lower()]
 
 
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    return calc_fan(tensor.shape, "fan_in"), calc_fan(tensor.shape, "fan_out")
+
+
 def get_data_format(data_format: str) -> str:
     """ "NCHW" where channels come first, "NHWC" where they come last; "NCL" and "NCDHW" count as the former."""
     if data_format not in ("NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.core import dtype as dtypes
@@ -193,8 +193,8 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
 
 
 def _lp_pool(dims: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
-    size = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size,) * dims
-    step = size if stride is None else stride if isinstance(stride, (tuple, list)) else (stride,) * dims
+    size = kernel_size if isinstance(kernel_size, Sequence) else (kernel_size,) * dims
+    step = size if stride is None else stride if isinstance(stride, Sequence) else (stride,) * dims
     powers = OPS["pow"](input, float(norm_type))
     pooled = OPS[f"avg_pool{dims}d"](powers, tuple(size), tuple(step), (0,) * dims, ceil_mode)
     whole = OPS["sign"](pooled) * relu(OPS["abs"](pooled)) * math.prod(size)

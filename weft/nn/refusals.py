@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from weft.functional.signature import SAID, Signature, ours, taught
+from weft.core.errors import ours
+from weft.functional.signature import SAID, Signature, taught
 
 Init = Callable[..., None]
 

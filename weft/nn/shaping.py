@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from weft.core.errors import IndexingError, OptionError
@@ -138,7 +139,7 @@ class MaxPool3d(_MaxPool):
 
 
 def _single(n: Any) -> tuple[int, ...]:
-    return tuple(n) if isinstance(n, (tuple, list)) else (n,)
+    return tuple(n) if isinstance(n, Sequence) else (n,)
 
 
 class _FractionalMaxPool(Module):

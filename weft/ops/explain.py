@@ -193,8 +193,10 @@ def signature(op: Op) -> str:
 
 
 def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
-    """The error to raise for a kernel's exception; a Weft error passes through."""
-    if isinstance(cause, WeftError):
+    """The error to raise for a kernel's exception; a Weft error passes through, and so does one from outside, of a
+    signal's handler, say, that ran amid a kernel of ours."""
+    home = (getattr(op.kernel, "__module__", None) or "").partition(".")[0]
+    if isinstance(cause, WeftError) or (home in errors.OURS and not errors.ours(cause)):
         return cause
     try:
         check_arguments(op, args)

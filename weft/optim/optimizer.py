@@ -17,6 +17,7 @@ from typing import Any
 import torch
 
 from weft.autograd import enable_grad, no_grad
+from weft.autograd.plain import is_others
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, CheckpointError, OptionError, TraceError
 from weft.functional.clipping import clip_grad_norm, clipped
@@ -129,6 +130,7 @@ class Optimizer:
         group = {"params": params, **{k: v for k, v in param_group.items() if k != "params"}}
         for name, value in self.defaults.items():
             group.setdefault(name, value)
+        group.update({k: tuple(v) for k, v in group.items() if is_others(v)})  # they are saved
         self.check_options(group)
         self.param_groups.append(group)
         self._plans.append(None)
