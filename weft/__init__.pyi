@@ -2117,7 +2117,7 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | Non
     """
 
 def masked_select(x: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements of x where the mask holds, in a row.
+    """The elements of x where the mask holds, in a row; a mask of numbers holds where they aren't zero.
 
     >>> flow.masked_select(flow.tensor([1, 2, 3]), flow.tensor([True, False, True])).tolist()
     [1, 3]

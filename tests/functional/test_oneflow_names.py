@@ -25,7 +25,6 @@ PROTOBUF = "shows OneFlow's protocol buffers; a graph has text here: graph.job, 
 INSIDE = "how OneFlow's classes work inside; nothing a program calls"
 OLD = "marks names of OneFlow's that are on their way out, or where its files lie"
 DATAPIPES = "data pipes, which PyTorch gave up; datasets, samplers and loaders are here"
-RDMA = "needs RDMA hardware and its library; a transport of one's own is added as docs/adding-a-transport.md shows"
 PARTIAL_FC = "samples classes of a layer that is too large for one device; here its rows are split by sbp"
 LAYERS = "whole recurrent layers as one kernel; nn.LSTM, nn.GRU and nn.RNN are here, and single steps"
 
@@ -45,13 +44,12 @@ ABSENT: dict[str, dict[str, str]] = {
         PARTIAL_FC: "DistributedPariticalFCSample",
     },
     "flow.nn.image": {BUFFERS: "Resize batch_align decode flip normalize"},
-    "flow.env": {RDMA: "destory_rdma init_rdma rdma_is_initialized"},
     "flow.utils.data": {
         DATAPIPES: "IterDataPipe functional_datapipe guaranteed_datapipes_determinism non_deterministic"
     },
     "flow.profiler": {"starts and stops CUDA's own profiler": "profiler_start profiler_stop"},
     "flow.boxing": {"switches a pass of OneFlow's; routes are found by one planner here": "enable_fusion"},
-    "flow.one_embedding": {TABLES: " ".join(NAMES["flow.one_embedding"])},
+    "flow.one_embedding": {TABLES: " ".join(n for n in NAMES["flow.one_embedding"] if n != "Ftrl")},
     "flow.mock_torch": {INSIDE: "Loader MetaPathFinder ModuleSpec OneflowImporter find_spec"},
     "flow.Tensor methods": {
         INSIDE: "_meta_repr _register_storage_delete_hook",

@@ -1157,6 +1157,12 @@ class Bound:
     ) -> tuple[Tensor, Tensor]: ...
 
     @staticmethod
+    def fused_dot_feature_interaction(
+        features: Sequence[Tensor], output_concat: Tensor | None = None, self_interaction: _bool = False,
+        output_padding: _int = 0, pooling: str = 'none'
+    ) -> Tensor: ...
+
+    @staticmethod
     def fused_fast_gelu_mul(x: Tensor, multiplier: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -1195,6 +1201,9 @@ class Bound:
         a: Tensor, p: _float = 0.5, *, diagonal: _int, tril_scale_value: _float, tril_fill_value: _float = 0.0,
         generator: Any = None
     ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def fused_self_attention(hidden_states: Tensor, head_size: _int, alpha: _float = 1.0) -> tuple[Tensor, Tensor]: ...
 
     @staticmethod
     def fused_weighted_sum(tensors: Sequence[Tensor], weights: Sequence[_float], alpha: _float = 1.0) -> Tensor: ...

@@ -39,6 +39,14 @@ def where_to(*args: Any, **kwargs: Any) -> tuple[Device | None, DType | None]:
     return None if device is None else Device(device).check(), dtype
 
 
+def of_kind(module: Any, kind: Any) -> Any:
+    """What a graph's block answers, too, said of a module: itself by to(nn.Module), what the graph that is being traced
+    says of it by to(nn.graph.GraphModule)."""
+    if not isinstance(kind, type):
+        return None
+    return module if isinstance(module, kind) else kind.of(module) if hasattr(kind, "of") else None  # type: ignore[attr-defined]
+
+
 def moved(t: Tensor, device: Device | None, dtype: DType | None) -> Tensor:
     if device is not None and (t.is_global or t.device is not device):
         t = t.to(device)  # type: ignore[attr-defined]  # bound from the registry

@@ -269,11 +269,8 @@ class Module:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """`to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`. Only floating point members take a dtype."""
-        if len(args) == 1 and isinstance(args[0], type):
-            if isinstance(self, args[0]):  # what a graph's block answers, said of a module: to(nn.Module)
-                return self
-            if hasattr(args[0], "of"):
-                return args[0].of(self)  # what a graph says of it: to(nn.graph.GraphModule)
+        if args and (found := conversion.of_kind(self, args[0])) is not None:
+            return found
         device, dtype = conversion.where_to(*args, **kwargs)
         return self._apply(lambda t: conversion.moved(t, device, dtype))
 

@@ -1177,7 +1177,7 @@ class Methods:
         """`masked_scatter`, into x's memory."""
 
     def masked_select(self, mask: Tensor) -> Tensor:
-        """The elements of x where the mask holds, in a row."""
+        """The elements of x where the mask holds, in a row; a mask of numbers holds where they aren't zero."""
 
     def matmul(self, other: Tensor) -> Tensor:
         """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector."""
