@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.core.errors import PlacementError
+from weft.core.errors import ArgumentError, PlacementError
 from weft.core.rank import current
 from weft.core.reading import parsed, shortened
 
@@ -141,6 +141,14 @@ class Placement:
 
 
 placement = Placement
+
+
+def placed_at(name: str, given: Any) -> Placement:
+    """The placement that a caller gave a function, as it is or as it prints; of ranks that there are."""
+    given = Placement(given) if isinstance(given, str) else given
+    if not isinstance(given, Placement):
+        raise ArgumentError(f"{name}(): placement must be a flow.placement, not {type(given).__name__}")
+    return given.check(current().world_size)
 
 
 def _older(ranks: Any, hierarchy: Any) -> Any:

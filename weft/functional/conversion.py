@@ -15,8 +15,7 @@ from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError
 from weft.core.idle import idle_format
-from weft.core.placement import Placement
-from weft.core.rank import current
+from weft.core.placement import Placement, placed_at
 from weft.core.sbp import NdSbp
 from weft.functional.table import calling, public
 from weft.ops import convert, move
@@ -205,10 +204,7 @@ def is_pinned(x: Tensor) -> bool:
 
 
 def _layout(name: str, placement: Any, sbp: Any) -> tuple[Placement, NdSbp]:
-    placement = Placement(placement) if isinstance(placement, str) else placement
-    if not isinstance(placement, Placement):
-        raise ArgumentError(f"{name}(): placement must be a flow.placement, not {type(placement).__name__}")
-    placement.check(current().world_size)
+    placement = placed_at(name, placement)
     return placement, sbps.nd(sbp, placement.ndim)
 
 

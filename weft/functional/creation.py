@@ -16,8 +16,7 @@ from weft.core.device import Device, usual
 from weft.core.dispatch import here, hooks, tracing
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError, ours
-from weft.core.placement import Placement
-from weft.core.rank import current
+from weft.core.placement import Placement, placed_at
 from weft.core.sbp import NdSbp, broadcast
 from weft.functional.table import public
 from weft.ops import create
@@ -51,12 +50,9 @@ def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) ->
         return (usual() if device is None else Device(device).check()), None, None
     if device is not None:
         raise ArgumentError(f"{name}(): device makes a local tensor, placement a global one; give one of them")
-    placement = Placement(placement) if isinstance(placement, str) else placement
-    if not isinstance(placement, Placement):
-        raise ArgumentError(f"{name}(): placement must be a flow.placement, not {type(placement).__name__}")
+    placement = placed_at(name, placement)
     if sbp is None:
         raise SbpError(f"{name}(): placement={placement!r} needs an sbp, such as sbp=flow.sbp.broadcast")
-    placement.check(current().world_size)
     return None, placement, sbps.nd(sbp, placement.ndim, ndim)
 
 
@@ -240,17 +236,9 @@ def _plain(data: Any) -> Any:
 
 def _holds_tensors(data: Any) -> bool:
     kinds = {*map(type, data)} if isinstance(data, (list, tuple)) else set()
+    bare = np.ndarray in kinds and not all(map(np.ndim, data))  # torch takes no arrays of no dimension, either
     deeper = any(issubclass(k, (list, tuple)) for k in kinds)
-    return any(issubclass(k, Tensor) for k in kinds) or (deeper and any(map(_holds_tensors, data)))
-
-
-def _read(data: Any, kind: torch.dtype | None) -> torch.Tensor:
-    try:
-        return torch.tensor(data, dtype=kind)
-    except TypeError as cause:
-        if "unsized" not in str(cause):
-            raise
-        return torch.tensor(_plain(data), dtype=kind)  # arrays of no dimension among lists
+    return bare or any(issubclass(k, Tensor) for k in kinds) or (deeper and any(map(_holds_tensors, data)))
 
 
 @public("flow")
@@ -270,7 +258,7 @@ def tensor(
         copied = data.detach().clone() if kind is None else data.detach().to(kind, copy=True)
     else:
         try:
-            copied = _read(_plain(data) if _holds_tensors(data) else data, kind)
+            copied = torch.tensor(_plain(data) if _holds_tensors(data) else data, dtype=kind)
         except (TypeError, ValueError, RuntimeError) as cause:
             error = ShapeError if "sequence of length" in str(cause) else DtypeError
             raise error(

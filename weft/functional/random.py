@@ -21,12 +21,12 @@ from weft.tensor.tensor import Tensor, of_torch
 class Generator:
     """A source of random numbers of its own: `flow.rand(2, generator=flow.Generator().manual_seed(1))`.
 
-    OneFlow's "auto" is the CPU's.
+    With OneFlow's device="auto", for whichever device draws.
     """
 
     def __init__(self, device: Any = "cpu") -> None:
         self.device = Device("cpu" if device == "auto" else device)
-        self.source = random.Source(self.device.torch)
+        self.source = random.Source(None if device == "auto" else self.device.torch)
 
     @property
     def torch(self) -> torch.Generator:
