@@ -4,18 +4,26 @@ declare, print and compare."""
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from typing import Any
+from typing import Any, Final
 
 import numpy as np
 
+from weft.core.device import Device
+from weft.core.dtype import DType
 from weft.ops.declaration import Op
 from weft.ops.explain import explain
+from weft.tensor.parameter import Parameter
+from weft.tensor.tensor import Tensor
+
+PLAIN: Final = frozenset({Tensor, Parameter, int, float, bool, str, tuple, list, type(None), DType, Device})
 
 
 def plain(args: tuple[Any, ...]) -> tuple[Any, ...]:
     """The arguments, each number a Python one, each sequence a tuple."""
-    found = tuple(a.item() if isinstance(a, np.generic) else tuple(a) if is_others(a) else a for a in args)
-    return args if all(a is b for a, b in zip(found, args, strict=True)) else found
+    for a in args:
+        if type(a) not in PLAIN and (isinstance(a, np.generic) or is_others(a)):
+            return tuple(a.item() if isinstance(a, np.generic) else tuple(a) if is_others(a) else a for a in args)
+    return args
 
 
 def is_others(a: Any) -> bool:
