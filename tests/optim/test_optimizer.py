@@ -151,6 +151,31 @@ def test_a_state_goes_on_elsewhere(row: tuple[str, dict[str, Any]]) -> None:
         same(theirs, copies)
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam", "NAdam", "ASGD", "Rprop", "RMSprop", "Adadelta", "Adamax", "RAdam"])
+def test_a_state_of_torchs_goes_on_here(name: str) -> None:
+    theirs, ours = parameters()
+    a = getattr(torch.optim, name)(theirs, lr=torch.tensor(0.1))
+    b = getattr(flow.optim, name)(ours, lr=flow.tensor(0.1))
+    for _ in range(2):
+        give(theirs, ours)
+        a.step()
+        b.step()
+    same(theirs, ours)
+
+    def converted(v: Any) -> Any:
+        if isinstance(v, dict):
+            return {k: converted(x) for k, x in v.items()}
+        return of_torch(v.clone()) if isinstance(v, torch.Tensor) else v
+
+    state = a.state_dict()
+    b.load_state_dict({"state": converted(state["state"]), "param_groups": list(map(converted, state["param_groups"]))})
+    for _ in range(2):
+        give(theirs, ours)
+        a.step()
+        b.step()
+        same(theirs, ours)
+
+
 def test_groups_have_options_of_their_own() -> None:
     theirs, ours = parameters()
     a = torch.optim.SGD([{"params": theirs[:2], "lr": 0.5}, {"params": theirs[2]}], lr=0.1, momentum=0.9)

@@ -9,6 +9,7 @@ from typing import Any
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.functional import creation
+from weft.functional.einstein import einsum
 from weft.functional.likeness import beside
 from weft.functional.older import embedding_renorm_
 from weft.nn.losses import cosine_similarity, pairwise_distance, reduced
@@ -169,7 +170,7 @@ def ctc_greedy_decoder(log_probs: Any, input_lengths: Any, merge_repeated: bool 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """input1 @ weight[k] @ input2 for every k, and the bias."""
-    half = OPS["einsum"]([input1, weight], "...i,kij->...kj")
+    half = einsum("...i,kij->...kj", input1, weight)
     y = total(half * OPS["unsqueeze"](input2, -2), -1)
     return y if bias is None else y + bias
 

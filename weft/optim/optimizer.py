@@ -25,7 +25,7 @@ from weft.ops import OPS
 from weft.optim.agreement import Agreement
 from weft.optim.bucket import Bucket, Plan, form, form_of, whole
 from weft.optim.keys import judge_keys, remark_on_scale
-from weft.optim.loading import lies_beside, placed_state
+from weft.optim.loading import filled_like, lies_beside, placed_state
 from weft.optim.ranges import at_least_zero
 from weft.tensor.tensor import RemovableHook, Tensor, of_torch
 
@@ -241,8 +241,7 @@ class Optimizer:
         fresh = not state
         for name in names:
             if name not in state:
-                state[name] = OPS["full_like"](p.detach(), self.first_value(group, name), None)
-                state[name].part_of = p.part_of
+                state[name] = filled_like(p, self.first_value(group, name))
         if self.counts_steps and STEP not in state:
             state[STEP] = self._zero(p)
         return fresh
