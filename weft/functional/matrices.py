@@ -43,8 +43,8 @@ def inner(x: Any, other: Any) -> Any:
     """
     if not x.ndim or not other.ndim:
         return x * other
-    flat = _matmul(_reshape(x, (-1, x.shape[-1])), OPS["transpose"](_reshape(other, (-1, other.shape[-1])), 0, 1))
-    return _reshape(flat, (*x.shape[:-1], *other.shape[:-1]))
+    a, b = (_reshape(t, (math.prod(t.shape[:-1]), t.shape[-1])) for t in (x, other))
+    return _reshape(_matmul(a, OPS["transpose"](b, 0, 1)), (*x.shape[:-1], *other.shape[:-1]))
 
 
 @public("flow tensor")
@@ -101,7 +101,7 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     if x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist(): rows of {x1.shape[-1]} and of {x2.shape[-1]} numbers have no distance")
     apart = OPS["unsqueeze"](x1, -2) - OPS["unsqueeze"](x2, -3)
-    return linalg.vector_norm(apart, p, -1)
+    return linalg.vector_norm(apart, p if x1.shape[-1] else 1, -1)  # without columns, nothing is apart
 
 
 @public("flow tensor")
