@@ -87,7 +87,7 @@ def binary(
     return declared
 
 
-conj = unary("conj", torch.conj_physical, "The complex conjugate; x itself, if it is real.", "3.0 -> 3.0")
+conj = unary("conj", torch.conj_physical, "The complex conjugate; x itself, if it is real.", "3.0 -> 3.0", linear=True)
 conj.grad(lambda dy: conj(dy))
 
 
