@@ -175,12 +175,12 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
     if memory_format is not None:
         idle_format("contiguous(memory_format)", memory_format)
+    if x.value is not None and here.trace is not None and x.spec is None:
+        here.trace.order.settled(fresh(x).value)
     if in_order(x):
         return x
     if x.value is None:
         return _still(move.contiguous(x), x)
-    if here.trace is not None and x.spec is None:
-        here.trace.order.settled(fresh(x).value)
     alone = of_value(fresh(x).value, x.spec)  # a symbol is never written: to be on its own it needs no other memory
     alone.node, alone._requires_grad = x.node, x._requires_grad
     return alone

@@ -96,6 +96,10 @@ class Order:
         if node.op == "unpack":
             v = node.outputs[0]
             made = self.known[node.args[0]][: v.shape[0]] if v.shape else None
+        elif node.op == "draw" and node.args[-1] is not None:
+            made = torch.empty_strided(node.args[0], node.args[-1], device="meta")
+        elif node.op in ("ones_like", "zeros_like", "empty_like", "full_like"):
+            made = torch.empty_like(self.known[node.args[0]])
         elif op is not None and op.random and node.operands():
             made = self.known[node.operands()[0]]
         elif op is not None and op.elementwise and node.operands() and not op.writes:

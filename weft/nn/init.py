@@ -15,6 +15,7 @@ from weft.autograd import assign, no_grad
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.core.sbp import broadcast
+from weft.functional import overwrite
 from weft.functional.creation import drawing
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor, of_shard, of_torch
@@ -168,10 +169,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
     with no_grad(), drawing(generator):
         if tensor.spec is not None:
             flat = (broadcast,) * tensor.placement.ndim
-            drawn = OPS["randn"]((rows, cols), tensor.dtype, None, tensor.placement, flat)
+            normal: Tensor = OPS["randn"]((rows, cols), tensor.dtype, None, tensor.placement, flat)
         else:
-            drawn = OPS["randn"]((rows, cols), tensor.dtype, tensor.device)
-    square = drawn._local("orthogonal_")
+            normal = OPS["randn"]((rows, cols), tensor.dtype, tensor.device)
+    square = normal._local("orthogonal_")
     if not square.numel():
         return tensor
     q, r = torch.linalg.qr(square.t() if rows < cols else square)
@@ -196,9 +197,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 
 
 def _draw(tensor: Tensor, law: str, *parameters: float, generator: Any) -> Tensor:
-    with no_grad(), drawing(generator):
-        where = (None, tensor.placement, tensor.sbp) if tensor.spec is not None else (tensor.device, None, None)
-        return assign(tensor, OPS["draw"](tuple(tensor.shape), law, parameters, tensor.dtype, *where))
+    with no_grad():
+        return overwrite.drawn(tensor, law, parameters, generator)
 
 
 def _give(tensor: Tensor, whole: torch.Tensor) -> Tensor:

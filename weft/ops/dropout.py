@@ -14,7 +14,7 @@ from weft.core.errors import OptionError
 from weft.core.random import generator
 from weft.core.sbp import broadcast
 from weft.ops.copies import clone
-from weft.ops.create import keep_mask
+from weft.ops.create import keep_mask, kept
 from weft.ops.declaration import op
 from weft.ops.elementwise import mul
 from weft.ops.form import Form, alike, of_floats
@@ -37,9 +37,7 @@ def dropout(x: Tensor, p: float = 0.5, train: bool = True) -> Tensor:
     _check(p)
     if not train or p == 0:
         return x.clone(), x.new_ones(())  # type: ignore[return-value]
-    mask = torch.empty_like(x).bernoulli_(1.0 - p, generator=generator(x.device))
-    if p < 1:
-        mask.div_(1.0 - p)
+    mask = kept(torch.empty_like(x), p)
     return x * mask, mask  # type: ignore[return-value]
 
 
@@ -51,10 +49,7 @@ def _(outs, x, p, train):
         mask.fill_(1)
         y.copy_(x)
         return
-    mask.bernoulli_(1.0 - p, generator=generator(x.device))
-    if p < 1:
-        mask.div_(1.0 - p)
-    torch.mul(x, mask, out=y)
+    torch.mul(x, kept(mask, p), out=y)
 
 
 @dropout.form
