@@ -16,6 +16,7 @@ from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.creation import Sizes, finished, size_of
 from weft.functional.table import public
+from weft.job.order import alike
 from weft.ops import OPS, create
 from weft.tensor.tensor import Tensor
 
@@ -100,11 +101,10 @@ def _drawn_like(x: Tensor, law: str, parameters: tuple[float, ...], generator: A
     strides = strides_of(x)
     if strides is None:
         return None
-    lies = torch.empty_strided(tuple(x.shape), strides, device="meta")
+    shape = tuple(x.shape)
+    dense = alike(shape, [torch.empty_strided(shape, strides, device="meta")])
     with creation.drawing(generator):
-        return OPS["draw"](
-            tuple(x.shape), law, parameters, dtype, x.device, None, None, torch.empty_like(lies).stride()
-        )
+        return OPS["draw"](shape, law, parameters, dtype, x.device, None, None, dense)
 
 
 def _random_like(name: str, make: Callable[..., Tensor], law: str) -> None:

@@ -89,7 +89,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     hosts = [n for n in job.nodes if n.op == "host"]
     inputs = [n.outputs[0] for n in job.nodes if n.op == "input"]
     running = Running(lowered, inputs, [n.outputs[0] for n in hosts], list(written), line)
-    weakref.finalize(graph, _end, running)
+    weakref.finalize(graph, _dropped, running)
     rank.resources.setdefault(f"graph {graph.name}", running)
     return Compiled(
         lowered, running, form, outputs, examples, graph._optimizers,
@@ -98,25 +98,26 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def _forget() -> None:
-    """End the graphs of this rank that were dropped where they could not be ended."""
+    """End the graphs of this rank that were dropped."""
     rank = current()
-    gone = [r for r in tuple(rank.resources.values()) if isinstance(r, Running) and r.dropped]
-    for running in gone:
-        _end(running)
-
-
-def _end(running: Running) -> None:
-    """The graph is gone. Whoever collects it may be amid one of its acts, or another rank: then the rank closes it, as
-    it compiles the next, or ends."""
-    running.dropped = True
-    if running.rank is current():
+    for running in [r for r in tuple(rank.resources.values()) if isinstance(r, Running) and r.dropped]:
         try:
             running.close()
         except Exception as error:
             if error is not running.executor.error:  # else: who reads a result of the failed launch is told
                 raise
         if running.executor.closing:
-            running.rank.resources.pop(f"graph {running.lowered.plan.name}", None)
+            rank.resources.pop(f"graph {running.lowered.plan.name}", None)
+
+
+def _dropped(running: Running) -> None:
+    """The graph is gone. Whoever collects it may be amid one of its acts, or another rank; and what is raised here, as
+    an interrupt is, would be lost: unless nothing has to be waited for, the rank closes it as it compiles the next, or
+    ends."""
+    running.dropped = True
+    executor, rank = running.executor, running.rank
+    if rank is current() and rank.world_size == 1 and executor.finished >= executor.launched:
+        _forget()
 
 
 def said_of(graph: Graph) -> dict[int, Said]:
