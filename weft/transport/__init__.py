@@ -106,7 +106,10 @@ def _make(rank: Rank, deadline: float | None = None) -> Transport:
 
 
 def _leave(rank: Rank, transport: Transport) -> None:
-    """At the end of the program: tell the others if it ended by an exception."""
+    """At the end of the program: tell the others if it ended by an exception, or failed in work that nobody read."""
+    machine = rank.resources.get("vm")
+    if machine is not None:
+        machine.at_exit()
     error = getattr(sys, "last_value", None)
     if error is not None and not hasattr(sys, "ps1"):
         transport.fail(raised(error), isinstance(error, PeerFailed))
