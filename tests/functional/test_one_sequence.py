@@ -101,11 +101,17 @@ TURNED: dict[str, Draw] = {  # by the order in memory, which global tensors don'
     **{
         f"{law}_ {how}": lambda l, at, x, g, law=law, p=p, f=f: getattr(f((x * 2).detach()), f"{law}_")(*p)
         for law, p in {
-            "uniform": (2, 3), "normal": (), "exponential": (), "geometric": (0.3,), "random": (2, 9),
-            "bernoulli": (0.3,), "cauchy": (), "log_normal": (),
+            "uniform": (2, 3),
+            "normal": (),
+            "exponential": (),
+            "geometric": (0.3,),
+            "random": (2, 9),
+            "bernoulli": (0.3,),
+            "cauchy": (),
+            "log_normal": (),
         }.items()
         for how, f in {"turned": lambda y: y.t(), "columns": lambda y: y[:, 1:5], "steps": lambda y: y[:, ::2]}.items()
-    },  # fmt: skip
+    },
     "trunc_normal_": lambda l, at, x, g: l.nn.init.trunc_normal_((x * 2).detach().t()),
     "xavier_normal_": lambda l, at, x, g: l.nn.init.xavier_normal_((x * 2).detach()[:, 1:5]),
 }
@@ -443,7 +449,11 @@ def laws(lib: Any, t: Callable[[Any], Any]) -> list[Any]:
     d, a, b, p = lib.distributions, t([0.3, 1.0]), t([1.0, 2.0]), t([0.3, 0.6])
     matrix = t([[1.0, 0.0], [0.0, 1.0]])
     two = "Normal Uniform Laplace Cauchy Gumbel LogNormal Gamma Beta InverseGamma Kumaraswamy Pareto VonMises Weibull"
-    found = [getattr(d, name)(a, a + b) for name in two.split()] + [d.Normal(0.0, b), d.Gumbel(a, 2.0), d.StudentT(b + 3)]
+    found = [getattr(d, name)(a, a + b) for name in two.split()] + [
+        d.Normal(0.0, b),
+        d.Gumbel(a, 2.0),
+        d.StudentT(b + 3),
+    ]
     found += [
         getattr(d, name)(b)
         for name in ["Exponential", "HalfNormal", "HalfCauchy", "Poisson", "Chi2", "StudentT", "Dirichlet"]

@@ -546,5 +546,5 @@ def test_a_build_that_runs_later_is_refused() -> None:
             return x
 
     for graph in (Yields(), Awaits()):
-        with pytest.raises(GraphError, match="hasn't run.*without yield, async and await"):
+        with pytest.raises(GraphError, match=r"hasn't run.*without yield, async and await"):
             graph(flow.ones(2))

@@ -862,7 +862,7 @@ class Bound:
     def draw(
         size: tuple[_int, ...] | list[_int], law: str, parameters: Sequence[_float | _int | _bool | _complex],
         dtype: DType, device: Device | None = None, placement: Placement | None = None,
-        sbp: tuple[Sbp, ...] | None = None
+        sbp: tuple[Sbp, ...] | None = None, strides: tuple[_int, ...] | list[_int] | None = None
     ) -> Tensor: ...
 
     @staticmethod

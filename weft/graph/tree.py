@@ -71,8 +71,8 @@ def check(leaf: Any, what: str) -> None:
         )
     if isinstance(leaf, (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)):
         raise GraphError(
-            f"{what} of a graph is a {type(leaf).__name__}, which hasn't run: build() is called once, while it is traced. "
-            "Write it without yield, async and await, and return tensors"
+            f"{what} of a graph is a {type(leaf).__name__}, which hasn't run: build() is called once, while it is "
+            "traced. Write it without yield, async and await, and return tensors"
         )
 
 

@@ -20,8 +20,8 @@ from weft.tensor.tensor import Tensor
 class lazy:
     """A parameter that follows from others, worked out when it is first asked for: with gradients, whoever asks.
 
-    It takes no lock, as `functools.cached_property` of Python 3.11 does for all instances at once: ranks that are threads
-    meet while they work it out.
+    It takes no lock, as `functools.cached_property` of Python 3.11 does for all instances at once: ranks that are
+    threads meet while they work it out.
     """
 
     def __init__(self, function: Callable[[Any], Any]) -> None:
