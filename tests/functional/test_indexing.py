@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft as flow
+from weft.core.errors import WeftError
 
 SHAPE = (3, 4, 2, 3)
 
@@ -152,7 +153,7 @@ def test_global_tensors_are_read_and_written_alike_in_every_layout(sbp: Any, key
     [
         (3, "index 3 is out of bounds for dimension 0 with size 3"),
         ((0, 0, 0, 0, 0), "too many indices for tensor of dimension 4: 5"),
-        (slice(None, None, -1), "a slice's step must be greater than zero"),
+        (slice(None, None, -1), "step must be greater than zero"),
         ((..., 0, ...), "only have a single ellipsis"),
         ({}, "an index is an int, a slice, None"),
         (1.5, "an index is an int"),
@@ -160,7 +161,7 @@ def test_global_tensors_are_read_and_written_alike_in_every_layout(sbp: Any, key
 )
 def test_what_cannot_be_indexed_is_refused(key: Any, message: str) -> None:
     x, _ = pair()
-    with pytest.raises(IndexError, match=message):
+    with pytest.raises(WeftError, match=message):
         x[key]
 
 
@@ -267,3 +268,41 @@ def test_a_list_says_the_same_of_global_tensors_and_in_graphs(key: Any) -> None:
         assert np.array_equal(part.numpy(), reference[twin(key)].numpy()) and np.array_equal(whole.numpy(), reference)
         x[key] += 1
         assert np.array_equal(x.numpy(), reference)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        torch.tensor([0, 1]), torch.tensor(1), torch.tensor(True), (slice(None), torch.tensor([0])),
+        [torch.tensor([0]), 1], torch.tensor([True, False, True, False][:3]),
+        *(np.array([1, 0], kind) for kind in ("int8", "int16", "uint16", "uint32", "uint64")),
+        (slice(None), np.array([2, 0], "int16")), slice(np.int64(0), np.int32(2)), slice(torch.tensor(1), None),
+        [1, 0], [-1, 0, 2], [True, False, True], [[0, 1]], [0], [],
+    ],
+    ids=repr,
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Using a non-tuple")
+def test_arrays_of_others_are_keys_too(key: Any) -> None:
+    """Torch's tensors and NumPy's arrays of any whole numbers; one of a single element keeps its dimension."""
+    x = torch.arange(24.0).reshape(3, 4, 2)
+    assert_same(flow.tensor(x)[key], x[key])
+    kept = flow.tensor(x)
+    kept[key] = flow.full_like(kept[key], 7.0)
+    x[key] = torch.full_like(x[key], 7.0)
+    assert_same(kept, x)
+
+
+def assert_same(ours: Any, theirs: Any) -> None:
+    assert tuple(ours.shape) == tuple(theirs.shape) and torch.equal(ours.to_torch(), theirs)
+
+
+@pytest.mark.parametrize("key", [slice(None, None, -1), slice(0, 3, 0), slice(0.5, 1), slice("a", None), [9], 9, "a"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_wrong_key_is_refused_as_torch_refuses_it(key: Any, inside: bool) -> None:
+    key = (None, key) if inside else key
+    for write in (lambda x: x[key], lambda x: x.__setitem__(key, 1.0)):
+        with pytest.raises(Exception) as theirs:
+            write(torch.ones(3))
+        with pytest.raises(WeftError) as ours:
+            write(flow.ones(3))
+        assert isinstance(ours.value, next(k for k in theirs.type.__mro__ if k.__module__ == "builtins"))

@@ -283,10 +283,11 @@ def nanmedian(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     rows = OPS["reshape"](x, (-1,)) if dim is None else x
     d = dim_of(0 if dim is None else dim, rows.ndim)
     there = OPS["logical_not"](OPS["isnan"](rows))
-    ordered, places = OPS["sort"](_where(there, rows, math.inf), d)
+    ordered, places = OPS["sort"](_where(there, rows, math.inf) if x.dtype.is_floating_point else rows, d)
     middle = OPS["clamp"]((_sum(cast(there, dtypes.int64), d, True) - 1) // 2, 0)
     value, place = OPS["gather"](ordered, d, middle), OPS["gather"](places, d, middle)
-    value = _where(OPS["any"](there, d, True), value, math.nan)
+    if x.dtype.is_floating_point:
+        value = _where(OPS["any"](there, d, True), value, math.nan)
     if dim is None:
         return OPS["reshape"](value, ())
     return Ranked(value, place) if keepdim else Ranked(OPS["squeeze"](value, d), OPS["squeeze"](place, d))

@@ -135,7 +135,7 @@ def tensorinv(A: Any, ind: int = 2) -> Any:
     """
     shape = tuple(A.shape)
     n = math.prod(shape[:ind])
-    if ind < 1 or n != math.prod(shape[ind:]):
+    if not 1 <= ind <= A.ndim or n != math.prod(shape[ind:]):
         raise ShapeError(f"tensorinv(): the first {ind} sizes of {list(shape)} and the others must have one product")
     return _reshape(OPS["inv"](_reshape(A, (n, n))), shape[ind:] + shape[:ind])
 

@@ -33,6 +33,8 @@ def _sized(x: Any, sizes: Sequence[int | None], dims: Sequence[int]) -> Any:
     """x cut, or filled up with zeros, to these sizes along these dimensions."""
     for n, d in zip(sizes, dims, strict=True):
         have = x.shape[d]
+        if (have if n is None or n == -1 else n) < 1:
+            raise ShapeError(f"fft: Invalid number of data points ({have if n is None else n}) specified in dimension {d}")
         if n is None or n == -1 or n == have:
             continue
         if n < have:
@@ -80,7 +82,9 @@ def _from_half(name: str, usual: Sequence[int] | None, doc: str) -> Callable[...
     def transform(x: Any, s: Any, dim: Any, norm: str | None) -> Any:
         sizes, dims = _dims(x, s, dim, usual)
         last, scale = dims[-1], _scale(norm, False)
-        n = 2 * (x.shape[last] - 1) if sizes[-1] is None else sizes[-1]
+        n = 2 * (x.shape[last] - 1) if sizes[-1] in (None, -1) else sizes[-1]
+        if n < 1:
+            raise ShapeError(f"{name}(): Invalid number of data points ({n}) specified in dimension {last}")
         x = _sized(_complex(x), [*sizes[:-1], n // 2 + 1], dims)
         if len(dims) > 1:
             x = OPS["fourier"](x, tuple(dims[:-1]), scale, False)

@@ -21,6 +21,7 @@ from weft.functional.keys import (
     meant,
     parse,
     positions_alone,
+    positions_listed,
     span_of,
     view_of,
 )
@@ -57,6 +58,8 @@ def getitem(x: Tensor, key: Any) -> Tensor:
             return _index(x, [key])
         if leading_mask(x, key):
             return _index(x, [key])
+    elif kind is list and (places := positions_listed(x, key)) is not None:
+        return _index(x, [places])
     elif (view := view_of(x, key)) is not None:
         return view
     elif kind not in KEYS and (read := meant(key)) is not key:

@@ -9,16 +9,17 @@ import numpy as np
 import torch
 
 from weft.core.dispatch import here
-from weft.core.errors import ArgumentError, IndexingError
+from weft.core.errors import ArgumentError, IndexingError, OptionError
 from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.table import calling
 from weft.ops import OPS
 from weft.ops.declaration import Op
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, of_torch
 
 Step = tuple[Op, tuple[Any, ...]]
-NUMBERS = frozenset({int, bool})
+INTS = frozenset({int})
+NUMBERS = INTS | {bool}
 LONG = 32  # as many elements are positions, whatever they are
 _select, _narrow, _unsqueeze = (OPS[n] for n in ("select", "narrow", "unsqueeze"))
 _select_now, _narrow_now, _unsqueeze_now = map(calling, ("select", "narrow", "unsqueeze"))
@@ -43,7 +44,7 @@ def view_of(x: Tensor, key: Any) -> Tensor | None:
         if kind is slice:
             if k.start is not None or k.stop is not None or k.step is not None:
                 n = made.shape[dim] if dim < made.ndim else -1
-                if n < 0 or (k.step is not None and k.step <= 0):
+                if n < 0 or (k.step is not None and not (type(k.step) is int and k.step > 0)):
                     return None
                 made = _narrow_now(made, dim, *span_of(k, n))
             dim += 1
@@ -79,6 +80,19 @@ def meant(key: Any) -> Any:
 
 def _sequence(k: Any) -> bool:
     return hasattr(type(k), "__getitem__") and hasattr(type(k), "__len__") and not isinstance(k, (dict, np.generic))
+
+
+def positions_listed(x: Tensor, key: list[Any]) -> Tensor | None:
+    """A list of ints as a tensor where x lies, both local, and no graph is traced; None of any other list."""
+    if here.trace is not None or x.spec is not None or not x.ndim or not key or not INTS.issuperset(map(type, key)):
+        return None
+    data = x.blob.data
+    if data is None or data.device.type != "cpu":
+        return None
+    try:
+        return of_torch(torch.tensor(key))
+    except (RuntimeError, OverflowError):
+        return None
 
 
 def positions_alone(x: Tensor, key: Tensor) -> bool:
@@ -171,6 +185,10 @@ def _normal(k: Any) -> Any:
         return k
     if isinstance(k, np.bool_):
         return bool(k)
+    if isinstance(k, torch.Tensor):
+        return _normal(of_torch(k))
+    if isinstance(k, np.ndarray) and k.dtype.kind in "iu" and k.dtype != np.uint8:  # that one is a mask
+        k = k.astype(np.int64)
     if isinstance(k, (list, tuple, range, np.ndarray)):
         if isinstance(k, (list, tuple)) and any(isinstance(t, Tensor) and t.numel() != 1 for t in k[:1]):
             raise ArgumentError(
@@ -208,9 +226,13 @@ def check_index(k: int, dim: int, shape: Any) -> None:
 
 def span_of(s: slice, n: int) -> tuple[int, int, int]:
     """start, length, step."""
-    if s.step is not None and s.step <= 0:
-        raise IndexingError(f"a slice's step must be greater than zero; got {s.step}: write x.flip(dim)")
-    start, stop, step = s.indices(n)
+    try:
+        back = s.step is not None and s.step <= 0
+        start, stop, step = (0, 0, 1) if back else s.indices(n)
+    except TypeError:
+        raise ArgumentError(f"slice indices must be integers or None or have an __index__ method; got {s}") from None
+    if back:
+        raise OptionError(f"step must be greater than zero; got {s.step}: write x.flip(dim)")
     return start, max(0, -(-(stop - start) // step)), step
 
 

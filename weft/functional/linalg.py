@@ -69,7 +69,7 @@ def matrix_norm(
         return vector_norm(x, 2, dim, keepdim)
     if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
         raise ArgumentError(f'matrix_norm(): ord is "fro", "nuc", 1, -1, 2, -2, inf or -inf; got {ord!r}')
-    rows, columns = (d % x.ndim for d in dim)
+    rows, columns = (dim_of(d, x.ndim) for d in dim)
     if ord in ("nuc", 2, -2):  # of the singular values: their sum, the largest, the smallest
         rest = tuple(d for d in range(x.ndim) if d not in (rows, columns))
         values = _svd(calling("permute")(x, (*rest, rows, columns)))[1]

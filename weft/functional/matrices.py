@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.core import dtype as dtypes
-from weft.core.errors import ShapeError
+from weft.core.errors import OptionError, ShapeError
 from weft.functional import arithmetic, creation, linalg, overwrite
 from weft.functional.likeness import beside
 from weft.functional.parts import atleast_2d
@@ -58,13 +58,14 @@ def vdot(x: Any, other: Any) -> Any:
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * (vec1 outer vec2)."""
     _vectors("addr", vec1, vec2)
-    return arithmetic.beside(x, beta, OPS["unsqueeze"](vec1, 1) * vec2 * alpha)
+    return arithmetic.beside("addr", x, beta, OPS["unsqueeze"](vec1, 1) * vec2 * alpha)
 
 
 @public("flow tensor")
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * the sum of the products of two batches of matrices."""
-    return arithmetic.beside(x, beta, _sum(_matmul(batch1, batch2), 0) * alpha)
+    arithmetic.check_dims("addbmm", (3, 3), batch1, batch2)
+    return arithmetic.beside("addbmm", x, beta, _sum(_matmul(batch1, batch2), 0) * alpha)
 
 
 for _f in (arithmetic.addmm, arithmetic.baddbmm, addr, addbmm):
@@ -91,6 +92,11 @@ def dist(x: Any, other: Any, p: float = 2) -> Any:
     return linalg.vector_norm(x - other, p)
 
 
+COMPUTE_MODES = (  # which of torch's kernels computes; there is but one here
+    None, 0, 1, 2, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist",
+)  # fmt: skip
+
+
 @public("flow")
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     """The distances between every row of the one and every row of the other.
@@ -100,6 +106,9 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     """
     if x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist(): rows of {x1.shape[-1]} and of {x2.shape[-1]} numbers have no distance")
+    if not isinstance(compute_mode, (str, int, type(None))) or compute_mode not in COMPUTE_MODES:
+        words = ", ".join(m for m in COMPUTE_MODES if isinstance(m, str))
+        raise OptionError(f"cdist(): {compute_mode} is not a valid value for compute_mode, which changes nothing: {words}")
     apart = OPS["unsqueeze"](x1, -2) - OPS["unsqueeze"](x2, -3)
     return linalg.vector_norm(apart, p if x1.shape[-1] else 1, -1)  # without columns, nothing is apart
 
@@ -121,11 +130,14 @@ def matrix_power(x: Any, n: int) -> Any:
 @public("flow")
 def chain_matmul(*matrices: Any) -> Any:
     """The product of several matrices."""
-    return multi_dot(matrices[0] if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else matrices)
+    given = matrices[0] if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else matrices
+    return given[0] if len(given) == 1 else multi_dot(given)
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, in the order that costs least."""
+    if len(tensors) < 2:
+        raise ShapeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     sizes = [tensors[0].shape[0], *(t.shape[-1] for t in tensors)]
 
     @functools.cache

@@ -359,8 +359,10 @@ def ldexp(x: Any, other: Any) -> Any:
 @public("flow tensor")
 def float_power(x: Any, exponent: Any) -> Any:
     """x ** exponent, in float64, or of complex numbers in complex128."""
-    wide = dtypes.complex128 if x.dtype.is_complex else dtypes.float64
-    return OPS["pow"](cast(x, wide), cast(exponent, wide) if isinstance(exponent, Tensor) else exponent)
+    tensors = [t for t in (x, exponent) if isinstance(t, Tensor)]
+    complex_ = any(t.dtype.is_complex for t in tensors) or isinstance(x, complex) or isinstance(exponent, complex)
+    wide = dtypes.complex128 if complex_ else dtypes.float64
+    return OPS["pow"](*(cast(t, wide) if isinstance(t, Tensor) else t for t in (x, exponent)))
 
 
 @public("flow tensor")

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from weft.core.errors import ArgumentError, IndexingError, ShapeError
+from weft.core.errors import ArgumentError, IndexingError, OptionError, ShapeError
 from weft.functional import indexing
 from weft.functional.overwrite import into, number_like
 from weft.functional.parts import tensor_split
@@ -180,6 +180,8 @@ def repeat_interleave(
         x, dim = _reshape(x, (-1,)), 0
     d, shape = dim_of(dim, x.ndim), tuple(x.shape)
     if isinstance(repeats, int):
+        if repeats < 0:
+            raise OptionError(f"repeat_interleave(): Repeats must be non-negative; got {repeats}")
         wide = _expand(_unsqueeze(x, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
         return _reshape(OPS["clone"](wide), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))  # a view won't do
     if repeats.numel() != shape[d]:

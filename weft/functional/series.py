@@ -6,9 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from weft.core.dtype import bool_
+from weft.core.dtype import bool_, int64
 from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional import creation
+from weft.functional.conversion import cast
 from weft.functional.likeness import beside
 from weft.functional.parts import stack
 from weft.functional.table import public
@@ -133,6 +134,7 @@ def unravel_index(indices: Any, shape: Sequence[int] | int) -> tuple[Tensor, ...
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
     if any(n < 0 for n in sizes):
         raise OptionError(f"unravel_index(): 'shape' cannot have negative values, but got {sizes}")
+    indices = cast(indices, int64)
     found: list[Tensor] = []
     for n in reversed(sizes):
         found.append(OPS["remainder"](indices, n))

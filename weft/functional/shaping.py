@@ -145,9 +145,9 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     torch.Size([2, 12])
     """
     shape = tuple(x.shape)
+    first, last = dim_of(start_dim, len(shape)), dim_of(end_dim, len(shape))
     if not shape:
         return _reshape(x, (1,))
-    first, last = dim_of(start_dim, len(shape)), dim_of(end_dim, len(shape))
     if first > last:
         raise ShapeError(f"flatten(): start_dim={start_dim} comes after end_dim={end_dim} in shape {list(shape)}")
     merged = 1

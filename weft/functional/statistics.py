@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.core import dtype as dtypes
+from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
@@ -52,6 +53,18 @@ def nansum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = No
     return OPS["sum"](OPS["where"](OPS["isnan"](x), 0.0, x), dim, keepdim)
 
 
+def _share(name: str, q: Any) -> None:
+    """Whether q is a share, or a vector of them, as far as it is at hand."""
+    if isinstance(q, Tensor):
+        if q.ndim > 1:
+            raise ShapeError(f"{name}(): quantile() q must be a scalar or 1D tensor; got {list(q.shape)}")
+        data = q.blob.data if q.spec is None and here.trace is None else None
+        if data is not None and data.device.type == "cpu" and not bool(((data >= 0) & (data <= 1)).all()):
+            raise OptionError(f"{name}(): quantile() q values must be in the range [0, 1] but got {data.tolist()}")
+    elif not isinstance(q, (list, tuple)) and not 0 <= q <= 1:
+        raise OptionError(f"{name}(): quantile() q must be in the range [0, 1] but got {q}")
+
+
 @public("flow tensor")
 def quantile(
     x: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
@@ -63,6 +76,7 @@ def quantile(
     """
     if interpolation not in WAYS:
         raise ArgumentError(f"quantile(): interpolation is one of {', '.join(WAYS)}; got {interpolation!r}")
+    _share("quantile", q)
     if dim is not None and not x.ndim:
         dim_of(dim, 0)
         dim = None
@@ -98,10 +112,7 @@ def nanquantile(
     >>> flow.nanquantile(flow.tensor([0., float("nan"), 2.]), 0.25).item()
     0.5
     """
-    if not isinstance(q, Tensor) and not 0 <= q <= 1:
-        raise OptionError(f"nanquantile(): quantile() q must be in the range [0, 1] but got {q}")
-    if isinstance(q, Tensor) and q.ndim > 1:
-        raise ShapeError(f"nanquantile(): quantile() q must be a scalar or 1D tensor; got {list(q.shape)}")
+    _share("nanquantile", q)
     if isinstance(q, Tensor) and q.ndim:
         each = [nanquantile(x, s, dim, keepdim, interpolation=interpolation) for s in unbind(q)]
         return stack(each, 0)

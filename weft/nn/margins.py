@@ -115,6 +115,8 @@ def triplet_margin_with_distance_loss(
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """How far the positive is from being nearer to the anchor than the negative, by any distance and a margin."""
+    if not margin > 0:
+        raise OptionError(f"triplet_margin_with_distance_loss(): margin must be greater than 0, got {margin}")
     distance = pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

@@ -146,7 +146,8 @@ fmod.reads(lambda node: node.edges[1] is not None)
 
 def _of_all(name: str, kernel: Callable[..., Any], doc: str) -> Op:
     def body(x: Tensor, dim: int | Size | None = None, keepdim: bool = False) -> Tensor:
-        return kernel(x, dims_of(dim, x.dim()), keepdim) if x.dim() else kernel(x)
+        dims = dims_of(dim, x.dim())
+        return kernel(x, dims, keepdim) if dims else kernel(x)
 
     body.__name__, body.__doc__ = name, doc
     declared = op(returns="y*")(body)

@@ -218,6 +218,11 @@ def rms_norm(x: Tensor, normalized_shape: Size, weight: Tensor | None = None, ep
     >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
     [[1.0, -1.0]]
     """
+    if not normalized_shape or tuple(x.shape[-len(normalized_shape) :]) != tuple(normalized_shape):
+        raise ShapeError(
+            f"Given normalized_shape={list(normalized_shape)}, expected input with shape "
+            f"[{', '.join(map(str, ('*', *normalized_shape)))}], but got input of size{list(x.shape)}"
+        )
     wide = _wide(x)
     y = wide * _rstd(wide, normalized_shape, _least(x.dtype, eps))
     return (y if weight is None else y * weight).to(x.dtype)
