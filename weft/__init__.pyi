@@ -289,13 +289,9 @@ def addmm(
     """beta * x + alpha * (mat1 @ mat2)."""
 
 def addmv(
-    x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
+    x: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
 ) -> Tensor:
-    """beta * x + alpha * (batch1 @ batch2).
-
-    >>> flow.baddbmm(flow.ones(1), flow.ones(2, 1, 3), flow.ones(2, 3, 1)).flatten().tolist()
-    [4.0, 4.0]
-    """
+    """beta * x + alpha * (mat @ vec)."""
 
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * (vec1 outer vec2)."""
@@ -354,7 +350,7 @@ def any(
     """Whether any element is true, over some dimensions or all."""
 
 def arange(
-    start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
+    start: Any = None, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
     placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None,
     layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:

@@ -235,9 +235,11 @@ def check_dims(name: str, dims: tuple[int, int], x: Any, other: Any) -> None:
     except AttributeError:
         fits = True  # matmul says what is wrong
     if not fits:
+        i = 0 if x.ndim != dims[0] else 1
+        kind = {1: "vector", 2: "matrix", 3: "3D tensor"}[dims[i]]
         raise ShapeError(
-            f"{name}(): takes tensors of {dims[0]} and {dims[1]} dimensions; got shapes {list(x.shape)} and "
-            f"{list(other.shape)}. matmul() takes any"
+            f"{name}(): the {('first', 'second')[i]} must be a {kind}: it takes tensors of {dims[0]} and "
+            f"{dims[1]} dimensions; got shapes {list(x.shape)} and {list(other.shape)}. matmul() takes any"
         )
 
 
@@ -276,7 +278,9 @@ def beside(name: str, x: Any, beta: Any, product: Tensor) -> Tensor:
     """beta * x + product, whose shape x is broadcast to; what x holds doesn't count where beta is zero."""
     y = _add(_scaled(x, beta) if beta != 0 else OPS["zeros_like"](x), product)
     if y.shape != product.shape:
-        raise ShapeError(f"{name}(): x of shape {list(x.shape)} can't be expanded to the product's, {list(product.shape)}")
+        raise ShapeError(
+            f"{name}(): x of shape {list(x.shape)} can't be expanded to the product's, {list(product.shape)}"
+        )
     return y
 
 

@@ -178,7 +178,7 @@ class Bound:
     def addmm_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
-    def addmv(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
+    def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
 
     @staticmethod
     def addmv_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
@@ -235,7 +235,7 @@ class Bound:
 
     @staticmethod
     def arange(
-        start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
+        start: Any = None, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
         placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
 

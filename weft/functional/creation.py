@@ -23,7 +23,7 @@ from weft.ops import create
 from weft.ops.convert import from_local, to_global
 from weft.ops.declaration import Op
 from weft.ops.shape import together
-from weft.tensor.tensor import Tensor, of_torch
+from weft.tensor.tensor import Tensor, at_hand, of_torch
 
 Sizes = int | Sequence[int]  # f(2, 3) or f((2, 3))
 Where = tuple[Device | None, Placement | None, NdSbp | None]
@@ -149,7 +149,7 @@ def empty(
 
 @public("flow")
 def arange(
-    start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
+    start: Any = None, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
     placement: Placement | None = None, sbp: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """start, start + step, ... below end.
@@ -157,8 +157,9 @@ def arange(
     >>> flow.arange(1, 7, 2).tolist()
     [1, 3, 5]
     """
-    if end is None:
-        start, end = 0, start
+    if start is None and end is None:
+        raise ArgumentError("arange(): missing required argument 'end'; write arange(end) or arange(start, end)")
+    start, end = (0, start) if end is None else (start or 0, end)
     numbers = [n.item() if isinstance(n, (Tensor, np.generic)) else n for n in (start, end, step)]
     whole = all(isinstance(n, int) for n in numbers)
     kind = dtypes.of(dtype) if dtype is not None else dtypes.int64 if whole else get_default_dtype()
@@ -386,8 +387,10 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
     [1.0, 2.0]
     """
+    if (least := at_hand(std) if isinstance(std, Tensor) else torch.as_tensor(std)) is not None and (least < 0).any():
+        raise ArgumentError("normal expects all elements of std >= 0.0: a standard deviation has no sign")
     wanted = options.pop("requires_grad", False)
-    given = [v for v in (mean, std) if isinstance(v, Tensor)]
+    shape, given = size, [v for v in (mean, std) if isinstance(v, Tensor)]
     if given and size is None:
         one, *rest = given
         shape = tuple(one.shape) if not rest else together(one.shape, rest[0].shape)
@@ -395,6 +398,4 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
         options = {"dtype": one.dtype, **where}
     elif size is None:
         raise ArgumentError("normal(): a mean and a standard deviation that are numbers need a size=(...)")
-    else:
-        shape = size
     return finished(randn(shape, generator=generator, **options) * std + mean, wanted)  # type: ignore[operator]

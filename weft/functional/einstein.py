@@ -49,7 +49,10 @@ def _plan(
     for shape, term in zip(shapes, terms, strict=True):
         for axis, n in zip(term, shape, strict=True):
             if n != 1 and size.get(axis, 1) not in (1, n):
-                raise ShapeError(f"einsum({equation!r}): axis {axis} has {size[axis]} elements, and {n}")
+                raise ShapeError(
+                    f"einsum({equation!r}): axis {axis} has size {n}, which does not broadcast with previously seen "
+                    f"size {size[axis]}"
+                )
             size[axis] = size.get(axis, 1) if n == 1 else n
     drops, kept = [], []
     broadcast = [
@@ -71,7 +74,10 @@ def _spelled(equation: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], st
     left, arrow, out = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ndims):
-        raise ArgumentError(f"einsum({equation!r}): {len(terms)} terms, but {len(ndims)} tensors")
+        raise ArgumentError(
+            f"einsum({equation!r}): {'fewer' if len(ndims) < len(terms) else 'more'} operands were provided than "
+            f"specified in the equation: {len(terms)} terms, but {len(ndims)} tensors"
+        )
     free = [c for c in LETTERS if c not in equation]
     more = max((n - len(t.replace("...", "")) for t, n in zip(terms, ndims, strict=True) if "..." in t), default=0)
     dots = "".join(free[: max(more, 0)])
@@ -127,6 +133,12 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     first, second = [dim_of(d, a.ndim) for d in first], [dim_of(d, b.ndim) for d in second]
     if len(first) != len(second):
         raise ArgumentError(f"tensordot(): {len(first)} dimensions of a and {len(second)} of b; they go in pairs")
+    for i, j in zip(first, second, strict=True):
+        if a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]):
+            raise ShapeError(
+                f"tensordot(): contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and "
+                f"second has size {b.shape[j]} in dim {j}"
+            )
     for name, chosen in (("a", first), ("b", second)):
         if len({*chosen}) < len(chosen):
             raise ShapeError(

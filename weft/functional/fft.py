@@ -34,7 +34,9 @@ def _sized(x: Any, sizes: Sequence[int | None], dims: Sequence[int]) -> Any:
     for n, d in zip(sizes, dims, strict=True):
         have = x.shape[d]
         if (have if n is None or n == -1 else n) < 1:
-            raise ShapeError(f"fft: Invalid number of data points ({have if n is None else n}) specified in dimension {d}")
+            raise ShapeError(
+                f"fft: Invalid number of data points ({have if n is None else n}) specified in dimension {d}"
+            )
         if n is None or n == -1 or n == have:
             continue
         if n < have:

@@ -108,7 +108,9 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
         raise ShapeError(f"cdist(): rows of {x1.shape[-1]} and of {x2.shape[-1]} numbers have no distance")
     if not isinstance(compute_mode, (str, int, type(None))) or compute_mode not in COMPUTE_MODES:
         words = ", ".join(m for m in COMPUTE_MODES if isinstance(m, str))
-        raise OptionError(f"cdist(): {compute_mode} is not a valid value for compute_mode, which changes nothing: {words}")
+        raise OptionError(
+            f"cdist(): {compute_mode} is not a valid value for compute_mode, which changes nothing: {words}"
+        )
     apart = OPS["unsqueeze"](x1, -2) - OPS["unsqueeze"](x2, -3)
     return linalg.vector_norm(apart, p if x1.shape[-1] else 1, -1)  # without columns, nothing is apart
 

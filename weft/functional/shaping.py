@@ -82,7 +82,11 @@ def permute(x: Tensor, *dims: Sizes) -> Tensor:
     if sorted(d % n if -n <= d < n else d for d in order) != list(range(n)):
         for d in order:
             dim_of(d, n)
-        raise IndexingError(f"permute(): {list(order)} must name each of the {n} dimensions once")
+        wrong = "duplicate dims are not allowed"
+        if len(order) != n:
+            wrong = "number of dimensions in the tensor input does not match the length of the desired ordering of "
+            wrong += "dimensions"
+        raise IndexingError(f"permute(): {wrong}: {list(order)} must name each of the {n} dimensions once")
     return _permute(x, order)
 
 
@@ -216,7 +220,10 @@ def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
     counts = size_of("repeat", sizes)
     shape = (1,) * (len(counts) - x.ndim) + tuple(x.shape)
     if len(counts) < x.ndim:
-        raise ShapeError(f"repeat{counts}: a count for each dimension of {list(x.shape)}, and maybe more in front")
+        raise ShapeError(
+            "repeat(): Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
+            f"{list(counts)} for {list(x.shape)}; a count for each of them, and maybe more in front"
+        )
     if any(n < 0 for n in counts):
         raise ShapeError(f"repeat{counts}: Trying to create tensor with negative dimension: copies of {list(x.shape)}")
     y = _reshape(x, tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair))

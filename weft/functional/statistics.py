@@ -5,7 +5,6 @@ from __future__ import annotations
 from typing import Any
 
 from weft.core import dtype as dtypes
-from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
@@ -16,7 +15,7 @@ from weft.functional.signature import overloaded
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.shape import dim_of
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, at_hand
 
 _median, _reshape, _sort, _mul, _sub, _select, _unique = map(
     calling, ("median", "reshape", "sort", "mul", "sub", "select", "unique_values")
@@ -58,8 +57,8 @@ def _share(name: str, q: Any) -> None:
     if isinstance(q, Tensor):
         if q.ndim > 1:
             raise ShapeError(f"{name}(): quantile() q must be a scalar or 1D tensor; got {list(q.shape)}")
-        data = q.blob.data if q.spec is None and here.trace is None else None
-        if data is not None and data.device.type == "cpu" and not bool(((data >= 0) & (data <= 1)).all()):
+        data = at_hand(q)
+        if data is not None and not bool(((data >= 0) & (data <= 1)).all()):
             raise OptionError(f"{name}(): quantile() q values must be in the range [0, 1] but got {data.tolist()}")
     elif not isinstance(q, (list, tuple)) and not 0 <= q <= 1:
         raise OptionError(f"{name}(): quantile() q must be in the range [0, 1] but got {q}")

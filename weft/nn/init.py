@@ -46,7 +46,10 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def calc_fan(shape: Sequence[int], mode: str = "fan_in", data_format: str = "NCHW") -> int:
     """How many inputs an output sees ("fan_in"), or outputs an input feeds ("fan_out"); or their sum ("fan_sum")."""
     if len(shape) < 2:
-        raise ShapeError(f"fan in and fan out need a tensor of at least 2 dimensions; got {list(shape)}")
+        raise ShapeError(
+            f"Fan in and fan out can not be computed for tensor with fewer than 2 dimensions; this has "
+            f"shape {list(shape)}"
+        )
     field = math.prod(shape[2:]) if data_format == "NCHW" else math.prod(shape[1:-1])
     fans = {"fan_in": (shape[1] if data_format == "NCHW" else shape[-1]) * field, "fan_out": shape[0] * field}
     fans["fan_sum"] = fans["fan_in"] + fans["fan_out"]

@@ -6,13 +6,13 @@ import warnings
 from typing import Any
 
 from weft.core.dtype import bool_
-from weft.core.errors import DtypeError, OptionError, ShapeError
+from weft.core.errors import DtypeError, IndexingError, OptionError, ShapeError
 from weft.functional.info import promote_types
 from weft.functional.linalg import vector_norm
 from weft.functional.shaping import broadcast_shapes
 from weft.ops import OPS
 from weft.ops.square_error import square_error
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, at_hand
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_similarity", "huber_loss", "kl_div", "l1_loss",
@@ -53,7 +53,7 @@ def _floats(name: str, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 def _same_shape(name: str, x: Tensor, target: Tensor) -> None:
     if x.shape != target.shape:
         raise ShapeError(
-            f"{name}: the target's shape {list(target.shape)} is not the input's, {list(x.shape)}; "
+            f"{name}: Target size ({tuple(target.shape)}) must be the same as input size ({tuple(x.shape)}); "
             "reshape or expand it so that every element has its target"
         )
 
@@ -136,6 +136,12 @@ def binary_cross_entropy(
 ) -> Tensor:
     """-log of the probability `input` that the target, 0 or 1 or between, gets."""
     _same_shape("binary_cross_entropy", input, target)
+    data = at_hand(input)
+    if data is not None and data.numel() and not 0 <= data.min() <= data.max() <= 1:
+        raise OptionError(
+            f"binary_cross_entropy: all elements of input should be between 0 and 1; they lie from "
+            f"{float(data.min()):g} to {float(data.max()):g}. Of scores, take binary_cross_entropy_with_logits"
+        )
     least = -100.0  # as torch's: a probability of zero costs much, not infinitely much
     yes = mul(target, OPS["clamp"](log(input), least))
     no = mul(sub(1.0, target), OPS["clamp"](log(sub(1.0, input)), least))
@@ -243,6 +249,11 @@ def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: 
     """
     if input.dtype.differentiable:
         raise DtypeError(f"one_hot takes integers; got {input.dtype}")
-    n = int(OPS["amax"](input).item()) + 1 if num_classes == -1 else num_classes
+    n = num_classes
+    if n == -1:
+        reach = (int(OPS["amin"](input).item()), int(OPS["amax"](input).item()))
+        if reach[0] < 0:
+            raise IndexingError(f"one_hot(): Class values must be non-negative; they lie from {reach[0]} to {reach[1]}")
+        n = reach[1] + 1
     hot = OPS["one_hot"](input, n)
     return hot if (on_value, off_value) == (1, 0) else where(OPS["ne"](hot, 0), on_value, off_value)

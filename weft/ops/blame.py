@@ -70,7 +70,7 @@ def _of_dtype(op: Op, local: tuple[Any, ...]) -> Iterator[Found]:
             if dtype is not t.dtype and _works(
                 op, _changed(op, local, lambda o, t=t, d=dtype: o.to(d) if o is t else o)
             ):
-                name = op.names[op.operands[i]] if len(held) == len(op.operands) else f"operand {i}"
+                name = next((op.names[at] for at in op.operands if local[at] is t), f"operand {i}")
                 yield (
                     errors.DtypeError,
                     f"It takes {name} as {named(dtype).name}: cast it, {name}.to(flow.{named(dtype).name})",

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from weft.core.dispatch import here
 from weft.core.dtype import int64
-from weft.core.errors import ArgumentError, ShapeError
+from weft.core.errors import OptionError, ShapeError
 from weft.ops.copies import cast, where
 from weft.ops.create import ones_like
 from weft.ops.declaration import op
@@ -29,7 +29,7 @@ REDUCTIONS = ("none", "mean", "sum")
 
 def _check(x: Tensor, target: Tensor, reduction: str) -> int:
     if reduction not in REDUCTIONS:
-        raise ArgumentError(f"reduction is 'mean', 'sum' or 'none'; got {reduction!r}")
+        raise OptionError(f"{reduction} is not a valid value for reduction; it is 'mean', 'sum' or 'none'")
     d = class_dim(x.dim())
     expected = (*x.shape[:d], *x.shape[d + 1 :])
     if x.dim() == 0 or tuple(target.shape) != expected:

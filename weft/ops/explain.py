@@ -36,6 +36,7 @@ HINTS = (  # what would work, for complaints that don't say it
     ("must match the size of tensor", "Dimensions are aligned at the last; each pair must be equal, or one of it 1"),
     ("is invalid for input of size", "A new shape keeps the number of elements; -1 stands for what is left over"),
     ("Sizes of tensors must match", "cat() joins along one dimension; in all others the tensors must agree"),
+    ("Expected p_in >= 0", "What is drawn from are probabilities, between 0 and 1"),
     ("Dimension out of range", "Negative dimensions count from the last"),
 )
 
@@ -238,7 +239,7 @@ NAMED: Final[tuple[tuple[Any, type[WeftError]], ...]] = (
 
 def named(cause: Exception) -> tuple[type[WeftError], str]:
     """The named error that stands for one of Python's or torch's, and its first words."""
-    message = str(cause).split("\nException raised from")[0].strip()
+    message = re.split(r"\nException raised from|  \(Could this error message", str(cause))[0].strip()
     if isinstance(cause, MemoryError) or any(w in message for w in MEMORY_WORDS):
         asked = re.search(r"allocate (\d+) bytes", message)
         size = f"{int(asked[1]) / 2**30:.4g} GiB of " if asked else ""

@@ -30,7 +30,10 @@ def together(*shapes: Sequence[int]) -> tuple[int, ...]:
         for i, n in enumerate(shape, ndim - len(shape)):
             if n != 1 and full[i] not in (1, n):
                 shown = ", ".join(map(str, map(list, shapes)))
-                raise ShapeError(f"shapes {shown} don't broadcast: {full[i]} meets {n}")
+                raise ShapeError(
+                    f"The size of tensor a ({full[i]}) must match the size of tensor b ({n}) at non-singleton "
+                    f"dimension {i}: shapes {shown} don't broadcast"
+                )
             full[i] = n if full[i] == 1 else full[i]
     return tuple(full)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from weft.core.errors import ArgumentError
+from weft.core.errors import MissingFormulaError
 from weft.ops.convolution import spread
 from weft.ops.declaration import Size, op
 from weft.ops.kernels import aten
@@ -71,7 +71,7 @@ def _kernels(mode: str, dims: int):
     found = _RESIZE.get((mode, dims))
     if found is None:
         there = ", ".join(sorted({f"{m} of {d}" for m, d in _RESIZE}))
-        raise ArgumentError(f"resize: mode {mode!r} over {dims} dimensions; there are {there}")
+        raise MissingFormulaError(f"resize: mode {mode!r} over {dims} dimensions; there are {there}")
     return found
 
 

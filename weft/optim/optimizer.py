@@ -40,7 +40,15 @@ class Optimizer:
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
-            raise ArgumentError("an optimizer takes a list of parameters, not one tensor: write [p]")
+            raise ArgumentError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts; got one Tensor: "
+                "write [p]"
+            )
+        if not isinstance(params, Iterable):
+            raise ArgumentError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts; got "
+                f"{type(params).__name__}: of a module, write model.parameters()"
+            )
         if isinstance(params, (set, frozenset)):
             raise ArgumentError("parameters have an order, by which their states are saved; give a list, not a set")
         if defaults.get("differentiable"):
@@ -309,10 +317,17 @@ class Optimizer:
         """Take over a state that `state_dict` gave; checked before anything is changed."""
         for hook in tuple(self._around_state["load"].values()):
             state_dict = hook(self, state_dict) or state_dict
+        lacking = {"param_groups", "state"} - set(state_dict)
+        if lacking:
+            raise CheckpointError(
+                f"an optimizer's state holds 'param_groups' and 'state', as its state_dict() gives; this lacks "
+                f"{', '.join(map(repr, sorted(lacking)))} and has {list(state_dict)[:5]}"
+            )
         groups, state = state_dict["param_groups"], state_dict["state"]
         if len(groups) != len(self.param_groups):
             raise CheckpointError(
-                f"loaded state dict has {len(groups)} parameter groups, this optimizer has {len(self.param_groups)}"
+                f"loaded state dict has a different number of parameter groups: {len(groups)}; this optimizer has "
+                f"{len(self.param_groups)}"
             )
         by_number: dict[int, Tensor] = {}
         names: dict[int, tuple[str, ...]] = {}

@@ -199,8 +199,8 @@ class Methods:
     def addmm_(self, *args: Any, **options: Any) -> Tensor:
         """`addmm`, into x's memory."""
 
-    def addmv(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """beta * x + alpha * (batch1 @ batch2)."""
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta * x + alpha * (mat @ vec)."""
 
     def addmv_(self, *args: Any, **options: Any) -> Tensor:
         """`addmv`, into x's memory."""

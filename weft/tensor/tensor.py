@@ -296,3 +296,9 @@ def rewrap(t: Tensor) -> Tensor:
     if t.part_of is not None:
         self.part_of = t.part_of
     return self
+
+
+def at_hand(t: Tensor) -> torch.Tensor | None:
+    """A local tensor's numbers, where reading them waits for nothing: on the CPU, outside of graphs; None elsewhere."""
+    data = t.blob.data if t.spec is None and t.value is None and here.trace is None else None
+    return data if data is not None and data.device.type == "cpu" else None
