@@ -54,6 +54,7 @@ APART: Final = frozenset(WORDS.split())
 # why an end is what it is, and of which functions
 WORDS_OF: Final = {
     ("lax", "whole numbers, bools or a second dtype are taken as floats, or promoted, as other functions do it"): """
+        vander
         abs_ absolute_ adaptive_max_pool1d addcdiv addcdiv_ addmm binary_cross_entropy
         binary_cross_entropy_with_logits chain_matmul cholesky_solve corrcoef cov cumulative_trapezoid dist
         fake_quantize_per_channel_affine float_power_ frobenius_norm glu gradient histc histogram ifft isclose
@@ -66,6 +67,7 @@ WORDS_OF: Final = {
         masked_fill masked_fill_ masked_select where
     """,
     ("lax", "samples without channels, or with more dimensions in front, are pooled alike"): """
+        avg_pool3d
         adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d_with_indices
         adaptive_max_pool2d adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices avg_pool1d
         avg_pool2d channel_shuffle local_response_norm max_pool1d max_pool1d_with_indices max_pool2d
@@ -75,26 +77,27 @@ WORDS_OF: Final = {
         eig solve
     """,
     ("lax", "the answer is what the formula gives, where torch asks for more form"): """
-        addbmm_ addmv all any batch_norm block_diag broadcast_shapes cholesky_inverse clamp_max_ clip_ cross
-        diff embedding fake_quantize_per_tensor_affine flatten gaussian_nll_loss hinge_embedding_loss
-        index_fill index_reduce instance_norm logsumexp multilabel_margin_loss multilabel_soft_margin_loss
-        pairwise_distance put repeat_interleave resize rms_norm rot90 stft svd svdvals tril_
-        triplet_margin_with_distance_loss triu unflatten unravel_index vdot
+        batch_norm block_diag broadcast_shapes cholesky_inverse clamp_max_ clip_ cross diff embedding
+        fake_quantize_per_tensor_affine gaussian_nll_loss hinge_embedding_loss index_fill index_reduce
+        instance_norm logsumexp multilabel_margin_loss multilabel_soft_margin_loss pairwise_distance put
+        resize rot90 stft svd svdvals tril_ triu unflatten unravel_index vdot
     """,
     ("strict", "a dimension that torch guesses, with a warning that it shouldn't be left out, is asked for"): """
         log_softmax softmax softmin
     """,
     ("strict", "a tensor of one element, or a bool, is no number for an option here"): """
+        any conv1d squeeze
         adaptive_max_pool1d adaptive_max_pool1d_with_indices adaptive_max_pool3d amin argmin avg_pool2d
         avg_pool3d batch_norm binary_cross_entropy_with_logits bitwise_and bitwise_or bitwise_xor celu celu_
-        count_nonzero cross_entropy cummax cummin cumprod diag diagonal elu_ fftn flatten float_power
-        group_norm hardshrink hardtanh_ ifftn irfftn layer_norm leaky_relu leaky_relu_ linspace logit logit_
-        logsumexp max max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d
+        count_nonzero cross_entropy cummax cummin cumprod diag diagonal elu_ fftn flatten group_norm
+        hardshrink hardtanh_ ifftn irfftn layer_norm leaky_relu leaky_relu_ linspace logit logit_ logsumexp
+        max max_pool1d max_pool1d_with_indices max_pool2d max_pool2d_with_indices max_pool3d
         max_pool3d_with_indices mean median mode mvlgamma mvlgamma_ nan_to_num nan_to_num_ nansum polygamma
         polygamma_ rfftn rms_norm roll scatter scatter_add scatter_add_ softplus split squeeze_ sum swapaxes
-        tensordot threshold threshold_ unsqueeze var_mean xlog1py
+        tensordot threshold threshold_ unsqueeze var_mean
     """,
     ("strict", "of nothing, or of forms that torch's kernels happen to take, no answer is made up"): """
+        combinations einsum trapezoid
         adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adjoint block_diag broadcast_to cholesky
         conv2d conv_transpose3d corrcoef cumulative_trapezoid diff fake_quantize_per_tensor_affine fftfreq
         fill_diagonal_ histc histogram isclose kaiser_window kl_div l1_loss logcumsumexp logdet lp_pool3d
@@ -106,10 +109,11 @@ WORDS_OF: Final = {
         ShortTensor gaussian_nll_loss is_anomaly_check_nan_enabled is_anomaly_enabled kl_div
         multilabel_soft_margin_loss tensor triplet_margin_loss type
     """,
-    ("other", "vectors of another sign or basis, rounding of narrow floats, medians of whole numbers as floats"): """
-        addcmul all any binary_cross_entropy_with_logits clip cosine_similarity cross_entropy float_power
-        gradient l1_loss margin_ranking_loss mse_loss nanmedian ndtri rfftfreq smooth_l1_loss soft_margin_loss
-        svd trapezoid trapz unique_consecutive unravel_index
+    ("other", "vectors of another sign or basis, rounding of narrow floats, one info per system"): """
+        solve_ex
+        all any binary_cross_entropy_with_logits clip cosine_similarity cross_entropy float_power gradient
+        l1_loss margin_ranking_loss mse_loss ndtri rfftfreq smooth_l1_loss soft_margin_loss svd trapezoid
+        trapz unique_consecutive
     """,
     ("strict", "an out of another shape is refused, which torch resizes with a warning"): """
         arccosh asinh clamp_max copysign div erfinv expm1 floor_divide frac i0 legendre_polynomial_p less log2
