@@ -100,7 +100,6 @@ PHRASES = [
     ("a view of a leaf Variable that requires grad is being used in an in-place operation", "w[0].add_(1)"),
     ("has been modified by an inplace operation", "modified(w)"),
     ("Tensors of floating point", "i.requires_grad_()"),
-    ("Can't call numpy() on Tensor that requires grad", "w.numpy()"),
     ("can't optimize a non-leaf Tensor", "lib.optim.SGD([w * 2], lr=0.1)"),
     ("optimizer got an empty parameter list", "lib.optim.SGD([], lr=0.1)"),
     ("some parameters appear in more than one parameter group",

@@ -159,10 +159,10 @@ def arange(
     """
     if start is None and end is None:
         raise ArgumentError("arange(): missing required argument 'end'; write arange(end) or arange(start, end)")
-    start, end = (0, start) if end is None else (start or 0, end)
-    numbers = [n.item() if isinstance(n, (Tensor, np.generic)) else n for n in (start, end, step)]
-    whole = all(isinstance(n, int) for n in numbers)
-    kind = dtypes.of(dtype) if dtype is not None else dtypes.int64 if whole else get_default_dtype()
+    ends = (0, start) if end is None else (start or 0, end)
+    numbers = [n.item() if isinstance(n, (Tensor, np.generic)) else n for n in (*ends, step)]
+    usual = dtypes.int64 if all(isinstance(n, int) for n in numbers) else get_default_dtype()
+    kind = dtypes.of(dtype) if dtype is not None else usual
     y = made(create.arange, (*numbers, kind), place("arange", device, placement, sbp, 1), splits=False)
     return finished(y, requires_grad)
 
@@ -389,11 +389,10 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     """
     if (least := at_hand(std) if isinstance(std, Tensor) else torch.as_tensor(std)) is not None and (least < 0).any():
         raise ArgumentError("normal expects all elements of std >= 0.0: a standard deviation has no sign")
-    wanted = options.pop("requires_grad", False)
-    shape, given = size, [v for v in (mean, std) if isinstance(v, Tensor)]
+    wanted, shape = options.pop("requires_grad", False), size
+    given = [v for v in (mean, std) if isinstance(v, Tensor)]
     if given and size is None:
-        one, *rest = given
-        shape = tuple(one.shape) if not rest else together(one.shape, rest[0].shape)
+        one, shape = given[0], together(*(t.shape for t in given))
         where = {"placement": one.placement, "sbp": one.sbp} if one.is_global else {"device": one.device}
         options = {"dtype": one.dtype, **where}
     elif size is None:
