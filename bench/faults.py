@@ -183,7 +183,10 @@ def soaked(most: int, console: Console) -> Part:
     flat = sum(row.flat() for row in rows)
     return Part(
         [(("transport", "what", "times", *names, "in"), table)],
-        [("parts that stay flat", f"{flat} of {len(rows)}", "all", flat == len(rows))],
+        [
+            ("graphs compiled and dropped, launches a hundred times as many", f"{most:,}", ">= 10,000", most >= 10_000),
+            ("parts that stay flat", f"{flat} of {len(rows)}", "all", flat == len(rows)),
+        ],
     )
 
 
@@ -222,10 +225,9 @@ def main(words: Sequence[str] | None = None) -> None:
     options = argparse.ArgumentParser(description=__doc__)
     options.add_argument("--only", nargs="+", choices=tuple(PARTS), default=tuple(PARTS))
     options.add_argument("--quick", action="store_true", help=f"{QUICK} times fewer, and docs/faults.md stays as it is")
-    options.add_argument("--most", type=int, metavar="N", help="so many of each, and docs/faults.md stays as it is")
+    options.add_argument("--most", type=int, metavar="N", help="so many of each")
     given = options.parse_args(words)
     console = Console(width=150)
-    found: dict[str, tuple[Part, float]] = {}
     for name in given.only:
         count, part, needed = PARTS[name]
         if importlib.util.find_spec(needed) is None:
@@ -233,10 +235,10 @@ def main(words: Sequence[str] | None = None) -> None:
             continue
         most = given.most or (count // QUICK if given.quick else count)
         start = time.monotonic()
-        found[name] = part(max(1, most), console), time.monotonic() - start
-        show(name, *found[name], console)
-    if not (given.quick or given.most) and set(found) == set(PARTS):
-        write(PAGE, section(found))
+        found, seconds = part(max(1, most), console), time.monotonic() - start
+        show(name, found, seconds, console)
+        if not given.quick:
+            write(PAGE, name, found, seconds)
 
 
 def show(name: str, part: Part, seconds: float, console: Console) -> None:
@@ -251,17 +253,16 @@ def verdict_table(part: Part) -> tuple[Sequence[str], Sequence[Sequence[str]]]:
     return ("", "counted", "must be", "is"), [(*line[:3], VERDICTS[line[3]]) for line in part.verdicts]
 
 
-def section(found: dict[str, tuple[Part, float]]) -> list[str]:
+def section(name: str, part: Part, seconds: float) -> str:
     machine = f"{os.cpu_count()} cores, torch {torch.__version__}, Python {platform.python_version()}"
     lines = [
-        TITLE, "", "Counted by `python -m bench.faults`.",
-        f"{datetime.date.today().isoformat()}, {machine}, {platform.system()} {platform.machine()}.",
-    ]  # fmt: skip
-    for name, (part, seconds) in found.items():
-        lines += ["", f"### {name.capitalize()}", "", f"In {seconds / 60:.1f} minutes."]
-        for head, rows in (verdict_table(part), *part.tables):
-            lines += ["", *marked_down(head, rows)]
-    return lines
+        f"### {name.capitalize()}",
+        "",
+        f"{datetime.date.today().isoformat()}, {machine}: {seconds / 60:.1f} minutes.",
+    ]
+    for head, rows in (verdict_table(part), *part.tables):
+        lines += ["", *marked_down(head, rows)]
+    return "\n".join(lines) + "\n"
 
 
 def marked_down(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
@@ -272,10 +273,13 @@ def marked_down(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]
     ]
 
 
-def write(page: Path, lines: Sequence[str]) -> None:
-    """The section, at the end of the page, in place of the one before."""
-    before = page.read_text().partition(f"\n{TITLE}\n")[0]
-    page.write_text(before.rstrip("\n") + "\n\n" + "\n".join(lines) + "\n")
+def write(page: Path, name: str, part: Part, seconds: float) -> None:
+    """A part's figures, at the end of the page, in place of those before; the others stay."""
+    before, _, after = page.read_text().partition(f"\n{TITLE}\n")
+    known = {text.partition("\n")[0].lower(): "### " + text for text in after.split("### ")[1:]}
+    known[name] = section(name, part, seconds)
+    figures = "\n".join(known[n].rstrip("\n") + "\n" for n in PARTS if n in known)
+    page.write_text(f"{before.rstrip()}\n\n{TITLE}\n\nCounted by `python -m bench.faults`.\n\n{figures}")
 
 
 if __name__ == "__main__":

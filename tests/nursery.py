@@ -9,6 +9,7 @@ from __future__ import annotations
 import atexit
 import json
 import os
+import signal
 import sys
 import traceback
 from pathlib import Path
@@ -18,12 +19,14 @@ import torch._dynamo  # noqa: F401  (what torch.optim imports)
 
 import weft  # noqa: F401
 from weft.launch.call import main
+from weft.launch.processes import follow
 
 
-def become(rank: dict, target: str, args: list[str]) -> None:
+def become(parent: int, rank: dict, target: str, args: list[str]) -> None:
     """End as the interpreter would: with a traceback and exit functions."""
     os.environ.update(rank["env"])
     os.setsid()
+    follow(parent)
     log = os.open(rank["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
     for standard, kept in ((0, os.open(os.devnull, os.O_RDONLY)), (1, log), (2, log)):
         os.dup2(kept, standard)
@@ -44,13 +47,15 @@ def become(rank: dict, target: str, args: list[str]) -> None:
 
 def nurse() -> None:
     sys.path[0] = str(Path(__file__).parents[1])  # as for the tests themselves: this folder has a `bench`, too
+    signal.signal(signal.SIGINT, signal.default_int_handler)  # whatever the tests' own process inherited
+    parent = os.getpid()
     for line in sys.stdin:
         order = json.loads(line)
         children = {}
         for number, rank in enumerate(order["ranks"]):
             child = os.fork()
             if child == 0:
-                become(rank, order["target"], order["args"])
+                become(parent, rank, order["target"], order["args"])
             children[child] = number
         print(json.dumps(list(children)), flush=True)
         while children:

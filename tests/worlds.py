@@ -6,22 +6,32 @@ That ranks are found and watched where they start from nothing is shown in tests
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
+import secrets
+import signal
+import socket
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import timedelta
+from functools import partial
 from pathlib import Path
 
 import pytest
 import torch.distributed as dist
 
-from weft.launch.processes import variables_of
+from weft.launch.processes import follow, variables_of
+from weft.transport import transport_of
+from weft.transport.c10d import C10dTransport
+from weft.transport.roll import run_of
+from weft.transport.secret import Signed
 
 PATIENCE = 100.0  # seconds
+SECRET = "of all runs that are tested"
 
 
 @dataclass
@@ -30,7 +40,7 @@ class World:
 
     pids: list[int]
     logs: list[Path]
-    store: dist.Store
+    run: Signed
     ended: dict[int, tuple[float, int]] = field(default_factory=dict)
 
     def said(self, rank: int) -> str:
@@ -59,13 +69,78 @@ Start = Callable[..., World]
 @pytest.fixture(scope="session")
 def nursery() -> Iterator[subprocess.Popen[str]]:
     command = [sys.executable, str(Path(__file__).parent / "nursery.py")]
+    environment = {**os.environ, "OMP_NUM_THREADS": "1"}
     process = subprocess.Popen(
-        command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True, env={**os.environ, "OMP_NUM_THREADS": "1"}
+        command,
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        text=True,
+        env=environment,
+        preexec_fn=partial(default_signals, os.getpid()),
     )
     yield process
     assert process.stdin is not None
     process.stdin.close()
     assert process.wait(PATIENCE) == 0
+
+
+def default_signals(parent: int) -> None:
+    """In a new process: be interruptible, even where a script that ignores SIGINT runs the tests; and end with them."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    signal.signal(signal.SIGTERM, signal.SIG_DFL)
+    follow(parent)
+
+
+def until_noted() -> None:
+    """In a rank: until the others could read what it does now, were it killed."""
+    transport = transport_of()
+    if isinstance(transport, C10dTransport):  # notes travel with its heartbeat
+        beat, note = f"watch/beat/{transport.rank}", transport._watch.note
+        while not transport._meeting.value(beat).decode().endswith(f"|{note}"):
+            time.sleep(0.01)
+
+
+def free_port() -> str:
+    """Below those that the kernel gives to connections: whoever comes first might be given the one to meet at."""
+    for port in range(20_000 + secrets.randbelow(8_000), 30_000):
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return str(port)
+    raise AssertionError("no port is free")
+
+
+MARK = "WEFT_TEST_STARTED"
+
+
+@contextlib.contextmanager
+def started(words: Sequence[str], env: Mapping[str, str] | None = None) -> Iterator[subprocess.Popen[str]]:
+    """A process, its output and errors in one; it ends with the block, and so does whatever it started."""
+    mark = f"{os.getpid()}-{secrets.token_hex(8)}"
+    process = subprocess.Popen(
+        words,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.STDOUT,
+        text=True,
+        env={**os.environ, **(env or {}), MARK: mark},
+        preexec_fn=partial(default_signals, os.getpid()),
+    )
+    try:
+        with process:
+            try:
+                yield process
+            finally:
+                end_marked(mark)
+    finally:
+        end_marked(mark)
+
+
+def end_marked(mark: str) -> None:
+    """Kill every process that has this mark in its environment, in whatever session it is."""
+    words = f"{MARK}={mark}".encode()
+    for folder in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            if words in (folder / "environ").read_bytes().split(b"\0"):
+                os.kill(int(folder.name), signal.SIGKILL)
 
 
 @pytest.fixture
@@ -88,24 +163,32 @@ def world(nursery: subprocess.Popen[str], tmp_path: Path, request: pytest.Fixtur
         store = dist.TCPStore("127.0.0.1", 0, None, True, timedelta(seconds=PATIENCE), wait_for_workers=False)
         ports.add(store.port)
         logs = [tmp_path / f"rank{i}.log" for i in range(n)]
-        told = [variables_of(i, n, host="127.0.0.1", port=store.port, transport=transport) for i in range(n)]
+        told = [
+            variables_of(i, n, host="127.0.0.1", port=store.port, secret=SECRET, transport=transport) for i in range(n)
+        ]
         ranks = [{"env": {**t, **(env or {})}, "log": str(log)} for t, log in zip(told, logs, strict=True)]
         place = target if ":" in target else f"{request.path}:{target}"
         order = {"target": place, "args": list(args), "ranks": ranks}
         print(json.dumps(order), file=nursery.stdin, flush=True)
         pids = json.loads(nursery.stdout.readline())
-        found = World(pids, logs, store)
+        found = World(pids, logs, run_of(store, SECRET))
+
+        def next_end() -> None:
+            assert nursery.stdout is not None
+            rank, status = json.loads(nursery.stdout.readline())
+            found.ended[rank] = time.monotonic(), os.waitstatus_to_exitcode(status)
+
         try:
             if during is not None:
                 during(found)
-        except BaseException:
-            for pid in pids:
-                os.kill(pid, 9)
-            raise
+            while len(found.ended) < n:
+                next_end()
         finally:
-            for _ in range(n):
-                rank, status = json.loads(nursery.stdout.readline())
-                found.ended[rank] = time.monotonic(), os.waitstatus_to_exitcode(status)
+            for pid in pids:  # each the leader of a session of its own, of which something may be left
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(pid, signal.SIGKILL)
+            while len(found.ended) < n:
+                next_end()
         return found
 
     yield start

@@ -15,6 +15,7 @@ from types import ModuleType
 from typing import Any
 
 import torch as _torch
+from torch import Size
 
 _collecting = gc.isenabled()
 gc.disable()  # imports free nothing, yet a full collection amid them walks all of torch: a third of the time
@@ -102,13 +103,14 @@ from weft.functional.creation import get_default_dtype, set_default_dtype
 from weft.functional.random import Generator, default_generator
 from weft.interop import files as _files
 from weft.interop import mock_torch
+from weft.interop import oneflow as _oneflow
 from weft.nn import averaging
 from weft.nn import inner as _inner
 from weft.nn.utils import stateless
 from weft.optim.lr_scheduler.averaged import SWALR
 from weft.tensor.parameter import Parameter
 from weft.tensor.printing import set_printoptions, show
-from weft.tensor.tensor import Size, Tensor
+from weft.tensor.tensor import Tensor
 
 __version__ = "0.1.0"
 
@@ -171,6 +173,12 @@ PATHS = {
     "utils.global_view": global_view,
 }  # fmt: skip
 sys.modules.update({f"{__name__}.{path}": module for path, module in PATHS.items()})
+for _path, _names in _oneflow.modules(distributed.broadcast_object_list).items():
+    PATHS[_path] = _module(_path, **_names)
+    _above, _, _name = _path.rpartition(".")
+    vars(sys.modules[f"{__name__}.{_above}"] if _above else sys.modules[__name__])[_name] = PATHS[_path]
+    sys.modules[f"{__name__}.{_path}"] = PATHS[_path]
+env.__dict__.update(_oneflow.RDMA)
 _settings = [path for path in sys.modules if path.partition("torch.")[2].startswith("backends")]
 sys.modules.update({f"{__name__}.{path.removeprefix('torch.')}": sys.modules[path] for path in _settings})
 sys.modules[f"{__name__}.multiprocessing"] = multiprocessing

@@ -35,6 +35,7 @@ __all__ = [
     "uint8", "utils", "version", "vm", "vmap", "xpu"
 ]
 
+from torch import Size as Size
 from torch import backends as backends
 from torch import layout as layout
 from torch import memory_format as memory_format
@@ -105,7 +106,6 @@ from weft.functional.random import Generator as Generator
 from weft.tensor.parameter import Parameter as Parameter
 from weft.tensor.printing import set_printoptions as set_printoptions
 from weft.tensor.printing import show as show
-from weft.tensor.size import Size as Size
 from weft.tensor.tensor import Tensor as Tensor
 _C: Bound
 __version__: str
@@ -289,13 +289,9 @@ def addmm(
     """beta * x + alpha * (mat1 @ mat2)."""
 
 def addmv(
-    x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
+    x: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
 ) -> Tensor:
-    """beta * x + alpha * (batch1 @ batch2).
-
-    >>> flow.baddbmm(flow.ones(1), flow.ones(2, 1, 3), flow.ones(2, 3, 1)).flatten().tolist()
-    [4.0, 4.0]
-    """
+    """beta * x + alpha * (mat @ vec)."""
 
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * (vec1 outer vec2)."""
@@ -354,7 +350,7 @@ def any(
     """Whether any element is true, over some dimensions or all."""
 
 def arange(
-    start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
+    start: Any = None, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
     placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None,
     layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
@@ -678,14 +674,14 @@ def broadcast_like(
     """x seen in the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has one of.
 
     >>> flow.broadcast_like(flow.ones(2), flow.zeros(3, 2)).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
 
-def broadcast_shapes(*shapes: Sequence[_int] | _int) -> Size:
+def broadcast_shapes(*shapes: Sequence[_int] | _int) -> torch.Size:
     """The shape that tensors of these shapes broadcast to together.
 
     >>> flow.broadcast_shapes((2, 1), (3,))
-    weft.Size([2, 3])
+    torch.Size([2, 3])
     """
 
 def broadcast_tensors(*tensors: Tensor, out: Any = None) -> list[Tensor]:
@@ -1320,7 +1316,7 @@ def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1, *, out: Tensor |
     """x with a run of dimensions made one.
 
     >>> flow.ones(2, 3, 4).flatten(1).shape
-    weft.Size([2, 12])
+    torch.Size([2, 12])
     """
 
 def flip(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
@@ -2117,7 +2113,7 @@ def masked_scatter(x: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | Non
     """
 
 def masked_select(x: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements of x where the mask holds, in a row.
+    """The elements of x where the mask holds, in a row; a mask of numbers holds where they aren't zero.
 
     >>> flow.masked_select(flow.tensor([1, 2, 3]), flow.tensor([True, False, True])).tolist()
     [1, 3]
@@ -2545,7 +2541,7 @@ def permute(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) 
     """x with its dimensions in another order.
 
     >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
-    weft.Size([4, 2, 3])
+    torch.Size([4, 2, 3])
     """
 
 def pinverse(x: Any, rcond: _float = 1e-15) -> Any:
@@ -3159,7 +3155,7 @@ def squeeze(
     """x without its dimensions of size one, or without those of them that are named.
 
     >>> flow.squeeze(flow.ones(1, 3)).shape
-    weft.Size([3])
+    torch.Size([3])
     """
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
@@ -3190,7 +3186,7 @@ def stft(
     With `return_complex=False` complex numbers are pairs in a last dimension.
 
     >>> flow.stft(flow.ones(8), 4, window=flow.ones(4), center=False, return_complex=True).shape
-    weft.Size([3, 5])
+    torch.Size([3, 5])
     """
 
 def sub(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
@@ -3240,7 +3236,7 @@ def swapaxes(
     """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
 
 def swapdims(
@@ -3250,7 +3246,7 @@ def swapdims(
     """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
 
 def t(x: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -3293,7 +3289,7 @@ def tensor(
     """A new tensor with a copy of the data: numbers, nested lists, numpy arrays, tensors.
 
     >>> flow.tensor([[1, 2], [3, 4]]).shape
-    weft.Size([2, 2])
+    torch.Size([2, 2])
     """
 
 def tensor_scatter_nd_update(
@@ -3314,7 +3310,7 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None)
     """The product of a and b, summed over pairs of dimensions: so many, or the ones listed for each.
 
     >>> flow.tensordot(flow.ones(2, 3), flow.ones(3, 4), 1).shape
-    weft.Size([2, 4])
+    torch.Size([2, 4])
     """
 
 def threshold(x: Tensor, threshold: _float, value: _float, *, out: Tensor | None = None) -> Tensor:
@@ -3366,7 +3362,7 @@ def transpose(
     """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
 
 def trapezoid(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Any:
@@ -3512,7 +3508,7 @@ def unsqueeze(x: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     """x with a dimension of size one put in.
 
     >>> flow.unsqueeze(flow.ones(3), 0).shape
-    weft.Size([1, 3])
+    torch.Size([1, 3])
     """
 
 def use_deterministic_algorithms(*args: Any, **options: Any) -> Any:

@@ -1,4 +1,4 @@
-"""What the count of faults believes, and that its section replaces the one before."""
+"""What the count of faults believes, and that figures replace those before."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from bench.faults import TITLE, Part, section, write
+from bench.faults import TITLE, Part, write
 from bench.kills import HANG, Kill, Seen, chosen, counted
 
 
@@ -48,12 +48,13 @@ def test_every_kind_of_kill_comes_up_as_often() -> None:
     assert {kinds.count(kind) for kind in kinds} <= {1, 2}
 
 
-def test_the_section_replaces_the_one_before(tmp_path: Path) -> None:
+def test_a_parts_figures_replace_those_before_and_leave_the_others(tmp_path: Path) -> None:
     page = tmp_path / "page.md"
     page.write_text("# Page\n\nText.\n")
-    for number in ("7", "8"):
-        part = Part([(("a", "b"), [("x", number)])], [("all", number, "8", number == "8")])
-        write(page, section({"kills": (part, 60.0)}))
+    for name, number in (("saves", "7"), ("kills", "7"), ("saves", "8")):
+        part = Part([(("a", "b"), [(f"{name} x", number)])], [(f"all {name}", number, "8", number == "8")])
+        write(page, name, part, 60.0)
     text = page.read_text()
     assert text.startswith(f"# Page\n\nText.\n\n{TITLE}\n") and text.count(TITLE) == 1
-    assert "| x | 8 |" in text and "| all | 8 | 8 | yes |" in text and "| 7 |" not in text
+    assert "| saves x | 8 |" in text and "| all saves | 8 | 8 | yes |" in text and "| saves x | 7 |" not in text
+    assert text.index("| all kills | 7 | 8 | **no** |") < text.index("### Saves") and text.count("### Saves") == 1

@@ -9,7 +9,7 @@ import pytest
 from tests.worlds import Start
 
 
-@pytest.mark.parametrize(("n", "ranks"), [(24, 1), (8, 2)])
+@pytest.mark.parametrize(("n", "ranks"), [(10, 1), (5, 2)])
 def test_torn_saves(world: Start, n: int, ranks: int) -> None:
     counts = json.loads(world("bench.saves:torn", 1, "shm", str(n), str(ranks)).well()[0])
     assert (counts["torn"], counts["lost"], counts["leftovers"]) == (n, 0, 0)

@@ -139,7 +139,7 @@ def test_threads_save_beside_one_another(tmp_path: Path) -> None:
     assert load(tmp_path / "x")["x"].sum().item() == 1000 and os.listdir(tmp_path) == ["x"]
 
 
-@pytest.mark.parametrize("path", [3, None, 1.5, "a\0b", ["x"]])
+@pytest.mark.parametrize("path", [3, None, 1.5, "", b"", "a\0b", ["x"]])
 def test_what_is_no_path(path: object) -> None:
     for call in (lambda: save(1, path), lambda: load(path)):
         with pytest.raises(ArgumentError, match="path"):

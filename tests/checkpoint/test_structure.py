@@ -55,6 +55,11 @@ def test_structures_come_back(value: Any) -> None:
     assert alike(value, again(value))
 
 
+@pytest.mark.parametrize("value", [None, 1, "x", [], {}, (), flow.float32], ids=repr)
+def test_a_file_may_hold_one_value(value: Any) -> None:
+    assert alike(value, again(value))
+
+
 @pytest.mark.parametrize("key", [*MARKED, "k" * 100_000], ids=lambda k: repr(k[:20]))
 def test_any_key_names_a_tensor(key: str) -> None:
     other = {"a": {"b": flow.zeros(1)}, "a.b": flow.ones(1), "a.b#2": flow.full((1,), 2.0)}

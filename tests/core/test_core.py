@@ -31,9 +31,9 @@ def test_an_sbp_prints_and_parses_to_itself(s: sbp.Sbp) -> None:
 @pytest.mark.parametrize("call", [
     lambda: sbp.split("x"), lambda: sbp.split(-3), lambda: sbp.split(True), lambda: sbp.split(64),
     lambda: sbp.parse("Q"),
-    lambda: sbp.nd([sbp.broadcast], 2), lambda: sbp.nd("B", 1), lambda: sbp.nd(3, 1),
+    lambda: sbp.nd([sbp.broadcast], 2), lambda: sbp.nd("b", 1), lambda: sbp.nd(3, 1),
     lambda: sbp.nd(sbp.split(2), 1, 2),
-    lambda: sbp.split(0)(),
+    lambda: sbp.split(),
 ])  # fmt: skip
 def test_what_is_no_sbp(call) -> None:
     with pytest.raises(SbpError):

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import signal
-import subprocess
 import sys
 import threading
 import time
@@ -19,13 +18,14 @@ from typing import Any
 import pytest
 
 import weft as flow
+from tests.worlds import started, until_noted
 from weft import nn
 from weft.core.errors import DeadlineError, RankError
 from weft.core.rank import current
 from weft.launch import spawn_threads
 from weft.transport import LocalTransport, transport_of
 
-NOTICED = 10.0  # seconds
+NOTICED = 30.0  # seconds, where everything else runs at the same time
 BAD = 1  # the rank that fails, at this step:
 STEP = 3
 
@@ -85,8 +85,7 @@ def fail(how: str) -> None:
     if how == "raises":
         raise ValueError("a mistake in the program")
     if how == "dies":
-        if os.environ["WEFT_TRANSPORT"] == "c10d":
-            time.sleep(0.7)  # its note travels with its heartbeat
+        until_noted()
         os.kill(os.getpid(), signal.SIGKILL)
     if how == "idles":
         time.sleep(NOTICED * 3)
@@ -275,7 +274,7 @@ def test_a_rank_that_waits_is_interrupted(world: Any, kind: str) -> None:
 PROGRAM = """
 import sys
 sys.path.insert(0, {folder!r})
-import test_faults
+from tests.faults import test_faults
 test_faults.failing("graph", "idles")
 """
 
@@ -283,14 +282,14 @@ test_faults.failing("graph", "idles")
 def test_the_launcher_is_interrupted_amid_training(tmp_path: Path) -> None:
     """Every rank ends, the one that waits and the one that sleeps; nothing of them is left."""
     program = tmp_path / "program.py"
-    program.write_text(PROGRAM.format(folder=str(Path(__file__).parent)))
+    program.write_text(PROGRAM.format(folder=str(Path(__file__).parents[2])))
     words = [sys.executable, "-m", "weft.launch", "--nproc_per_node", "2", str(program)]
-    launcher = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert launcher.stdout is not None
-    for _ in range(2):
-        assert launcher.stdout.readline() == f"at step {STEP}\n"
-    start = time.monotonic()
-    launcher.send_signal(signal.SIGINT)
-    said = launcher.stdout.read()  # ends when the last process that can write to it has ended
-    assert launcher.wait(NOTICED) == 130 and time.monotonic() - start < NOTICED
+    with started(words) as launcher:
+        assert launcher.stdout is not None
+        for _ in range(2):
+            assert launcher.stdout.readline() == f"at step {STEP}\n"
+        start = time.monotonic()
+        launcher.send_signal(signal.SIGINT)
+        said = launcher.stdout.read()  # ends when the last process that can write to it has ended
+        assert launcher.wait(NOTICED) == 130 and time.monotonic() - start < NOTICED
     assert said.endswith("weft.launch: interrupted; every rank was ended\n"), said

@@ -187,7 +187,7 @@ def test_bad_equations_say_what_is_wrong() -> None:
     a = flow.ones(2, 3)
     for equation, operands, text in [
         ("ij,jk", (a,), "2 terms, but 1"), ("ijk", (a,), "doesn't fit"), ("ij->k", (a,), "only axes of the operands"),
-        ("ij,jk->ik", (a, a), "axis j has 3 elements, and 2"),
+        ("ij,jk->ik", (a, a), "axis j has size 2, which does not broadcast with previously seen size 3"),
     ]:  # fmt: skip
         with pytest.raises(flow.errors.WeftError, match=text):
             flow.einsum(equation, *operands)

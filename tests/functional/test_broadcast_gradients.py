@@ -110,6 +110,35 @@ def test_products(name: str) -> None:
         check(lambda m, *xs: getattr(m, name)(*xs), shapes)
 
 
+def test_rows_and_columns_that_are_none() -> None:
+    for a, b in [((2, 0), (3, 0)), ((0, 3), (2, 3)), ((0,), (0,)), ((2, 3), (0, 3))]:
+        check(lambda m, *xs: m.inner(*xs), [a, b])
+    for columns in (0, 3):
+        x, y = torch.ones(2, columns), torch.zeros(3 - columns, columns)
+        far = flow.cdist(of_torch(x), of_torch(y), p=float("inf")).to_torch()
+        torch.testing.assert_close(far, torch.cdist(x, y, p=float("inf")))
+
+
+@pytest.mark.parametrize("p", [0.5, 1.0, 1.5, 2.0, 3.0, float("inf")])
+def test_distances_of_rows_that_share_a_coordinate(p: float) -> None:
+    data = torch.tensor([[0.5, 1.0, 2.0], [0.5, -1.0, 2.5]], dtype=torch.float64)
+    theirs, ours = data.clone().requires_grad_(), of_torch(data.clone()).requires_grad_()
+    torch.cdist(theirs, data[:1] + torch.tensor([0.0, 1.0, 1.5]), p=p).sum().backward()
+    flow.cdist(ours, of_torch(data[:1] + torch.tensor([0.0, 1.0, 1.5])), p=p).sum().backward()
+    torch.testing.assert_close(ours.grad.to_torch(), theirs.grad)  # type: ignore[union-attr]
+
+
+@pytest.mark.parametrize("name", ["fmax", "fmin", "maximum", "minimum"])
+def test_ties_and_what_is_no_number(name: str) -> None:
+    data = [torch.tensor([1.0, 2.0, 3.0, torch.nan, 4.0]), torch.tensor([1.0, 3.0, 2.0, 1.0, torch.nan])]
+    data = data if name.startswith("f") else [x[:3] for x in data]
+    theirs, ours = [x.clone().requires_grad_() for x in data], [of_torch(x.clone()).requires_grad_() for x in data]
+    getattr(torch, name)(*theirs).sum().backward()
+    getattr(flow, name)(*ours).sum().backward()
+    for a, b in zip(theirs, ours, strict=True):
+        torch.testing.assert_close(b.grad.to_torch(), a.grad)  # type: ignore[union-attr]
+
+
 @pytest.mark.parametrize("rows", [(2,), (1,), (4, 2), ()])
 def test_layers(rows: tuple[int, ...]) -> None:
     for bias in ([], [(5,)]):

@@ -23,6 +23,7 @@ FUNCTIONS: dict[str, Callable[[Any, Any], Any]] = {
     "matrix_exp": lambda m, a: m.matrix_exp(a * 0.1), "cross": lambda m, a: m.linalg.cross(a, a + 1),
     "fft": lambda m, a: m.fft.fft(a), "real": lambda m, a: a.real * 2, "imag": lambda m, a: a.imag * 3,
     "var": lambda m, a: a.var(0), "std": lambda m, a: a.std(), "norm": lambda m, a: a.norm(dim=1),
+    "sgn": lambda m, a: m.sgn(a), "norm with zeros": lambda m, a: (a - a[:1]).norm(),
     "norm3": lambda m, a: m.linalg.vector_norm(a, 3), "logsumexp": lambda m, a: a.logsumexp(0),
 }  # fmt: skip
 
@@ -34,8 +35,11 @@ def test_as_torch(name: str) -> None:
     theirs, mine = x.clone().requires_grad_(), flow.from_torch(x.clone()).requires_grad_()
     wanted, found = FUNCTIONS[name](torch, theirs), FUNCTIONS[name](flow, mine)
     torch.testing.assert_close(found.detach().to_torch(), wanted.detach())
-    dy = torch.randn_like(wanted)
-    wanted.backward(dy)
-    found.backward(flow.from_torch(dy))
-    assert mine.grad is not None
-    torch.testing.assert_close(mine.grad.to_torch(), theirs.grad)
+    dy, along = torch.randn_like(wanted), torch.randn_like(x)
+    slope = torch.autograd.grad(wanted, theirs, dy, create_graph=True)[0]
+    own = flow.autograd.grad(found, mine, flow.from_torch(dy), create_graph=True)[0]
+    torch.testing.assert_close(own.detach().to_torch(), slope.detach())
+    assert own.requires_grad == slope.requires_grad
+    if slope.requires_grad:
+        second = flow.autograd.grad(own, mine, flow.from_torch(along))[0]
+        torch.testing.assert_close(second.to_torch(), torch.autograd.grad(slope, theirs, along)[0])

@@ -154,7 +154,7 @@ def test_limits_and_questions() -> None:
         (lambda: flow.ones(2, sbp=B), "give placement"),
         (lambda: flow.ones(2, placement=P, sbp=S(1)), "splits dimension 1"),
         (lambda: flow.ones(2, placement=flow.placement("cpu", [0, 1]), sbp=B), "names rank 1"),
-        (lambda: flow.ones(2, placement="cpu", sbp=B), "must be a flow.placement"),
+        (lambda: flow.ones(2, placement=0, sbp=B), "must be a flow.placement"),
         (lambda: flow.ones(2, device="cpu", placement=P, sbp=B), "give one of them"),
         (lambda: flow.ones("a"), "a size is ints"),
         (lambda: flow.ones(2, device="tpu"), "is no device"),

@@ -9,6 +9,7 @@ import torch
 
 import weft as flow
 from weft.core.errors import OptionError
+from weft.launch import spawn_threads
 from weft.tensor.tensor import of_torch
 
 T, W = torch.distributions, flow.distributions
@@ -246,7 +247,20 @@ def test_a_law_is_laid_out_as_its_parameters() -> None:
     assert law.sample((4,)).shape == (4, 2, 3)
     everywhere = flow.placement("cpu", ranks=[0])
     spread = W.Normal(flow.zeros(3, placement=everywhere, sbp=flow.sbp.broadcast), 1.0)
-    assert spread.sample((2,)).is_global and repr(spread) == "Normal(loc: weft.Size([3]), scale: weft.Size([3]))"
+    assert spread.sample((2,)).is_global and repr(spread) == "Normal(loc: torch.Size([3]), scale: torch.Size([3]))"
+
+
+def test_ranks_that_are_threads_meet_while_a_parameter_is_worked_out() -> None:
+    def halves() -> list[float]:
+        x = flow.zeros(2, 2).to_global(flow.placement("cpu", ranks=[0, 1]), flow.sbp.partial_sum)
+        return W.Bernoulli(logits=x).probs.numpy().ravel().tolist()
+
+    assert spawn_threads(2, halves, deadline=20) == [[0.5] * 4] * 2
+
+
+def test_numbers_lie_beside_split_parameters() -> None:
+    x = flow.ones(4, placement=flow.placement("cpu", ranks=[0]), sbp=flow.sbp.split(0))
+    assert W.Normal(0.0, x).sample((2,)).shape == W.Binomial(3, x / 2).sample((2,)).shape == (2, 4)
 
 
 def test_what_cannot_be_is_said() -> None:

@@ -358,7 +358,7 @@ class Twice(W.Distribution):
 def test_a_law_of_ones_own() -> None:
     law = Twice(flow.ones(2, requires_grad=True))
     assert law.sample((3,)).shape == (3, 2) and not law.sample().requires_grad and law.rsample().requires_grad
-    assert law.expand((4, 2)).batch_shape == (4, 2) and repr(law) == "Twice(size: weft.Size([2]))"
+    assert law.expand((4, 2)).batch_shape == (4, 2) and repr(law) == "Twice(size: torch.Size([2]))"
     assert W.constraints.is_dependent(Twice.half) and bool(law.half.check(flow.zeros(2)).all())
     with pytest.raises(OptionError, match="outside of the support"):
         law.log_prob(-flow.ones(2))

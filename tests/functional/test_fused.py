@@ -13,6 +13,19 @@ from tests.functional.test_breadth import agree, rand
 
 X, W, B, MASK = rand(2, 3, 4), rand(5, 4), rand(5), rand(2, 3, 4) > 0
 
+
+def attended(x: torch.Tensor) -> tuple[torch.Tensor, torch.Tensor]:
+    """Scores and values of two heads of 4, each with its query, key and value side by side."""
+    q, k, v = x.unflatten(2, (2, 3, 4)).unbind(3)
+    return torch.einsum("ibhd,jbhd->bhij", q, k) * 0.5, torch.einsum("ibhd->bhid", v)
+
+
+def interacted(x: torch.Tensor, y: torch.Tensor, z: torch.Tensor, diagonal: int, padding: int) -> torch.Tensor:
+    every = torch.cat([x, y], 1)
+    rows, columns = torch.tril_indices(every.shape[1], every.shape[1], diagonal - 1)
+    return TF.pad(torch.cat([z, (every @ every.mT)[:, rows, columns]], 1), (0, padding))
+
+
 CALLS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
     "bias_add": (lambda x, b: x + b[:, None], lambda f, x, b: f(x, b, 1), (X, rand(3))),
     "fused_bias_add_gelu": (lambda x, b: TF.gelu(x + b), lambda f, x, b: f(x, b, 2), (X, rand(4))),
@@ -44,6 +57,13 @@ CALLS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
     "softmax_cross_entropy": (
         lambda x, y: TF.cross_entropy(x, y, reduction="none"), lambda f, *a: f(*a), (rand(3, 4), rand(3, 4).softmax(1))
     ),
+    "fused_self_attention": (
+        attended, lambda f, x: f(x, head_size=4, alpha=0.5), (rand(3, 2, 24),)
+    ),
+    "fused_dot_feature_interaction": (
+        lambda x, y, z: interacted(x, y, z, 0, 2), lambda f, x, y, z: f([x, y], output_concat=z, output_padding=2),
+        (rand(2, 1, 4), rand(2, 3, 4), rand(2, 5))
+    ),
     "T": (lambda x: x.permute(2, 1, 0), lambda f, x: f(x), (X,)),
     "vector_norm": (torch.linalg.vector_norm, lambda f, x: f(x), (X,)),
     "mse_loss": (TF.mse_loss, lambda f, *a: f(*a), (X, X + 1)),
@@ -54,6 +74,20 @@ CALLS: dict[str, tuple[Any, Any, tuple[Any, ...]]] = {
 def test_names_of_several_ops(name: str) -> None:
     theirs, ours, args = CALLS[name]
     agree(theirs, lambda *a: ours(getattr(flow._C, name), *a), args)
+
+
+def test_interactions_of_features_in_their_other_forms() -> None:
+    x, y, nothing = rand(2, 1, 4), rand(2, 3, 4), rand(2, 0)
+    interaction = flow._C.fused_dot_feature_interaction
+    agree(lambda a, b: interacted(a, b, nothing, 1, 0), lambda *f: interaction(f, self_interaction=True), (x, y))
+    agree(lambda a, b: interacted(a, b, nothing, 0, 0).sum(1, True), lambda *f: interaction(f, pooling="sum"), (x, y))
+    with pytest.raises(flow.errors.OptionError, match="of features only"):
+        interaction([flow.tensor(x)], pooling="sum", output_padding=1)
+    with pytest.raises(flow.errors.ShapeError, match="the width, 10, is"):
+        flow._C.fused_self_attention(flow.ones(2, 2, 10), 3)
+    P = flow.placement("cpu", ranks=[0])
+    spread = [flow.tensor(t, placement=P, sbp=flow.sbp.split(0)) for t in (x, y)]
+    assert interaction(spread).shape == (2, 6)
 
 
 def test_dropped_names_drop_only_in_training() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import warnings
+from collections.abc import Callable
 from typing import Any
 
 import numpy as np
@@ -11,14 +13,15 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import weft as flow
+from weft.core.errors import WeftError
 
 SHAPE = (3, 4, 2, 3)
 
 
 def twin(key: Any) -> Any:
     """The key for torch."""
-    if isinstance(key, tuple):
-        return tuple(map(twin, key))
+    if isinstance(key, (list, tuple)):
+        return type(key)(map(twin, key))
     return key.to_torch() if isinstance(key, flow.Tensor) else key
 
 
@@ -149,23 +152,25 @@ def test_global_tensors_are_read_and_written_alike_in_every_layout(sbp: Any, key
     ("key", "message"),
     [
         (3, "index 3 is out of bounds for dimension 0 with size 3"),
-        ((0, 0, 0, 0, 0), "too many indices: 5 for a tensor of 4 dimensions"),
-        (slice(None, None, -1), "a slice's step must be greater than zero"),
+        ((0, 0, 0, 0, 0), "too many indices for tensor of dimension 4: 5"),
+        (slice(None, None, -1), "step must be greater than zero"),
         ((..., 0, ...), "only have a single ellipsis"),
-        ("a", "an index is an int, a slice, None"),
+        ({}, "an index is an int, a slice, None"),
         (1.5, "an index is an int"),
     ],
 )
 def test_what_cannot_be_indexed_is_refused(key: Any, message: str) -> None:
     x, _ = pair()
-    with pytest.raises(IndexError, match=message):
+    with pytest.raises(WeftError, match=message):
         x[key]
 
 
 def test_a_mask_must_have_the_shape_of_what_it_covers() -> None:
-    with pytest.raises(IndexError, match="mask of shape"):
+    with pytest.raises(
+        IndexError, match=r"The shape of the mask \[2\] at index 0 does not match the shape of the indexed tensor \[3\]"
+    ):
         flow.ones(3)[flow.tensor([True, False])]
-    with pytest.raises(IndexError, match="integers or masks"):
+    with pytest.raises(IndexError, match="must be long, int, byte or bool tensors, positions or masks"):
         flow.ones(3)[flow.tensor([0.0])]
 
 
@@ -180,3 +185,124 @@ def test_a_leaf_that_requires_a_gradient_is_not_written() -> None:
 
 def test_iterating_goes_over_the_first_dimension() -> None:
     assert [row.tolist() for row in flow.tensor([[1, 2], [3, 4]])] == [[1, 2], [3, 4]]
+
+
+# ---- keys that are sequences but no tuples ---------------------------------------------------------------
+
+POSITIONS = st.sampled_from([0, 1, -1, 2])
+ELEMENTS = st.one_of(
+    POSITIONS, POSITIONS, st.lists(POSITIONS, min_size=1, max_size=2), st.tuples(POSITIONS, POSITIONS),
+    st.sampled_from([None, ..., slice(None), slice(0, 2), True, [True, False, True], range(2), [[0, 1], [1, 0]]]),
+    st.lists(POSITIONS, min_size=2, max_size=2).map(flow.tensor), POSITIONS.map(flow.tensor),
+    st.lists(POSITIONS, min_size=2, max_size=2).map(np.array), POSITIONS.map(np.int64),
+)  # fmt: skip
+SEQUENCES = st.one_of(
+    st.lists(ELEMENTS, max_size=4), st.lists(ELEMENTS, max_size=2).map(lambda k: [k]),
+    st.lists(POSITIONS, min_size=31, max_size=33), st.lists(ELEMENTS, min_size=32, max_size=33),
+    st.lists(ELEMENTS, max_size=3).map(lambda k: (slice(None), k)), st.lists(POSITIONS).map(np.array),
+)  # fmt: skip
+
+
+def answer(call: Callable[[], Any]) -> tuple[Any, list[str]]:
+    """What a call leaves, or which of Python's errors it raises; and whether it warns, in this file."""
+    with warnings.catch_warnings(record=True) as said:
+        warnings.simplefilter("always")
+        try:
+            left = call()
+            left = left.to_torch() if isinstance(left, flow.Tensor) else left
+            result = (tuple(left.shape), left.flatten().tolist())
+        except (IndexError, TypeError, RuntimeError, ValueError) as error:
+            result = (error,)
+    return result, [w.filename for w in said if "non-tuple sequence" in str(w.message)]
+
+
+def alike(ours: Callable[[], Any], theirs: Callable[[], Any]) -> None:
+    (got, warned), (expected, warns) = answer(ours), answer(theirs)
+    assert warned == warns
+    if isinstance(expected[0], Exception):
+        assert isinstance(got[0], flow.errors.WeftError) and isinstance(got[0], (IndexError, TypeError, RuntimeError))
+    else:
+        assert got == expected
+
+
+@settings(max_examples=250)
+@given(SEQUENCES)
+def test_a_list_is_read_as_torch_reads_it(key: Any) -> None:
+    x, reference = pair()
+    alike(lambda: x[key], lambda: reference[twin(key)])
+
+
+@settings(max_examples=100)
+@given(SEQUENCES)
+def test_a_list_is_written_as_torch_writes_it(key: Any) -> None:
+    def written(t: Any, k: Any) -> Any:
+        t[k] = -1.0
+        return t
+
+    def added(t: Any, k: Any) -> Any:
+        t[k] += 5
+        return t
+
+    for change in (written, added):
+        x, reference = pair()
+        alike(lambda x=x, change=change: change(x, key), lambda r=reference, change=change: change(r, twin(key)))
+
+
+@pytest.mark.filterwarnings("ignore:Using a non-tuple")
+@pytest.mark.parametrize(
+    "key", [[[1, 2], [2, 0]], [slice(None), [1, 3]], [None, 1], [flow.tensor([0, 2]), flow.tensor([1, 1])], [..., [0]]]
+)
+def test_a_list_says_the_same_of_global_tensors_and_in_graphs(key: Any) -> None:
+    class Graph(flow.nn.Graph):
+        def build(self, x: Any) -> Any:
+            y = x * 1
+            y[key] += 1
+            return y[key], y
+
+    P = flow.placement("cpu", [0])
+    _, reference = pair()
+    reference[twin(key)] += 1
+    for where in ({}, {"placement": P, "sbp": flow.sbp.split(0)}):
+        x = flow.tensor(torch.arange(72.0).view(SHAPE), **where)
+        part, whole = Graph()(x)
+        assert np.array_equal(part.numpy(), reference[twin(key)].numpy()) and np.array_equal(whole.numpy(), reference)
+        x[key] += 1
+        assert np.array_equal(x.numpy(), reference)
+
+
+@pytest.mark.parametrize(
+    "key",
+    [
+        torch.tensor([0, 1]), torch.tensor(1), torch.tensor(True), (slice(None), torch.tensor([0])),
+        [torch.tensor([0]), 1], torch.tensor([True, False, True, False][:3]),
+        *(np.array([1, 0], kind) for kind in ("int8", "int16", "uint16", "uint32", "uint64")),
+        (slice(None), np.array([2, 0], "int16")), slice(np.int64(0), np.int32(2)), slice(torch.tensor(1), None),
+        [1, 0], [-1, 0, 2], [True, False, True], [[0, 1]], [0], [],
+    ],
+    ids=repr,
+)  # fmt: skip
+@pytest.mark.filterwarnings("ignore:Using a non-tuple")
+def test_arrays_of_others_are_keys_too(key: Any) -> None:
+    """Torch's tensors and NumPy's arrays of any whole numbers; one of a single element keeps its dimension."""
+    x = torch.arange(24.0).reshape(3, 4, 2)
+    assert_same(flow.tensor(x)[key], x[key])
+    kept = flow.tensor(x)
+    kept[key] = flow.full_like(kept[key], 7.0)
+    x[key] = torch.full_like(x[key], 7.0)
+    assert_same(kept, x)
+
+
+def assert_same(ours: Any, theirs: Any) -> None:
+    assert tuple(ours.shape) == tuple(theirs.shape) and torch.equal(ours.to_torch(), theirs)
+
+
+@pytest.mark.parametrize("key", [slice(None, None, -1), slice(0, 3, 0), slice(0.5, 1), slice("a", None), [9], 9, "a"])
+@pytest.mark.parametrize("inside", [False, True])
+def test_a_wrong_key_is_refused_as_torch_refuses_it(key: Any, inside: bool) -> None:
+    key = (None, key) if inside else key
+    for write in (lambda x: x[key], lambda x: x.__setitem__(key, 1.0)):
+        with pytest.raises(Exception) as theirs:
+            write(torch.ones(3))
+        with pytest.raises(WeftError) as ours:
+            write(flow.ones(3))
+        assert isinstance(ours.value, next(k for k in theirs.type.__mro__ if k.__module__ == "builtins"))

@@ -71,6 +71,8 @@ DRAWS: dict[str, Draw] = {
 OWN: dict[str, Draw] = {  # from the rank's own source only
     "dropout": lambda l, at, x, g: l.nn.functional.dropout(x, 0.3),
     "dropout, in order": lambda l, at, x, g: l.nn.functional.dropout(l.relu(x.t().contiguous()), 0.3),
+    "dropout of all": lambda l, at, x, g: l.nn.functional.dropout(x, 1.0),
+    "dropout, of products in order": lambda l, at, x, g: l.nn.functional.dropout((x.t() * 2).contiguous(), 0.3),
     "dropout, unused": lambda l, at, x, g: (l.nn.functional.dropout(x, 0.3), l.rand(2, **flat(at)))[1],
     "dropout1d": lambda l, at, x, g: l.nn.functional.dropout1d(x.unsqueeze(2), 0.3),
     "dropout2d": lambda l, at, x, g: l.nn.functional.dropout2d(x[:, :, None, None], 0.3),
@@ -88,6 +90,30 @@ TURNED: dict[str, Draw] = {  # by the order in memory, which global tensors don'
     "dropout of sum": lambda l, at, x, g: l.nn.functional.dropout((x @ x.t()).t() + x.sum(), 0.3),
     "bernoulli": lambda l, at, x, g: l.bernoulli(l.sigmoid(x.t())),
     "poisson": lambda l, at, x, g: l.poisson(l.sigmoid(x.t()) * 9),
+    "rrelu": lambda l, at, x, g: l.nn.functional.rrelu(x.t() - 0.5, training=True),
+    "alpha_dropout": lambda l, at, x, g: l.nn.functional.alpha_dropout(x.t() * 2, training=True),
+    "feature_alpha_dropout": lambda l, at, x, g: l.nn.functional.feature_alpha_dropout(x.t() * 2, training=True),
+    "dropout2d": lambda l, at, x, g: l.nn.functional.dropout2d(x.t()[:, :, None]),
+    "rand_like": lambda l, at, x, g: l.rand_like(x.t()),
+    "randn_like": lambda l, at, x, g: l.randn_like(x.t() + 1),
+    "randn_like of columns": lambda l, at, x, g: l.randn_like(x[:, 1:5]),
+    "randint_like": lambda l, at, x, g: l.randint_like(x.t(), 3, 90),
+    **{
+        f"{law}_ {how}": lambda l, at, x, g, law=law, p=p, f=f: getattr(f((x * 2).detach()), f"{law}_")(*p)
+        for law, p in {
+            "uniform": (2, 3),
+            "normal": (),
+            "exponential": (),
+            "geometric": (0.3,),
+            "random": (2, 9),
+            "bernoulli": (0.3,),
+            "cauchy": (),
+            "log_normal": (),
+        }.items()
+        for how, f in {"turned": lambda y: y.t(), "columns": lambda y: y[:, 1:5], "steps": lambda y: y[:, ::2]}.items()
+    },
+    "trunc_normal_": lambda l, at, x, g: l.nn.init.trunc_normal_((x * 2).detach().t()),
+    "xavier_normal_": lambda l, at, x, g: l.nn.init.xavier_normal_((x * 2).detach()[:, 1:5]),
 }
 BY_DATA: dict[str, Draw] = {  # take as much of the sequence as the data asks for
     "rrelu": lambda l, at, x, g: l.nn.functional.rrelu(x - 0.5, training=True),
@@ -423,7 +449,11 @@ def laws(lib: Any, t: Callable[[Any], Any]) -> list[Any]:
     d, a, b, p = lib.distributions, t([0.3, 1.0]), t([1.0, 2.0]), t([0.3, 0.6])
     matrix = t([[1.0, 0.0], [0.0, 1.0]])
     two = "Normal Uniform Laplace Cauchy Gumbel LogNormal Gamma Beta InverseGamma Kumaraswamy Pareto VonMises Weibull"
-    found = [getattr(d, name)(a, a + b) for name in two.split()]
+    found = [getattr(d, name)(a, a + b) for name in two.split()] + [
+        d.Normal(0.0, b),
+        d.Gumbel(a, 2.0),
+        d.StudentT(b + 3),
+    ]
     found += [
         getattr(d, name)(b)
         for name in ["Exponential", "HalfNormal", "HalfCauchy", "Poisson", "Chi2", "StudentT", "Dirichlet"]

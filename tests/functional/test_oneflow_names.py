@@ -25,7 +25,6 @@ PROTOBUF = "shows OneFlow's protocol buffers; a graph has text here: graph.job, 
 INSIDE = "how OneFlow's classes work inside; nothing a program calls"
 OLD = "marks names of OneFlow's that are on their way out, or where its files lie"
 DATAPIPES = "data pipes, which PyTorch gave up; datasets, samplers and loaders are here"
-RDMA = "needs RDMA hardware and its library; a transport of one's own is added as docs/adding-a-transport.md shows"
 PARTIAL_FC = "samples classes of a layer that is too large for one device; here its rows are split by sbp"
 LAYERS = "whole recurrent layers as one kernel; nn.LSTM, nn.GRU and nn.RNN are here, and single steps"
 
@@ -44,15 +43,13 @@ ABSENT: dict[str, dict[str, str]] = {
             OfrecordRawDecoder OfrecordReader OneRecReader RawReader""",
         PARTIAL_FC: "DistributedPariticalFCSample",
     },
-    "flow.nn.graph": {INSIDE: "GraphTensor"},
     "flow.nn.image": {BUFFERS: "Resize batch_align decode flip normalize"},
-    "flow.env": {RDMA: "destory_rdma init_rdma rdma_is_initialized"},
     "flow.utils.data": {
         DATAPIPES: "IterDataPipe functional_datapipe guaranteed_datapipes_determinism non_deterministic"
     },
     "flow.profiler": {"starts and stops CUDA's own profiler": "profiler_start profiler_stop"},
     "flow.boxing": {"switches a pass of OneFlow's; routes are found by one planner here": "enable_fusion"},
-    "flow.one_embedding": {TABLES: " ".join(NAMES["flow.one_embedding"])},
+    "flow.one_embedding": {TABLES: " ".join(n for n in NAMES["flow.one_embedding"] if n != "Ftrl")},
     "flow.mock_torch": {INSIDE: "Loader MetaPathFinder ModuleSpec OneflowImporter find_spec"},
     "flow.Tensor methods": {
         INSIDE: "_meta_repr _register_storage_delete_hook",
@@ -78,18 +75,17 @@ ABSENT: dict[str, dict[str, str]] = {
             dispatch_sgd_update multi_tensor_adam_update multi_tensor_momentum_update multi_tensor_sgd_update
             multi_tensor_yolov5_weight_update reduce_max_device_stage reduce_max_global_stage
             reduce_min_device_stage reduce_min_global_stage""",
-        CUDA: """fused_cross_feature_interaction fused_dot_feature_interaction fused_get_boundding_boxes_coord
+        CUDA: """fused_cross_feature_interaction fused_get_boundding_boxes_coord
             fused_get_center_dist fused_get_ciou_diagonal_angle fused_get_ciou_result
             fused_get_convex_diagonal_squared fused_get_intersection_area fused_get_iou
-            fused_multi_head_attention_inference fused_self_attention""",
+            fused_multi_head_attention_inference""",
         LAYERS: "gru lstm rnn_relu rnn_tanh",
     },
     "nn.Module methods": {INSIDE: "_shallow_repr"},
     "nn.Graph methods": {
-        PROTOBUF: """_compiled_graph_proto _config_proto _full_graph_proto _generate_config_proto _graph_proto
-            _ops_repr _optimization_conf_proto _shallow_repr""",
+        PROTOBUF: "_generate_config_proto _ops_repr _optimization_conf_proto",
         INSIDE: """_add_module _child_init_cnt _create_states_builder _filter_states _generate_name
-            _mark_variable_gradients _state build_graph finish_complie_and_init_runtime trace""",
+            _mark_variable_gradients _state build_graph finish_complie_and_init_runtime""",
     },
     "nn.Graph().config": {
         INSIDE: "_generate_optimizer_and_variable_configs _outputs_buffer_size _train",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import numpy as np
 import pytest
 import torch
@@ -78,3 +80,24 @@ def test_names_of_the_layers_are_reached_from_tensors_and_the_root() -> None:
     assert x.xavier_uniform_() is x and x.abs().max().item() <= (6 / 500) ** 0.5
     assert abs(x.trunc_normal_(std=0.5).std().item() - 0.5) < 0.1
     torch.testing.assert_close((x.orthogonal_() @ x.T).to_torch(), torch.eye(200), rtol=0, atol=1e-4)
+
+
+SIZED = """
+    lib.FloatTensor(s); lib.Tensor(s); v.new(s); v.new(s[1:]); v.new(*s); v.new(); v.new([2, 3]); v.new((2, 3));
+    v.new(m); lib.Tensor([2, 3]); lib.LongTensor((2, 3)); lib.IntTensor(*s); lib.Tensor(s[1]); lib.tensor(s);
+    lib.as_tensor(s); lib.zeros(s); lib.zeros(*s); lib.empty(s + (2,)); lib.ones(s[:1]); lib.full(s, 2.);
+    lib.rand(s); lib.randint(0, 2, s); v.new_zeros(s); v.new_full(s, 1); v.expand(s); v.expand(*s);
+    v.broadcast_to(s); m.view(*s); m.reshape(s); m.repeat(s); m.view(s[::-1]); m.sum_to_size(s[:0] + (1, 3));
+    m.view(m.size(0), -1); m.reshape(s.numel())
+"""
+
+
+@pytest.mark.parametrize("call", [call.strip() for call in SIZED.split(";")])
+def test_a_size_is_torchs_and_makes_what_it_makes_there(call: str) -> None:
+    def made(lib: Any) -> Any:
+        m = lib.ones(2, 3)
+        return eval(call, {"lib": lib, "m": m, "v": lib.zeros(3), "s": m.size()})
+
+    ours, theirs = made(flow), made(torch)
+    assert type(ours.shape) is torch.Size is flow.Size and ours.shape == theirs.shape
+    assert str(ours.dtype).replace("weft", "torch") == str(theirs.dtype)

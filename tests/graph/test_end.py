@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import gc
+import threading
 from typing import Any
 
 import pytest
@@ -37,12 +38,37 @@ def test_collected_amid_its_own_act(monkeypatch: pytest.MonkeyPatch, capsys: pyt
 def test_dropped_between_launches() -> None:
     with enter(Rank(0, 1)) as rank:
         graph = Plus()
-        y = graph(flow.ones(3))
+        assert graph(flow.ones(3)).tolist() == [2.0, 2.0, 2.0]
         name = f"graph {graph.name}"
         assert name in current().resources
         del graph
         gc.collect()
-        assert name not in rank.resources and y.tolist() == [2.0, 2.0, 2.0]
+        assert name not in rank.resources
+        rank.close()
+
+
+def test_dropped_in_a_launch_it_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What waits in a collection loses an interrupt: Python only prints it."""
+    began, go_on, bind = threading.Event(), threading.Event(), Program.bind
+
+    def slow(self: Program, *args: Any) -> Any:
+        began.set()
+        assert go_on.wait(20)
+        return bind(self, *args)
+
+    with enter(Rank(0, 1)) as rank:
+        graph, following = Plus(), Plus()
+        monkeypatch.setattr(Program, "bind", slow)
+        y = graph(flow.ones(3))
+        name = f"graph {graph.name}"
+        assert began.wait(20)
+        del graph
+        gc.collect()  # comes back while the launch is under way
+        assert name in rank.resources
+        go_on.set()
+        assert y.tolist() == [2.0, 2.0, 2.0]
+        following.compile(flow.ones(3))
+        assert name not in rank.resources
         rank.close()
 
 

@@ -533,3 +533,18 @@ def test_what_is_contiguous_stands_on_its_own() -> None:
 
     for a, b in zip(Made(f)(rand(3, 4)), f(rand(3, 4)), strict=True):
         close(a, b)
+
+
+@pytest.mark.filterwarnings("ignore:coroutine")
+def test_a_build_that_runs_later_is_refused() -> None:
+    class Yields(nn.Graph):
+        def build(self, x: Any) -> Any:
+            yield x
+
+    class Awaits(nn.Graph):
+        async def build(self, x: Any) -> Any:
+            return x
+
+    for graph in (Yields(), Awaits()):
+        with pytest.raises(GraphError, match=r"hasn't run.*without yield, async and await"):
+            graph(flow.ones(2))

@@ -84,7 +84,7 @@ def test_ranks_as_threads() -> None:
 def process() -> None:
     check_pipes(pipes())
     grown = []
-    for row in soak.measured("processes", 12, 120):
+    for row in soak.measured("processes", 8, 60):
         more = row.grown()
         grown.append((more.threads, more.descriptors, more.mappings > 4, more.blocks > 20 * row.times + 200))
     print("grown", grown)
@@ -135,7 +135,7 @@ def test_a_graph_that_was_dropped_on_another_ranks_thread_ends_at_the_next() -> 
         assert [k for k in current().resources if k.startswith("graph Meet")] == ["graph Meet_1"]
         return len(held), len(lines().made)
 
-    assert spawn_threads(2, each, deadline=PATIENCE) == [(1, 1), (0, 1)]
+    assert spawn_threads(2, each, deadline=PATIENCE) == [(1, 1), (1, 1)]
 
 
 def test_the_line_of_a_graph_that_failed_is_given_to_nobody() -> None:
@@ -213,6 +213,6 @@ def test_launches_leave_nothing_behind_read_or_not(brief: bool, monkeypatch: pyt
         gc.collect()
         return sys.getallocatedblocks()
 
-    before = launches(500)
-    assert launches(3000) - before < 300
+    before = launches(300)
+    assert launches(1000) - before < 300
     graph.close()

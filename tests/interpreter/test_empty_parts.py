@@ -76,6 +76,11 @@ def waves(*shape: int) -> Callable[[], Tensor]:
     return lambda: flow.arange(float(torch.Size(shape).numel())).reshape(shape).sin()
 
 
+class Square(nn.Bilinear):
+    def forward(self, x: Any) -> Any:
+        return super().forward(x, x)
+
+
 # a layer, its input, and how both are laid out
 LAYERS: dict[str, tuple[Callable[[], Any], Callable[[], Any], Any, Any]] = {
     "embedding": (lambda: nn.Embedding(5, 2), lambda: flow.tensor([[0, 4], [1, 1]]), S(1), B),
@@ -87,6 +92,8 @@ LAYERS: dict[str, tuple[Callable[[], Any], Callable[[], Any], Any, Any]] = {
     "linear": (lambda: nn.Linear(3, 2), waves(3, 3), S(0), B),
     "linear, few rows": (lambda: nn.Linear(3, 2), waves(3, 3), B, S(0)),
     "convolution": (lambda: nn.Conv1d(2, 3, 2), waves(2, 2, 3), S(0), B),
+    "batch norm of one": (lambda: nn.BatchNorm1d(1), waves(3, 1), S(0), B),
+    "bilinear": (lambda: Square(2, 2, 3), waves(2, 2), S(0), B),
     "a recurrent layer": (lambda: nn.GRU(2, 3), waves(2, 2, 2), B, S(1)),
 }
 
@@ -111,3 +118,39 @@ def test_layers_over_four_ranks(name: str) -> None:
     for rank in spawn_threads(4, lambda: run(flow.placement("cpu", [0, 1, 2, 3])), deadline=20):
         for got, wanted in zip(rank, alone, strict=True):
             assert got == pytest.approx(wanted, rel=1e-4, abs=1e-6)
+
+
+@pytest.mark.parametrize("shape", [(1,), (1, 3), (3, 1), (1, 1)])
+def test_dimensions_of_one_element_are_split_where_values_are_written(shape: tuple[int, ...]) -> None:
+    """A layer with one output, say, split along its outputs: all optimizers, and values drawn in place."""
+
+    def run(make: Any, sbp: Any) -> Any:
+        p = waves(*shape)()
+        p = nn.Parameter(p if sbp is None else p.to_global(place, B).to_global(place, sbp))
+        optimizer = make([p])
+        for _ in range(2):
+            optimizer.zero_grad()
+            (p * p + p).sum().backward()
+            flow.nn.utils.clip_grad_norm_([p], 1.0)
+            optimizer.step()
+        assert sbp is None or p.sbp == (sbp,)
+        return p
+
+    place = flow.placement("cpu", [0, 1, 2])
+    optim = flow.optim
+    kinds = (optim.Adam, optim.AdamW, optim.Adagrad, optim.LAMB, optim.Adadelta, optim.NAdam, optim.ASGD, optim.Rprop)
+    makes = [*kinds, lambda ps: optim.SGD(ps, lr=0.1, momentum=0.9), lambda ps: optim.RMSprop(ps, momentum=0.9)]
+
+    def each() -> None:
+        for dim in range(len(shape)):
+            for make in makes:
+                assert whole3(run(make, S(dim))).numpy() == pytest.approx(run(make, None).detach().numpy(), rel=1e-5)
+            flow.manual_seed(5)
+            drawn = flow.empty(*shape, placement=place, sbp=S(dim)).normal_()
+            flow.manual_seed(5)
+            assert drawn.sbp == (S(dim),) and whole3(drawn).tolist() == flow.empty(*shape).normal_().tolist()
+
+    def whole3(t: Tensor) -> torch.Tensor:
+        return t.to_global(place, [B]).to_local().detach().to_torch()
+
+    spawn_threads(3, each, deadline=20)

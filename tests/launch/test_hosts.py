@@ -2,29 +2,30 @@
 
 from __future__ import annotations
 
-import contextlib
 import os
 import socket
-import subprocess
 import sys
 import threading
 from pathlib import Path
 
 import pytest
 
-from weft.core.errors import ArgumentError, RankError
+from tests.worlds import SECRET, Start, free_port
+from weft.core.errors import ArgumentError, RankError, SecretError
 from weft.launch.__main__ import main
 from weft.launch.hosts import Hosts
 from weft.transport.rendezvous import own_address, serve
+from weft.transport.roll import run_of
 
 PROGRAM = """
-import sys, torch
+import os, sys
+if sys.argv[1:] == ["leave"] and os.environ["RANK"] == "1":
+    sys.exit(3)                                     # before the others can notice it by themselves
+import torch
 from weft.core.rank import current
 from weft.transport import transport_of
 
 me = current()
-if sys.argv[1:] == ["leave"] and me.index == 1:
-    sys.exit(3)                                     # before the others can notice it by themselves
 transport = transport_of()
 t = torch.tensor([1.0 + me.index])
 transport.group(range(me.world_size)).all_reduce(t)
@@ -32,41 +33,27 @@ print(type(transport).__name__, me.index, me.local_index, me.local_size, me.worl
 """
 
 
-def free_port() -> int:
-    """Below those that the kernel gives to connections: whoever comes first might be given the one to meet at."""
-    for port in range(20_000 + os.getpid() % 8_000, 30_000):
-        with socket.socket() as found, contextlib.suppress(OSError):
-            found.bind(("127.0.0.1", port))
-            return port
-    raise AssertionError("no port is free")
+def launches(program: str, port: str, *words: str) -> None:
+    """Be the launcher of one of two hosts, with one rank each."""
+    node = os.environ["RANK"]
+    sys.exit(main(["--nnodes", "2", "--node-rank", node, "--master-port", port, program, *words]))
 
 
-def launch(tmp_path: Path, *words: str) -> list[tuple[int, str, str]]:
-    """What the launchers of two hosts give, with one rank each: their codes, and what was written there."""
+def launch(world: Start, tmp_path: Path, *words: str) -> list[tuple[int, str]]:
+    """What the launchers give: their codes, and what was written there."""
     program = tmp_path / "program.py"
     program.write_text(PROGRAM)
-    port = str(free_port())
-    launchers = [
-        subprocess.Popen(
-            [sys.executable, "-m", "weft.launch", "--nnodes", "2", "--node-rank", str(i), "--master-port", port,
-             str(program), *words],
-            stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, env={**os.environ, "WEFT_DEADLINE": "60"},
-        )
-        for i in range(2)
-    ]  # fmt: skip
-    said = [launcher.communicate(timeout=100) for launcher in launchers]
-    return [(launcher.returncode, *words) for launcher, words in zip(launchers, said, strict=True)]
+    done = world("launches", 2, "auto", str(program), free_port(), *words, env={"WEFT_DEADLINE": "60"})
+    return [(done.ended[i][1], done.said(i)) for i in range(2)]
 
 
-def test_ranks_of_two_hosts_meet_and_share_no_memory(tmp_path: Path) -> None:
-    first, second = launch(tmp_path)
-    assert first[:2] == (0, "C10dTransport 0 0 1 2 3.0\n"), first
-    assert second[:2] == (0, "C10dTransport 1 0 1 2 3.0\n"), second
+def test_ranks_of_two_hosts_meet_and_share_no_memory(world: Start, tmp_path: Path) -> None:
+    assert launch(world, tmp_path) == [(0, f"C10dTransport {i} 0 1 2 3.0\n") for i in range(2)]
 
 
-def test_a_failure_on_one_host_ends_the_other(tmp_path: Path) -> None:
-    first, second = launch(tmp_path, "leave")
-    for code, _, words in (first, second):
+def test_a_failure_on_one_host_ends_the_other(world: Start, tmp_path: Path) -> None:
+    first, second = launch(world, tmp_path, "leave")
+    for code, words in (first, second):
         assert "weft.launch: rank 1 failed with exit code 3; every other rank was ended" in words
         assert code
     assert second[0] == 3
@@ -74,8 +61,8 @@ def test_a_failure_on_one_host_ends_the_other(tmp_path: Path) -> None:
 
 def test_host_0_ends_last() -> None:
     store = serve("127.0.0.1", 0, 20)
-    first = Hosts(0, 2, 4, "127.0.0.1", store.port, store)
-    second = Hosts(1, 2, 4, "127.0.0.1", store.port, None)
+    first = Hosts(0, 2, 4, "127.0.0.1", store.port, run_of(store, SECRET))
+    second = Hosts(1, 2, 4, "127.0.0.1", store.port, run_of(store, SECRET))
     assert not second.look()
     ending = threading.Thread(target=first.end, args=(1.0,))
     ending.start()
@@ -88,8 +75,8 @@ def test_host_0_ends_last() -> None:
 
 def test_host_0_hears_of_a_failure_after_its_own_ranks_ended() -> None:
     store = serve("127.0.0.1", 0, 20)
-    first = Hosts(0, 2, 4, "127.0.0.1", store.port, store)
-    second = Hosts(1, 2, 4, "127.0.0.1", store.port, None)
+    first = Hosts(0, 2, 4, "127.0.0.1", store.port, run_of(store, SECRET))
+    second = Hosts(1, 2, 4, "127.0.0.1", store.port, run_of(store, SECRET))
     second.tell(6, "ran out of paper")
     second.tell(7, "followed")
     second.end(1.0)
@@ -99,13 +86,22 @@ def test_host_0_hears_of_a_failure_after_its_own_ranks_ended() -> None:
 
 def test_hosts_are_started_alike_and_once() -> None:
     store = serve("127.0.0.1", 0, 20)
-    first = Hosts(0, 2, 4, "127.0.0.1", store.port, store)
+    first = Hosts(0, 2, 4, "127.0.0.1", store.port, run_of(store, SECRET))
     with pytest.raises(ArgumentError, match="another launcher has --node_rank 0"):
-        Hosts(0, 2, 4, "127.0.0.1", store.port, None)
+        Hosts(0, 2, 4, "127.0.0.1", store.port, run_of(store, SECRET))
     with pytest.raises(ArgumentError, match="host 0 was started with --nnodes 2 --nproc_per_node 4, and this one"):
-        Hosts(1, 2, 3, "127.0.0.1", store.port, None)
+        Hosts(1, 2, 3, "127.0.0.1", store.port, run_of(store, SECRET))
     first.end(0.5)
     assert first.look() and "rank 3 was not started" in str(first.failure)
+
+
+def test_launchers_that_know_different_secrets_are_told() -> None:
+    store = serve("127.0.0.1", 0, 20)
+    first = Hosts(0, 2, 4, "127.0.0.1", store.port, run_of(store, SECRET))
+    with pytest.raises(SecretError, match="the same value of WEFT_SECRET"):
+        Hosts(1, 2, 4, "127.0.0.1", store.port, run_of(store, "the secret of another run"))
+    first.end(0.1)
+    assert first.look() and "the same value of WEFT_SECRET" in str(first.failure)
 
 
 def test_a_host_is_known_by_its_address_on_the_way_to_the_store() -> None:

@@ -2,16 +2,15 @@
 
 from __future__ import annotations
 
-import os
+import contextlib
 import signal
-import socket
-import subprocess
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from tests.worlds import free_port, started
 from weft.core.errors import ArgumentError
 from weft.core.rank import current
 from weft.launch import __main__ as launcher
@@ -43,8 +42,11 @@ def program(tmp_path: Path) -> str:
     return str(path)
 
 
-def launch(*words: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run([sys.executable, "-m", "weft.launch", *words], capture_output=True, text=True, timeout=100)
+def launch(*words: str) -> tuple[int, str]:
+    """The code of what is started so, and what it said."""
+    with started([sys.executable, "-m", *words]) as process:
+        said = process.communicate(timeout=100)[0]
+        return process.returncode, said
 
 
 Here = Callable[..., tuple[int, str, str]]
@@ -64,8 +66,8 @@ def launch_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[st
 
 def test_processes_and_their_files(program: str, tmp_path: Path) -> None:
     log = tmp_path / "log"
-    done = launch("--nproc_per_node", "2", "--redirect_stdout_and_stderr", "--logdir", str(log), program, "--a", "b")
-    assert done.returncode == 0, done.stderr
+    words = ("--nproc_per_node", "2", "--redirect_stdout_and_stderr", "--logdir", str(log), program, "--a", "b")
+    assert launch("weft.launch", *words) == (0, "")
     for i in range(2):
         assert (log / f"local_rank_{i}" / "stdout").read_text() == (f"ShmTransport rank {i} of 2: 3.0 ['--a', 'b']\n")
 
@@ -92,45 +94,42 @@ def test_a_failing_thread_ends_the_others(program: str, launch_here: Here) -> No
 def test_nothing_outlives_the_launcher(program: str) -> None:
     """Not even where it has no chance to end anybody; tests/faults interrupts it."""
     words = [sys.executable, "-u", "-m", "weft.launch", "--nproc_per_node", "2", program, "hang"]
-    started = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.STDOUT, text=True)
-    assert started.stdout is not None
-    for _ in range(2):
-        assert "ShmTransport" in started.stdout.readline()
-    started.kill()
-    started.stdout.read()  # ends when the last process that can write to it has ended
-    assert started.wait(20) == -signal.SIGKILL
+    with started(words) as process:
+        assert process.stdout is not None
+        for _ in range(2):
+            assert "ShmTransport" in process.stdout.readline()
+        process.kill()
+        process.stdout.read()  # ends when the last process that can write to it has ended
+        assert process.wait(20) == -signal.SIGKILL
 
 
-def test_by_hand(program: str) -> None:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        port = str(found.getsockname()[1])
-    told = {**os.environ, "WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": port}
-    ranks = [
-        subprocess.Popen(
-            [sys.executable, program],
-            env={**told, "RANK": str(i), "LOCAL_RANK": str(i)},
-            stdout=subprocess.PIPE,
-            text=True,
-        )
-        for i in range(2)
-    ]
-    assert [r.communicate(timeout=60)[0] for r in ranks] == [f"ShmTransport rank {i} of 2: 3.0 []\n" for i in range(2)]
-    assert [r.returncode for r in ranks] == [0, 0]
+def test_by_hand(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv("WEFT_SECRET", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # the ranks know each other by a file there
+    told = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
+    with contextlib.ExitStack() as stack:
+        ranks = [
+            stack.enter_context(started([sys.executable, program], {**told, "RANK": str(i), "LOCAL_RANK": str(i)}))
+            for i in range(2)
+        ]
+        said = [rank.communicate(timeout=60)[0] for rank in ranks]
+        assert said == [f"ShmTransport rank {i} of 2: 3.0 []\n" for i in range(2)]
+        assert [rank.returncode for rank in ranks] == [0, 0]
+    assert (tmp_path / "weft" / "secret").exists()
 
 
-def test_by_torchrun(tmp_path: Path) -> None:
+def test_by_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     """Over what suits, and over c10d."""
+    monkeypatch.delenv("WEFT_SECRET", raising=False)
+    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))
     path = tmp_path / "program.py"
     again = 'current().close()\nos.environ["WEFT_TRANSPORT"] = "c10d"\n'
     path.write_text(f"import os\n{PROGRAM}\n{again}{PROGRAM}")
-    done = subprocess.run(
-        [sys.executable, "-m", "torch.distributed.run", "--standalone", "--nproc_per_node", "2", str(path)],
-        capture_output=True, text=True, timeout=100,
-    )  # fmt: skip
-    assert done.returncode == 0, done.stderr
+    code, said = launch("torch.distributed.run", "--standalone", "--nproc_per_node", "2", str(path))
+    assert code == 0, said
     kinds = ("C10dTransport", "ShmTransport")
-    assert sorted(done.stdout.splitlines()) == [f"{kind} rank {i} of 2: 3.0 []" for kind in kinds for i in range(2)]
+    ours = [line for line in said.splitlines() if "Transport" in line]
+    assert sorted(ours) == [f"{kind} rank {i} of 2: 3.0 []" for kind in kinds for i in range(2)]
 
 
 def test_spawn_threads_returns_in_order() -> None:

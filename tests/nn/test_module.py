@@ -139,8 +139,8 @@ def test_what_does_not_fit_is_listed_and_changes_nothing() -> None:
         "Error(s) in loading state_dict for Net:\n"
         '\tUnexpected key(s) in state_dict: "inner.7.weight". \n'
         '\tMissing key(s) in state_dict: "inner.0.bias". \n'
-        "\tsize mismatch for inner.2.weight: copying a param with shape weft.Size([9, 9]) from checkpoint, "
-        "the shape in current model is weft.Size([2, 3]).\n"
+        "\tsize mismatch for inner.2.weight: copying a param with shape torch.Size([9, 9]) from checkpoint, "
+        "the shape in current model is torch.Size([2, 3]).\n"
         "The module was left as it was."
     )
     assert all(net.state_dict()[k].tolist() == v.tolist() for k, v in before.items())

@@ -137,6 +137,16 @@ def test_a_layout_reaches_what_a_child_keeps_beside_its_members() -> None:
     assert model.to_local()[0].table[0].shape == (2,)
 
 
+@pytest.mark.parametrize("cast", ["double", "half", "float", "bfloat16", "cpu", "type"])
+def test_casts_leave_a_modules_own_to_alone(cast: str) -> None:
+    class Own(nn.Linear):
+        def to(self, *args: Any, **kwargs: Any) -> Any:
+            return getattr(self, cast)(*([flow.float64] if cast == "type" else []))  # as torch's `to` may
+
+    getattr(Own(2, 2), cast)(*([flow.float64] if cast == "type" else []))
+    Own(2, 2).to("anything")
+
+
 class Doubled(nn.Linear):
     """Keeps twice its weight, as it was loaded."""
 

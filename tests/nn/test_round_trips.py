@@ -129,3 +129,15 @@ def test_an_optimizer_goes_on_with_a_module_that_moves(kind: str) -> None:
                 assert got == pytest.approx(wanted, rel=1e-5), layouts
 
     spawn_threads(2, each, deadline=20)
+
+
+def test_a_rule_of_layouts_sees_whole_tensors_on_ranks_that_hold_nothing() -> None:
+    def rule(path: str, t: flow.Tensor) -> Any:
+        return S(0) if t.ndim else B
+
+    def each() -> None:
+        m, some, all_ = nn.BatchNorm1d(5), flow.placement("cpu", [1]), flow.placement("cpu", [0, 1, 2])
+        m.to_global(some, rule).to_local().to_global(all_, rule).to_local().to_global(some, rule)
+        assert m.running_var.shape == (5,) and m.num_batches_tracked.shape == ()
+
+    spawn_threads(3, each, deadline=20)

@@ -151,6 +151,31 @@ def test_a_state_goes_on_elsewhere(row: tuple[str, dict[str, Any]]) -> None:
         same(theirs, copies)
 
 
+@pytest.mark.parametrize("name", ["SGD", "Adam", "NAdam", "ASGD", "Rprop", "RMSprop", "Adadelta", "Adamax", "RAdam"])
+def test_a_state_of_torchs_goes_on_here(name: str) -> None:
+    theirs, ours = parameters()
+    a = getattr(torch.optim, name)(theirs, lr=torch.tensor(0.1))
+    b = getattr(flow.optim, name)(ours, lr=flow.tensor(0.1))
+    for _ in range(2):
+        give(theirs, ours)
+        a.step()
+        b.step()
+    same(theirs, ours)
+
+    def converted(v: Any) -> Any:
+        if isinstance(v, dict):
+            return {k: converted(x) for k, x in v.items()}
+        return of_torch(v.clone()) if isinstance(v, torch.Tensor) else v
+
+    state = a.state_dict()
+    b.load_state_dict({"state": converted(state["state"]), "param_groups": list(map(converted, state["param_groups"]))})
+    for _ in range(2):
+        give(theirs, ours)
+        a.step()
+        b.step()
+        same(theirs, ours)
+
+
 def test_groups_have_options_of_their_own() -> None:
     theirs, ours = parameters()
     a = torch.optim.SGD([{"params": theirs[:2], "lr": 0.5}, {"params": theirs[2]}], lr=0.1, momentum=0.9)
@@ -298,16 +323,19 @@ def test_global_parameters_of_every_layout(name: str) -> None:
     ("make", "says"),
     [
         (lambda w: flow.optim.SGD([], lr=0.1), "empty parameter list"),
-        (lambda w: flow.optim.SGD(w, lr=0.1), "not one tensor"),
+        (lambda w: flow.optim.SGD(w, lr=0.1), "got one Tensor"),
         (lambda w: flow.optim.SGD({w}, lr=0.1), "have an order"),
-        (lambda w: flow.optim.SGD([w, w], lr=0.1), "appears twice"),
+        (lambda w: flow.optim.SGD([w, w], lr=0.1), "some parameters appear in more than one parameter group"),
         (lambda w: flow.optim.SGD([w * 2], lr=0.1), "non-leaf"),
         (lambda w: flow.optim.SGD([3], lr=0.1), "can only optimize Tensors"),
         (lambda w: flow.optim.SGD([w], lr=-0.1), "Invalid learning rate: -0.1"),
         (lambda w: flow.optim.SGD([w], nesterov=True), "Nesterov momentum requires"),
         (lambda w: flow.optim.Adam([w], betas=(0.9, 1.0)), "Invalid beta parameter at index 1"),
-        (lambda w: flow.optim.AdamW([w], eps=-1.0), "Invalid eps"),
-        (lambda w: flow.optim.SGD([w]).load_state_dict({"state": {}, "param_groups": []}), "0 parameter groups"),
+        (lambda w: flow.optim.AdamW([w], eps=-1.0), "Invalid epsilon value"),
+        (
+            lambda w: flow.optim.SGD([w]).load_state_dict({"state": {}, "param_groups": []}),
+            "different number of parameter groups: 0",
+        ),
     ],
 )
 def test_an_optimizer_refuses_what_it_cannot_train(make: Any, says: str) -> None:

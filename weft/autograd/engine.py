@@ -58,7 +58,7 @@ def grad(
     for t in ins:
         if not t._requires_grad:
             raise AutogradError(
-                "one of the inputs of grad() does not require a gradient; call x.requires_grad_() first"
+                "One of the differentiated Tensors does not require grad; call x.requires_grad_() first"
             )
     found = _run(outs, given, retain_graph, create_graph, ins, accumulate=False)
     result = tuple(found.get(id(t)) for t in ins)
@@ -67,7 +67,8 @@ def grad(
     if not allow_unused and any(g is None for g in result):
         missing = [i for i, g in enumerate(result) if g is None]
         raise AutogradError(
-            f"the outputs don't depend on inputs {missing}; pass allow_unused=True to get None for those"
+            f"The differentiated Tensor at index {missing[0]} appears to not have been used in the graph: the outputs "
+            f"don't depend on inputs {missing}; pass allow_unused=True to get None for those"
         )
     return result
 

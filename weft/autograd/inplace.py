@@ -4,10 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
+import torch
+
 from weft.autograd.call import as_it_is, call, flat_operands, looks, record, refresh, state, version
 from weft.autograd.plain import plain
 from weft.core.dispatch import here, hooks
-from weft.core.errors import ArgumentError, AutogradError, ShapeError, TraceError
+from weft.core.dtype import DType
+from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeError, TraceError
 from weft.interpreter import eager_local, stack
 from weft.ops import OPS
 from weft.ops.declaration import Op
@@ -33,7 +36,7 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
             raise ShapeError(
                 f"{op.name}_: the result has shape {list(y.shape)}, which doesn't fit into {list(x.shape)}"
             )
-        _move(x, y if y.dtype is x.dtype else OPS["cast"](y, x.dtype))
+        _move(x, y if y.dtype is x.dtype else OPS["cast"](y, held(op.name, y.dtype, x.dtype)))
         return x
     eager_local.check_arguments(op, args)
     stack.tensors(op, args)
@@ -52,6 +55,16 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
         if y.node is not None:
             _rebase(x, y)
     return x
+
+
+def held(name: str, made: DType, dtype: DType) -> DType:
+    """The dtype that is overwritten, if a result of the other may go there: whole numbers hold no others."""
+    if not torch.can_cast(made.torch, dtype.torch):
+        raise DtypeError(
+            f"{name}_: result type {made.scalar} can't be cast to the desired output type {dtype.scalar}: the result "
+            f"is of {made}, and x of {dtype} would hold another. Write x = x.{name}(...), or make x of floats"
+        )
+    return dtype
 
 
 def _kept(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
@@ -83,13 +96,14 @@ def assign(x: Tensor, value: Tensor) -> Tensor:
 def check_writable(x: Tensor, name: str) -> None:
     if here.grad and x._requires_grad and x.node is None:
         raise AutogradError(
-            f"{name}: a leaf Tensor that requires grad is being used in an in-place operation, and its gradient would "
-            "be lost. Write it under flow.no_grad(), or on a copy: x = x.clone()"
+            f"{name}: a leaf Variable that requires grad is being used in an in-place operation, and its gradient "
+            f"would be lost. Write it under flow.no_grad(), or on a copy: x = x.clone()"
         )
     base = x._view_of[0] if x._view_of is not None else None
     if here.grad and base is not None and base._requires_grad and base.node is None:
         raise AutogradError(
-            f"{name}: this is a view of a leaf that requires grad; write it under flow.no_grad(), or on a copy"
+            f"{name}: a view of a leaf Variable that requires grad is being used in an in-place operation; write "
+            f"it under flow.no_grad(), or on a copy"
         )
 
 

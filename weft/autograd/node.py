@@ -7,6 +7,7 @@ from typing import Any
 from weakref import ref
 
 import torch
+from torch import Size
 
 from weft.autograd.graph import Packed
 from weft.autograd.unpack import unpacking
@@ -14,7 +15,7 @@ from weft.core.dispatch import here
 from weft.core.errors import AutogradError
 from weft.ops.declaration import OPS, Op
 from weft.tensor.blob import Blob
-from weft.tensor.tensor import Size, Tensor, rewrap
+from weft.tensor.tensor import Tensor, rewrap
 from weft.tensor.written import next_sequence
 
 RELEASED = (
@@ -138,8 +139,8 @@ class Node:
     def _story(self, data: torch.Tensor, was: int) -> str:
         return (
             f"the gradient of `{self.op.name}` needs a tensor of shape {list(data.shape)} that an in-place op "
-            f"overwrote since (it is at version {data._version}, saved was {was}). "
-            "Use the op that is not in place (x = x.relu(), not x.relu_()), or clone before"
+            f"overwrote since: it has been modified by an inplace operation, and is at version {data._version}; saved "
+            f"was {was}. Use the op that is not in place (x = x.relu(), not x.relu_()), or clone before"
         )
 
     def _zeros(self, place: int) -> Tensor | None:

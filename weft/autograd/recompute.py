@@ -66,7 +66,7 @@ def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentra
 
     >>> model = flow.nn.Sequential(flow.nn.Linear(2, 2), flow.nn.Tanh(), flow.nn.Linear(2, 2))
     >>> flow.utils.checkpoint.checkpoint_sequential(model, 2, flow.ones(1, 2)).shape
-    weft.Size([1, 2])
+    torch.Size([1, 2])
     """
     chain = list(functions.children()) if hasattr(functions, "children") else list(functions)
     if not 1 <= segments <= max(len(chain), 1):

@@ -127,7 +127,7 @@ def _part(t: Stored, placement: Placement, nd_sbp: Any, copied: bool) -> Tensor:
     return OPS["to_global"](of_shard(part, spec), placement, nd_sbp)
 
 
-def _read_by(path: Any, source: int) -> tuple[Any, dict[str, Any], dict[str, torch.Tensor]]:
+def _read_by(path: Any, source: int) -> tuple[list[Any], dict[str, Any], dict[str, torch.Tensor]]:
     """One rank reads, and tells the others what there is."""
     rank = current()
     group = transport_of().group(tuple(range(rank.world_size)))
@@ -152,8 +152,8 @@ def _read_by(path: Any, source: int) -> tuple[Any, dict[str, Any], dict[str, tor
     return form, forms, tensors
 
 
-def _built(form: Any, tensors: dict[str, Tensor]) -> Any:
-    if form is None:
+def _built(form: list[Any], tensors: dict[str, Tensor]) -> Any:
+    if not form:
         return tensors
 
     def find(name: str) -> Tensor:
@@ -161,4 +161,4 @@ def _built(form: Any, tensors: dict[str, Tensor]) -> Any:
             raise CheckpointError(f"the file's structure names a tensor {name!r} that the file doesn't hold")
         return tensors[name]
 
-    return rebuilt(form, find)
+    return rebuilt(form[0], find)

@@ -106,8 +106,8 @@ def _bytes(t: torch.Tensor) -> Any:
     return t.reshape(-1).view(torch.uint8).numpy()
 
 
-def read(path: Any) -> tuple[Any, dict[str, Stored]]:
-    """The structure, None in files that others wrote, and the tensors."""
+def read(path: Any) -> tuple[list[Any], dict[str, Stored]]:
+    """The structure, in a list that is empty for files that others wrote, and the tensors."""
     if hasattr(path, "read"):
         data = path.read()
         if not isinstance(data, (bytes, bytearray, memoryview)):
@@ -176,14 +176,14 @@ class Stored(NamedTuple):
                 )
 
 
-def _contents(data: Buffer, what: str) -> tuple[Any, dict[str, Stored]]:
+def _contents(data: Buffer, what: str) -> tuple[list[Any], dict[str, Stored]]:
     def refuse(why: str) -> CheckpointError:
         return CheckpointError(f"{what} {why}")
 
     infos, metadata, begin, summed = _header(data, refuse)
-    form = None
+    form = []
     if STRUCTURE in metadata:
-        form = parsed(metadata[STRUCTURE], lambda why: refuse(f"tells no structure: {why}"), constants=True)
+        form.append(parsed(metadata[STRUCTURE], lambda why: refuse(f"tells no structure: {why}"), constants=True))
     found = [_stored(name, info, data, begin, refuse) for name, info in infos.items()]
     found.sort(key=lambda t: (t.begin, t.end))
     end, before = begin, "the header"

@@ -26,6 +26,8 @@ def named(path: Any) -> str:
         raise ArgumentError(
             f"a checkpoint has a path, or something to read and write bytes; got {type(path).__name__}"
         ) from None
+    if not text:
+        raise ArgumentError("a checkpoint's path is empty; give the path of a file, or of a folder, such as '.'")
     if "\0" in text:
         raise ArgumentError(f"{text!r} is no path: it holds a null character")
     return text

@@ -45,7 +45,7 @@ class Hooks:
     detached: Callable[[Any], Any]  # autograd: `detach()` of a view, or while a graph is traced
     exchange: Callable[[Any, Any], None]  # autograd: `x.data = y` while a graph is traced
     backward: Callable[..., None]  # autograd: Tensor.backward
-    placed: Callable[[Any], Any]  # functional: a tensor over data that every rank has, where the global mode says
+    placed: Callable[[Any, Any, Any, Any], Any]  # functional: a tensor over data that every rank has, where it is told
 
 
 hooks = Hooks()

@@ -33,6 +33,11 @@ class DType:
         return named, (self.name,)
 
     @property
+    def scalar(self) -> str:
+        """The name in torch's messages: Float, Long."""
+        return torch.empty(0, dtype=self.torch).type().rpartition(".")[2].removesuffix("Tensor")
+
+    @property
     def is_signed(self) -> bool:
         return self.torch.is_signed
 

@@ -7,7 +7,7 @@ class WeftError(Exception):
     """The root of every exception that Weft raises on purpose."""
 
 
-class ArgumentError(WeftError, TypeError):
+class ArgumentError(WeftError, TypeError, RuntimeError):
     """A call's arguments fit none of the declared signatures."""
 
 
@@ -29,6 +29,10 @@ class OutOfMemoryError(ShapeError):
 
 class DtypeError(WeftError, TypeError, RuntimeError):
     """A dtype that the op can't take, or that can't have a gradient."""
+
+
+class MissingKernelError(DtypeError, NotImplementedError):
+    """A dtype, or a device, that the op has no kernel for."""
 
 
 class DeviceError(WeftError, RuntimeError):
@@ -75,9 +79,27 @@ class DeadlineError(RankError, TimeoutError):
     """A wait took longer than its deadline."""
 
 
+class SecretError(RankError):
+    """Something was not written by one who knows the secret of the run."""
+
+
 class OpError(WeftError, RuntimeError):
     """A kernel refused its operands."""
 
 
 class CheckpointError(WeftError, RuntimeError, ValueError):
     """A file is not what it says, or doesn't fit what it is loaded into."""
+
+
+def ours(error: BaseException) -> bool:
+    """Whether an error comes from here or from a kernel, not by way of the user's code: a function that was called
+    back, the handler of a signal."""
+    trace = error.__traceback__
+    while trace is not None:
+        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in OURS:
+            return False
+        trace = trace.tb_next
+    return True
+
+
+OURS = ("", "weft", "torch", "numpy", "sympy")

@@ -9,7 +9,7 @@ from typing import Any, Final
 
 import numpy as np
 
-from weft.core.errors import PlacementError
+from weft.core.errors import ArgumentError, PlacementError
 from weft.core.rank import current
 from weft.core.reading import parsed, shortened
 
@@ -18,7 +18,8 @@ _interned: dict[tuple[str, tuple[int, ...], tuple[int, ...]], Placement] = {}
 
 
 class Placement:
-    """`placement(type, ranks)`: ranks is a list, or a nested list for a grid of several axes.
+    """`placement(type, ranks)`: ranks is a list, or a nested list for a grid of several axes. Or all of it as it
+    prints: `placement("cpu:[0,1]")`. Devices by machine, `hierarchy` and `device_...` are how OneFlow wrote it before.
 
     >>> placement("cpu", [[0, 1], [2, 3]]).shape
     (2, 2)
@@ -30,15 +31,21 @@ class Placement:
     _index: dict[int, int]
     _text: str | None
 
-    def __new__(cls, type: str, ranks: Any = None) -> Placement:
+    def __new__(
+        cls, type: str = "", ranks: Any = None, hierarchy: Any = None, *, device_type: str = "", device_ids: Any = None
+    ) -> Placement:  # fmt: skip
+        type = type or device_type
+        ranks = device_ids if ranks is None else ranks
+        if ranks is None and (printed := _printed(type)) is not None:
+            return printed
         if type not in ("cpu", "cuda"):
             raise PlacementError(f"a placement's type is 'cpu' or 'cuda'; got {type!r}")
         if ranks is None:
             raise PlacementError(
                 f"placement({type!r}) lacks ranks: write placement({type!r}, ranks=[0, 1]) or placement.all({type!r})"
             )
-        if isinstance(ranks, dict):  # OneFlow's old spelling: {machine: [local ranks]}
-            ranks = list(itertools.chain.from_iterable(ranks.values()))
+        if isinstance(ranks, dict) or hierarchy:
+            ranks = _older(ranks, hierarchy)
         if isinstance(ranks, int):
             ranks = [ranks]
         try:
@@ -134,6 +141,37 @@ class Placement:
 
 
 placement = Placement
+
+
+def placed_at(name: str, given: Any) -> Placement:
+    """The placement that a caller gave a function, as it is or as it prints; of ranks that there are."""
+    given = Placement(given) if isinstance(given, str) else given
+    if not isinstance(given, Placement):
+        raise ArgumentError(f"{name}(): placement must be a flow.placement, not {type(given).__name__}")
+    return given.check(current().world_size)
+
+
+def _older(ranks: Any, hierarchy: Any) -> Any:
+    """OneFlow's older spelling: {machine: its devices}, and how many there are along each axis."""
+    if isinstance(ranks, dict):
+        each = current().local_size
+        counts = {machine: [own] if isinstance(own, int) else list(own) for machine, own in ranks.items()}
+        ranks = [int(machine) * each + i for machine, own in counts.items() for i in own]
+    try:
+        return np.asarray(ranks).reshape(tuple(hierarchy)).tolist() if hierarchy else ranks
+    except (TypeError, ValueError):
+        raise PlacementError(f"hierarchy={hierarchy!r} is no grid for the ranks {ranks!r}") from None
+
+
+def _printed(text: str) -> Placement | None:
+    """The placement that prints so, short or as `placement(type="cpu", ranks=[0])`."""
+    spelled = _SPELLED.fullmatch(str(text))
+    if spelled is not None:
+        text = f"{spelled[1]}:{spelled[2]}"
+    return parse(text) if ":" in str(text) else None
+
+
+_SPELLED = re.compile(r"(?:\w+\.)*placement\(type=\W(\w+)\W, ranks=(.*)\)")
 
 
 def parse(text: str) -> Placement:

@@ -51,11 +51,11 @@ def parsed(text: str | bytes, refuse: Callable[[str], Exception], constants: boo
         if len(made) < len(pairs):
             seen: set[str] = set()
             twice = next(k for k, _ in pairs if k in seen or seen.add(k))
-            raise refuse(f"the key {shortened(twice)} stands there twice")
+            raise ValueError(f"the key {shortened(twice)} stands there twice")
         return made
 
     def constant(name: str) -> NoReturn:
-        raise refuse(f"{name} is no number of JSON")
+        raise ValueError(f"{name} is no number of JSON")
 
     try:
         return json.loads(text, object_pairs_hook=unique, parse_constant=None if constants else constant)
@@ -65,7 +65,7 @@ def parsed(text: str | bytes, refuse: Callable[[str], Exception], constants: boo
         raise refuse(f"it is no text: {cause}") from None
     except RecursionError:
         raise refuse("it nests too deep") from None
-    except ValueError as cause:  # an int of thousands of digits
+    except ValueError as cause:  # from above, or for an int of thousands of digits
         raise refuse(str(cause)) from None
 
 

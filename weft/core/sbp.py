@@ -9,8 +9,9 @@ Values are interned: equal means identical, so that caches may key on them at th
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable
-from typing import Final
+from typing import Any, Final
 
 from weft.core.errors import SbpError
 from weft.core.reading import shortened
@@ -29,9 +30,7 @@ class Sbp:
     def __init__(self, kind: str, dim: int, reduce: str) -> None:
         self.kind, self.dim, self.reduce = kind, dim, reduce
 
-    def __call__(self) -> Sbp:  # OneFlow spells flow.sbp.broadcast() too
-        if self.kind == "S":
-            raise SbpError(f"{self!r} is already an sbp; write flow.sbp.split({self.dim})")
+    def __call__(self) -> Sbp:  # OneFlow spells flow.sbp.broadcast(), too, and flow.sbp.split(0)()
         return self
 
     def __repr__(self) -> str:
@@ -71,8 +70,9 @@ partials: Final = {"sum": partial_sum, "max": partial_max, "min": partial_min}
 sbp = Sbp  # OneFlow's name of the type
 
 
-def split(dim: int) -> Sbp:
-    """Each rank of the axis holds a slice along `dim`."""
+def split(dim: int | None = None, *, axis: int | None = None) -> Sbp:
+    """Each rank of the axis holds a slice along `dim`, which OneFlow first called `axis`."""
+    dim = axis if dim is None else dim
     if isinstance(dim, bool) or not isinstance(dim, int):
         raise SbpError(f"split takes a dimension, an int; got {dim!r}")
     if not 0 <= dim < MOST_DIMS:
@@ -84,7 +84,7 @@ def split(dim: int) -> Sbp:
 
 
 def parse(text: str) -> Sbp:
-    """The inverse of str(): "S(0)", "B", "P", "P(max)"."""
+    """The inverse of str(), and of repr(): "S(0)", "B", "P", "P(max)", "weft.sbp.split(dim=0)"."""
     if text == "B":
         return broadcast
     if text == "P":
@@ -93,12 +93,21 @@ def parse(text: str) -> Sbp:
         return split(int(text[2:-1]))
     if text.startswith("P(") and text[2:-1] in partials:
         return partials[text[2:-1]]
+    spelled = _SPELLED.fullmatch(text)
+    if spelled is not None:
+        return split(int(spelled[1])) if spelled[1] else partials.get(spelled[2], broadcast)
     raise SbpError(f"{shortened(text)} is no sbp; write S(0), B, P, P(max) or P(min)")
 
 
-def nd(value: Sbp | Iterable[Sbp], axes: int, ndim: int | None = None) -> NdSbp:
-    """One sbp per axis of a placement; a single one stands for a placement of one axis."""
-    given = (value,) if isinstance(value, Sbp) else tuple(value) if isinstance(value, Iterable) else (value,)
+_SPELLED = re.compile(r"(?:\w+\.)*(?:split\((?:(?:dim|axis)=)?(\d{1,4})\)|broadcast|partial_(sum|max|min))")
+
+
+def nd(value: Sbp | str | Iterable[Sbp | str], axes: int, ndim: int | None = None) -> NdSbp:
+    """One sbp per axis of a placement, as it is or as it prints; a single one stands for a placement of one axis."""
+    alone = isinstance(value, (Sbp, str))
+    given: Any = (value,) if alone else tuple(value) if isinstance(value, Iterable) else (value,)
+    if str in map(type, given):
+        given = tuple(parse(s) if isinstance(s, str) else s for s in given)
     for s in given:
         if not isinstance(s, Sbp):
             raise SbpError(f"{s!r} is no sbp; use flow.sbp.split(dim), flow.sbp.broadcast or flow.sbp.partial_sum")

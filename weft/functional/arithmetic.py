@@ -5,12 +5,15 @@ from __future__ import annotations
 import builtins
 import functools
 import warnings
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import torch
 
+from weft.core.dtype import of_torch
 from weft.core.errors import ArgumentError, ShapeError
+from weft.functional.conversion import cast
 from weft.functional.overwrite import into, number_like
 from weft.functional.signature import guarded
 from weft.functional.table import calling, entry, overwriting, public
@@ -147,16 +150,29 @@ def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     return _sub(other, _scaled(x, alpha))
 
 
+def _promoted(x: Tensor, *factors: Tensor) -> Iterator[Tensor]:
+    """The factors in the dtype that all three together have: one without dimensions doesn't make the others wider."""
+    kinds: dict[bool, list[torch.dtype]] = {}
+    for t in (x, *factors):
+        kinds.setdefault(t.ndim > 0, []).append(t.dtype.torch)
+    of_each = [functools.reduce(torch.promote_types, kind) for kind in kinds.values()]
+    if len(set(of_each)) == 1:
+        return iter(factors)
+    shapes = [(1,) if has else () for has in kinds]
+    common = torch.result_type(*(torch.empty(s, dtype=d, device="meta") for s, d in zip(shapes, of_each, strict=True)))
+    return (cast(t, of_torch(common)) for t in factors)
+
+
 @public("flow tensor")
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """x + value * tensor1 * tensor2."""
-    return _add(x, _scaled(_mul(tensor1, tensor2), value))
+    return _add(x, _scaled(_mul(*_promoted(x, tensor1, tensor2)), value))
 
 
 @public("flow tensor")
 def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
     """x + value * tensor1 / tensor2."""
-    return _add(x, _scaled(_div(tensor1, tensor2), value))
+    return _add(x, _scaled(_div(*_promoted(x, tensor1, tensor2)), value))
 
 
 @public("flow tensor")
@@ -212,22 +228,25 @@ def matmul(
 LONGER["matmul"] = guarded(matmul)
 
 
-def _check_dims(name: str, dims: tuple[int, int], x: Any, other: Any) -> None:
+def check_dims(name: str, dims: tuple[int, int], x: Any, other: Any) -> None:
+    """Whether two operands of a product have as many dimensions as it takes."""
     try:
         fits = (x.ndim, other.ndim) == dims
     except AttributeError:
         fits = True  # matmul says what is wrong
     if not fits:
+        i = 0 if x.ndim != dims[0] else 1
+        kind = {1: "vector", 2: "matrix", 3: "3D tensor"}[dims[i]]
         raise ShapeError(
-            f"{name}(): takes tensors of {dims[0]} and {dims[1]} dimensions; got shapes {list(x.shape)} and "
-            f"{list(other.shape)}. matmul() takes any"
+            f"{name}(): the {('first', 'second')[i]} must be a {kind}: it takes tensors of {dims[0]} and "
+            f"{dims[1]} dimensions; got shapes {list(x.shape)} and {list(other.shape)}. matmul() takes any"
         )
 
 
 @public("flow tensor", straight=True)
 def bmm(x: Tensor, mat2: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0) -> Tensor:
     """The products of two batches of matrices. OneFlow's further arguments are those of `matmul`."""
-    _check_dims("bmm", (3, 3), x, mat2)
+    check_dims("bmm", (3, 3), x, mat2)
     return matmul(x, mat2, transpose_a, transpose_b, alpha)
 
 
@@ -235,7 +254,7 @@ def _product(name: str, dims: tuple[int, int], doc: str) -> None:
     """matmul, for tensors of these numbers of dimensions alone."""
 
     def multiply(x: Tensor, other: Tensor) -> Tensor:
-        _check_dims(name, dims, x, other)
+        check_dims(name, dims, x, other)
         return _matmul(x, other)
 
     multiply.__name__ = multiply.__qualname__ = name
@@ -251,22 +270,36 @@ _product("dot", (1, 1), "The inner product of two vectors.")
 @public("flow tensor", "addmm")
 def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (mat1 @ mat2)."""
-    return beside(x, beta, _scaled(_matmul(mat1, mat2), alpha))
+    check_dims("addmm", (2, 2), mat1, mat2)
+    return beside("addmm", x, beta, _scaled(_matmul(mat1, mat2), alpha))
 
 
-def beside(x: Any, beta: Any, product: Tensor) -> Tensor:
+def beside(name: str, x: Any, beta: Any, product: Tensor) -> Tensor:
     """beta * x + product, whose shape x is broadcast to; what x holds doesn't count where beta is zero."""
-    return _add(_scaled(x, beta) if beta != 0 else OPS["zeros_like"](x), product)
+    y = _add(_scaled(x, beta) if beta != 0 else OPS["zeros_like"](x), product)
+    if y.shape != product.shape:
+        raise ShapeError(
+            f"{name}(): x of shape {list(x.shape)} can't be expanded to the product's, {list(product.shape)}"
+        )
+    return y
 
 
-@public("flow tensor", "baddbmm addmv")
+@public("flow tensor")
+def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * x + alpha * (mat @ vec)."""
+    check_dims("addmv", (2, 1), mat, vec)
+    return beside("addmv", x, beta, _scaled(_matmul(mat, vec), alpha))
+
+
+@public("flow tensor")
 def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
     """beta * x + alpha * (batch1 @ batch2).
 
     >>> flow.baddbmm(flow.ones(1), flow.ones(2, 1, 3), flow.ones(2, 3, 1)).flatten().tolist()
     [4.0, 4.0]
     """
-    return addmm(x, batch1, batch2, beta=beta, alpha=alpha)
+    check_dims("baddbmm", (3, 3), batch1, batch2)
+    return beside("baddbmm", x, beta, _scaled(_matmul(batch1, batch2), alpha))
 
 
 @public("flow tensor")

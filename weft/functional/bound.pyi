@@ -19,7 +19,6 @@ from weft.functional.ranked import Ranked
 from weft.nn.utils.rnn import PackedSequence
 from weft.ops.declaration import Op
 from weft.tensor.hook import RemovableHook
-from weft.tensor.size import Size
 from weft.tensor.tensor import Tensor
 
 class Bound:
@@ -179,7 +178,7 @@ class Bound:
     def addmm_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
 
     @staticmethod
-    def addmv(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
+    def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor: ...
 
     @staticmethod
     def addmv_(x: Tensor, *args: Any, **options: Any) -> Tensor: ...
@@ -236,7 +235,7 @@ class Bound:
 
     @staticmethod
     def arange(
-        start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
+        start: Any = None, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
         placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor: ...
 
@@ -464,7 +463,7 @@ class Bound:
     def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[_int] | None = None) -> Tensor: ...
 
     @staticmethod
-    def broadcast_shapes(*shapes: Sequence[_int] | _int) -> Size: ...
+    def broadcast_shapes(*shapes: Sequence[_int] | _int) -> torch.Size: ...
 
     @staticmethod
     def broadcast_tensors(*tensors: Tensor) -> list[Tensor]: ...
@@ -863,7 +862,7 @@ class Bound:
     def draw(
         size: tuple[_int, ...] | list[_int], law: str, parameters: Sequence[_float | _int | _bool | _complex],
         dtype: DType, device: Device | None = None, placement: Placement | None = None,
-        sbp: tuple[Sbp, ...] | None = None
+        sbp: tuple[Sbp, ...] | None = None, strides: tuple[_int, ...] | list[_int] | None = None
     ) -> Tensor: ...
 
     @staticmethod
@@ -1158,6 +1157,12 @@ class Bound:
     ) -> tuple[Tensor, Tensor]: ...
 
     @staticmethod
+    def fused_dot_feature_interaction(
+        features: Sequence[Tensor], output_concat: Tensor | None = None, self_interaction: _bool = False,
+        output_padding: _int = 0, pooling: str = 'none'
+    ) -> Tensor: ...
+
+    @staticmethod
     def fused_fast_gelu_mul(x: Tensor, multiplier: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -1196,6 +1201,9 @@ class Bound:
         a: Tensor, p: _float = 0.5, *, diagonal: _int, tril_scale_value: _float, tril_fill_value: _float = 0.0,
         generator: Any = None
     ) -> tuple[Tensor, Tensor]: ...
+
+    @staticmethod
+    def fused_self_attention(hidden_states: Tensor, head_size: _int, alpha: _float = 1.0) -> tuple[Tensor, Tensor]: ...
 
     @staticmethod
     def fused_weighted_sum(tensors: Sequence[Tensor], weights: Sequence[_float], alpha: _float = 1.0) -> Tensor: ...

@@ -15,8 +15,7 @@ from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError
 from weft.core.idle import idle_format
-from weft.core.placement import Placement
-from weft.core.rank import current
+from weft.core.placement import Placement, placed_at
 from weft.core.sbp import NdSbp
 from weft.functional.table import calling, public
 from weft.ops import convert, move
@@ -45,7 +44,10 @@ def to(
         elif isinstance(target, (Device, torch.device, int)) or (isinstance(target, str) and _names_device(target)):
             device = Device("cuda", target) if isinstance(target, int) else target
         else:
-            dtype = _dtype(target)
+            try:
+                dtype = dtypes.of(target)
+            except DtypeError as cause:
+                return _as_kind(x, target, cause)
     if other is not None:
         dtype = other.dtype
         if other.spec is None:
@@ -58,13 +60,13 @@ def to(
     return _clone(y) if copy and y is x else y
 
 
-def _dtype(target: Any) -> DType:
-    try:
-        return dtypes.of(target)
-    except DtypeError as cause:
-        raise ArgumentError(
-            f"to(): {target!r} is no device, which are 'cpu', 'cuda' and 'cuda:1', and no dtype: {cause}"
-        ) from None
+def _as_kind(x: Tensor, kind: Any, cause: DtypeError) -> Any:
+    """A graph's parameter as OneFlow asks for it: itself by `weight.to(flow.Tensor)`, or what the graph says of it."""
+    if isinstance(kind, type) and isinstance(x, kind):
+        return x
+    if isinstance(kind, type) and hasattr(kind, "of"):
+        return kind.of(x)  # type: ignore[attr-defined]
+    raise ArgumentError(f"to(): {kind!r} is no device, which are 'cpu', 'cuda' and 'cuda:1', and no dtype: {cause}")
 
 
 def _names_device(text: str) -> bool:
@@ -173,12 +175,12 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
     """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
     if memory_format is not None:
         idle_format("contiguous(memory_format)", memory_format)
+    if x.value is not None and here.trace is not None and x.spec is None:
+        here.trace.order.settled(fresh(x).value)
     if in_order(x):
         return x
     if x.value is None:
         return _still(move.contiguous(x), x)
-    if here.trace is not None and x.spec is None:
-        here.trace.order.settled(fresh(x).value)
     alone = of_value(fresh(x).value, x.spec)  # a symbol is never written: to be on its own it needs no other memory
     alone.node, alone._requires_grad = x.node, x._requires_grad
     return alone
@@ -202,9 +204,7 @@ def is_pinned(x: Tensor) -> bool:
 
 
 def _layout(name: str, placement: Any, sbp: Any) -> tuple[Placement, NdSbp]:
-    if not isinstance(placement, Placement):
-        raise ArgumentError(f"{name}(): placement must be a flow.placement, not {type(placement).__name__}")
-    placement.check(current().world_size)
+    placement = placed_at(name, placement)
     return placement, sbps.nd(sbp, placement.ndim)
 
 

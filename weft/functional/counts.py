@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 import torch
 
 from weft.core import dtype as dtypes
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import creation, reduction
 from weft.functional.conversion import cast
 from weft.functional.info import promote_types
@@ -78,6 +78,8 @@ def bucketize(x: Any, boundaries: Tensor, *, out_int32: bool = False, right: boo
     >>> flow.bucketize(flow.tensor([0.5, 2.0]), flow.tensor([0.0, 1.0])).tolist()
     [1, 2]
     """
+    if boundaries.ndim != 1:
+        raise ShapeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
     values = x if isinstance(x, Tensor) else creation.tensor(x, **beside(boundaries))
     found = OPS["searchsorted"](boundaries, values, right)
     return cast(found, dtypes.int32) if out_int32 else found
@@ -123,6 +125,8 @@ def diff(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, ap
     >>> flow.diff(flow.tensor([1, 4, 9])).tolist()
     [3, 5]
     """
+    if n < 0:
+        raise ShapeError(f"diff(): order must be non-negative but got {n}")
     d = dim_of(dim, x.ndim)
     if n == 0:
         return x
@@ -197,6 +201,8 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
     >>> flow.histc(flow.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=4).tolist()
     [2.0, 1.0]
     """
+    if bins < 1:
+        raise ShapeError(f"histc(): bins must be > 0, but got {bins}")
     if min > max:
         raise ArgumentError(f"histc(): max is at least min; got {min} and {max}")
     flat = OPS["reshape"](x, (-1,))
@@ -277,10 +283,11 @@ def nanmedian(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
     rows = OPS["reshape"](x, (-1,)) if dim is None else x
     d = dim_of(0 if dim is None else dim, rows.ndim)
     there = OPS["logical_not"](OPS["isnan"](rows))
-    ordered, places = OPS["sort"](_where(there, rows, math.inf), d)
+    ordered, places = OPS["sort"](_where(there, rows, math.inf) if x.dtype.is_floating_point else rows, d)
     middle = OPS["clamp"]((_sum(cast(there, dtypes.int64), d, True) - 1) // 2, 0)
     value, place = OPS["gather"](ordered, d, middle), OPS["gather"](places, d, middle)
-    value = _where(OPS["any"](there, d, True), value, math.nan)
+    if x.dtype.is_floating_point:
+        value = _where(OPS["any"](there, d, True), value, math.nan)
     if dim is None:
         return OPS["reshape"](value, ())
     return Ranked(value, place) if keepdim else Ranked(OPS["squeeze"](value, d), OPS["squeeze"](place, d))

@@ -15,16 +15,15 @@ from weft.core import sbp as sbps
 from weft.core.device import Device, usual
 from weft.core.dispatch import here, hooks, tracing
 from weft.core.dtype import DType
-from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError
-from weft.core.placement import Placement
-from weft.core.rank import current
+from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError, ours
+from weft.core.placement import Placement, placed_at
 from weft.core.sbp import NdSbp, broadcast
 from weft.functional.table import public
 from weft.ops import create
 from weft.ops.convert import from_local, to_global
 from weft.ops.declaration import Op
 from weft.ops.shape import together
-from weft.tensor.tensor import Tensor, of_torch
+from weft.tensor.tensor import Tensor, at_hand, of_torch
 
 Sizes = int | Sequence[int]  # f(2, 3) or f((2, 3))
 Where = tuple[Device | None, Placement | None, NdSbp | None]
@@ -51,11 +50,9 @@ def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) ->
         return (usual() if device is None else Device(device).check()), None, None
     if device is not None:
         raise ArgumentError(f"{name}(): device makes a local tensor, placement a global one; give one of them")
-    if not isinstance(placement, Placement):
-        raise ArgumentError(f"{name}(): placement must be a flow.placement, not {type(placement).__name__}")
+    placement = placed_at(name, placement)
     if sbp is None:
         raise SbpError(f"{name}(): placement={placement!r} needs an sbp, such as sbp=flow.sbp.broadcast")
-    placement.check(current().world_size)
     return None, placement, sbps.nd(sbp, placement.ndim, ndim)
 
 
@@ -70,6 +67,8 @@ def size_of(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
     try:
         return tuple(n if type(n) is int else n.__index__() for n in given)
     except (AttributeError, TypeError):
+        if len(size) == 1 and isinstance(size[0], Sequence) and not isinstance(size[0], (tuple, list, str)):
+            return size_of(name, (tuple(size[0]),))  # a list of a kind of its own, such as a configuration's
         raise ArgumentError(f"{name}(): a size is ints, f(2, 3) or f((2, 3)); got {given!r}") from None
 
 
@@ -80,8 +79,9 @@ def made(op: Op, args: tuple[Any, ...], where: Where, splits: bool = True) -> Te
         if here.plain:  # nothing to trace, to choose or to record
             try:
                 return of_torch(op.kernel(*args, device))
-            except Exception:
-                pass
+            except Exception as cause:
+                if not ours(cause):
+                    raise
         return op(*args, *where)
     able = tuple(s if s is broadcast or (splits and s.dim >= 0) else broadcast for s in wanted)
     y = op(*args, device, placement, able)
@@ -149,7 +149,7 @@ def empty(
 
 @public("flow")
 def arange(
-    start: Any = 0, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
+    start: Any = None, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
     placement: Placement | None = None, sbp: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """start, start + step, ... below end.
@@ -157,11 +157,12 @@ def arange(
     >>> flow.arange(1, 7, 2).tolist()
     [1, 3, 5]
     """
-    if end is None:
-        start, end = 0, start
-    numbers = [n.item() if isinstance(n, (Tensor, np.generic)) else n for n in (start, end, step)]
-    whole = all(isinstance(n, int) for n in numbers)
-    kind = dtypes.of(dtype) if dtype is not None else dtypes.int64 if whole else get_default_dtype()
+    if start is None and end is None:
+        raise ArgumentError("arange(): missing required argument 'end'; write arange(end) or arange(start, end)")
+    ends = (0, start) if end is None else (start or 0, end)
+    numbers = [n.item() if isinstance(n, (Tensor, np.generic)) else n for n in (*ends, step)]
+    usual = dtypes.int64 if all(isinstance(n, int) for n in numbers) else get_default_dtype()
+    kind = dtypes.of(dtype) if dtype is not None else usual
     y = made(create.arange, (*numbers, kind), place("arange", device, placement, sbp, 1), splits=False)
     return finished(y, requires_grad)
 
@@ -224,20 +225,21 @@ def placed(name: str, data: torch.Tensor, device: Any, placement: Any, sbp: Any,
         return finished(x if how == flat else to_global(x, where, how).detach(), requires_grad)
 
 
-hooks.placed = lambda data: placed("Tensor", data, None, None, None, False)
+hooks.placed = lambda data, device, placement, sbp: placed("Tensor", data, device, placement, sbp, False)
 
 
 def _plain(data: Any) -> Any:
     """Nested lists with numbers in the places of tensors."""
-    if isinstance(data, Tensor):
+    if isinstance(data, (Tensor, np.ndarray)):
         return data.tolist()
     return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
 
 
 def _holds_tensors(data: Any) -> bool:
-    while isinstance(data, (list, tuple)) and data:
-        data = data[0]
-    return isinstance(data, Tensor)
+    kinds = {*map(type, data)} if isinstance(data, (list, tuple)) else set()
+    bare = np.ndarray in kinds and not all(map(np.ndim, data))  # torch takes no arrays of no dimension, either
+    deeper = any(issubclass(k, (list, tuple)) for k in kinds)
+    return bare or any(issubclass(k, Tensor) for k in kinds) or (deeper and any(map(_holds_tensors, data)))
 
 
 @public("flow")
@@ -248,7 +250,7 @@ def tensor(
     """A new tensor with a copy of the data: numbers, nested lists, numpy arrays, tensors.
 
     >>> flow.tensor([[1, 2], [3, 4]]).shape
-    weft.Size([2, 2])
+    torch.Size([2, 2])
     """
     kind = None if dtype is None else dtypes.of(dtype).torch
     if isinstance(data, Tensor):
@@ -385,15 +387,14 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
     >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
     [1.0, 2.0]
     """
-    wanted = options.pop("requires_grad", False)
+    if (least := at_hand(std) if isinstance(std, Tensor) else torch.as_tensor(std)) is not None and (least < 0).any():
+        raise ArgumentError("normal expects all elements of std >= 0.0: a standard deviation has no sign")
+    wanted, shape = options.pop("requires_grad", False), size
     given = [v for v in (mean, std) if isinstance(v, Tensor)]
     if given and size is None:
-        one, *rest = given
-        shape = tuple(one.shape) if not rest else together(one.shape, rest[0].shape)
+        one, shape = given[0], together(*(t.shape for t in given))
         where = {"placement": one.placement, "sbp": one.sbp} if one.is_global else {"device": one.device}
         options = {"dtype": one.dtype, **where}
     elif size is None:
         raise ArgumentError("normal(): a mean and a standard deviation that are numbers need a size=(...)")
-    else:
-        shape = size
     return finished(randn(shape, generator=generator, **options) * std + mean, wanted)  # type: ignore[operator]

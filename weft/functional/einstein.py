@@ -49,7 +49,10 @@ def _plan(
     for shape, term in zip(shapes, terms, strict=True):
         for axis, n in zip(term, shape, strict=True):
             if n != 1 and size.get(axis, 1) not in (1, n):
-                raise ShapeError(f"einsum({equation!r}): axis {axis} has {size[axis]} elements, and {n}")
+                raise ShapeError(
+                    f"einsum({equation!r}): axis {axis} has size {n}, which does not broadcast with previously seen "
+                    f"size {size[axis]}"
+                )
             size[axis] = size.get(axis, 1) if n == 1 else n
     drops, kept = [], []
     broadcast = [
@@ -71,7 +74,10 @@ def _spelled(equation: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], st
     left, arrow, out = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ndims):
-        raise ArgumentError(f"einsum({equation!r}): {len(terms)} terms, but {len(ndims)} tensors")
+        raise ArgumentError(
+            f"einsum({equation!r}): {'fewer' if len(ndims) < len(terms) else 'more'} operands were provided than "
+            f"specified in the equation: {len(terms)} terms, but {len(ndims)} tensors"
+        )
     free = [c for c in LETTERS if c not in equation]
     more = max((n - len(t.replace("...", "")) for t, n in zip(terms, ndims, strict=True) if "..." in t), default=0)
     dots = "".join(free[: max(more, 0)])
@@ -80,7 +86,7 @@ def _spelled(equation: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], st
         n = ndim - len(term.replace("...", ""))
         full = term.replace("...", dots[len(dots) - max(n, 0) :])
         if len(full) != ndim or not all(c in LETTERS for c in full):
-            raise ShapeError(f"einsum({equation!r}): the term {term!r} doesn't fit a tensor of {ndim} dimensions")
+            raise ShapeError(f"einsum(): {equation!r}: the term {term!r} doesn't fit a tensor of {ndim} dimensions")
         whole.append(full)
     if arrow:
         out = out.replace("...", dots)
@@ -113,14 +119,31 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
     """The product of a and b, summed over pairs of dimensions: so many, or the ones listed for each.
 
     >>> flow.tensordot(flow.ones(2, 3), flow.ones(3, 4), 1).shape
-    weft.Size([2, 4])
+    torch.Size([2, 4])
     """
     if isinstance(dims, int):
+        if not 0 <= dims <= min(a.ndim, b.ndim):
+            raise ShapeError(
+                f"tensordot expects dims >= 0, but got dims={dims}"
+                if dims < 0
+                else f"tensordot(): {dims} dimensions of {list(a.shape)} and {list(b.shape)}, which have fewer"
+            )
         dims = (tuple(range(a.ndim - dims, a.ndim)), tuple(range(dims)))
     first, second = ([d] if isinstance(d, int) else list(d) for d in dims)
     first, second = [dim_of(d, a.ndim) for d in first], [dim_of(d, b.ndim) for d in second]
     if len(first) != len(second):
         raise ArgumentError(f"tensordot(): {len(first)} dimensions of a and {len(second)} of b; they go in pairs")
+    for i, j in zip(first, second, strict=True):
+        if a.shape[i] != b.shape[j] and 1 not in (a.shape[i], b.shape[j]):
+            raise ShapeError(
+                f"tensordot(): contracted dimensions need to match, but first has size {a.shape[i]} in dim {i} and "
+                f"second has size {b.shape[j]} in dim {j}"
+            )
+    for name, chosen in (("a", first), ("b", second)):
+        if len({*chosen}) < len(chosen):
+            raise ShapeError(
+                f"dim appears multiple times in the list of dims: tensordot() sums over {chosen} of {name}"
+            )
     left, right = list(LETTERS[: a.ndim]), list(LETTERS[a.ndim : a.ndim + b.ndim])
     for i, j in zip(first, second, strict=True):
         right[j] = left[i]

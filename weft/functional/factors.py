@@ -131,11 +131,11 @@ def tensorinv(A: Any, ind: int = 2) -> Any:
     """The inverse of what a tensor does to those of its last dimensions; `ind`: how many of the first it gives.
 
     >>> flow.linalg.tensorinv(flow.eye(4).reshape(4, 2, 2), 1).shape
-    weft.Size([2, 2, 4])
+    torch.Size([2, 2, 4])
     """
     shape = tuple(A.shape)
     n = math.prod(shape[:ind])
-    if ind < 1 or n != math.prod(shape[ind:]):
+    if not 1 <= ind <= A.ndim or n != math.prod(shape[ind:]):
         raise ShapeError(f"tensorinv(): the first {ind} sizes of {list(shape)} and the others must have one product")
     return _reshape(OPS["inv"](_reshape(A, (n, n))), shape[ind:] + shape[:ind])
 

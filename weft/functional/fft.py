@@ -33,6 +33,10 @@ def _sized(x: Any, sizes: Sequence[int | None], dims: Sequence[int]) -> Any:
     """x cut, or filled up with zeros, to these sizes along these dimensions."""
     for n, d in zip(sizes, dims, strict=True):
         have = x.shape[d]
+        if (have if n is None or n == -1 else n) < 1:
+            raise ShapeError(
+                f"fft: Invalid number of data points ({have if n is None else n}) specified in dimension {d}"
+            )
         if n is None or n == -1 or n == have:
             continue
         if n < have:
@@ -80,7 +84,9 @@ def _from_half(name: str, usual: Sequence[int] | None, doc: str) -> Callable[...
     def transform(x: Any, s: Any, dim: Any, norm: str | None) -> Any:
         sizes, dims = _dims(x, s, dim, usual)
         last, scale = dims[-1], _scale(norm, False)
-        n = 2 * (x.shape[last] - 1) if sizes[-1] is None else sizes[-1]
+        n = 2 * (x.shape[last] - 1) if sizes[-1] in (None, -1) else sizes[-1]
+        if n < 1:
+            raise ShapeError(f"{name}(): Invalid number of data points ({n}) specified in dimension {last}")
         x = _sized(_complex(x), [*sizes[:-1], n // 2 + 1], dims)
         if len(dims) > 1:
             x = OPS["fourier"](x, tuple(dims[:-1]), scale, False)
@@ -143,6 +149,8 @@ def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     >>> flow.fft.fftfreq(4).tolist()
     [0.0, 0.25, -0.5, -0.25]
     """
+    if n < 0:
+        raise ShapeError(f"fftfreq(): Trying to create tensor with negative dimension {n}: [{n}]")
     places = [*range((n + 1) // 2), *range(-(n // 2), 0)]
     return creation.tensor([p / (n * d) for p in places], **{"dtype": creation.get_default_dtype(), **options})
 
@@ -191,7 +199,7 @@ def stft(
     With `return_complex=False` complex numbers are pairs in a last dimension.
 
     >>> flow.stft(flow.ones(8), 4, window=flow.ones(4), center=False, return_complex=True).shape
-    weft.Size([3, 5])
+    torch.Size([3, 5])
     """
     if input.ndim not in (1, 2):
         raise ShapeError(f"stft(): takes a signal, or a batch of them; got shape {list(input.shape)}")

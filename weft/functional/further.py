@@ -62,7 +62,7 @@ def is_neg(x: Tensor) -> bool:
 overwrite.composed("ldexp", pieces.ldexp)
 overwrite.composed("float_power", pieces.float_power)
 overwrite.composed("renorm", pieces.renorm)
-overwrite.composed("addmv", arithmetic.baddbmm)
+overwrite.composed("addmv", arithmetic.addmv)
 
 
 @public("flow")

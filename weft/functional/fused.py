@@ -5,8 +5,10 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.core.errors import ShapeError
-from weft.functional import arithmetic, indexing, linalg, shaping
+from weft.core import dtype as dtypes
+from weft.core.errors import OptionError, ShapeError
+from weft.core.sbp import broadcast
+from weft.functional import arithmetic, conversion, creation, indexing, linalg, shaping
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.shape import dim_of
@@ -60,6 +62,51 @@ def fused_scale_mask_softmax_dropout(
     """dropout(softmax(x * scale, hidden where the mask is False)), and the softmax."""
     y = fused_scale_mask_softmax(x, mask, fill_value, scale)
     return (_dropout(y, p, True) if train and p else y), y
+
+
+@public("bound")
+def fused_self_attention(hidden_states: Tensor, head_size: int, alpha: float = 1.0) -> tuple[Tensor, Tensor]:
+    """alpha * q @ k.T and v, both by sample and head. The hidden states, (sequence, sample, width), hold q, k and v of
+    each head side by side."""
+    length, samples, width = hidden_states.shape
+    if head_size < 1 or width % (3 * head_size):
+        raise ShapeError(
+            f"fused_self_attention(): the width, {width}, is 3 * head_size for each head; got head_size={head_size}"
+        )
+    heads = _reshape(hidden_states, (length, samples, -1, 3 * head_size))
+    q, k, v = (shaping.permute(_narrow(heads, 3, i * head_size, head_size), (1, 2, 0, 3)) for i in range(3))
+    return _mul(OPS["matmul"](q, OPS["transpose"](k, 2, 3)), alpha), v
+
+
+@public("bound")
+def fused_dot_feature_interaction(
+    features: Sequence[Tensor], output_concat: Tensor | None = None, self_interaction: bool = False,
+    output_padding: int = 0, pooling: str = "none",
+) -> Tensor:  # fmt: skip
+    """The dot products of all pairs of feature vectors, each pair once: those of the second vector, of the third, ...
+
+    Features are (sample, count, width). In front of the products comes `output_concat`, behind them zeros. With
+    `pooling="sum"`, the sum of the products alone.
+    """
+    every = OPS["cat"](features, 1)
+    if pooling == "sum":
+        if output_concat is not None or self_interaction or output_padding:
+            raise OptionError('fused_dot_feature_interaction(pooling="sum") gives the sum alone, of features only')
+        whole = _sum(every, 1, False)
+        pairs = _sub(_mul(whole, whole), _sum(_mul(every, every), 1, False))
+        return _mul(_sum(pairs, -1, True), 0.5)
+    if pooling != "none":
+        raise OptionError(f'fused_dot_feature_interaction(): pooling is "none" or "sum"; got {pooling!r}')
+    products = OPS["matmul"](every, OPS["transpose"](every, 1, 2))
+    count = every.shape[1]
+    chosen = [i * count + j for i in range(count) for j in range(i + self_interaction)]
+    index = creation.tensor(chosen, dtypes.int64, None if every.is_global else every.device)
+    if every.is_global:
+        index = conversion.to_global(index, every.placement, (broadcast,) * every.placement.ndim)
+    flat = OPS["index_select"](_reshape(products, (-1, count * count)), 1, index)
+    parts = [flat] if output_concat is None else [output_concat, flat]
+    made = OPS["cat"](parts, 1) if len(parts) > 1 else flat
+    return OPS["pad_with"](made, (0, output_padding), 0.0) if output_padding else made
 
 
 @public("bound")
@@ -203,6 +250,11 @@ def broadcast_equal(x: Tensor, other: Tensor) -> Tensor:
 @public("bound")
 def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
     """Per row, the cross entropy of a distribution over the classes."""
+    if labels.shape != logits.shape:
+        raise ShapeError(
+            f"softmax_cross_entropy(): a share for each class of each row, {list(logits.shape)}; got "
+            f"{list(labels.shape)}"
+        )
     return OPS["neg"](_sum(_mul(labels, OPS["log_softmax"](logits, -1)), -1))
 
 

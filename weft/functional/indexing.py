@@ -8,7 +8,7 @@ from typing import Any
 from weft.autograd.inplace import assign, check_writable
 from weft.core.dispatch import here
 from weft.core.dtype import bool_
-from weft.core.errors import ArgumentError, DtypeError, IndexingError, ShapeError
+from weft.core.errors import ArgumentError, IndexingError, ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
 from weft.functional.keys import (
@@ -18,8 +18,10 @@ from weft.functional.keys import (
     is_mask,
     leading_mask,
     mask_alone,
+    meant,
     parse,
     positions_alone,
+    positions_listed,
     span_of,
     view_of,
 )
@@ -35,6 +37,7 @@ _select_now, _narrow_now, _expand, _where = map(calling, ("select", "narrow", "e
 _index, _fill_over = calling("index"), overwriting(OPS["fill"])
 _copy_over = overwriting(OPS["copy"])
 _masked_fill, _mask_over = calling("masked_fill"), overwriting(OPS["masked_fill"])
+KEYS = (int, slice, tuple, Tensor)  # what can't be meant otherwise
 
 
 def getitem(x: Tensor, key: Any) -> Tensor:
@@ -43,20 +46,24 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     if kind is int:
         shape = x.shape
         if not shape:
-            raise IndexingError(f"x[{key}]: a tensor of no dimension can't be indexed; read it with x.item()")
+            raise IndexingError(f"x[{key}]: invalid index of a 0-dim tensor; read it with x.item()")
         check_index(key, 0, shape)
         return _select_now(x, 0, key)
     if kind is slice:
         if not x.ndim:
-            raise IndexingError("x[:]: a tensor of no dimension can't be sliced; write x[...]")
+            raise IndexingError("x[:]: slice() cannot be applied to a 0-dim tensor; write x[...]")
         return _narrow_now(x, 0, *span_of(key, x.shape[0]))
     if kind is Tensor:
         if positions_alone(x, key):
             return _index(x, [key])
         if leading_mask(x, key):
             return _index(x, [key])
+    elif kind is list and (places := positions_listed(x, key)) is not None:
+        return _index(x, [places])
     elif (view := view_of(x, key)) is not None:
         return view
+    elif kind not in KEYS and (read := meant(key)) is not key:
+        return getitem(x, read)
     steps, gathered = parse(x, key)
     for op, attributes in steps:
         x = op(x, *attributes)
@@ -68,12 +75,14 @@ def getitem(x: Tensor, key: Any) -> Tensor:
 def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
     if not x.ndim:
-        raise ArgumentError("a tensor of no dimension can't be iterated over; read it with x.item()")
+        raise ArgumentError("iteration over a 0-d tensor: it has no first dimension; read it with x.item()")
     return iter(unbind(x))
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
     """x[key] = value."""
+    if type(key) not in KEYS:
+        key = meant(key)
     if isinstance(key, Tensor):
         if type(value) in (int, float, bool) and mask_alone(x, key):
             _mask_over(x, key, value)
@@ -132,7 +141,8 @@ def _as_positions(x: Tensor, gathered: list[Tensor | None]) -> list[Tensor | Non
             covered = tuple(x.shape)[dim : dim + g.ndim]
             if tuple(g.shape) != covered:
                 raise IndexingError(
-                    f"a mask of shape {list(g.shape)} over dimensions of shape {list(covered)}: they must agree"
+                    f"The shape of the mask {list(g.shape)} at index 0 does not match the shape of the indexed tensor "
+                    f"{list(x.shape)} at index {dim}: it covers dimensions of shape {list(covered)}"
                 )
             if kernels_do:
                 found.append(cast(g, bool_))
@@ -217,17 +227,16 @@ def _mask(x: Any) -> Any:
 
 @public("flow tensor")
 def masked_select(x: Tensor, mask: Tensor) -> Tensor:
-    """The elements of x where the mask holds, in a row.
+    """The elements of x where the mask holds, in a row; a mask of numbers holds where they aren't zero.
 
     >>> flow.masked_select(flow.tensor([1, 2, 3]), flow.tensor([True, False, True])).tolist()
     [1, 3]
     """
-    if mask.dtype.differentiable:
-        raise DtypeError(f"masked_select(): a mask is of bools or integers, not of {mask.dtype}; compare: mask > 0")
+    mask = cast(mask, bool_)
     if x.ndim and x.shape == mask.shape:
-        return getitem(x, _mask(mask))
+        return getitem(x, mask)
     shape = tuple(broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
-    return getitem(_expand(x, shape), _expand(_mask(mask), shape))
+    return getitem(_expand(x, shape), _expand(mask, shape))
 
 
 @public("flow tensor", straight=True)

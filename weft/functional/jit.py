@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from typing import Any, Final, TypeVar
 
+from weft.core.dispatch import here
 from weft.functional.table import public
 
 T = TypeVar("T")
@@ -31,7 +32,7 @@ def unused(fn: T) -> T:
     return fn
 
 
-export = interface = script_method = script_if_tracing = unused
+export = interface = script_method = script_if_tracing = _script_if_tracing = unused
 
 
 def annotate(the_type: Any, the_value: T) -> T:
@@ -49,8 +50,12 @@ def is_scripting() -> bool:
 
 
 def is_tracing() -> bool:
-    """False, in `nn.Graph` too: there, programs go by what they would do eagerly."""
-    return False
+    """Whether a graph is being traced: whether this is called from `build`.
+
+    >>> flow.jit.is_tracing()
+    False
+    """
+    return here.trace is not None
 
 
 def _nothing(*_: Any, **__: Any) -> None:
@@ -62,7 +67,7 @@ def _no() -> bool:
 
 
 COMPILER: dict[str, Any] = {  # what `torch.compiler` names, said of functions that are never compiled
-    "disable": ignore, "allow_in_graph": ignore, "assume_constant_result": ignore, "is_compiling": _no,
+    "disable": ignore, "allow_in_graph": ignore, "assume_constant_result": ignore, "is_compiling": is_tracing,
     "is_dynamo_compiling": _no, "reset": _nothing, "cudagraph_mark_step_begin": _nothing,
 }  # fmt: skip
 

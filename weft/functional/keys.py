@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 import numpy as np
 import torch
 
 from weft.core.dispatch import here
-from weft.core.errors import IndexingError
+from weft.core.errors import ArgumentError, IndexingError, OptionError
 from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.table import calling
 from weft.ops import OPS
 from weft.ops.declaration import Op
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, of_torch
 
 Step = tuple[Op, tuple[Any, ...]]
+INTS = frozenset({int})
+NUMBERS = INTS | {bool}
+LONG = 32  # as many elements are positions, whatever they are
 _select, _narrow, _unsqueeze = (OPS[n] for n in ("select", "narrow", "unsqueeze"))
 _select_now, _narrow_now, _unsqueeze_now = map(calling, ("select", "narrow", "unsqueeze"))
 
@@ -40,7 +44,7 @@ def view_of(x: Tensor, key: Any) -> Tensor | None:
         if kind is slice:
             if k.start is not None or k.stop is not None or k.step is not None:
                 n = made.shape[dim] if dim < made.ndim else -1
-                if n < 0 or (k.step is not None and k.step <= 0):
+                if n < 0 or (k.step is not None and not (type(k.step) is int and k.step > 0)):
                     return None
                 made = _narrow_now(made, dim, *span_of(k, n))
             dim += 1
@@ -56,6 +60,39 @@ def view_of(x: Tensor, key: Any) -> Tensor | None:
         else:
             return None
     return None if left < 0 or made is x else made
+
+
+def meant(key: Any) -> Any:
+    """A key as torch reads it: a short sequence, of which an element stands for dimensions of its own, is a tuple."""
+    if type(key) is list and NUMBERS.issuperset(map(type, key)):
+        return key
+    if isinstance(key, (tuple, Tensor, np.ndarray, torch.Tensor)) or not _sequence(key) or len(key) >= LONG:
+        return key
+    if not any(k is None or k is Ellipsis or isinstance(k, (slice, Tensor)) or _sequence(k) for k in key):
+        return key
+    warnings.warn(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated: x[[a, b]] is read as x[a, b] here, as "
+        "in the torch that is installed, and will be x[flow.tensor([a, b])]. Write the one that you mean",
+        stacklevel=3,
+    )
+    return tuple(key)
+
+
+def _sequence(k: Any) -> bool:
+    return hasattr(type(k), "__getitem__") and hasattr(type(k), "__len__") and not isinstance(k, (dict, np.generic))
+
+
+def positions_listed(x: Tensor, key: list[Any]) -> Tensor | None:
+    """A list of ints as a tensor where x lies, both local, and no graph is traced; None of any other list."""
+    if here.trace is not None or x.spec is not None or not x.ndim or not key or not INTS.issuperset(map(type, key)):
+        return None
+    data = x.blob.data
+    if data is None or data.device.type != "cpu":
+        return None
+    try:
+        return of_torch(torch.tensor(key))
+    except (RuntimeError, OverflowError):
+        return None
 
 
 def positions_alone(x: Tensor, key: Tensor) -> bool:
@@ -86,7 +123,7 @@ def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
     keys = [_normal(k) for k in keys]
     used = sum(_dims(k) for k in keys)
     if used > x.ndim:
-        raise IndexingError(f"too many indices: {used} for a tensor of {x.ndim} dimensions, of shape {list(x.shape)}")
+        raise IndexingError(f"too many indices for tensor of dimension {x.ndim}: {used} for shape {list(x.shape)}")
     ellipses = [i for i, k in enumerate(keys) if k is Ellipsis]
     if len(ellipses) > 1:
         raise IndexingError("an index can only have a single ellipsis ('...')")
@@ -139,21 +176,33 @@ def _normal(k: Any) -> Any:
         return k
     if isinstance(k, Tensor):
         if k.dtype.is_floating_point or k.dtype.is_complex:
-            raise IndexingError(f"tensors used as indices must be integers or masks; got {k.dtype}: cast it, i.long()")
+            raise IndexingError(
+                f"tensors used as indices must be long, int, byte or bool tensors, positions or masks; got {k.dtype}: "
+                "cast it, i.long()"
+            )
         if not k.ndim and here.plain and k.value is None and k.spec is None and not is_mask(k):
             return k.__index__() if k.device.type == "cpu" else k  # a number that is at hand asks for a view
         return k
     if isinstance(k, np.bool_):
         return bool(k)
+    if isinstance(k, torch.Tensor):
+        return _normal(of_torch(k))
+    if isinstance(k, np.ndarray) and k.dtype.kind in "iu" and k.dtype != np.uint8:  # that one is a mask
+        k = k.astype(np.int64)
     if isinstance(k, (list, tuple, range, np.ndarray)):
+        if isinstance(k, (list, tuple)) and any(isinstance(t, Tensor) and t.numel() != 1 for t in k[:1]):
+            raise ArgumentError(
+                "only integer tensors of a single element can be converted to an index: of tensors with more, join "
+                "them (flow.stack([a, b])), or index by each in turn (x[a, b])"
+            )
         made = creation.tensor(list(k) if isinstance(k, range) else k)
-        return (
-            creation.tensor(k, dtype="int64") if not isinstance(k, np.ndarray) and not made.numel() else _normal(made)
-        )
+        nothing = not made.numel() and made.dtype.is_floating_point  # of a dtype that nobody chose
+        return made.long() if nothing else _normal(made)  # type: ignore[attr-defined]  # bound from the registry
     try:
         return k.__index__()
     except (AttributeError, TypeError):
-        raise IndexingError(
+        kind = ArgumentError if isinstance(k, (str, bytes)) else IndexingError  # as torch, Python's TypeError
+        raise kind(
             f"an index is an int, a slice, None, ..., a tensor or a list; got {type(k).__name__} ({k!r})"
         ) from None
 
@@ -177,9 +226,13 @@ def check_index(k: int, dim: int, shape: Any) -> None:
 
 def span_of(s: slice, n: int) -> tuple[int, int, int]:
     """start, length, step."""
-    if s.step is not None and s.step <= 0:
-        raise IndexingError(f"a slice's step must be greater than zero; got {s.step}: write x.flip(dim)")
-    start, stop, step = s.indices(n)
+    try:
+        back = s.step is not None and s.step <= 0
+        start, stop, step = (0, 0, 1) if back else s.indices(n)
+    except TypeError:
+        raise ArgumentError(f"slice indices must be integers or None or have an __index__ method; got {s}") from None
+    if back:
+        raise OptionError(f"step must be greater than zero; got {s.step}: write x.flip(dim)")
     return start, max(0, -(-(stop - start) // step)), step
 
 

@@ -6,14 +6,18 @@ from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import torch
 
+from weft.autograd.call import fresh
 from weft.core import dtype as dtypes
+from weft.core.dispatch import here
 from weft.core.idle import idle_format
 from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.creation import Sizes, finished, size_of
 from weft.functional.table import public
-from weft.ops import create
+from weft.job.order import alike
+from weft.ops import OPS, create
 from weft.tensor.tensor import Tensor
 
 
@@ -27,6 +31,17 @@ def form(x: Tensor, dtype: Any, device: Any, placement: Any, sbp: Any) -> dict[s
     else:  # random and constant tensors can't be partial
         options |= {"placement": x.placement, "sbp": tuple(broadcast if s.kind == "P" else s for s in x.sbp)}
     return options
+
+
+def strides_of(x: Tensor) -> tuple[int, ...] | None:
+    """How a local tensor lies in memory where the program runs eagerly; None: in order."""
+    if x.spec is not None:
+        return None
+    if x.value is None or here.trace is None:
+        return None if x.is_contiguous() else x.stride()
+    value = fresh(x).value
+    strides = here.trace.order.strides(value)
+    return None if strides == value.meta.stride() else strides
 
 
 def beside(x: Tensor) -> dict[str, Any]:
@@ -81,13 +96,28 @@ def full_like(
     return creation.full(tuple(x.shape), fill_value, requires_grad=requires_grad, **options)
 
 
-def _random_like(name: str, make: Callable[..., Tensor]) -> None:
+def _drawn_like(x: Tensor, law: str, parameters: tuple[float, ...], generator: Any, dtype: Any) -> Tensor | None:
+    """Draws for a local tensor that doesn't lie in order: so that they lie as torch's do, in its order."""
+    strides = strides_of(x)
+    if strides is None:
+        return None
+    shape = tuple(x.shape)
+    dense = alike(shape, [torch.empty_strided(shape, strides, device="meta")])
+    with creation.drawing(generator):
+        return OPS["draw"](shape, law, parameters, dtype, x.device, None, None, dense)
+
+
+def _random_like(name: str, make: Callable[..., Tensor], law: str) -> None:
     def like(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
         generator: Any = None, requires_grad: bool = False, memory_format: Any = None,
     ) -> Tensor:  # fmt: skip
         idle_format("empty_like and the like(memory_format)", memory_format)
         options = form(x, dtype, device, placement, sbp)
+        if device is None and placement is None:
+            y = _drawn_like(x, law, (0.0, 1.0), generator, options["dtype"])
+            if y is not None:
+                return finished(y, requires_grad)
         return make(tuple(x.shape), generator=generator, requires_grad=requires_grad, **options)
 
     like.__name__ = like.__qualname__ = name
@@ -95,8 +125,8 @@ def _random_like(name: str, make: Callable[..., Tensor]) -> None:
     public("flow")(like)
 
 
-_random_like("rand_like", creation.rand)
-_random_like("randn_like", creation.randn)
+_random_like("rand_like", creation.rand, "uniform")
+_random_like("randn_like", creation.randn, "normal")
 
 
 @public("flow")
@@ -106,6 +136,10 @@ def randint_like(x: Tensor, low: int, high: int | None = None, *, generator: Any
         low, high = 0, low
     wanted = options.pop("requires_grad", False)
     given = form(x, *(options.get(k) for k in ("dtype", "device", "placement", "sbp")))
+    if low < high and not options.keys() & {"device", "placement"}:
+        y = _drawn_like(x, "random", (low, high), generator, given["dtype"])
+        if y is not None:
+            return finished(y, wanted)
     return creation.randint(low, high, tuple(x.shape), generator=generator, requires_grad=wanted, **given)
 
 

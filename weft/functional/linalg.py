@@ -11,6 +11,7 @@ from weft.functional.shaping import broadcast_shapes
 from weft.functional.signature import guarded
 from weft.functional.table import calling, public
 from weft.ops import OPS
+from weft.ops.complex import real
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
@@ -28,9 +29,10 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
     5.0
     """
     x = x if dtype is None else cast(x, dtype)
-    x = _abs(x) if x.dtype.is_complex else x
     if ord == 2:
-        return _root(_sum(_mul(x, x), dim, keepdim))
+        squares = real(_mul(x, OPS["conj"](x))) if x.dtype.is_complex else _mul(x, x)
+        return _root(_sum(squares, dim, keepdim))
+    x = _abs(x) if x.dtype.is_complex else x
     size = _abs(x)
     if ord == math.inf:
         return _amax(size, dim, keepdim)
@@ -40,7 +42,12 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
         return _sum(cast(_ne(x, 0), x.dtype), dim, keepdim)
     if ord == 1:
         return _sum(size, dim, keepdim)
-    return _root(_sum(_pow(size, float(ord)), dim, keepdim), float(ord))
+    if 0 < ord < 1:  # the slope at zero is infinite, and counts as none
+        none = OPS["eq"](x, 0)
+        powers = OPS["masked_fill"](_pow(OPS["masked_fill"](size, none, 1.0), float(ord)), none, 0.0)
+    else:
+        powers = _pow(size, float(ord))
+    return _root(_sum(powers, dim, keepdim), float(ord))
 
 
 @guarded
@@ -62,7 +69,7 @@ def matrix_norm(
         return vector_norm(x, 2, dim, keepdim)
     if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
         raise ArgumentError(f'matrix_norm(): ord is "fro", "nuc", 1, -1, 2, -2, inf or -inf; got {ord!r}')
-    rows, columns = (d % x.ndim for d in dim)
+    rows, columns = (dim_of(d, x.ndim) for d in dim)
     if ord in ("nuc", 2, -2):  # of the singular values: their sum, the largest, the smallest
         rest = tuple(d for d in range(x.ndim) if d not in (rows, columns))
         values = _svd(calling("permute")(x, (*rest, rows, columns)))[1]

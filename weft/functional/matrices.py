@@ -8,13 +8,14 @@ from collections.abc import Sequence
 from typing import Any
 
 from weft.core import dtype as dtypes
-from weft.core.errors import ShapeError
+from weft.core.errors import OptionError, ShapeError
 from weft.functional import arithmetic, creation, linalg, overwrite
 from weft.functional.likeness import beside
 from weft.functional.parts import atleast_2d
 from weft.functional.signature import guarded
 from weft.functional.table import calling, public
 from weft.ops import OPS
+from weft.ops.explain import describe
 from weft.tensor.tensor import Tensor
 
 _matmul, _sum, _reshape, _expand = map(calling, ("matmul", "sum", "reshape", "expand"))
@@ -23,7 +24,14 @@ _matmul, _sum, _reshape, _expand = map(calling, ("matmul", "sum", "reshape", "ex
 @public("flow tensor")
 def trace(x: Tensor) -> Tensor:
     """The sum of a matrix's diagonal."""
+    if x.ndim != 2:
+        raise ShapeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}: {list(x.shape)}")
     return _sum(OPS["diagonal"](x, 0, 0, 1))
+
+
+def _vectors(name: str, *given: Any) -> None:
+    if any(not isinstance(x, Tensor) or x.ndim != 1 for x in given):
+        raise ShapeError(f"{name}(): 1D tensors expected, but got {' and '.join(map(describe, given))}")
 
 
 @public("flow tensor")
@@ -35,26 +43,29 @@ def inner(x: Any, other: Any) -> Any:
     """
     if not x.ndim or not other.ndim:
         return x * other
-    flat = _matmul(_reshape(x, (-1, x.shape[-1])), OPS["transpose"](_reshape(other, (-1, other.shape[-1])), 0, 1))
-    return _reshape(flat, (*x.shape[:-1], *other.shape[:-1]))
+    a, b = (_reshape(t, (math.prod(t.shape[:-1]), t.shape[-1])) for t in (x, other))
+    return _reshape(_matmul(a, OPS["transpose"](b, 0, 1)), (*x.shape[:-1], *other.shape[:-1]))
 
 
 @public("flow tensor")
 def vdot(x: Any, other: Any) -> Any:
     """The inner product of two vectors, of which the first is conjugated."""
+    _vectors("vdot", x, other)
     return _sum(OPS["conj"](x) * other)
 
 
 @public("flow tensor")
 def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * (vec1 outer vec2)."""
-    return arithmetic.beside(x, beta, OPS["unsqueeze"](vec1, 1) * vec2 * alpha)
+    _vectors("addr", vec1, vec2)
+    return arithmetic.beside("addr", x, beta, OPS["unsqueeze"](vec1, 1) * vec2 * alpha)
 
 
 @public("flow tensor")
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * the sum of the products of two batches of matrices."""
-    return arithmetic.beside(x, beta, _sum(_matmul(batch1, batch2), 0) * alpha)
+    arithmetic.check_dims("addbmm", (3, 3), batch1, batch2)
+    return arithmetic.beside("addbmm", x, beta, _sum(_matmul(batch1, batch2), 0) * alpha)
 
 
 for _f in (arithmetic.addmm, arithmetic.baddbmm, addr, addbmm):
@@ -81,6 +92,11 @@ def dist(x: Any, other: Any, p: float = 2) -> Any:
     return linalg.vector_norm(x - other, p)
 
 
+COMPUTE_MODES = (  # which of torch's kernels computes; there is but one here
+    None, 0, 1, 2, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist",
+)  # fmt: skip
+
+
 @public("flow")
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     """The distances between every row of the one and every row of the other.
@@ -90,13 +106,20 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
     """
     if x1.shape[-1] != x2.shape[-1]:
         raise ShapeError(f"cdist(): rows of {x1.shape[-1]} and of {x2.shape[-1]} numbers have no distance")
+    if not isinstance(compute_mode, (str, int, type(None))) or compute_mode not in COMPUTE_MODES:
+        words = ", ".join(m for m in COMPUTE_MODES if isinstance(m, str))
+        raise OptionError(
+            f"cdist(): {compute_mode} is not a valid value for compute_mode, which changes nothing: {words}"
+        )
     apart = OPS["unsqueeze"](x1, -2) - OPS["unsqueeze"](x2, -3)
-    return linalg.vector_norm(apart, p, -1)
+    return linalg.vector_norm(apart, p if x1.shape[-1] else 1, -1)  # without columns, nothing is apart
 
 
 @public("flow tensor")
 def matrix_power(x: Any, n: int) -> Any:
     """The product of n times the same matrix; of its inverse, if n is below zero."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"matrix_power: A must be batches of square matrices; got {list(x.shape)}")
     if n < 0:
         return matrix_power(OPS["inv"](x), -n)
     if n == 0:
@@ -109,11 +132,14 @@ def matrix_power(x: Any, n: int) -> Any:
 @public("flow")
 def chain_matmul(*matrices: Any) -> Any:
     """The product of several matrices."""
-    return multi_dot(matrices[0] if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else matrices)
+    given = matrices[0] if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else matrices
+    return given[0] if len(given) == 1 else multi_dot(given)
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
     """The product of several matrices, in the order that costs least."""
+    if len(tensors) < 2:
+        raise ShapeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     sizes = [tensors[0].shape[0], *(t.shape[-1] for t in tensors)]
 
     @functools.cache

@@ -18,7 +18,7 @@ from weft.functional.creation import Sizes, size_of
 from weft.functional.table import public
 from weft.ops import OPS
 from weft.tensor.parameter import Parameter
-from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch
+from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch, size_asked
 
 # ---- questions ---------------------------------------------------------------------------------------
 
@@ -218,9 +218,8 @@ def set_(x: Tensor, source: Tensor) -> Tensor:
 @public("tensor")
 def new(x: Tensor, *data: Any) -> Tensor:
     """A tensor of x's dtype, where x lies: of data, or of a size."""
-    if len(data) == 1 and not isinstance(data[0], int):
-        return x.new_tensor(data[0])  # type: ignore[attr-defined]  # bound from the registry
-    return x.new_empty(*data or (0,))  # type: ignore[attr-defined]  # bound from the registry
+    size = size_asked(data)
+    return x.new_tensor(data[0]) if size is None else x.new_empty(size)  # type: ignore[attr-defined]  # bound
 
 
 @public("tensor")

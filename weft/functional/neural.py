@@ -68,7 +68,7 @@ def cross_entropy(
             f"{target.dtype.name}{list(target.shape)}"
         )
     if reduction not in ("none", "mean", "sum"):
-        raise ArgumentError(f"reduction is 'mean', 'sum' or 'none'; got {reduction!r}")
+        raise OptionError(f"{reduction} is not a valid value for reduction; it is 'mean', 'sum' or 'none'")
     d = min(1, input.ndim - 1)
     count = input.shape[d]
     if label_smoothing:

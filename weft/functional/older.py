@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.autograd import assign, no_grad
 from weft.core import dtype as dtypes
-from weft.core.errors import ArgumentError, OpError
+from weft.core.errors import ArgumentError, OpError, ShapeError
 from weft.functional import comm, creation, indexing, linalg
 from weft.functional.likeness import beside
 from weft.functional.table import public
@@ -111,6 +111,11 @@ def softmax_cross_entropy_grad(dy: Any, label: Any, prob: Any) -> Any:
 def sparse_cross_entropy(prediction: Any, label: Any, depth: int) -> Any:
     """Per row, minus the logarithm of the probability of the label's class."""
     rows = OPS["reshape"](prediction, (-1, depth))
+    if rows.shape[0] != label.numel():
+        raise ShapeError(
+            f"sparse_cross_entropy(): {rows.shape[0]} predictions of {depth} classes, {list(prediction.shape)}, for "
+            f"{label.numel()} labels, {list(label.shape)}: each has one"
+        )
     picked = OPS["pick"](rows, OPS["reshape"](OPS["cast"](label, dtypes.int64), (-1,)))
     return OPS["reshape"](OPS["neg"](OPS["log"](picked)), tuple(label.shape))
 
@@ -179,7 +184,14 @@ def avg_pool2d_nhwc(
 
 @public("bound")
 def split_like(x: Any, like: Sequence[Any], axis: int = 0) -> tuple[Any, ...]:
-    """x in parts as long along an axis as the others."""
+    """x in parts as long along an axis as the others, whose other dimensions are x's."""
+    axis = dim_of(axis, x.ndim)
+    for t in like:
+        if not axis < t.ndim <= x.ndim or any(n != x.shape[d] for d, n in enumerate(t.shape) if d != axis):
+            raise ShapeError(
+                f"split_like(): parts of {list(x.shape)} along dimension {axis} differ from it in that one alone; "
+                f"got {list(t.shape)}"
+            )
     return x.split([t.shape[axis] for t in like], axis)
 
 

@@ -5,14 +5,14 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.autograd.inplace import assign
+from weft.autograd.inplace import assign, held
 from weft.autograd.trees import leaves
 from weft.core.dispatch import here
 from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.conversion import cast, to
 from weft.functional.creation import drawing
-from weft.functional.likeness import form
+from weft.functional.likeness import form, strides_of
 from weft.functional.signature import overloaded
 from weft.functional.table import overwriting, public
 from weft.ops import OPS, create
@@ -46,7 +46,9 @@ def into(x: Tensor, f: Callable[..., Tensor], *args: Any, **options: Any) -> Ten
     before = x
     if here.grad and here.trace is None and any(map(_wants, leaves((x, args, options)))):
         before = OPS["clone"](x)
-    return copy_(x, f(before, *args, **options))
+    made = f(before, *args, **options)
+    held(f.__name__, made.dtype, x.dtype)
+    return copy_(x, made)
 
 
 def composed(name: str, f: Callable[..., Tensor]) -> None:
@@ -93,22 +95,24 @@ def zero_(x: Tensor) -> Tensor:
     return _fill(x, 0)
 
 
-def _drawn(x: Tensor, law: str, parameters: tuple[float, ...], generator: Any) -> Tensor:
+def drawn(x: Tensor, law: str, parameters: tuple[float, ...], generator: Any = None) -> Tensor:
+    """Overwrite x with draws from a law of `OPS["draw"]`, which go through memory as torch's do."""
     where = {k: v for k, v in form(x, None, None, None, None).items() if k != "dtype"}
     with drawing(generator):
         y = OPS["draw"](
-            tuple(x.shape), law, parameters, x.dtype, where.get("device"), where.get("placement"), where.get("sbp")
-        )
+            tuple(x.shape), law, parameters, x.dtype, where.get("device"), where.get("placement"), where.get("sbp"),
+            strides_of(x),
+        )  # fmt: skip
     return assign(x, y)
 
 
 def _uniform(x: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Tensor:
     """Overwrite x with draws from the uniform distribution over [from_, to)."""
-    return _drawn(x, "uniform", (from_, to), generator)
+    return drawn(x, "uniform", (from_, to), generator)
 
 
 def _between(x: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = None) -> Tensor:  # OneFlow's names
-    return _drawn(x, "uniform", (a, b), generator)
+    return drawn(x, "uniform", (a, b), generator)
 
 
 public("tensor", "uniform_", straight=True)(overloaded("uniform_", _uniform, _between))
@@ -117,31 +121,31 @@ public("tensor", "uniform_", straight=True)(overloaded("uniform_", _uniform, _be
 @public("tensor")
 def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
     """Overwrite x with draws from the normal distribution."""
-    return _drawn(x, "normal", (mean, std), generator)
+    return drawn(x, "normal", (mean, std), generator)
 
 
 @public("tensor")
 def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
     """Overwrite x with draws from the exponential distribution."""
-    return _drawn(x, "exponential", (lambd,), generator)
+    return drawn(x, "exponential", (lambd,), generator)
 
 
 @public("tensor")
 def geometric_(x: Tensor, p: float, *, generator: Any = None) -> Tensor:
     """Overwrite x with draws of how many tries it takes until something of probability p comes true."""
-    return _drawn(x, "geometric", (p,), generator)
+    return drawn(x, "geometric", (p,), generator)
 
 
 @public("tensor")
 def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
     """Overwrite x with draws from the Cauchy distribution."""
-    return _drawn(x, "cauchy", (median, sigma), generator)
+    return drawn(x, "cauchy", (median, sigma), generator)
 
 
 @public("tensor")
 def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
     """Overwrite x with numbers whose logarithms are draws from the normal distribution."""
-    return _drawn(x, "log_normal", (mean, std), generator)
+    return drawn(x, "log_normal", (mean, std), generator)
 
 
 @public("tensor")
@@ -153,8 +157,8 @@ def random_(x: Tensor, from_: int | None = None, to: int | None = None, *, gener
     [0.0, 0.0, 0.0]
     """
     if to is not None:
-        return _drawn(x, "random", (from_ or 0, to), generator)
-    return _drawn(x, "random", () if from_ is None else (from_,), generator)
+        return drawn(x, "random", (from_ or 0, to), generator)
+    return drawn(x, "random", () if from_ is None else (from_,), generator)
 
 
 @public("tensor")
@@ -163,4 +167,4 @@ def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
     if isinstance(p, Tensor):
         with drawing(generator):
             return assign(x, cast(OPS["bernoulli"](p), x.dtype))
-    return _drawn(x, "bernoulli", (p,), generator)
+    return drawn(x, "bernoulli", (p,), generator)

@@ -41,7 +41,8 @@ def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) 
         sizes = list(size)
         if sum(sizes) != whole:
             raise ShapeError(
-                f"split(): the sizes {sizes} make {sum(sizes)}, but dimension {d} of {list(x.shape)} has {whole}"
+                f"split_with_sizes expects split_sizes to sum exactly to {whole} (input tensor's size at dimension "
+                f"{d}), but got split_sizes={sizes}, which make {sum(sizes)}: split() of {list(x.shape)}"
             )
     places, at = [], 0
     for size in sizes:
@@ -150,7 +151,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     [[1.0, 1.0], [0.0, 0.0]]
     """
     if not tensors:
-        raise ArgumentError("stack(): no tensors were given")
+        raise ArgumentError("stack expects a non-empty TensorList; got none")
     if here.trace is None:
         try:
             return _stack(tensors, dim)
@@ -166,8 +167,8 @@ def _same_shapes(tensors: Sequence[Tensor]) -> None:
     other = next((i for i, x in enumerate(tensors) if x.shape != tensors[0].shape), None)
     if other is not None:
         raise ShapeError(
-            f"stack(): tensors of one shape are stacked; number 0 has {list(tensors[0].shape)}, number {other} has "
-            f"{list(tensors[other].shape)}. cat() joins tensors that differ in one dimension"
+            f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 and "
+            f"{list(tensors[other].shape)} at entry {other}. cat() joins tensors that differ in one dimension"
         )
 
 

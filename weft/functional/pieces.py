@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.core import dtype as dtypes
-from weft.core.errors import ArgumentError, ShapeError
+from weft.core.errors import ArgumentError, DtypeError, ShapeError
 from weft.functional import creation, indexing, overwrite, places
 from weft.functional.conversion import cast
 from weft.functional.likeness import beside
@@ -20,6 +20,7 @@ from weft.ops import OPS
 from weft.ops.complex import imag as imag_of
 from weft.ops.complex import polar as polar_of
 from weft.ops.complex import real as real_of
+from weft.ops.explain import describe
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
@@ -114,27 +115,6 @@ def index_reduce(
     return scatter_reduce(x, d, places, source, reduce, include_self=include_self)
 
 
-@public("flow tensor")
-def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """x with another slice in a place along a dimension."""
-    return OPS["narrow_scatter"](x, OPS["unsqueeze"](src, dim), dim, index % x.shape[dim], 1)
-
-
-@public("flow tensor")
-def slice_scatter(
-    x: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
-) -> Tensor:
-    """x with other elements from start to end along a dimension."""
-    first, last, step = slice(start, end, step).indices(x.shape[dim])
-    return OPS["narrow_scatter"](x, src, dim, first, max(0, -(-(last - first) // step)), step)
-
-
-@public("flow tensor")
-def diagonal_scatter(x: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """x with another diagonal of two dimensions."""
-    return OPS["diagonal_put"](x, src, offset, dim_of(dim1, x.ndim), dim_of(dim2, x.ndim))
-
-
 # ---- from x seen as one row --------------------------------------------------------------------------
 
 
@@ -188,6 +168,8 @@ def fliplr(x: Tensor) -> Tensor:
 @public("flow tensor")
 def flipud(x: Tensor) -> Tensor:
     """x with its rows in the reverse order."""
+    if not x.ndim:
+        raise ShapeError("flipud(): Input must be >= 1-d.")
     return OPS["flip"](x, (0,))
 
 
@@ -198,7 +180,14 @@ def rot90(x: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
     >>> flow.rot90(flow.tensor([[1, 2], [3, 4]])).tolist()
     [[2, 4], [1, 3]]
     """
+    if len(dims) != 2 or x.ndim < 2:
+        raise ShapeError(
+            f"rot90(): expected total dims >= 2 and two of them to turn in, but got {list(x.shape)} and dims "
+            f"{list(dims)}"
+        )
     a, b = dims
+    if dim_of(a, x.ndim) == dim_of(b, x.ndim):
+        raise ShapeError(f"rot90(): expected rotation dims to be different, but got dim0 = {a} and dim1 = {b}")
     if k % 4 == 0:
         return OPS["clone"](x)
     if k % 4 == 2:
@@ -242,6 +231,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
     >>> flow.cartesian_prod(flow.tensor([1, 2]), flow.tensor([3, 4])).tolist()
     [[1, 3], [1, 4], [2, 3], [2, 4]]
     """
+    if any(not isinstance(x, Tensor) or x.ndim != 1 for x in tensors):
+        raise ShapeError(f"cartesian_prod(): Expect a 1D vector each, but got {', '.join(map(describe, tensors))}")
     if len(tensors) == 1:
         return tensors[0]
     flat = [OPS["reshape"](g, (-1, 1)) for g in places.meshgrid(*tensors)]
@@ -251,6 +242,8 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 @public("flow")
 def combinations(x: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
     """Every choice of r elements of a vector, in its order, a row each."""
+    if x.ndim != 1 or r < 0:
+        raise ShapeError(f"combinations(): Expect a 1D vector, but got shape {list(x.shape)}, and r >= 0; r is {r}")
     rows = math.comb(x.shape[0] + (r - 1 if with_replacement and x.shape[0] else 0), r)
     if rows * r > MOST_CHOSEN:
         raise ShapeError(f"combinations(): {rows} rows of {r}; at most {MOST_CHOSEN} elements are written out")
@@ -352,6 +345,8 @@ def adjoint(x: Tensor) -> Tensor:
 @public("flow tensor")
 def positive(x: Tensor) -> Tensor:
     """x."""
+    if x.dtype is dtypes.bool_:
+        raise DtypeError("positive(): The `+` operator, on a bool tensor is not supported: x.int()")
     return x
 
 
@@ -364,13 +359,19 @@ def ldexp(x: Any, other: Any) -> Any:
 @public("flow tensor")
 def float_power(x: Any, exponent: Any) -> Any:
     """x ** exponent, in float64, or of complex numbers in complex128."""
-    wide = dtypes.complex128 if x.dtype.is_complex else dtypes.float64
-    return OPS["pow"](cast(x, wide), exponent)
+    tensors = [t for t in (x, exponent) if isinstance(t, Tensor)]
+    complex_ = any(t.dtype.is_complex for t in tensors) or isinstance(x, complex) or isinstance(exponent, complex)
+    wide = dtypes.complex128 if complex_ else dtypes.float64
+    return OPS["pow"](*(cast(t, wide) if isinstance(t, Tensor) else t for t in (x, exponent)))
 
 
 @public("flow tensor")
 def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:
     """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
+    if not p > 0 or maxnorm < 0:
+        raise ShapeError(
+            f"renorm: non-positive-norm not supported, nor a maxnorm below zero; got p={p}, maxnorm={maxnorm}"
+        )
     others = tuple(d for d in builtins.range(x.ndim) if d != dim_of(dim, x.ndim))
     size: Any = vector_norm(x, float(p), others, True)
     return x * OPS["where"](size > maxnorm, maxnorm / (size + 1e-7), 1.0)

@@ -6,7 +6,7 @@ import builtins
 from collections.abc import Sequence
 from typing import Any
 
-from weft.core.errors import ArgumentError, ShapeError
+from weft.core.errors import ArgumentError, IndexingError, OptionError, ShapeError
 from weft.functional import indexing
 from weft.functional.overwrite import into, number_like
 from weft.functional.parts import tensor_split
@@ -146,7 +146,7 @@ def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[int]
     """x seen in the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has one of.
 
     >>> flow.broadcast_like(flow.ones(2), flow.zeros(3, 2)).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
     shape = tuple(like_tensor.shape)
     if broadcast_axes and x.ndim < len(shape):
@@ -180,6 +180,8 @@ def repeat_interleave(
         x, dim = _reshape(x, (-1,)), 0
     d, shape = dim_of(dim, x.ndim), tuple(x.shape)
     if isinstance(repeats, int):
+        if repeats < 0:
+            raise OptionError(f"repeat_interleave(): Repeats must be non-negative; got {repeats}")
         wide = _expand(_unsqueeze(x, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
         return _reshape(OPS["clone"](wide), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))  # a view won't do
     if repeats.numel() != shape[d]:
@@ -197,6 +199,12 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     given = list(tensors[0]) if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else list(tensors)
     if indexing not in ("ij", "xy"):
         raise ArgumentError(f'meshgrid(): indexing is "ij" or "xy"; got {indexing!r}')
+    if not given or any(x.dtype is not given[0].dtype or x.ndim > 1 for x in given):
+        told = ", ".join(f"{x.dtype} {list(x.shape)}" for x in given) or "nothing"
+        raise ShapeError(
+            f"meshgrid expects a non-empty TensorList, and all tensors to have the same dtype and at most one "
+            f"dimension; got {told}"
+        )
     exchanged = indexing == "xy" and len(given) > 1
     if exchanged:
         given[:2] = given[1::-1]
@@ -207,22 +215,37 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     return tuple(made)
 
 
+def _even(name: str, x: Tensor, cut: int | Sequence[int], dim: int, least: int) -> tuple[Tensor, ...]:
+    """A split that leaves no part longer than another, unless it is cut at given places."""
+    if x.ndim < least:
+        raise ShapeError(
+            f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a tensor with "
+            f"{x.ndim} dimensions: {list(x.shape)}"
+        )
+    if isinstance(cut, int) and (cut <= 0 or x.shape[dim] % cut):
+        raise ShapeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {x.shape[dim]} "
+            f"is not divisible by the split_size {cut}! x.tensor_split({cut}, {dim}) makes parts of different sizes"
+        )
+    return tensor_split(x, cut, dim)
+
+
 @public("flow tensor")
 def hsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Parts side by side: along the second dimension, of a vector along its only one."""
-    return tensor_split(x, indices_or_sections, 0 if x.ndim == 1 else 1)
+    return _even("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1, 1)
 
 
 @public("flow tensor")
 def vsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Parts one below the other, along the first dimension."""
-    return tensor_split(x, indices_or_sections, 0)
+    return _even("vsplit", x, indices_or_sections, 0, 2)
 
 
 @public("flow tensor")
 def dsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
     """Parts one behind the other, along the third dimension."""
-    return tensor_split(x, indices_or_sections, 2)
+    return _even("dsplit", x, indices_or_sections, 2, 3)
 
 
 @public("flow tensor")
@@ -267,3 +290,43 @@ def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: int, axis
     d, shape = dim_of(axis, x.ndim), tuple(x.shape)
     places = [*[None] * d, segment_ids]
     return OPS["index_put_zeros"](x, places, (*shape[:d], num_segments, *shape[d + 1 :]))
+
+
+@public("flow tensor")
+def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """x with another slice in a place along a dimension."""
+    dim = dim_of(dim, x.ndim)
+    if not -x.shape[dim] <= index < x.shape[dim]:
+        raise IndexingError(
+            f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {dim}"
+        )
+    _same("select_scatter", src, (*x.shape[:dim], *x.shape[dim + 1 :]))
+    return OPS["narrow_scatter"](x, OPS["unsqueeze"](src, dim), dim, index % x.shape[dim], 1)
+
+
+def _same(name: str, src: Tensor, shape: Sequence[int]) -> None:
+    if tuple(src.shape) != tuple(shape):
+        raise ShapeError(
+            f"{name}(): expected src to have a size equal to the slice of self. src size = {list(src.shape)}, "
+            f"slice size = {list(shape)}"
+        )
+
+
+@public("flow tensor")
+def slice_scatter(
+    x: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """x with other elements from start to end along a dimension."""
+    dim = dim_of(dim, x.ndim)
+    first, last, step = builtins.slice(start, end, step).indices(x.shape[dim])
+    length = max(0, -(-(last - first) // step))
+    _same("slice_scatter", src, (*x.shape[:dim], length, *x.shape[dim + 1 :]))
+    return OPS["narrow_scatter"](x, src, dim, first, length, step)
+
+
+@public("flow tensor")
+def diagonal_scatter(x: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """x with another diagonal of two dimensions."""
+    d1, d2 = dim_of(dim1, x.ndim), dim_of(dim2, x.ndim)
+    _same("diagonal_scatter", src, OPS["diagonal"](x, offset, d1, d2).shape)
+    return OPS["diagonal_put"](x, src, offset, d1, d2)

@@ -19,11 +19,14 @@ from weft.tensor.tensor import Tensor, of_torch
 
 
 class Generator:
-    """A source of random numbers of its own: `flow.rand(2, generator=flow.Generator().manual_seed(1))`."""
+    """A source of random numbers of its own: `flow.rand(2, generator=flow.Generator().manual_seed(1))`.
+
+    With OneFlow's device="auto", for whichever device draws.
+    """
 
     def __init__(self, device: Any = "cpu") -> None:
-        self.device = Device(device)
-        self.source = random.Source(self.device.torch)
+        self.device = Device("cpu" if device == "auto" else device)
+        self.source = random.Source(None if device == "auto" else self.device.torch)
 
     @property
     def torch(self) -> torch.Generator:

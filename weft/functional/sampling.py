@@ -138,5 +138,10 @@ def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
     [0.693...]
     """
     shape = tuple(labels.shape)
+    if shape != tuple(logits.shape)[:-1]:
+        raise ShapeError(
+            f"sparse_softmax_cross_entropy(): a label for each row of the logits, which are {list(logits.shape)}; got "
+            f"labels of shape {list(shape)}"
+        )
     rows = _reshape(OPS["log_softmax"](logits, -1), (-1, logits.shape[-1]))
     return _reshape(OPS["neg"](OPS["pick"](rows, _reshape(labels, (-1,)))), shape)

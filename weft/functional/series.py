@@ -6,8 +6,10 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
-from weft.core.errors import ArgumentError, ShapeError
+from weft.core.dtype import bool_, int64
+from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional import creation
+from weft.functional.conversion import cast
 from weft.functional.likeness import beside
 from weft.functional.parts import stack
 from weft.functional.table import public
@@ -66,7 +68,7 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
     [1.0, 2.0, 3.0]
     """
     dims = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
-    steps = list(spacing) if isinstance(spacing, (list, tuple)) else [spacing] * len(dims)
+    steps = list(spacing) if isinstance(spacing, Sequence) else [spacing] * len(dims)
     if len(steps) != len(dims):
         raise ArgumentError(f"gradient(): one spacing, or one for each of {len(dims)} dimensions; got {len(steps)}")
     if edge_order not in (1, 2):
@@ -125,7 +127,14 @@ def unravel_index(indices: Any, shape: Sequence[int] | int) -> tuple[Tensor, ...
     >>> [i.tolist() for i in flow.unravel_index(flow.tensor([5, 7]), (3, 4))]
     [[1, 1], [1, 3]]
     """
+    if indices.dtype.differentiable or indices.dtype is bool_:
+        raise ArgumentError(
+            f"unravel_index(): expected 'indices' to be integer dtype, but got {indices.dtype}: x.long()"
+        )
     sizes = (shape,) if isinstance(shape, int) else tuple(shape)
+    if any(n < 0 for n in sizes):
+        raise OptionError(f"unravel_index(): 'shape' cannot have negative values, but got {sizes}")
+    indices = cast(indices, int64)
     found: list[Tensor] = []
     for n in reversed(sizes):
         found.append(OPS["remainder"](indices, n))

@@ -5,12 +5,14 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
+from torch import Size
+
 from weft.core.dtype import DType
 from weft.core.errors import IndexingError, ShapeError
 from weft.functional.creation import Sizes, size_of
 from weft.functional.table import calling, public
 from weft.ops.shape import dim_of, resolve, together
-from weft.tensor.tensor import Size, Tensor
+from weft.tensor.tensor import Tensor
 
 _reinterpret, _clone = calling("reinterpret"), calling("clone")
 _reshape, _view, _permute, _transpose, _expand, _flip = map(
@@ -73,12 +75,18 @@ def permute(x: Tensor, *dims: Sizes) -> Tensor:
     """x with its dimensions in another order.
 
     >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
-    weft.Size([4, 2, 3])
+    torch.Size([4, 2, 3])
     """
     order = size_of("permute", dims)
     n = x.ndim
     if sorted(d % n if -n <= d < n else d for d in order) != list(range(n)):
-        raise IndexingError(f"permute(): {list(order)} must name each of the {n} dimensions once")
+        for d in order:
+            dim_of(d, n)
+        wrong = "duplicate dims are not allowed"
+        if len(order) != n:
+            wrong = "number of dimensions in the tensor input does not match the length of the desired ordering of "
+            wrong += "dimensions"
+        raise IndexingError(f"permute(): {wrong}: {list(order)} must name each of the {n} dimensions once")
     return _permute(x, order)
 
 
@@ -115,9 +123,14 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
     """The shape that tensors of these shapes broadcast to together.
 
     >>> flow.broadcast_shapes((2, 1), (3,))
-    weft.Size([2, 3])
+    torch.Size([2, 3])
     """
-    return Size(together(*((shape,) if isinstance(shape, int) else shape for shape in shapes)))
+    given = [(shape,) if isinstance(shape, int) else shape for shape in shapes]
+    if any(n < 0 for shape in given for n in shape):
+        raise ShapeError(
+            f"Attempting to broadcast a dimension with negative length! {', '.join(map(str, map(list, given)))}"
+        )
+    return Size(together(*given))
 
 
 @public("flow")
@@ -133,12 +146,12 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """x with a run of dimensions made one.
 
     >>> flow.ones(2, 3, 4).flatten(1).shape
-    weft.Size([2, 12])
+    torch.Size([2, 12])
     """
     shape = tuple(x.shape)
+    first, last = dim_of(start_dim, len(shape)), dim_of(end_dim, len(shape))
     if not shape:
         return _reshape(x, (1,))
-    first, last = dim_of(start_dim, len(shape)), dim_of(end_dim, len(shape))
     if first > last:
         raise ShapeError(f"flatten(): start_dim={start_dim} comes after end_dim={end_dim} in shape {list(shape)}")
     merged = 1
@@ -179,7 +192,7 @@ def transpose(x: Tensor, dim0: Any = None, dim1: int | None = None, *, perm: Seq
     """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
     order = dim0 if perm is None and dim1 is None and isinstance(dim0, (tuple, list)) else perm
     return _transpose(x, dim0, dim1) if order is None else _permute(x, tuple(order))
@@ -207,7 +220,12 @@ def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
     counts = size_of("repeat", sizes)
     shape = (1,) * (len(counts) - x.ndim) + tuple(x.shape)
     if len(counts) < x.ndim:
-        raise ShapeError(f"repeat{counts}: a count for each dimension of {list(x.shape)}, and maybe more in front")
+        raise ShapeError(
+            "repeat(): Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
+            f"{list(counts)} for {list(x.shape)}; a count for each of them, and maybe more in front"
+        )
+    if any(n < 0 for n in counts):
+        raise ShapeError(f"repeat{counts}: Trying to create tensor with negative dimension: copies of {list(x.shape)}")
     y = _reshape(x, tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair))
     y = _expand(y, tuple(n for pair in zip(counts, shape, strict=True) for n in pair))
     return _reshape(_clone(y), tuple(c * n for c, n in zip(counts, shape, strict=True)))  # no view
@@ -217,4 +235,8 @@ def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
 def tile(x: Tensor, *dims: Sizes) -> Tensor:
     """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
     counts = size_of("tile", dims)
+    if any(n < 0 for n in counts):
+        raise ShapeError(
+            f"tile(): Trying to create tensor with negative dimension: {list(counts)} copies of {list(x.shape)}"
+        )
     return repeat(x, (1,) * (x.ndim - len(counts)) + counts)

@@ -9,11 +9,12 @@ from typing import Any, TypeVar, cast
 
 from weft.autograd.inplace import in_place
 from weft.autograd.plain import plain
-from weft.core.errors import ArgumentError, WeftError
+from weft.core.errors import ArgumentError, WeftError, ours
 from weft.core.late import written_late
 from weft.ops import extras
 from weft.ops.declaration import OPERAND_KINDS, Param
-from weft.ops.explain import ABSENT, accepts, describe, hint, named, place_of
+from weft.ops.explain import ABSENT, accepts, describe, hint, misplaced, named
+from weft.ops.keywords import FORMER, known, place_of
 from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -35,6 +36,8 @@ class Signature:
             for p in parameters if p.kind not in (p.VAR_POSITIONAL, p.VAR_KEYWORD)
         )  # fmt: skip
         self.positional = tuple(p for p in self.params if not p.keyword_only)
+        self.places = [p.name for p in self.positional] + [self.open] * bool(self.open)
+        self.places += [p.name for p in self.params if p.keyword_only]
         self.by_name = {p.name: p for p in self.params}
 
     def refusal(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str | None:
@@ -58,17 +61,18 @@ class Signature:
                 return f"missing required argument '{p.name}'"
         return None
 
-    def renamed(self, kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    def renamed(self, function: str, kwargs: dict[str, Any]) -> dict[str, Any] | None:
         """Keywords by the names that the parameters have here; None where that changes nothing."""
-        names = [p.name for p in self.params]
-        given = _reducing(kwargs) if "reduction" in names else kwargs
-        places = {k: place_of(k, names) for k in given}
+        names = self.places
+        given = _reducing(kwargs) if "reduction" in names and known(function, FORMER[0]) else kwargs
+        places = {k: place_of(function, k, names) for k in given}
         own = {k if i is None else names[i]: given[k] for k, i in places.items()}
         return own if len(own) == len(given) and own.keys() != kwargs.keys() else None
 
-    def spread(self, kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    def spread(self, function: str, kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
         """Arguments, all by name, with those for `*shape` or `*dims` in their place."""
-        named = next((k for k in kwargs if self.open and place_of(k, (self.open,)) == 0), None)
+        last = len(self.positional)
+        named = next((k for k in kwargs if self.open and place_of(function, k, self.places) == last), None)
         if named is None or any(p.name not in kwargs for p in self.positional):
             return (), kwargs
         left = {k: v for k, v in kwargs.items() if k != named and k not in {p.name for p in self.positional}}
@@ -84,7 +88,7 @@ class Signature:
 
 def _reducing(kwargs: dict[str, Any]) -> dict[str, Any]:
     """Keywords with `reduction` for the two flags that said it in older programs."""
-    own = {k: v for k, v in kwargs.items() if k not in ("size_average", "reduce")}
+    own = {k: v for k, v in kwargs.items() if k not in FORMER}
     average, reduce = kwargs.get("size_average"), kwargs.get("reduce")
     if average is None and reduce is None:
         return own
@@ -123,7 +127,7 @@ def overloaded(name: str, *functions: Function) -> Function:
             if s.refusal(args, kwargs) is None:
                 return s.f(*args, **kwargs)
         for s in signatures if kwargs else ():
-            own = s.renamed(kwargs)
+            own = s.renamed(name, kwargs)
             if own is not None and s.refusal(args, own) is None:
                 return s.f(*args, **own)
         numbers = _numbers(args, kwargs)
@@ -185,8 +189,8 @@ def guarded(f: F, name: str = "") -> F:
                 taken, rest = extras.taken(s.by_name, kwargs)
                 if taken:
                     return extras.applied(name, taken, call(*args, **rest), in_place)
-                placed, renamed = dict(zip(s.by_name, args, strict=False)), s.renamed(kwargs)
-                given, own = s.spread({**placed, **(kwargs if renamed is None else renamed)})
+                placed, renamed = dict(zip(s.by_name, args, strict=False)), s.renamed(name, kwargs)
+                given, own = s.spread(name, {**placed, **(kwargs if renamed is None else renamed)})
                 if given or own.keys() != kwargs.keys() | placed.keys():
                     return call(*given, **own)
             raise taught(name, f, cause, args, kwargs) from cause
@@ -217,9 +221,9 @@ def _forwarding_text(f: Function, space: dict[str, Any]) -> str:
     header.insert(len(plain), f"*{several or '_rest'}")
     given = "{" + ", ".join(f"{p.name!r}: {p.name}" for p in (*plain, *others)) + "}"
     return f"""def call({", ".join([*header, "**_more"])}):
-    if {" or ".join(unfit)}:
-        return refitted({given}, {several or "_rest"}, _more)
     try:
+        if {" or ".join(unfit)}:
+            return refitted({given}, {several or "_rest"}, _more)
         return f({", ".join(handed)})
     except Exception as cause:
         teach(cause, {given}, {several or "()"})
@@ -230,6 +234,7 @@ def _forwarding_text(f: Function, space: dict[str, Any]) -> str:
 def _teach(f: Function, name: str, cause: Exception, given: dict[str, Any], rest: tuple[Any, ...]) -> None:
     """Where a function's own Python stumbled over its arguments, raise what it takes."""
     if ours(cause) and not isinstance(cause, SAID):
+        given = {k: v for k, v in given.items() if v is not ABSENT}
         args, kwargs = ((*given.values(), *rest), {}) if rest else ((), given)
         raise taught(name, f, cause, args, kwargs) from cause
 
@@ -254,24 +259,14 @@ def _refitted(f: Function, name: str, given: dict[str, Any], rest: tuple[Any, ..
         )
     args = (*(given[p.name] for p in s.positional), *rest) if rest else ()  # more than there is place for
     given = {k: v for k, v in given.items() if v is not ABSENT and v is not s.by_name[k].default}
-    renamed = s.renamed(more)
+    renamed = s.renamed(name, more)
     other = more if renamed is None else renamed
     own = {**given, **other}
     if not rest and len(own) == len(given) + len(other):
-        placed, left = s.spread(own)
+        placed, left = s.spread(name, own)
         if s.refusal(placed, left) is None:
             return f(*placed, **left)
     raise refused(name, (s,), args, more if rest else {**given, **more})
-
-
-def ours(error: Exception) -> bool:
-    """Whether an error comes from here or from a kernel, not by way of the user's function that was called back."""
-    trace = error.__traceback__
-    while trace is not None:
-        if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in ("", "weft", "torch", "numpy"):
-            return False
-        trace = trace.tb_next
-    return True
 
 
 def taught(name: str, f: Function, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
@@ -281,6 +276,8 @@ def taught(name: str, f: Function, cause: Exception, args: tuple[Any, ...], kwar
     if several is None and s.refusal(args, kwargs) is not None:
         return refused(name, (s,), args, kwargs)
     kind, message = named(cause)
+    if type(cause) is IndexError and "Dimension" not in message:  # Python's own words
+        message = misplaced({**dict(zip(s.by_name, args, strict=False)), **kwargs}) or message
     accepted = several or (s.text(name),)
     return kind(
         f"{message}{hint(message)}\n  in {call_text(name, args, kwargs)}\n  accepted: "

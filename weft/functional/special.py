@@ -5,12 +5,14 @@ from __future__ import annotations
 import math
 from typing import Any
 
+from weft.functional import creation
 from weft.functional.arithmetic import round
 from weft.functional.neural import log_softmax, softmax
 from weft.functional.reduction import logsumexp
 from weft.functional.signature import guarded
 from weft.functional.table import calling
 from weft.ops import OPS
+from weft.tensor.tensor import Tensor
 
 bessel_j0, bessel_j1, bessel_y0, bessel_y1, erfcx, gammainc, gammaincc, i0e, i1e, log_ndtr = map(
     calling,
@@ -73,6 +75,7 @@ def ndtri(p: Any) -> Any:
 
 def xlog1py(x: Any, y: Any) -> Any:
     """x * log(1 + y), and 0 where x is."""
+    x, y = (v if isinstance(v, Tensor) else creation.tensor(v) for v in (x, y))
     return OPS["where"](x == 0, 0.0, x * log1p(y))
 
 

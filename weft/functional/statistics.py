@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from weft.core import dtype as dtypes
-from weft.core.errors import ArgumentError
+from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
 from weft.functional.likeness import beside
@@ -15,7 +15,7 @@ from weft.functional.signature import overloaded
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.shape import dim_of
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, at_hand
 
 _median, _reshape, _sort, _mul, _sub, _select, _unique = map(
     calling, ("median", "reshape", "sort", "mul", "sub", "select", "unique_values")
@@ -52,6 +52,18 @@ def nansum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = No
     return OPS["sum"](OPS["where"](OPS["isnan"](x), 0.0, x), dim, keepdim)
 
 
+def _share(name: str, q: Any) -> None:
+    """Whether q is a share, or a vector of them, as far as it is at hand."""
+    if isinstance(q, Tensor):
+        if q.ndim > 1:
+            raise ShapeError(f"{name}(): quantile() q must be a scalar or 1D tensor; got {list(q.shape)}")
+        data = at_hand(q)
+        if data is not None and not bool(((data >= 0) & (data <= 1)).all()):
+            raise OptionError(f"{name}(): quantile() q values must be in the range [0, 1] but got {data.tolist()}")
+    elif not isinstance(q, (list, tuple)) and not 0 <= q <= 1:
+        raise OptionError(f"{name}(): quantile() q must be in the range [0, 1] but got {q}")
+
+
 @public("flow tensor")
 def quantile(
     x: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
@@ -63,6 +75,7 @@ def quantile(
     """
     if interpolation not in WAYS:
         raise ArgumentError(f"quantile(): interpolation is one of {', '.join(WAYS)}; got {interpolation!r}")
+    _share("quantile", q)
     if dim is not None and not x.ndim:
         dim_of(dim, 0)
         dim = None
@@ -98,6 +111,7 @@ def nanquantile(
     >>> flow.nanquantile(flow.tensor([0., float("nan"), 2.]), 0.25).item()
     0.5
     """
+    _share("nanquantile", q)
     if isinstance(q, Tensor) and q.ndim:
         each = [nanquantile(x, s, dim, keepdim, interpolation=interpolation) for s in unbind(q)]
         return stack(each, 0)

@@ -37,10 +37,9 @@ def public(where: str, name: str = "", straight: bool = False) -> Callable[[F], 
     def mark(f: F) -> F:
         if not f.__doc__ and f.__name__ in OPS:
             f.__doc__ = OPS[f.__name__].__doc__
-        names_of_it = (name or f.__name__).split()
-        shown = (forwarding if straight else guarded)(f, names_of_it[0])
-        for place in where.split():
-            for n in names_of_it:
+        for n in (name or f.__name__).split():
+            shown = (forwarding if straight else guarded)(f, n)
+            for place in where.split():
                 assert n not in ADAPTERS[place], f"{n} has two adapters in {place}"
                 ADAPTERS[place][n] = shown
         return f

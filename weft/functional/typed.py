@@ -14,7 +14,7 @@ from weft.functional import creation
 from weft.functional.conversion import TYPES
 from weft.functional.signature import Signature, guarded
 from weft.functional.table import public
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, size_asked
 
 
 class TensorType:
@@ -33,9 +33,8 @@ class TensorType:
             where = {"dtype": dtype, "device": device, "placement": placement, "sbp": sbp}
             if is_cuda and placement is None:
                 where["device"] = device or "cuda"
-            if len(data) == 1 and not isinstance(data[0], (int, torch.Size)):
-                return creation.tensor(data[0], **where)
-            return creation.empty(*data or (0,), **where)
+            size = size_asked(data)
+            return creation.tensor(data[0], **where) if size is None else creation.empty(size, **where)
 
         make.__name__ = make.__qualname__ = name
         where = ", on the current CUDA device" if is_cuda else ""

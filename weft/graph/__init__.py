@@ -1,10 +1,10 @@
 """nn.Graph: trace a program once into a job, compile it, launch it through the virtual machine."""
 
 from weft.core.errors import EndOfData
-from weft.graph.blocks import GraphModule, ProxyModule
+from weft.graph.blocks import GraphBlock, GraphModule, GraphTensor, Proxy, ProxyModule
 from weft.graph.config import GraphConfig
 from weft.graph.graph import Graph
 
-Proxy = ProxyModule
-
-__all__ = ["EndOfData", "Graph", "GraphConfig", "GraphModule", "Proxy", "ProxyModule"]
+__all__ = [
+    "EndOfData", "Graph", "GraphBlock", "GraphConfig", "GraphModule", "GraphTensor", "Proxy", "ProxyModule",
+]  # fmt: skip

@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from typing import Any
 
+from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.core.placement import Placement
 from weft.job.builder import Settings
@@ -15,24 +16,60 @@ from weft.nn.module import Module
 from weft.tensor.tensor import Tensor
 
 
-class GraphModule:
-    """The static side of a block: `self.m.to(nn.graph.GraphModule).set_stage(0, placement)`."""
+class GraphBlock:
+    """What a graph says of a module or of a tensor; `x.to(kind)` asks `kind.of(x)` for it."""
 
-    __slots__ = ("name", "stage_id", "stage_placement", "activation_checkpointing")
+    __slots__ = ("name", "stage_id", "stage_placement")
 
     def __init__(self, name: str) -> None:
         self.name = name
         self.stage_id: int | None = None
         self.stage_placement: Placement | None = None
-        self.activation_checkpointing = False
 
     def set_stage(self, stage_id: int | None = None, placement: Placement | None = None) -> None:
-        """The module is stage `stage_id` of a pipeline; what comes in is moved to `placement`."""
+        """It is of stage `stage_id` of a pipeline; what comes into a module is moved to `placement`."""
         if stage_id is not None and (isinstance(stage_id, bool) or not isinstance(stage_id, int) or stage_id < 0):
             raise GraphError(f"set_stage({stage_id!r}): a stage is counted from 0")
         if placement is not None and not isinstance(placement, Placement):
             raise GraphError(f"set_stage(..., {placement!r}): write flow.placement('cpu', ranks=[0])")
         self.stage_id, self.stage_placement = stage_id, placement
+
+
+class GraphTensor(GraphBlock):
+    """The static side of a parameter: `weight.to(nn.graph.GraphTensor).set_stage(0, placement)`. It is kept for who
+    asks: a parameter lies where it was put, and the ops that read it are of their modules' stages."""
+
+    __slots__ = ()
+
+    @staticmethod
+    def of(x: Any) -> GraphTensor:
+        if not isinstance(x, Tensor):
+            raise GraphError(f"to(nn.graph.GraphTensor) is said of parameters and buffers, not of {type(x).__name__}")
+        return x.__dict__.setdefault("_static", GraphTensor("tensor"))
+
+    def __repr__(self) -> str:
+        return f"(GraphTensor:{self.name}({'' if self.stage_id is None else f'stage_id={self.stage_id}'}))"
+
+
+class GraphModule(GraphBlock):
+    """The static side of a block: `self.m.to(nn.graph.GraphModule).set_stage(0, placement)`."""
+
+    __slots__ = ("activation_checkpointing",)
+
+    def __init__(self, name: str) -> None:
+        super().__init__(name)
+        self.activation_checkpointing = False
+
+    @staticmethod
+    def of(x: Any) -> GraphModule:
+        """What the graph that is being traced says of a module: in `forward`, a block's modules are themselves."""
+        known = _said_of(x)
+        if known is None:
+            raise GraphError(
+                f"{type(x).__name__}.to(nn.graph.GraphModule): no graph that is being traced has this module as a "
+                "block. Set it in the graph's __init__, self.m = module, and say self.m.to(nn.graph.GraphModule)"
+            )
+        return known.blocks[0]._static
 
     def __repr__(self) -> str:
         parts = []
@@ -41,6 +78,32 @@ class GraphModule:
         if self.activation_checkpointing:
             parts.append("activation_checkpointing=True")
         return f"(GraphModule:{self.name}({', '.join(parts)}))"
+
+
+class Said:
+    """What the blocks of one module say of it by now. Called as the first of them does, it is what any of them says."""
+
+    def __init__(self) -> None:
+        self.blocks: list[ProxyModule] = []
+
+    def settings(self) -> Settings:
+        statics = [block._static for block in self.blocks]
+        staged = next((s for s in statics if s.stage_id is not None or s.stage_placement is not None), statics[0])
+        checkpoint = any(s.activation_checkpointing for s in statics)
+        return Settings(statics[0].name, staged.stage_id, staged.stage_placement, checkpoint)
+
+
+def _said_of(x: Any) -> Said | None:
+    return None if here.trace is None else here.trace.modules.get(id(x))
+
+
+class _IsProxy(type):
+    def __instancecheck__(cls, x: Any) -> bool:
+        return isinstance(x, ProxyModule) or (isinstance(x, Module) and _said_of(x) is not None)
+
+
+class Proxy(metaclass=_IsProxy):
+    """What is a block of a graph: in `build` a block, in the `forward` of its module one of the modules there."""
 
 
 class ProxyModule:
@@ -59,7 +122,7 @@ class ProxyModule:
         """`to(nn.graph.GraphModule)`: the static side; `to(nn.Module)`: the module itself."""
         if kind is GraphModule:
             return self._static
-        if isinstance(kind, type) and issubclass(kind, Module):
+        if isinstance(kind, type) and (issubclass(kind, Module) or kind is Tensor):
             return self._origin
         raise GraphError(f"a block is to(nn.graph.GraphModule) or to(nn.Module); got {kind!r}")
 
@@ -71,7 +134,9 @@ class ProxyModule:
         if name in children:
             return children[name]
         if name == "config" and not hasattr(self.__dict__["_origin"], name):
-            return self._static  # what OneFlow calls it before 0.9
+            return self._static  # what OneFlow calls it before 0.9; libraries that find it ask for .origin, too
+        if name == "origin" and not hasattr(self.__dict__["_origin"], name):
+            return self._origin
         found = getattr(self.__dict__["_origin"], name)
         if name in ("items", "values") and isinstance(self._origin, ModuleDict):
             return lambda: [self._proxied(item) for item in found()]
@@ -130,12 +195,6 @@ class ProxyModule:
         return iter(self._children.values())
 
     # ---- what is said of it ------------------------------------------------------------------------------
-
-    def settings(self) -> Iterator[tuple[Module, Settings]]:
-        """What is said of this module and those inside it."""
-        for block in self.modules():
-            s = block._static
-            yield block._origin, Settings(block._name, s.stage_id, s.stage_placement, s.activation_checkpointing)
 
     def lines(self, ops: dict[str, list[str]], indent: str = "") -> Iterator[str]:
         """The block as text: parameters, buffers, children, and the ops that were traced inside."""

@@ -87,6 +87,12 @@ class Compiled:
         found = iter(tensors)
         return tree.rebuild(self.outputs, lambda leaf: next(found) if isinstance(leaf, Output) else leaf)
 
+    def blank(self) -> Any:
+        """What a call gives, in form, with zeros for the values."""
+        made = ((v, make().zero_()) for v, make in self.forms)
+        found = iter([of_torch(data) if v.spec is None else of_shard(data, v.spec) for v, data in made])
+        return tree.rebuild(self.outputs, lambda leaf: next(found) if isinstance(leaf, Output) else leaf)
+
     def _inputs(self, args: tuple[Any, ...]) -> list[Blob] | None:
         """The blobs of plain tensor arguments of the right form; None where a closer look is needed."""
         if len(args) != len(self.quick):

@@ -99,6 +99,11 @@ class GraphConfig:
         self._frozen = True
         return Options(micro_batches=self._micro_batches, auto_parallel=self._auto_parallel)
 
+    @property
+    def proto(self) -> str:
+        """Where OneFlow has a protocol buffer, the settings as text."""
+        return repr(self)
+
     def __repr__(self) -> str:
         steps = f", gradient_accumulation_steps={self._micro_batches}" if self._micro_batches > 1 else ""
         amp = ", amp=True" if self._amp[0] else ""

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
 from weft.amp.scaler import GradScaler, StaticGradScaler
@@ -15,7 +16,7 @@ from weft.graph.blocks import ProxyModule, meta_text
 from weft.graph.compiled import Compiled
 from weft.graph.config import GraphConfig
 from weft.graph.run import Running
-from weft.graph.trace import compile_graph
+from weft.graph.trace import compile_graph, said_of
 from weft.job.job import Job
 from weft.job.movements import movements
 from weft.job.text import show_node
@@ -166,6 +167,7 @@ class Graph:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if here.trace is not None:
+            here.trace.others.update(said_of(self))
             return self.build(*args, **kwargs)  # a graph called inside another one's build is a part of it
         if self._closed:
             raise GraphError(f"{self._name} was closed")
@@ -203,7 +205,17 @@ class Graph:
         chosen = (0,) if ranks is None else (ranks,) if isinstance(ranks, int) else tuple(ranks)
         self.__dict__["_told"] = v_level if -1 in chosen or current().index in chosen else -1
 
-    _compile = compile
+    def _compile(self, *args: Any, **kwargs: Any) -> Any:
+        """`compile`, and what a launch would give, with zeros for the values."""
+        self.compile(*args, **kwargs)
+        return self._need().blank()
+
+    @staticmethod
+    def trace(func: Callable[..., Any]) -> Graph:
+        """A graph whose `build` is a function: `step = nn.Graph.trace(f); step(x)`."""
+        if not inspect.isfunction(func):
+            raise GraphError(f"Graph.trace takes a function; got {type(func).__name__}: {func!r:.60}")
+        return type(func.__name__, (Graph,), {"build": staticmethod(func)})()
 
     def close(self) -> None:
         """Finish what is in flight and end the graph's threads."""
@@ -249,9 +261,23 @@ class Graph:
         """Who waits for which register of whom."""
         return self._need().running.executor.report()
 
+    @property
+    def _graph_proto(self) -> str | None:
+        """Where OneFlow has a protocol buffer, the text of the logical graph; None before it is compiled."""
+        return None if self._compiled is None else str(self.job)
+
+    _full_graph_proto = _compiled_graph_proto = _graph_proto
+
+    @property
+    def _config_proto(self) -> str:
+        return self.config.proto
+
+    def _shallow_repr(self) -> str:
+        return f"(GRAPH:{self._name}:{type(self).__name__})"
+
     def __repr__(self) -> str:
         ops: dict[str, list[str]] = {}
-        lines = [f"(GRAPH:{self._name}:{type(self).__name__}): (", f"  {self.config!r}"]
+        lines = [f"{self._shallow_repr()}: (", f"  {self.config!r}"]
         if self._compiled is not None:
             for node in self._compiled.lowered.job.nodes:
                 ops.setdefault(node.scope, []).append(f"(OPERATOR: {show_node(node)})")

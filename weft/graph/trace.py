@@ -18,13 +18,14 @@ from weft.core import dispatch
 from weft.core.errors import GraphError, RankError
 from weft.core.rank import current
 from weft.graph import draws, scaling, tree
+from weft.graph.blocks import Said
 from weft.graph.compiled import Compiled, Holder, Output
 from weft.graph.lines import TOLD, lines
 from weft.graph.overlap import refuse_overlaps
 from weft.graph.run import Running
 from weft.graph.update import update
 from weft.graph.zero import partition
-from weft.job.builder import Builder, Settings
+from weft.job.builder import Builder
 from weft.job.job import Job
 from weft.job.text import show, without_places
 from weft.job.value import Value
@@ -52,7 +53,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     options = graph.config.options()
     job = Job(graph.name)
     job.micro_batches = options.micro_batches
-    builder = Builder(job, _settings(graph))
+    builder = Builder(job, said_of(graph))
     examples: list[tuple[str, Tensor]] = []
     fed: list[tuple[Tensor, Value]] = []
     numbers: dict[str, Callable[[], float]] = {}
@@ -88,7 +89,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     hosts = [n for n in job.nodes if n.op == "host"]
     inputs = [n.outputs[0] for n in job.nodes if n.op == "input"]
     running = Running(lowered, inputs, [n.outputs[0] for n in hosts], list(written), line)
-    weakref.finalize(graph, _end, running)
+    weakref.finalize(graph, _dropped, running)
     rank.resources.setdefault(f"graph {graph.name}", running)
     return Compiled(
         lowered, running, form, outputs, examples, graph._optimizers,
@@ -97,36 +98,34 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
 
 
 def _forget() -> None:
-    """End the graphs of this rank that were dropped where they could not be ended."""
+    """End the graphs of this rank that were dropped."""
     rank = current()
-    gone = [r for r in tuple(rank.resources.values()) if isinstance(r, Running) and r.dropped]
-    for running in gone:
-        _end(running)
-
-
-def _end(running: Running) -> None:
-    """The graph is gone. Whoever collects it may be amid one of its acts, or another rank: then the rank closes it, as
-    it compiles the next, or ends."""
-    running.dropped = True
-    if running.rank is current():
+    for running in [r for r in tuple(rank.resources.values()) if isinstance(r, Running) and r.dropped]:
         try:
             running.close()
         except Exception as error:
             if error is not running.executor.error:  # else: who reads a result of the failed launch is told
                 raise
         if running.executor.closing:
-            running.rank.resources.pop(f"graph {running.lowered.plan.name}", None)
+            rank.resources.pop(f"graph {running.lowered.plan.name}", None)
 
 
-def _settings(graph: Graph) -> dict[int, Settings]:
-    """What is said of each module; one that several blocks hold is what any of them says, called as the first does."""
-    found: dict[int, Settings] = {}
+def _dropped(running: Running) -> None:
+    """The graph is gone. Whoever collects it may be amid one of its acts, or another rank; and what is raised here, as
+    an interrupt is, would be lost: unless nothing has to be waited for, the rank closes it as it compiles the next, or
+    ends."""
+    running.dropped = True
+    executor, rank = running.executor, running.rank
+    if rank is current() and rank.world_size == 1 and executor.finished >= executor.launched:
+        _forget()
+
+
+def said_of(graph: Graph) -> dict[int, Said]:
+    """What is said of each module, by its identity."""
+    found: dict[int, Said] = {}
     for block in graph._blocks.values():
-        for module, s in block.settings():
-            first = found.setdefault(id(module), s)
-            if first.stage is None and first.placement is None:
-                first = first._replace(stage=s.stage, placement=s.placement)
-            found[id(module)] = first._replace(checkpoint=first.checkpoint or s.checkpoint)
+        for inner in block.modules():
+            found.setdefault(id(inner._origin), Said()).blocks.append(inner)
     return found
 
 

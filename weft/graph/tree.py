@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import dataclasses
+import types
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -67,6 +68,11 @@ def check(leaf: Any, what: str) -> None:
         raise GraphError(
             f"{what} of a graph is a {type(leaf).__name__}: tensors are found in tuples, lists and dicts only, nested "
             "as one likes"
+        )
+    if isinstance(leaf, (types.GeneratorType, types.CoroutineType, types.AsyncGeneratorType)):
+        raise GraphError(
+            f"{what} of a graph is a {type(leaf).__name__}, which hasn't run: build() is called once, while it is "
+            "traced. Write it without yield, async and await, and return tensors"
         )
 
 

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable, Sequence
+import warnings
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -40,12 +41,13 @@ class Settings(NamedTuple):
 class Builder:
     """The trace in progress.
 
-    modules    what is known of the modules that will be called, by identity
+    modules    what will tell the settings of the modules that are called, by identity
     gradients  the leaves that backward found gradients for, by identity, and what their `.grad` was before
     """
 
-    def __init__(self, job: Job, modules: dict[int, Settings]) -> None:
+    def __init__(self, job: Job, modules: Mapping[int, Any]) -> None:
         self.job, self.modules = job, modules
+        self.others: set[int] = set()  # modules of graphs that are called inside this one, and those warned of
         self.settings = Settings("")
         self.updating = False  # the optimizers' part has begun, which runs once a launch
         self.losses: list[Value] = []
@@ -122,6 +124,10 @@ class Builder:
     def name_of(self, t: Tensor, name: str) -> None:
         """Say what a tensor is called before it is captured: a parameter's path."""
         self._names.setdefault(id(blob_of(t)), (blob_of(t), name, t))
+
+    def named(self, t: Tensor) -> bool:
+        """Whether it is a parameter or a buffer of the graph's modules."""
+        return id(blob_of(t)) in self._names
 
     def known_name(self, t: Tensor) -> str:
         return self._names[id(blob_of(t))][1] if id(blob_of(t)) in self._names else "parameter"
@@ -329,9 +335,11 @@ class Builder:
         """Call a module; what it computes belongs to it, and lies where its stage lies."""
         before = self.settings
         self.attributes.see(module)
-        own = self.modules.get(id(module))
-        if own is None:
+        known = self.modules.get(id(module))
+        if known is None:
+            self._remark(module)
             return call(*args, **kwargs)
+        own: Settings = known.settings()
         if own.stage is None:
             own = own._replace(stage=before.stage)
         if before.checkpoint:
@@ -345,6 +353,17 @@ class Builder:
             return self._kept(result) if own.checkpoint and not before.checkpoint else result
         finally:
             self.settings = before
+
+    def _remark(self, module: Any) -> None:
+        """A module that isn't the graph's: what it computes is traced, but nothing else is done for it."""
+        if id(module) not in self.others and any(True for _ in module.parameters()):
+            warnings.warn(
+                f"{module._get_name()}({module.extra_repr()}) is called in a nn.Graph, but not registered into a "
+                "nn.Graph: its parameters are no part of the graph's state, and have no names in it. Set it in "
+                "__init__: self.m = module",
+                stacklevel=4,
+            )
+            self.others.update(map(id, module.modules()))
 
 
 LEAVING = ("accumulate", "pack")  # from once per micro-batch to once per launch

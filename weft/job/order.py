@@ -14,6 +14,8 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
+LIKE = ("ones_like", "zeros_like", "empty_like", "full_like")
+
 
 def alike(shape: tuple[int, ...], operands: Sequence[torch.Tensor]) -> tuple[int, ...]:
     """The strides of what torch's element-wise kernels make: its dimensions are ordered as the operands' are, by the
@@ -96,9 +98,11 @@ class Order:
         if node.op == "unpack":
             v = node.outputs[0]
             made = self.known[node.args[0]][: v.shape[0]] if v.shape else None
+        elif node.op == "draw" and node.args[-1] is not None:
+            made = torch.empty_strided(node.args[0], node.args[-1], device="meta")
         elif op is not None and op.random and node.operands():
             made = self.known[node.operands()[0]]
-        elif op is not None and op.elementwise and node.operands() and not op.writes:
+        elif op is not None and (op.elementwise or op.name in LIKE) and node.operands() and not op.writes:
             v = node.outputs[0]
             strides = alike(v.shape, [self.known[o] for o in node.operands()])
             made = torch.empty_strided(v.shape, strides, dtype=v.dtype.torch, device="meta")

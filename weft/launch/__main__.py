@@ -10,8 +10,9 @@ import signal
 import sys
 import types
 from collections.abc import Sequence
+from functools import partial
 from pathlib import Path
-from typing import NoReturn
+from typing import NoReturn, cast
 
 from weft.core.errors import ArgumentError, RankError
 from weft.launch.hosts import Hosts
@@ -19,6 +20,8 @@ from weft.launch.processes import GRACE, Processes, blamed, redirected, said, va
 from weft.launch.threads import spawn_threads
 from weft.transport import BACKENDS
 from weft.transport.rendezvous import serve
+from weft.transport.roll import run_of, tell_end
+from weft.transport.secret import Signed, fresh, known
 
 
 def parser() -> argparse.ArgumentParser:
@@ -73,16 +76,22 @@ def run_processes(given: argparse.Namespace) -> int:
         store = serve(host, port, 300)
         port = store.port
     n = given.nproc_per_node
-    hosts = Hosts(given.node_rank, given.nnodes, n, host, port, store) if given.nnodes > 1 else None
+    secret = known() if given.nnodes > 1 else fresh()
+    run = run_of(store, secret) if store is not None else None
+    hosts = Hosts(given.node_rank, given.nnodes, n, host, port, run) if given.nnodes > 1 else None
     told = [
-        variables_of(i, n, given.node_rank, given.nnodes, host=host, port=port, transport=given.transport)
+        variables_of(
+            i, n, given.node_rank, given.nnodes, host=host, port=port, secret=secret, transport=given.transport
+        )
         for i in range(n)
     ]
+    tell = hosts.ended if hosts is not None else partial(tell_end, cast(Signed, run))
     with contextlib.ExitStack() as files:
         folder = given.logdir if given.redirect_stdout_and_stderr else None
         processes = Processes(command, told, [redirected(folder, i, files) for i in range(n)])
         try:
-            failed = next((e for e in processes.wait(enough=hosts and hosts.look) if e[1]), None)
+            ends = processes.wait(enough=hosts and hosts.look, told=tell)
+            failed = next((e for e in ends if e[1]), None)
             if hosts is not None and failed is not None:
                 hosts.tell(failed[0], said(*failed).removeprefix(f"rank {failed[0]} "))
         except (KeyboardInterrupt, SystemExit) as stop:
@@ -105,7 +114,7 @@ def run_processes(given: argparse.Namespace) -> int:
     if failed is None and (hosts is None or hosts.failure is None):
         return 0
     rank, code = failed or (0, 1)
-    words = blamed(store, rank, code)[1] if hosts is None else hosts.failure
+    words = blamed(run, rank, code)[1] if hosts is None else hosts.failure
     where = f"; its output is in {given.logdir}/" if folder else ""
     print(f"weft.launch: {words}; every other rank was ended{where}", file=sys.stderr, flush=True)
     return code if code > 0 else 128 - code

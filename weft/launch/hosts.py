@@ -12,46 +12,51 @@ import threading
 import time
 from collections.abc import Callable
 
-import torch.distributed as dist
-
-from weft.core.errors import ArgumentError
-from weft.transport.rendezvous import reach, restart, tell_failure, told_failure
+from weft.core.errors import ArgumentError, SecretError
+from weft.transport.rendezvous import reach
+from weft.transport.roll import Lost, run_of, tell_end, tell_failure, told_failure
+from weft.transport.secret import Signed, known
 
 BEAT = 0.5  # seconds
 SILENCE = 20.0  # seconds without a beat after which a launcher is taken for dead
 ANSWER = 3.0  # seconds for the store to answer before a launcher goes on without it
 ENDED = b"ended"
-Lost = (dist.DistNetworkError, dist.DistStoreError)
 
 
 class Hosts:
-    """One launcher's view of the others. `store` is given where this launcher serves it.
+    """One launcher's view of the others. `run` is given where this launcher serves its store.
 
     failure    the run's first one, wherever it was, once it is known here
 
     A thread talks to the store: if its host can't be reached any more, calls may wait for minutes.
     """
 
-    def __init__(self, node: int, nodes: int, ranks: int, host: str, port: int, store: dist.TCPStore | None) -> None:
+    def __init__(self, node: int, nodes: int, ranks: int, host: str, port: int, run: Signed | None) -> None:
         self.node, self.nodes, self.first = node, nodes, node * ranks
         self.failure: str | None = None
         self._answered = time.monotonic()
         self._seen: dict[int, tuple[bytes, float]] = {}
-        self.store = store or reach(host, port, 300.0, f"host {node}", "the launcher with --node_rank 0")
+        self.run = run or run_of(reach(host, port, 300.0, f"host {node}", "the launcher with --node_rank 0"), known())
         self._agree(f"--nnodes {nodes} --nproc_per_node {ranks}")
         self._ended = threading.Event()
         self._thread = threading.Thread(target=self._run, name="weft-hosts", daemon=True)
         self._thread.start()
 
     def _key(self, node: int, what: str) -> str:
-        return f"weft/{restart()}/host/{node}/{what}"
+        return f"host/{node}/{what}"
 
     def _agree(self, mine: str) -> None:
-        if self.store.add(self._key(self.node, "launchers"), 1) > 1:
+        if self.run.add(self._key(self.node, "launchers"), 1) > 1:
             raise ArgumentError(f"another launcher has --node_rank {self.node} in this run; each host has its own")
         if self.node == 0:
-            self.store.set(self._key(0, "words"), mine)
-        elif (first := bytes(self.store.get(self._key(0, "words"))).decode()) != mine:
+            self.run.set(self._key(0, "words"), mine)
+            return
+        try:
+            first = self.run.get(self._key(0, "words")).decode()
+        except SecretError:
+            self.tell(self.first, f"was not started: host {self.node} knows another secret")  # in a way that shows it
+            raise
+        if first != mine:
             self.tell(self.first, f"was not started: host {self.node} was given {mine}, and host 0 {first}")
             raise ArgumentError(f"host 0 was started with {first}, and this one with {mine}; all are started alike")
 
@@ -61,7 +66,7 @@ class Hosts:
         try:
             while not self._ended.is_set():
                 count += 1
-                self.store.set(self._key(self.node, "beat"), str(count))
+                self.run.set(self._key(self.node, "beat"), str(count))
                 self._hear()
                 self._answered = time.monotonic()
                 self._ended.wait(BEAT)
@@ -69,8 +74,12 @@ class Hosts:
             self.failure = self.failure or "the launcher of host 0, which serves the store, has ended"
 
     def _hear(self) -> None:
-        told = told_failure(self.store)
-        self.failure = self.failure if told is None else told[1]
+        try:
+            told = told_failure(self.run)
+        except SecretError as error:
+            self.failure = self.failure or str(error)
+        else:
+            self.failure = self.failure if told is None else told[1]
 
     def look(self) -> bool:
         """Whether the run has failed, here or elsewhere."""
@@ -82,14 +91,18 @@ class Hosts:
         """A rank failed: the others hear of it, unless one failed before."""
         if self.failure is None:
             self.failure = f"rank {rank} {why}"
-            self._ask(lambda: tell_failure(self.store, rank, why))
+            self._ask(lambda: tell_failure(self.run, rank, why))
             self._ask(self._hear)
+
+    def ended(self, rank: int, how: str) -> None:
+        """The process of a rank of this host has ended, and `how` it failed, if it did."""
+        self._ask(lambda: tell_end(self.run, rank, how))
 
     def _ask(self, action: Callable[[], object]) -> None:
         """Do something with the store, if it answers."""
 
         def run() -> None:
-            with contextlib.suppress(*Lost):
+            with contextlib.suppress(*Lost, SecretError):
                 action()
 
         thread = threading.Thread(target=run, name="weft-hosts", daemon=True)
@@ -100,7 +113,7 @@ class Hosts:
         """The ranks of this host have ended. Host 0 stays while others run; after a failure, for so many seconds."""
         self._ended.set()
         self._thread.join(ANSWER)
-        self._ask(lambda: self.store.set(self._key(self.node, "beat"), ENDED.decode()))
+        self._ask(lambda: self.run.set(self._key(self.node, "beat"), ENDED.decode()))
         end = math.inf
         while self.node == 0 and time.monotonic() < end:
             running = self._running()  # before the look for failures, so that those of the last to end are seen
@@ -116,7 +129,10 @@ class Hosts:
         now, running = time.monotonic(), False
         for node in range(1, self.nodes):
             key = self._key(node, "beat")
-            beat = bytes(self.store.get(key)) if self.store.check([key]) else b""
+            try:
+                beat = self.run.get(key) if self.run.check([key]) else b""
+            except SecretError:  # none of that host's
+                beat = b""
             last, since = self._seen.get(node, (None, now))
             self._seen[node] = beat, since if beat == last else now
             running = running or (beat != ENDED and now - self._seen[node][1] < SILENCE)

@@ -12,13 +12,15 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import IO
 
-import torch.distributed as dist
-
 from weft.core.errors import ArgumentError, DeadlineError, RankError
-from weft.transport.rendezvous import serve, told_failure
+from weft.transport.rendezvous import serve
+from weft.transport.roll import run_of, tell_end, told_failure
+from weft.transport.secret import VARIABLE as SECRET
+from weft.transport.secret import Signed, fresh
 
 GRACE = 5.0  # seconds for the others to notice a failure by themselves, and again to obey SIGTERM
 LOOK = 0.02  # seconds between looks at the processes
@@ -55,15 +57,23 @@ class Processes:
                     stdout=out,
                     stderr=err,
                     start_new_session=True,
-                    preexec_fn=_follow,
+                    preexec_fn=partial(follow, os.getpid()),
                 )
                 self.started.append((int(own["RANK"]), process))
         except BaseException:
             self.end(0)
             raise
 
-    def wait(self, deadline: float | None = None, enough: Callable[[], bool] | None = None) -> list[tuple[int, int]]:
-        """The ranks and codes in the order of their ends, up to the first failure, or until it is `enough`."""
+    def wait(
+        self,
+        deadline: float | None = None,
+        enough: Callable[[], bool] | None = None,
+        told: Callable[[int, str], object] = lambda rank, how: None,
+    ) -> list[tuple[int, int]]:
+        """The ranks and codes in the order of their ends, up to the first failure, or until it is `enough`.
+
+        `told` is called with each end, and how it was a failure.
+        """
         running, ended = dict(self.started), []
         start = time.monotonic()
         while running:
@@ -72,6 +82,7 @@ class Processes:
                 if code is not None:
                     ended.append((rank, code))
                     del running[rank]
+                    told(rank, said(rank, code).removeprefix(f"rank {rank} ") if code else "")
                     if code:
                         return ended
             if enough is not None and enough():
@@ -100,14 +111,24 @@ class Processes:
                     os.killpg(process.pid, number)
 
 
-def _follow() -> None:
-    """In the new process: end when the launcher does, even if it is killed."""
+def follow(parent: int) -> None:
+    """In the new process: end when its parent does, even if that is killed."""
     if _prctl is not None:
         _prctl(1, signal.SIGKILL)
+        if os.getppid() != parent:  # it was killed before
+            os._exit(1)
 
 
 def variables_of(
-    local: int, per_node: int, node: int = 0, nodes: int = 1, *, host: str, port: int, transport: str | None = None
+    local: int,
+    per_node: int,
+    node: int = 0,
+    nodes: int = 1,
+    *,
+    host: str,
+    port: int,
+    secret: str | None = None,
+    transport: str | None = None,
 ) -> dict[str, str]:
     """What torchrun tells its processes, and so do we."""
     told = {
@@ -123,6 +144,8 @@ def variables_of(
     }
     if "OMP_NUM_THREADS" not in os.environ:
         told["OMP_NUM_THREADS"] = str(max(1, (os.cpu_count() or 1) // per_node))
+    if secret:
+        told[SECRET] = secret
     if transport:
         told["WEFT_TRANSPORT"] = transport
     return told
@@ -135,9 +158,9 @@ def said(rank: int, code: int) -> str:
     return f"rank {rank} failed with exit code {code}"
 
 
-def blamed(store: dist.Store | None, rank: int, code: int) -> tuple[int, str]:
+def blamed(run: Signed | None, rank: int, code: int) -> tuple[int, str]:
     """Which rank failed first, and how: a rank may end before the one because of which it ended."""
-    told = told_failure(store) if store is not None else None
+    told = told_failure(run) if run is not None else None
     if told is None or (told[0] == rank and code < 0):
         return rank, said(rank, code)
     return told
@@ -163,18 +186,22 @@ def spawn(
         raise ArgumentError(f"a world has one rank or more; got {n}")
     command = [sys.executable]
     command += ["-m", "weft.launch.call", target, *args] if ":" in target else [target, *args]
-    store = serve("127.0.0.1", 0, deadline)
+    store, secret = serve("127.0.0.1", 0, deadline), fresh()
+    run = run_of(store, secret)
     with contextlib.ExitStack() as files:
         outputs = [
             (files.enter_context(tempfile.TemporaryFile()), files.enter_context(tempfile.TemporaryFile()))
             for _ in range(n)
         ]
-        told = [variables_of(i, n, host="127.0.0.1", port=store.port, transport=transport) for i in range(n)]
+        told = [
+            variables_of(i, n, host="127.0.0.1", port=store.port, secret=secret, transport=transport) for i in range(n)
+        ]
         processes = Processes(command, [{**t, **(env or {})} for t in told], outputs)
         try:
             if watch is not None:
                 watch(processes)
-            first = next((e for e in processes.wait(deadline) if e[1]), None)
+            ends = processes.wait(deadline, told=partial(tell_end, run))
+            first = next((e for e in ends if e[1]), None)
         except BaseException:
             processes.end(0)
             raise
@@ -184,7 +211,7 @@ def spawn(
             for (rank, process), (out, err) in zip(processes.started, outputs, strict=True)
         ]
     if first is not None and check:
-        rank, why = blamed(store, *first)
+        rank, why = blamed(run, *first)
         raise RankError(f"{why}, in {target}; its last words:\n{ended[rank].err[-3000:]}")
     return ended
 

@@ -40,6 +40,9 @@ def spawn_threads(n: int, function: Callable[..., Any], *args: Any, deadline: fl
             with enter(rank):
                 try:
                     result = function(*args)
+                    machine = rank.resources.get("vm")
+                    if machine is not None:
+                        machine.sync()  # what failed without anyone asking for it fails the rank
                 except BaseException as caught:
                     world.fail(rank.index, raised(caught))
                     raise

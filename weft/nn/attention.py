@@ -29,7 +29,7 @@ class MultiheadAttention(Module):
 
     >>> x = flow.randn(5, 2, 8)
     >>> y, weights = flow.nn.MultiheadAttention(8, 4)(x, x, x); y.shape, weights.shape
-    (weft.Size([5, 2, 8]), weft.Size([2, 5, 5]))
+    (torch.Size([5, 2, 8]), torch.Size([2, 5, 5]))
     """
 
     def __init__(

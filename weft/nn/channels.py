@@ -91,7 +91,7 @@ class Unflatten(Module):
     """One dimension as several.
 
     >>> flow.nn.Unflatten(1, (2, 3))(flow.ones(4, 6)).shape
-    weft.Size([4, 2, 3])
+    torch.Size([4, 2, 3])
     """
 
     def __init__(self, dim: int, unflattened_size: Any) -> None:

@@ -31,7 +31,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
     >>> layer = flow.nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2, 5])
     >>> layer(flow.randn(3, 4), flow.tensor([0, 4, 9])).output.shape
-    weft.Size([3])
+    torch.Size([3])
     """
 
     def __init__(

@@ -8,6 +8,7 @@ from weft.autograd import in_place
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.conversion import cast
 from weft.ops import OPS
+from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
 __all__ = ["glu", "hardtanh", "hardtanh_", "prelu", "relu6", "softmin", "tanhshrink"]
@@ -38,9 +39,14 @@ def relu6(input: Tensor, inplace: bool = False) -> Tensor:
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
     """The first half times the sigmoid of the second."""
+    if not input.ndim:
+        raise ShapeError("glu does not support 0-dimensional tensors: it halves a dimension")
+    dim = dim_of(dim, input.ndim)
     n = input.shape[dim]
     if n % 2:
-        raise ShapeError(f"glu halves dimension {dim}, so its size must be even; got {n}")
+        raise ShapeError(
+            f"Halving dimension must be even, but dimension {dim} is size {n}: glu() of {list(input.shape)}"
+        )
     first, second = OPS["narrow"](input, dim, 0, n // 2), OPS["narrow"](input, dim, n // 2, n // 2)
     return mul(first, OPS["sigmoid"](second))
 

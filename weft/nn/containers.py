@@ -148,9 +148,11 @@ class Sequential(_List):
 
     def __init__(self, *modules: Any) -> None:
         super().__init__()
-        given = modules[0] if len(modules) == 1 and not isinstance(modules[0], Module) else modules
+        given = modules[0] if len(modules) == 1 and isinstance(modules[0], Iterable) else modules
         named = given.items() if isinstance(given, Mapping) else ((str(i), m) for i, m in enumerate(given))
         for name, module in named:
+            if module is not None and not isinstance(module, Module):
+                raise ArgumentError(f"{type(module).__name__} is not a Module subclass: Sequential holds modules")
             self.add_module(name, module)
 
     def forward(self, x: Any) -> Any:
@@ -268,6 +270,11 @@ class ModuleDict(_Dict):
     def __init__(self, modules: Mapping[str, Module] | Iterable[tuple[str, Module]] | None = None) -> None:
         super().__init__()
         self.update(modules or {})
+
+    def __setitem__(self, name: str, value: Any) -> None:
+        if not isinstance(value, Module):
+            raise ArgumentError(f"{type(value).__name__} is not a Module subclass: {name!r} is {value!r}")
+        self.add_module(name, value)
 
 
 class ParameterDict(_Dict):

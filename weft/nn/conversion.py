@@ -39,6 +39,20 @@ def where_to(*args: Any, **kwargs: Any) -> tuple[Device | None, DType | None]:
     return None if device is None else Device(device).check(), dtype
 
 
+def of_kind(module: Any, kind: Any) -> Any:
+    """What a graph's block answers, too, said of a module: itself by to(nn.Module), what the graph that is being traced
+    says of it by to(nn.graph.GraphModule)."""
+    if not isinstance(kind, type):
+        return None
+    return module if isinstance(module, kind) else kind.of(module) if hasattr(kind, "of") else None  # type: ignore[attr-defined]
+
+
+def sent(module: Any, *args: Any, **kwargs: Any) -> Any:
+    """What `module.to` does, for methods beside it: a subclass's own `to` may call these."""
+    device, dtype = where_to(*args, **kwargs)
+    return module._apply(lambda t: moved(t, device, dtype))
+
+
 def moved(t: Tensor, device: Device | None, dtype: DType | None) -> Tensor:
     if device is not None and (t.is_global or t.device is not device):
         t = t.to(device)  # type: ignore[attr-defined]  # bound from the registry
@@ -58,6 +72,8 @@ def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[T
             t = t.detach()
             t.part_of = part.replace(nd_sbp=tuple(broadcast if s.is_partial else s for s in part.nd_sbp))
         where = placement if placement is not None else t.placement if t.is_global else None
+        if where is not None and t.is_local and t.part_of is not None:  # a rule sees the same tensor on every rank
+            t = OPS["from_local"](t, t.part_of.placement, t.part_of.nd_sbp, None)
         wanted: Any = sbp(path, t) if callable(sbp) and not isinstance(sbp, Sbp) else sbp
         wanted = t.sbp if wanted is None and t.is_global else wanted
         if where is None or wanted is None:

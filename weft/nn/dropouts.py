@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from weft.autograd import in_place
 from weft.core.errors import OptionError, ShapeError
+from weft.functional import creation
+from weft.functional.likeness import fitted
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
@@ -22,10 +24,10 @@ def _drawn(x: Tensor, p: float, dims: int | None) -> Tensor:
     """0 where something is dropped, else 1 / (1 - p): for each element, or for all of the last `dims` dimensions."""
     if p == 1:
         return OPS["zeros_like"](x, None)
-    like = x
-    for dim in range(x.ndim - (dims or 0), x.ndim):
-        like = OPS["narrow"](like, dim, 0, 1)
-    return OPS["dropout"](OPS["ones_like"](like), p, True)
+    if dims is None:
+        return OPS["dropout"](OPS["ones_like"](x), p, True)
+    shape = (*x.shape[: x.ndim - dims], *(1,) * dims)
+    return OPS["dropout"](creation.ones(shape, **fitted(x, shape, None, None, None, None)), p, True)
 
 
 def _drop(input: Tensor, p: float, training: bool, inplace: bool, dims: int) -> Tensor:
@@ -65,7 +67,7 @@ def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: boo
     return _drop(input, p, training, inplace, _inside("dropout3d", input) + (input.ndim != 5))
 
 
-def _alpha(input: Tensor, p: float, training: bool, inplace: bool, dims: int) -> Tensor:
+def _alpha(input: Tensor, p: float, training: bool, inplace: bool, dims: int | None) -> Tensor:
     _checked(p)
     if not training or p == 0:
         return input
@@ -81,7 +83,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
     >>> flow.nn.functional.alpha_dropout(flow.ones(2), 1.0, training=True).tolist()
     [0.0, 0.0]
     """
-    return _alpha(input, p, training, inplace, 0)
+    return _alpha(input, p, training, inplace, None)
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.core.errors import OptionError, ShapeError
@@ -27,7 +27,7 @@ def check_sizes(dims: int, output_size: Any, output_ratio: Any) -> tuple[tuple[i
         )
     if output_size is not None:
         return several(output_size, dims, "output_size"), ()
-    ratios = tuple(output_ratio) if isinstance(output_ratio, (tuple, list)) else (output_ratio,) * dims
+    ratios = tuple(output_ratio) if isinstance(output_ratio, Sequence) else (output_ratio,) * dims
     if len(ratios) != dims or not all(isinstance(r, float) and 0 < r < 1 for r in ratios):
         raise OptionError(f"output_ratio is one number between 0 and 1, or {dims}; got {output_ratio!r}")
     return (), ratios

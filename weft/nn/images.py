@@ -31,8 +31,10 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
     """
     around = tuple(pad)
     if len(around) % 2 or len(around) > 2 * input.ndim:
+        told = "be divisible by 2" if len(around) % 2 else "be less than or equal to two times the input dimension"
         raise ShapeError(
-            f"pad takes two numbers per dimension, from the last one on, for at most {input.ndim}; got {list(around)}"
+            f"Padding length should {told}: pad takes two numbers per dimension, from the last "
+            f"one on, for at most {input.ndim}; got {list(around)}"
         )
     if mode == "constant":
         return OPS["pad_with"](input, around, 0.0 if value is None else value)
@@ -67,12 +69,13 @@ def interpolate(
     """
     dims = input.ndim - 2
     if (size is None) == (scale_factor is None):
-        raise OptionError("interpolate takes a size or a scale_factor: one of them")
+        wrong = "either" if size is None else "only one of"
+        raise OptionError(f"interpolate: {wrong} size or scale_factor should be defined")
     if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
         raise OptionError(f"align_corners is for blending: linear, bilinear, bicubic, trilinear; the mode is {mode!r}")
     scales = None
     if size is None:
-        given = tuple(scale_factor) if isinstance(scale_factor, (tuple, list)) else (scale_factor,) * dims
+        given = tuple(scale_factor) if isinstance(scale_factor, Sequence) else (scale_factor,) * dims
         if len(given) != dims:
             raise ShapeError(f"an input of shape {list(input.shape)} has {dims} sizes to scale; got {list(given)}")
         wanted = tuple(math.floor(n * s) for n, s in zip(input.shape[2:], given, strict=True))

@@ -15,6 +15,7 @@ from weft.autograd import assign, no_grad
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.core.sbp import broadcast
+from weft.functional import overwrite
 from weft.functional.creation import drawing
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor, of_shard, of_torch
@@ -45,7 +46,10 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 def calc_fan(shape: Sequence[int], mode: str = "fan_in", data_format: str = "NCHW") -> int:
     """How many inputs an output sees ("fan_in"), or outputs an input feeds ("fan_out"); or their sum ("fan_sum")."""
     if len(shape) < 2:
-        raise ShapeError(f"fan in and fan out need a tensor of at least 2 dimensions; got {list(shape)}")
+        raise ShapeError(
+            f"Fan in and fan out can not be computed for tensor with fewer than 2 dimensions; this has "
+            f"shape {list(shape)}"
+        )
     field = math.prod(shape[2:]) if data_format == "NCHW" else math.prod(shape[1:-1])
     fans = {"fan_in": (shape[1] if data_format == "NCHW" else shape[-1]) * field, "fan_out": shape[0] * field}
     fans["fan_sum"] = fans["fan_in"] + fans["fan_out"]
@@ -53,6 +57,10 @@ def calc_fan(shape: Sequence[int], mode: str = "fan_in", data_format: str = "NCH
     if mode.lower() not in fans:
         raise OptionError(f"Mode {mode!r} not supported; there are {', '.join(fans)}")
     return fans[mode.lower()]
+
+
+def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
+    return calc_fan(tensor.shape, "fan_in"), calc_fan(tensor.shape, "fan_out")
 
 
 def get_data_format(data_format: str) -> str:
@@ -164,10 +172,10 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
     with no_grad(), drawing(generator):
         if tensor.spec is not None:
             flat = (broadcast,) * tensor.placement.ndim
-            drawn = OPS["randn"]((rows, cols), tensor.dtype, None, tensor.placement, flat)
+            normal: Tensor = OPS["randn"]((rows, cols), tensor.dtype, None, tensor.placement, flat)
         else:
-            drawn = OPS["randn"]((rows, cols), tensor.dtype, tensor.device)
-    square = drawn._local("orthogonal_")
+            normal = OPS["randn"]((rows, cols), tensor.dtype, tensor.device)
+    square = normal._local("orthogonal_")
     if not square.numel():
         return tensor
     q, r = torch.linalg.qr(square.t() if rows < cols else square)
@@ -192,9 +200,8 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
 
 
 def _draw(tensor: Tensor, law: str, *parameters: float, generator: Any) -> Tensor:
-    with no_grad(), drawing(generator):
-        where = (None, tensor.placement, tensor.sbp) if tensor.spec is not None else (tensor.device, None, None)
-        return assign(tensor, OPS["draw"](tuple(tensor.shape), law, parameters, tensor.dtype, *where))
+    with no_grad():
+        return overwrite.drawn(tensor, law, parameters, generator)
 
 
 def _give(tensor: Tensor, whole: torch.Tensor) -> Tensor:

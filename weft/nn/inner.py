@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 from weft.nn.convolution import _Conv
@@ -14,7 +14,7 @@ from weft.nn.shaping import _Dropout
 
 def _ntuple(n: int, name: str = "") -> Callable[[Any], tuple[int, ...]]:
     """What makes n numbers of one, and leaves several as they are."""
-    return lambda x: tuple(x) if isinstance(x, (tuple, list)) else several(x, n, name or f"{n} numbers")
+    return lambda x: tuple(x) if isinstance(x, Sequence) else several(x, n, name or f"{n} numbers")
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:

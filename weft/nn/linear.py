@@ -22,7 +22,7 @@ class Linear(Module):
     """y = x W^T + b.
 
     >>> flow.nn.Linear(2, 3)(flow.ones(4, 2)).shape
-    weft.Size([4, 3])
+    torch.Size([4, 3])
     """
 
     def __init__(

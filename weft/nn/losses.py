@@ -2,16 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from typing import Any
 
 from weft.core.dtype import bool_
-from weft.core.errors import DtypeError, OptionError, ShapeError
+from weft.core.errors import DtypeError, IndexingError, OptionError, ShapeError
 from weft.functional.info import promote_types
 from weft.functional.linalg import vector_norm
 from weft.functional.shaping import broadcast_shapes
 from weft.ops import OPS
 from weft.ops.square_error import square_error
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, at_hand
 
 __all__ = [
     "binary_cross_entropy", "binary_cross_entropy_with_logits", "cosine_similarity", "huber_loss", "kl_div", "l1_loss",
@@ -52,8 +53,18 @@ def _floats(name: str, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 def _same_shape(name: str, x: Tensor, target: Tensor) -> None:
     if x.shape != target.shape:
         raise ShapeError(
-            f"{name}: the target's shape {list(target.shape)} is not the input's, {list(x.shape)}; "
+            f"{name}: Target size ({tuple(target.shape)}) must be the same as input size ({tuple(x.shape)}); "
             "reshape or expand it so that every element has its target"
+        )
+
+
+def _told(x: Tensor, target: Tensor) -> None:
+    """Warn of a target that counts several times, which is seldom meant: (n, 1) beside (n,) makes n * n."""
+    if x.shape != target.shape:
+        warnings.warn(
+            f"Using a target size ({target.shape}) that is different to the input size ({x.shape}): each is "
+            f"repeated for the other, as they broadcast. Give them one shape, x.squeeze(1), say",
+            stacklevel=4,
         )
 
 
@@ -71,6 +82,7 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
     >>> flow.nn.functional.mse_loss(flow.tensor([1.0, 2.0]), flow.tensor([1.0, 4.0])).item()
     2.0
     """
+    _told(input, target)
     if weight is not None:
         return _weighted(mse_loss(input, target, "none"), weight, input, reduction)
     if reduction in ("mean", "sum") and input.shape == target.shape:
@@ -83,6 +95,7 @@ def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tens
     """The size of the difference; of weighted elements, the mean is over their weights."""
     if weight is not None:
         return _weighted(l1_loss(input, target, "none"), weight, input, reduction)
+    _told(input, target)
     if bool_ not in (input.dtype, target.dtype):  # of those, sub() says what to take instead
         input, target = _paired(input, target)
     return reduced(absolute(sub(input, target)), reduction)
@@ -94,6 +107,7 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
         raise OptionError(f"smooth_l1_loss does not support negative values for beta; got {beta}")
     if beta == 0:
         return l1_loss(input, target, reduction)
+    _told(input, target)
     d = sub(*_floats("smooth_l1_loss", input, target))
     size = absolute(d)
     bent = div(mul(0.5, mul(d, d)), beta)
@@ -110,6 +124,7 @@ def huber_loss(
         raise OptionError(f"huber_loss does not support non-positive values for delta; got {delta}")
     if not input.dtype.is_floating_point:
         raise DtypeError(f"huber_loss is of its input's dtype, so that must be of floats; got {input.dtype}: x.float()")
+    _told(input, target)
     d = sub(*_floats("huber_loss", input, target))
     size = absolute(d)
     loss = where(OPS["le"](size, delta), mul(0.5, mul(d, d)), mul(delta, sub(size, 0.5 * delta)))
@@ -121,6 +136,12 @@ def binary_cross_entropy(
 ) -> Tensor:
     """-log of the probability `input` that the target, 0 or 1 or between, gets."""
     _same_shape("binary_cross_entropy", input, target)
+    data = at_hand(input)
+    if data is not None and data.numel() and not 0 <= data.min() <= data.max() <= 1:
+        raise OptionError(
+            f"binary_cross_entropy: all elements of input should be between 0 and 1; they lie from "
+            f"{float(data.min()):g} to {float(data.max()):g}. Of scores, take binary_cross_entropy_with_logits"
+        )
     least = -100.0  # as torch's: a probability of zero costs much, not infinitely much
     yes = mul(target, OPS["clamp"](log(input), least))
     no = mul(sub(1.0, target), OPS["clamp"](log(sub(1.0, input)), least))
@@ -164,6 +185,11 @@ def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
     """How far `input1` is from being above `input2` by the margin, where the target is 1; below, where it is -1."""
+    if not input1.ndim == input2.ndim == target.ndim:
+        raise ShapeError(
+            "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
+            f"input1: {list(input1.shape)}, input2: {list(input2.shape)}, target: {list(target.shape)}"
+        )
     gap = add(mul(OPS["neg"](target), sub(input1, input2)), float(margin))
     return reduced(OPS["relu"](gap), reduction)
 
@@ -178,6 +204,13 @@ def triplet_margin_loss(
     swap: bool = False, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """How far the positive is from being nearer to the anchor than the negative, by the margin."""
+    if not margin > 0:
+        raise OptionError(f"margin must be greater than 0, got {margin}: the loss would be met by any two points")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise ShapeError(
+            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
+            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+        )
     near = pairwise_distance(anchor, positive, p, eps)
     far = pairwise_distance(anchor, negative, p, eps)
     if swap:
@@ -196,6 +229,11 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-8) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""
+    common = promote_types(x1.dtype, x2.dtype)
+    if not common.is_floating_point:
+        raise DtypeError(
+            f"cosine_similarity(): expected common dtype to be floating point, yet common dtype is {common}: x.float()"
+        )
     if x1.shape != x2.shape:
         shape = tuple(broadcast_shapes(tuple(x1.shape), tuple(x2.shape)))
         x1, x2 = OPS["expand"](x1, shape), OPS["expand"](x2, shape)
@@ -211,6 +249,11 @@ def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: 
     """
     if input.dtype.differentiable:
         raise DtypeError(f"one_hot takes integers; got {input.dtype}")
-    n = int(OPS["amax"](input).item()) + 1 if num_classes == -1 else num_classes
+    n = num_classes
+    if n == -1:
+        reach = (int(OPS["amin"](input).item()), int(OPS["amax"](input).item()))
+        if reach[0] < 0:
+            raise IndexingError(f"one_hot(): Class values must be non-negative; they lie from {reach[0]} to {reach[1]}")
+        n = reach[1] + 1
     hot = OPS["one_hot"](input, n)
     return hot if (on_value, off_value) == (1, 0) else where(OPS["ne"](hot, 0), on_value, off_value)

@@ -38,7 +38,7 @@ def several(value: Any, count: int, name: str) -> tuple[int, ...]:
     """One number per dimension, from one for all of them or one for each."""
     if isinstance(value, Integral) and not isinstance(value, bool):
         return (int(value),) * count
-    given = tuple(value) if isinstance(value, (tuple, list)) else ()
+    given = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else ()
     if len(given) != count:
         raise OptionError(f"{name} is one number, or {count}; got {value!r}")
     return given

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.functional import creation
+from weft.functional.einstein import einsum
 from weft.functional.likeness import beside
 from weft.functional.older import embedding_renorm_
 from weft.nn.losses import cosine_similarity, pairwise_distance, reduced
@@ -114,6 +115,8 @@ def triplet_margin_with_distance_loss(
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """How far the positive is from being nearer to the anchor than the negative, by any distance and a margin."""
+    if not margin > 0:
+        raise OptionError(f"triplet_margin_with_distance_loss(): margin must be greater than 0, got {margin}")
     distance = pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
@@ -169,7 +172,7 @@ def ctc_greedy_decoder(log_probs: Any, input_lengths: Any, merge_repeated: bool 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
     """input1 @ weight[k] @ input2 for every k, and the bias."""
-    half = OPS["einsum"]([input1, weight], "...i,kij->...kj")
+    half = einsum("...i,kij->...kj", input1, weight)
     y = total(half * OPS["unsqueeze"](input2, -2), -1)
     return y if bias is None else y + bias
 
@@ -193,8 +196,8 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
 
 
 def _lp_pool(dims: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
-    size = kernel_size if isinstance(kernel_size, (tuple, list)) else (kernel_size,) * dims
-    step = size if stride is None else stride if isinstance(stride, (tuple, list)) else (stride,) * dims
+    size = kernel_size if isinstance(kernel_size, Sequence) else (kernel_size,) * dims
+    step = size if stride is None else stride if isinstance(stride, Sequence) else (stride,) * dims
     powers = OPS["pow"](input, float(norm_type))
     pooled = OPS[f"avg_pool{dims}d"](powers, tuple(size), tuple(step), (0,) * dims, ceil_mode)
     whole = OPS["sign"](pooled) * relu(OPS["abs"](pooled)) * math.prod(size)

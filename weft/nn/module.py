@@ -269,26 +269,27 @@ class Module:
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
         """`to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`. Only floating point members take a dtype."""
-        device, dtype = conversion.where_to(*args, **kwargs)
-        return self._apply(lambda t: conversion.moved(t, device, dtype))
+        if args and (found := conversion.of_kind(self, args[0])) is not None:
+            return found
+        return conversion.sent(self, *args, **kwargs)
 
     def cpu(self) -> Self:
-        return self.to("cpu")
+        return conversion.sent(self, "cpu")
 
     def cuda(self, device: Any = None) -> Self:
-        return self.to(Device("cuda", device) if isinstance(device, int) else device or "cuda")
+        return conversion.sent(self, Device("cuda", device) if isinstance(device, int) else device or "cuda")
 
     def float(self) -> Self:
-        return self.to(dtypes.float32)
+        return conversion.sent(self, dtypes.float32)
 
     def double(self) -> Self:
-        return self.to(dtypes.float64)
+        return conversion.sent(self, dtypes.float64)
 
     def half(self) -> Self:
-        return self.to(dtypes.float16)
+        return conversion.sent(self, dtypes.float16)
 
     def bfloat16(self) -> Self:
-        return self.to(dtypes.bfloat16)
+        return conversion.sent(self, dtypes.bfloat16)
 
     def to_global(self, placement: Placement | None = None, sbp: Any = None) -> Self:
         """Lay the same model out over a placement: logical shapes and values stay.

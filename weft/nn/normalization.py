@@ -75,7 +75,7 @@ class _BatchNorm(Module):
         use_batch = self.training or self.running_mean is None
         if self.training and x.numel() == x.shape[1]:
             raise ShapeError(
-                f"expected more than 1 value per channel when training; got input of shape {list(x.shape)}. One "
+                f"Expected more than 1 value per channel when training; got input of shape {list(x.shape)}. One "
                 "is its own mean: give larger batches (a loader's drop_last=True leaves the rest out), or call eval()"
             )
         keep = not self.training or self.track_running_stats

@@ -253,7 +253,7 @@ class RNN(RNNBase):
     """h = tanh(W x + U h), or relu, over time.
 
     >>> y, h = flow.nn.RNN(3, 4)(flow.ones(5, 2, 3)); y.shape, h.shape
-    (weft.Size([5, 2, 4]), weft.Size([1, 2, 4]))
+    (torch.Size([5, 2, 4]), torch.Size([1, 2, 4]))
     """
 
     def __init__(
@@ -272,7 +272,7 @@ class LSTM(RNNBase):
     """Long short-term memory: gates decide what enters the memory, what stays in it and what of it shows.
 
     >>> y, (h, c) = flow.nn.LSTM(3, 4, bidirectional=True)(flow.ones(5, 2, 3)); y.shape, c.shape
-    (weft.Size([5, 2, 8]), weft.Size([2, 2, 4]))
+    (torch.Size([5, 2, 8]), torch.Size([2, 2, 4]))
     """
 
     def __init__(

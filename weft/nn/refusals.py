@@ -6,7 +6,8 @@ import functools
 from collections.abc import Callable
 from typing import Any
 
-from weft.functional.signature import SAID, Signature, ours, taught
+from weft.core.errors import ours
+from weft.functional.signature import SAID, Signature, taught
 
 Init = Callable[..., None]
 
@@ -24,7 +25,7 @@ def constructing(init: Init) -> Init:
             if inner or isinstance(cause, SAID) or not ours(cause):
                 raise
             made = functools.partial(init, self)
-            own = Signature(made).renamed(kwargs) if isinstance(cause, TypeError) else None
+            own = Signature(made).renamed(layer.__name__, kwargs) if isinstance(cause, TypeError) else None
             if own is None:
                 raise taught(layer.__name__, made, cause, args, kwargs) from cause
             __init__(self, *args, **own)
@@ -45,7 +46,11 @@ def teach(module: Any, cause: Exception, args: tuple[Any, ...], kwargs: dict[str
         return None
     if kwargs and isinstance(cause, TypeError):
         takes = Signature(module.forward)
-        own = takes.renamed(kwargs) if takes.refusal(args, kwargs) is not None else None
+        own = (
+            takes.renamed(f"{type(module).__name__}.forward", kwargs)
+            if takes.refusal(args, kwargs) is not None
+            else None
+        )
         if own is not None and takes.refusal(args, own) is None:
             return own
     raise taught(type(module).__name__, module.forward, cause, args, kwargs) from cause

@@ -93,12 +93,12 @@ def roi_align(
     `rois` are rows of (image number, x1, y1, x2, y2), or a list of boxes for each image.
     """
     if isinstance(rois, (list, tuple)):
-        rois = _numbered(rois)
+        rois = _numbered(rois) if rois else creation.zeros(0, 5, dtype=x.dtype)
     if rois.ndim != 2 or rois.shape[1] != 5:
         raise ShapeError(f"roi_align: rois are rows of (image, x1, y1, x2, y2); got shape {list(rois.shape)}")
     if pooled_h < 1 or pooled_w < 1:
         raise OptionError(f"roi_align: a box is pooled to at least one cell; got {pooled_h} and {pooled_w}")
-    if sampling_ratio > 0:
+    if sampling_ratio > 0 and rois.shape[0]:
         return _pooled(x, rois, spatial_scale, (pooled_h, pooled_w), (sampling_ratio, sampling_ratio), aligned)
     parts = []  # as many readings as a box has pixels for a cell
     for i, row in enumerate(rois.detach().tolist()):
@@ -106,7 +106,7 @@ def roi_align(
         counts = [max(-int(-s // n), 1) for s, n in zip(size, (pooled_h, pooled_w), strict=True)]
         one = OPS["narrow"](rois, 0, i, 1)
         parts.append(_pooled(x, one, spatial_scale, (pooled_h, pooled_w), (counts[0], counts[1]), aligned))
-    return OPS["cat"](parts, 0) if parts else creation.zeros(0, x.shape[1], pooled_h, pooled_w, dtype=x.dtype)
+    return OPS["cat"](parts, 0) if parts else x.new_zeros(0, x.shape[1], pooled_h, pooled_w)  # type: ignore[attr-defined]
 
 
 def _numbered(boxes: Sequence[Any]) -> Any:

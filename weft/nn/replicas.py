@@ -14,7 +14,7 @@ class DataParallel(Module):
 
     >>> model = flow.nn.DataParallel(flow.nn.Linear(2, 3))
     >>> model(flow.ones(4, 2)).shape, list(model.state_dict())
-    (weft.Size([4, 3]), ['module.weight', 'module.bias'])
+    (torch.Size([4, 3]), ['module.weight', 'module.bias'])
     """
 
     def __init__(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from weft.core.errors import IndexingError, OptionError
@@ -138,7 +139,7 @@ class MaxPool3d(_MaxPool):
 
 
 def _single(n: Any) -> tuple[int, ...]:
-    return tuple(n) if isinstance(n, (tuple, list)) else (n,)
+    return tuple(n) if isinstance(n, Sequence) else (n,)
 
 
 class _FractionalMaxPool(Module):
@@ -166,7 +167,7 @@ class FractionalMaxPool2d(_FractionalMaxPool):
     """The largest of drawn windows of ([batch,] channels, height, width).
 
     >>> flow.nn.FractionalMaxPool2d(2, output_ratio=0.5)(flow.ones(1, 1, 9, 6)).shape
-    weft.Size([1, 1, 4, 3])
+    torch.Size([1, 1, 4, 3])
     """
 
     dims = 2

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
 from weft.core.errors import OptionError
@@ -127,7 +128,7 @@ class Upsample(Module):
     ) -> None:  # fmt: skip
         super().__init__()
         self.size, self.mode, self.align_corners = size, mode, align_corners
-        pair = isinstance(scale_factor, (tuple, list))
+        pair = isinstance(scale_factor, Sequence)
         self.scale_factor = tuple(map(float, scale_factor)) if pair else scale_factor and float(scale_factor)
         self.recompute_scale_factor = recompute_scale_factor
 

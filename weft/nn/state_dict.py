@@ -105,7 +105,10 @@ def save(module: Any, destination: Any, prefix: str, keep_vars: bool) -> None:
 def load(module: Any, state: Mapping[str, Any], strict: bool, assign_them: bool) -> IncompatibleKeys:
     """Check the whole of a state against a module and everything in it; only if all fits, write it."""
     if not isinstance(state, Mapping):
-        raise ArgumentError(f"load_state_dict takes a dict from name to tensor; got {type(state).__name__}")
+        raise ArgumentError(
+            f"Expected state_dict to be dict-like, got {type(state)}; it goes from names to tensors, as "
+            "state_dict() gives"
+        )
     versions = getattr(state, "_metadata", {})
     state = OrderedDict(state)
     missing: list[str] = []

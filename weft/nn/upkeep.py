@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.core.device import Device
+from weft.nn.conversion import sent
 from weft.nn.module import Module
 from weft.ops import OPS
 from weft.tensor.tensor import RemovableHook
@@ -24,7 +25,7 @@ def to_empty(self: Module, *, device: Any, recurse: bool = True) -> Module:
 
 def type(self: Module, dst_type: Any) -> Module:
     """Cast every floating parameter and buffer."""
-    return self.to(dst_type)
+    return sent(self, dst_type)
 
 
 def share_memory(self: Module) -> Module:

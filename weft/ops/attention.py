@@ -177,6 +177,11 @@ def attention_grad(
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
     """The gradients of attention's queries, keys and values; probabilities are computed again from logsumexp."""
     mask = _added(attn_mask, q)
+    if dy.shape != out.shape or logsumexp.shape != q.shape[:-1] or out.shape != (*q.shape[:-1], v.shape[-1]):
+        raise ShapeError(  # what the kernel doesn't look at, it reads from memory that isn't there
+            f"attention_grad: dy {list(dy.shape)} and out {list(out.shape)} hold values for each of the queries, "
+            f"{list(q.shape)}, and logsumexp, {list(logsumexp.shape)}, a number"
+        )
     if _flash(q, k, v):
         q, k, v, out = _rows(q, k, v, out)
         return aten._scaled_dot_product_flash_attention_for_cpu_backward(

@@ -7,6 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core.errors import ShapeError
 from weft.ops.declaration import Size, op
 from weft.ops.form import Form, alike
 
@@ -94,7 +95,28 @@ def expand(x: Tensor, shape: Size) -> Tensor:
     >>> flow.expand(flow.tensor([[1.], [2.]]), (2, 3)).tolist()
     [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
     """
-    return x.expand(*shape) if shape else x.expand(())
+    try:
+        return x.expand(*shape) if shape else x.expand(())
+    except RuntimeError:
+        _refuse(x, shape)
+        raise
+
+
+def _refuse(x: Tensor, shape: Size) -> None:
+    """Say which size doesn't fit."""
+    lead = len(shape) - x.dim()
+    if lead < 0:
+        raise ShapeError(
+            f"expand(): the number of sizes provided ({len(shape)}) must be greater or equal to the number of "
+            f"dimensions in the tensor ({x.dim()}): {list(x.shape)} to {list(shape)}"
+        )
+    for d, m in reversed([*enumerate(x.shape, lead)]):
+        if m != 1 and shape[d] not in (m, -1):
+            raise ShapeError(
+                f"expand(): The expanded size of the tensor ({shape[d]}) must match the existing size ({m}) at "
+                f"non-singleton dimension {d}: {list(x.shape)} to {list(shape)}. Only sizes of 1 grow; x.repeat() "
+                "makes copies"
+            )
 
 
 @expand.layout

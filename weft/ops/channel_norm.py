@@ -240,7 +240,8 @@ def group_norm(
     """
     if x.dim() < 2 or num_groups < 1 or x.shape[1] % num_groups:
         raise ShapeError(
-            f"group_norm takes (batch, channels, ...), channels that {num_groups} groups divide; got {list(x.shape)}"
+            "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(x.shape)} and num_groups={num_groups}; x is (batch, channels, ...)"
         )
     return aten.native_group_norm(x.contiguous(), _dense(weight), _dense(bias), *_sizes(x), num_groups, eps)
 

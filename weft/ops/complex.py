@@ -8,8 +8,9 @@ import torch
 from torch import Tensor
 
 from weft.ops.broadcast import fit
+from weft.ops.copies import where
 from weft.ops.declaration import op
-from weft.ops.elementwise import add, cos, div, mul, neg, sin, square
+from weft.ops.elementwise import abs, add, conj, cos, div, eq, mul, neg, sgn, sin, square, sub
 from weft.ops.shape import unsqueeze
 from weft.ops.slicing import cat, select
 
@@ -118,6 +119,14 @@ def _(dy, x):
 def _(rand):
     yield (rand(4, 6),)
     yield (torch.complex(rand(4, 6), rand(4, 6)),)
+
+
+@sgn.grad
+def _(dy, x, y):
+    if not x.dtype.is_complex:
+        return mul(dy, 0.0)
+    across = sub(dy, mul(y, real(mul(dy, conj(y)))))  # along x, its direction stays
+    return where(eq(x, 0), 0.0, div(across, abs(x)))
 
 
 def polar(size: Any, turn: Any) -> Any:

@@ -94,7 +94,10 @@ def _check(name: str, dims: int, x: Tensor, weight: Tensor, channels: int) -> No
             f"got {list(x.shape)} and {list(weight.shape)}"
         )
     if x.shape[1] != channels:
-        raise ShapeError(f"{name}: the weight {list(weight.shape)} takes {channels} channels; x has {x.shape[1]}")
+        raise ShapeError(
+            f"{name}: weight of size {list(weight.shape)}, expected input{list(x.shape)} to have {channels} channels, "
+            f"but got {x.shape[1]} channels instead"
+        )
 
 
 def _convolution(dims: int) -> Op:

@@ -136,9 +136,14 @@ def keep_mask(
     placement: Placement | None = None, sbp: NdSbp | None = None,
 ) -> Tensor:  # fmt: skip
     """1 / (1 - p) where a draw says keep, 0 with probability p: what dropout multiplies by."""
-    mask = torch.empty(tuple(size), dtype=dtype.torch, device=_on(device, size, dtype))
-    mask.bernoulli_(1.0 - p, generator=generator(mask.device))
-    return mask.div_(1.0 - p) if p < 1 else mask
+    return kept(torch.empty(tuple(size), dtype=dtype.torch, device=_on(device, size, dtype)), p)
+
+
+def kept(mask: Tensor, p: float) -> Tensor:
+    """Fill a mask that keeps with probability 1 - p. Nothing is drawn where all is dropped."""
+    if p == 1:
+        return mask.zero_()
+    return mask.bernoulli_(1.0 - p, generator=generator(mask.device)).div_(1.0 - p)
 
 
 for _declared in (full, empty, randn, rand, randint, keep_mask):

@@ -11,7 +11,7 @@ from torch import Tensor
 
 from weft.core.dispatch import here
 from weft.core.dtype import int64
-from weft.core.errors import ArgumentError, ShapeError
+from weft.core.errors import OptionError, ShapeError
 from weft.ops.copies import cast, where
 from weft.ops.create import ones_like
 from weft.ops.declaration import op
@@ -29,12 +29,14 @@ REDUCTIONS = ("none", "mean", "sum")
 
 def _check(x: Tensor, target: Tensor, reduction: str) -> int:
     if reduction not in REDUCTIONS:
-        raise ArgumentError(f"reduction is 'mean', 'sum' or 'none'; got {reduction!r}")
+        raise OptionError(f"{reduction} is not a valid value for reduction; it is 'mean', 'sum' or 'none'")
     d = class_dim(x.dim())
     expected = (*x.shape[:d], *x.shape[d + 1 :])
     if x.dim() == 0 or tuple(target.shape) != expected:
         raise ShapeError(
-            f"scores of shape {list(x.shape)} (dimension {d} holds the classes) take labels of shape {list(expected)}; "
+            f"Expected input batch_size ({x.shape[0] if x.dim() > 1 else 1}) to match target batch_size "
+            f"({target.shape[0] if target.dim() else 1}), and the other sizes: scores of shape {list(x.shape)} "
+            f"(dimension {d} holds the classes) take labels of shape {list(expected)}; "
             f"got {list(target.shape)}"
         )
     return d

@@ -253,7 +253,9 @@ class Op:
         described = self.described(args)
         found = [notation.whole(len(shapes), len(outputs))]
         if isinstance(described, str):
-            found.extend(notation.rules(described, shapes, outputs, self.reduce)[1:])
+            # one element needs no split, but what is written where it lies, or made where it is wanted, may have one
+            least = 1 if self.writes or self.placed is not None else 2
+            found.extend(notation.rules(described, shapes, outputs, self.reduce, least)[1:])
         elif described is not None:
             found.extend(described)
         groups, places = [], self._places(args)

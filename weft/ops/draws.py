@@ -37,16 +37,18 @@ LAWS: Final[dict[str, Callable[..., Any]]] = {  # each into the memory of its fi
 @op(shape_of="size", random=True)
 def draw(
     size: Size, law: str, parameters: Sequence[Scalar], dtype: DType, device: Device | None = None,
-    placement: Placement | None = None, sbp: NdSbp | None = None,
+    placement: Placement | None = None, sbp: NdSbp | None = None, strides: Size | None = None,
 ) -> Tensor:  # fmt: skip
-    """Draws from a law of `LAWS` with these parameters."""
+    """Draws from a law of `LAWS` with these parameters. `strides`: how a local tensor lies that they are for."""
     on = CPU if device is None else device.torch
     y = torch.empty(tuple(size), dtype=dtype.torch, device=on)
+    if strides is not None:
+        y = torch.empty_strided(tuple(size), tuple(strides), dtype=dtype.torch, device=on)
     LAWS[law](y, *parameters, generator=generator(on))
     return y
 
 
-draw.layout(lambda size, law, parameters, dtype, device, placement, sbp: f" -> {' '.join(axes(len(size)))}")
+draw.layout(lambda size, *args: f" -> {' '.join(axes(len(size)))}")
 
 
 draw.form(functools.partial(sized, 0, 3))
@@ -58,12 +60,13 @@ def _(rand):
     yield (4, 6), "trunc_normal", (0.0, 1.0, -1.0, 2.0), float64
     yield (4, 6), "geometric", (0.5,), float64
     yield (4, 6), "random", (2, 9), float64
+    yield (4, 6), "normal", (0.0, 1.0), float64, None, None, None, (1, 4)
 
 
 @op(random=True, rejection=True, returns="y*")
 def rrelu_slope(x: Tensor, lower: float, upper: float) -> Tensor:
     """A slope from [lower, upper) where x is not above zero, and 1 where it is."""
-    y = torch.empty_like(x)
+    y = torch.empty_like(x, memory_format=torch.contiguous_format)  # the kernel fills it as if it were
     if x.device.type != "meta":
         torch.ops.aten.rrelu_with_noise(x, y, lower, upper, True, generator(x.device))
     return y

@@ -10,11 +10,11 @@ import torch
 from torch import Tensor
 
 from weft.core.dtype import int64
-from weft.core.errors import ArgumentError
+from weft.core.errors import OptionError
 from weft.core.random import generator
 from weft.core.sbp import broadcast
 from weft.ops.copies import clone
-from weft.ops.create import keep_mask
+from weft.ops.create import keep_mask, kept
 from weft.ops.declaration import op
 from weft.ops.elementwise import mul
 from weft.ops.form import Form, alike, of_floats
@@ -22,7 +22,9 @@ from weft.ops.form import Form, alike, of_floats
 
 def _check(p: float) -> None:
     if not 0 <= p <= 1:
-        raise ArgumentError(f"dropout: p is the probability of dropping an element, between 0 and 1; got {p}")
+        raise OptionError(
+            f"dropout probability has to be between 0 and 1, but got {p}: p is that of dropping an element"
+        )
 
 
 @op(random=True, returns="y | mask")
@@ -35,9 +37,7 @@ def dropout(x: Tensor, p: float = 0.5, train: bool = True) -> Tensor:
     _check(p)
     if not train or p == 0:
         return x.clone(), x.new_ones(())  # type: ignore[return-value]
-    mask = torch.empty_like(x).bernoulli_(1.0 - p, generator=generator(x.device))
-    if p < 1:
-        mask.div_(1.0 - p)
+    mask = kept(torch.empty_like(x), p)
     return x * mask, mask  # type: ignore[return-value]
 
 
@@ -49,10 +49,7 @@ def _(outs, x, p, train):
         mask.fill_(1)
         y.copy_(x)
         return
-    mask.bernoulli_(1.0 - p, generator=generator(x.device))
-    if p < 1:
-        mask.div_(1.0 - p)
-    torch.mul(x, mask, out=y)
+    torch.mul(x, kept(mask, p), out=y)
 
 
 @dropout.form

@@ -87,7 +87,7 @@ def binary(
     return declared
 
 
-conj = unary("conj", torch.conj_physical, "The complex conjugate; x itself, if it is real.", "3.0 -> 3.0")
+conj = unary("conj", torch.conj_physical, "The complex conjugate; x itself, if it is real.", "3.0 -> 3.0", linear=True)
 conj.grad(lambda dy: conj(dy))
 
 
@@ -367,7 +367,6 @@ sgn = unary(
     "sgn", torch.sgn, "-1, 0 or 1 by the sign of x; of a complex number, its direction.", "-3.0 -> -1.0",
     inplace=Tensor.sgn_,
 )  # fmt: skip
-sgn.grad(lambda dy: mul(dy, 0.0))
 sign = unary("sign", torch.sign, "-1, 0 or 1, by the sign of x.", "-3.0 -> -1.0", inplace=Tensor.sign_)
 reciprocal = unary("reciprocal", torch.reciprocal, "1 / x.", "4.0 -> 0.25", positive=True, inplace=torch.reciprocal_)
 

@@ -31,7 +31,8 @@ def out_of_range(what: str, ids: Tensor, rows: int) -> IndexingError | None:
     worst = high if high >= rows else low
     place = (ids == worst).nonzero()[0].tolist()
     return IndexingError(
-        f"{what}: index {worst}, at position {place}, is out of range: there are {rows} rows, 0 to {rows - 1}"
+        f"index out of range in self: {what}: index {worst}, at position {place}, is out of range: there are "
+        f"{rows} rows, 0 to {rows - 1}"
     )
 
 

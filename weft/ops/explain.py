@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from typing import Any, Final
 
 import torch
@@ -14,15 +14,18 @@ from weft.core.dtype import DType
 from weft.core.errors import WeftError
 from weft.core.placement import Placement
 from weft.ops import extras
+from weft.ops.blame import blamed
 from weft.ops.declaration import Op, Param
+from weft.ops.keywords import place_of
 from weft.tensor.tensor import Tensor
 
 NUMBERS = (int, float, bool, complex)
-SHAPE_WORDS = ("size", "shape", "dimension", "must match", "expected ", "view", "numel", "elements",
-               "reduction dim")  # fmt: skip
-DTYPE_WORDS = ("dtype", "scalar type", "not implemented for", "data type", "bool tensor", "Float", "Long",
-               "Half", "Int")  # fmt: skip
 MEMORY_WORDS = ("allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
+
+PYTHONS = (  # words of Python's own errors, in a kernel or an adapter: they say nothing of the call
+    "tuple index out of range", "list index out of range", "values to unpack", "zip() argument", "x not in tuple",
+    "division by zero", "is not subscriptable", "unsupported operand", "'NoneType' object",
+)  # fmt: skip
 
 ALTERNATIVES = re.compile(r"\|(?![^\[]*\])")  # the bars of a type that stand in no brackets
 
@@ -33,22 +36,9 @@ HINTS = (  # what would work, for complaints that don't say it
     ("must match the size of tensor", "Dimensions are aligned at the last; each pair must be equal, or one of it 1"),
     ("is invalid for input of size", "A new shape keeps the number of elements; -1 stands for what is left over"),
     ("Sizes of tensors must match", "cat() joins along one dimension; in all others the tensors must agree"),
+    ("Expected p_in >= 0", "What is drawn from are probabilities, between 0 and 1"),
     ("Dimension out of range", "Negative dimensions count from the last"),
 )
-
-
-# What PyTorch, OneFlow and NumPy call the same parameter.
-SAME: Final = (  # of two groups that know a name, the first that fits
-    frozenset({"value", "values"}), frozenset({"mat1", "mat", "batch1"}),
-    frozenset({"mat2", "vec", "batch2"}), frozenset({"L", "input2"}),
-    frozenset({"input", "x", "self", "a", "A", "tensor", "x1", "logits", "values"}),
-    frozenset({"other", "b", "B", "y", "mat2", "x2", "vec", "vec2", "end"}), frozenset({"tensors", "inputs"}),
-    frozenset({"dim", "axis", "dims"}), frozenset({"keepdim", "keepdims"}), frozenset({"shape", "size"}),
-    frozenset({"index", "indices"}), frozenset({"split_size_or_sections", "split_size"}),
-    frozenset({"alpha", "lambd", "negative_slope"}), frozenset({"src", "value"}), frozenset({"sizes", "repeats"}),
-    frozenset({"indices_or_sections", "sections", "indices"}), frozenset({"data", "obj"}), frozenset({"a", "type1"}),
-    frozenset({"b", "type2"}),
-)  # fmt: skip
 
 
 # What takes arguments that an op of this name doesn't, so that the op's own costs no more for it.
@@ -98,7 +88,7 @@ def refit(
         )
     bound = list(args)
     for name, value in more.items():
-        place = place_of(name, op.names)
+        place = place_of(op.name, name, op.names)
         if place is None:
             raise errors.ArgumentError(f"{op.name}(): got an unexpected argument {name!r}\n  declared: {signature(op)}")
         if bound[place] is not ABSENT and bound[place] is not op.params[place].default:
@@ -112,13 +102,6 @@ def refit(
                 raise missing(op, tuple(bound))
             bound[i] = p.default
     return run(op, tuple(bound))
-
-
-def place_of(name: str, names: Sequence[str]) -> int | None:
-    """Which of the parameters goes by this name, or by another one for the same."""
-    if name in names:
-        return names.index(name)
-    return next((i for g in SAME if name in g for i, n in enumerate(names) if n in g), None)
 
 
 def describe(value: Any) -> str:
@@ -211,21 +194,25 @@ def signature(op: Op) -> str:
 
 
 def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
-    """The error to raise for a kernel's exception; a Weft error passes through."""
-    if isinstance(cause, WeftError):
+    """The error to raise for a kernel's exception; a Weft error passes through, and so does one from outside, of a
+    signal's handler, say, that ran amid a kernel of ours."""
+    home = (getattr(op.kernel, "__module__", None) or "").partition(".")[0]
+    if isinstance(cause, WeftError) or (home in errors.OURS and not errors.ours(cause)):
         return cause
     try:
         check_arguments(op, args)
     except WeftError as better:
         return better
-    devices = sorted({str(d) for a in args for d in _devices(a)})
-    if len(devices) > 1 and "device" in str(cause):
-        return errors.DeviceError(
-            f"{op.name}: operands lie on {' and '.join(devices)}: {call_text(op, args)}.\n"
-            "Move them to one device with x.to(...)"
-        )
     kind, message = named(cause)
-    return kind(f"{message}{_reach(message, args)}\n  in {call_text(op, args)}{hint(message)}")
+    if type(cause) is IndexError and "Dimension" not in message:  # Python's own words
+        message = misplaced(dict(zip(op.names, args, strict=False))) or message
+    advice = hint(message)
+    if kind is errors.OpError and not isinstance(cause, torch.linalg.LinAlgError):
+        kind, found = blamed(op, args)
+        advice += f".\n{found}" * bool(found)
+    if kind is errors.DeviceError:
+        message = f"operands lie on {' and '.join(sorted({str(d) for a in args for d in _devices(a)}))}"
+    return kind(f"{message}{_reach(message, args)}\n  in {call_text(op, args)}{advice}")
 
 
 def _devices(value: Any) -> Iterator[torch.device]:
@@ -239,22 +226,47 @@ def _devices(value: Any) -> Iterator[torch.device]:
             yield from _devices(v)
 
 
+# by the class of what was raised, the first that fits
+NAMED: Final[tuple[tuple[Any, type[WeftError]], ...]] = (
+    (ArithmeticError, errors.OptionError),
+    (IndexError, errors.IndexingError),
+    (NotImplementedError, errors.MissingKernelError),
+    ((TypeError, AttributeError), errors.ArgumentError),
+    (RuntimeError, errors.OpError),
+    (Exception, errors.OptionError),
+)  # fmt: skip
+
+
 def named(cause: Exception) -> tuple[type[WeftError], str]:
     """The named error that stands for one of Python's or torch's, and its first words."""
-    message = str(cause).split("\nException raised from")[0].strip()
+    message = re.split(r"\nException raised from|  \(Could this error message", str(cause))[0].strip()
     if isinstance(cause, MemoryError) or any(w in message for w in MEMORY_WORDS):
         asked = re.search(r"allocate (\d+) bytes", message)
         size = f"{int(asked[1]) / 2**30:.4g} GiB of " if asked else ""
         return errors.OutOfMemoryError, f"there isn't the {size}memory that this takes"
-    if isinstance(cause, ArithmeticError):
-        return errors.OptionError, message or type(cause).__name__
-    if isinstance(cause, IndexError) or "out of range" in message or "out of bounds" in message:
-        return errors.IndexingError, message
-    if isinstance(cause, (TypeError, AttributeError, NotImplementedError)) or any(w in message for w in DTYPE_WORDS):
-        return errors.DtypeError if any(w in message for w in DTYPE_WORDS) else errors.ArgumentError, message
-    if any(w in message for w in SHAPE_WORDS):
-        return errors.ShapeError, message
-    return errors.OpError if isinstance(cause, RuntimeError) else errors.OptionError, message or type(cause).__name__
+    if any(words in message for words in PYTHONS):
+        message = "its arguments don't fit together: one has fewer elements, or dimensions, than another asks for"
+    return next(kind for classes, kind in NAMED if isinstance(cause, classes)), message or type(cause).__name__
+
+
+DIMS: Final = ("dim", "axis", "dims", "dim0", "dim1", "dim2", "start_dim", "end_dim", "source", "destination")
+
+
+def misplaced(given: dict[str, Any]) -> str:
+    """Which dimension of a call, its arguments by name, its first tensor doesn't have; nothing if it has them all."""
+    x = next((a for a in given.values() if isinstance(a, Tensor)), None)
+    if x is None:
+        return ""
+    reach = max(x.ndim, 1)
+    for name in DIMS:
+        value = given.get(name)
+        for d in value if isinstance(value, (list, tuple)) else (value,):
+            if type(d) is int and not -reach <= d < reach:
+                return (
+                    f"Dimension out of range (expected to be in range of [{-reach}, {reach - 1}], but got {d}): "
+                    f"{name} of {describe(x)}"
+                )
+    return "" if x.ndim else f"this takes a tensor with dimensions; got {describe(x)}, which has none"
 
 
 def hint(message: str) -> str:

@@ -15,6 +15,11 @@ from weft.tensor.tensor import Tensor
 
 PLACES: Final = ("layout", "pin_memory")  # of what is made, where a device can be named
 
+# what writes into an out of another dtype, besides what goes element by element; others refuse, as in torch
+CASTING: Final = frozenset(
+    ("sum", "mean", "prod", "cumsum", "cumprod", "cat", "stack", "variance", "logsumexp", "norm")
+)
+
 Overwrite = Callable[[Op, tuple[Any, ...]], Any]
 
 
@@ -43,8 +48,16 @@ def into(name: str, out: Any, made: Any, overwrite: Overwrite) -> Any:
             raise ArgumentError(f"{name}(): out is a tensor for each of {len(made)} results; got {out!r}")
         both = [into(name, o, m, overwrite) for o, m in zip(out, made, strict=True)]
         return type(made)(*both) if hasattr(made, "_fields") else tuple(both)
+    if not isinstance(made, Tensor):
+        raise ArgumentError(f"{name}(): got an unexpected argument 'out': its answer is {made!r}, and no tensor")
     if not isinstance(out, Tensor):
         raise ArgumentError(f"{name}(): out is a tensor; got {type(out).__name__}")
+    op = OPS.get(name)
+    if op is not None and not op.elementwise and name not in CASTING and out.dtype is not made.dtype:
+        raise DtypeError(
+            f"{name}(): Expected out tensor to have dtype {made.dtype.scalar}, but got {out.dtype.scalar} instead; "
+            f"leave out away, and cast the result: .to({out.dtype})"
+        )
     if not torch.can_cast(made.dtype.torch, out.dtype.torch):
         raise DtypeError(f"{name}(): a result of {made.dtype} can't go into an out of {out.dtype}; make it of floats")
     if tuple(out.shape) == tuple(made.shape):

@@ -8,12 +8,24 @@ from typing import Any
 import torch
 from torch import Tensor
 
+from weft.core.dtype import of_torch
+from weft.core.errors import DtypeError
 from weft.ops.broadcast import fit
 from weft.ops.declaration import Op, Scalar, Size, op
 from weft.ops.elementwise import mul, neg, of_two, unary
 from weft.ops.reduce import dims_of, reduced
 
 Dims = int | Size | None
+
+
+def _over(x: Tensor, y: Tensor) -> Tensor:
+    """The result in x's memory, if x can hold it."""
+    if not torch.can_cast(y.dtype, x.dtype):
+        made, held = (of_torch(t.dtype).scalar for t in (y, x))
+        raise DtypeError(
+            f"result type {made} can't be cast to the desired output type {held}: overwrite a tensor of floats"
+        )
+    return x.copy_(y)
 
 
 def _of_two(name: str, kernel: Callable[..., Any], doc: str, kind: str) -> Op:
@@ -28,7 +40,7 @@ def _of_two(name: str, kernel: Callable[..., Any], doc: str, kind: str) -> Op:
     body.__signature__ = of_two(first="Tensor")  # type: ignore[attr-defined]
     declared = op("..., ... -> ...", returns="y*")(body)
     if kind != "logical":
-        declared.inplace(lambda a, b: a.copy_(kernel(a, b)))
+        declared.inplace(lambda a, b: _over(a, kernel(a, b)))
 
     @declared.samples
     def _(rand):
@@ -91,7 +103,7 @@ def _division(name: str, kernel: Callable[..., Any], doc: str) -> Op:
     body.__name__, body.__doc__ = name, doc
     body.__signature__ = of_two()  # type: ignore[attr-defined]
     declared = op("..., ... -> ...")(body)
-    declared.inplace(lambda a, b: a.copy_(kernel(a, b)))
+    declared.inplace(lambda a, b: _over(a, kernel(a, b)))
 
     @declared.samples
     def _(rand):
@@ -134,7 +146,8 @@ fmod.reads(lambda node: node.edges[1] is not None)
 
 def _of_all(name: str, kernel: Callable[..., Any], doc: str) -> Op:
     def body(x: Tensor, dim: int | Size | None = None, keepdim: bool = False) -> Tensor:
-        return kernel(x, dims_of(dim, x.dim()), keepdim) if x.dim() else kernel(x)
+        dims = dims_of(dim, x.dim())
+        return kernel(x, dims, keepdim) if dims else kernel(x)
 
     body.__name__, body.__doc__ = name, doc
     declared = op(returns="y*")(body)

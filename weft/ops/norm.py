@@ -8,6 +8,7 @@ import torch
 from torch import Tensor
 
 from weft.core.dtype import float64
+from weft.core.errors import ShapeError
 from weft.ops.broadcast import fit
 from weft.ops.create import zeros_like
 from weft.ops.declaration import Size, op
@@ -106,6 +107,11 @@ def layer_norm_grad(
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor, Tensor, Tensor]:
     """The gradients of layer_norm's x, weight and bias; those that are not wanted are zero."""
+    if dy.shape != x.shape or mean.numel() != rstd.numel():
+        raise ShapeError(  # what the kernel doesn't look at, it reads from memory that isn't there
+            f"layer_norm_grad: dy is of x's shape, {list(x.shape)}, and mean and rstd of one; got {list(dy.shape)}, "
+            f"{list(mean.shape)} and {list(rstd.shape)}"
+        )
     # the kernel takes a bias only to know whether there is one
     grads = aten.native_layer_norm_backward(
         dy, x, tuple(normalized_shape), mean.contiguous(), rstd.contiguous(), weight, weight, [bool(n) for n in wanted]
@@ -212,6 +218,11 @@ def rms_norm(x: Tensor, normalized_shape: Size, weight: Tensor | None = None, ep
     >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
     [[1.0, -1.0]]
     """
+    if not normalized_shape or tuple(x.shape[-len(normalized_shape) :]) != tuple(normalized_shape):
+        raise ShapeError(
+            f"Given normalized_shape={list(normalized_shape)}, expected input with shape "
+            f"[{', '.join(map(str, ('*', *normalized_shape)))}], but got input of size{list(x.shape)}"
+        )
     wide = _wide(x)
     y = wide * _rstd(wide, normalized_shape, _least(x.dtype, eps))
     return (y if weight is None else y * weight).to(x.dtype)

@@ -101,8 +101,11 @@ def _axes(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...]) -> _
 
 
 @functools.lru_cache(maxsize=65536)
-def rules(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...], reduce: str = "sum") -> tuple[Rule, ...]:
-    """The rules that a notation allows for operands and results of these shapes, the whole first."""
+def rules(
+    text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...], reduce: str = "sum", least: int = 2
+) -> tuple[Rule, ...]:
+    """The rules that a notation allows for operands and results of these shapes, the whole first; axes shorter than
+    `least` are not split."""
     found = [whole(len(shapes), len(outputs))]
     axes = _axes(text, shapes, outputs)
     if axes is None:
@@ -110,7 +113,7 @@ def rules(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...], redu
     inputs, results, size = axes
     partial = partials[reduce]
     for axis in dict.fromkeys(a for t in [*inputs, *results] for a in t):
-        if axis.endswith("!") or axis in ("1", "_") or size[axis] <= 1:
+        if axis.endswith("!") or axis in ("1", "_") or size[axis] < least:
             continue
         if not any(axis in t for t in inputs):
             if inputs:

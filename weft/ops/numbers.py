@@ -12,12 +12,12 @@ from weft.ops.broadcast import fit
 from weft.ops.copies import cast, where
 from weft.ops.declaration import op
 from weft.ops.elementwise import (
-    _share,
     add,
     binary,
     div,
     eq,
     exp,
+    ge,
     isnan,
     log,
     logical_not,
@@ -168,12 +168,18 @@ fmin = binary("fmin", torch.fmin, "The smaller of a and b; the other, where one 
 
 @fmax.grad
 def _(dy, input, other, input_shape, other_shape):
-    return _share(dy, input, other, input_shape, other_shape)
+    return _taken(dy, ge(input, other), other, input_shape, other_shape)
 
 
 @fmin.grad
 def _(dy, input, other, input_shape, other_shape):
-    return _share(dy, other, input, input_shape, other_shape)
+    return _taken(dy, ge(other, input), other, input_shape, other_shape)
+
+
+def _taken(dy: Any, first: Any, other: Any, input_shape: Any, other_shape: Any) -> Any:
+    """The gradient goes where the value came from: of ties, and beside what is no number, the first operand."""
+    first = cast(logical_or(first, isnan(other)), dy.dtype)
+    return fit(mul(dy, first), input_shape), fit(mul(dy, sub(1.0, first)), other_shape)
 
 
 hypot = binary("hypot", torch.hypot, "sqrt(a * a + b * b), without overflow.", "3.0, flow.tensor([4.0]) -> 5.0",

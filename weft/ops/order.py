@@ -129,7 +129,7 @@ def _(dy, x, y, dim):
         return cumprod_grad(dy, x, y, dim)
     # By ops that can be differentiated again, also where elements are zero: what stands before each, times the sum of
     # dy over what comes after, by the products in between: total[k] = dy[k] + x[k + 1] * total[k + 1], by doubling.
-    n = x.shape[dim]
+    x, n = turned(x), x.shape[dim]
     total, factor, step = dy, _later(x, dim, 1, 0.0), 1
     while step < n:
         total = add(total, mul(factor, _later(total, dim, step, 0.0)))

@@ -7,7 +7,7 @@ from typing import Any
 import torch
 from torch import Tensor
 
-from weft.core.errors import ArgumentError
+from weft.core.errors import MissingFormulaError
 from weft.core.sbp import partial_sum
 from weft.ops.declaration import Scalar, Size, op
 from weft.ops.kernels import aten
@@ -75,7 +75,7 @@ _EDGES = {
 def _edges(pad: Size, mode: str) -> tuple[int, Any, Any]:
     dims = len(pad) // 2
     if mode not in _EDGES or not 1 <= dims <= 3:
-        raise ArgumentError(
+        raise MissingFormulaError(
             f"pad: mode {mode!r} of {dims} dimensions; there are 'reflect' and 'replicate' of one to three, and "
             "'constant' of any"
         )

@@ -30,7 +30,8 @@ def wrong_label(target: Tensor, classes: int, ignore: int | None = None) -> Inde
     label = int(target[tuple(place)])
     hint = "" if ignore is None else f"; {ignore} would be ignored"
     return IndexingError(
-        f"label {label}, at position {place}, is out of range: there are {classes} classes, 0 to {classes - 1}{hint}"
+        f"Target {label} is out of bounds: label {label}, at position {place}, is out of range: there are "
+        f"{classes} classes, 0 to {classes - 1}{hint}"
     )
 
 

@@ -134,6 +134,10 @@ def ctc_nll_grad(
     zero_infinity: bool,
 ) -> Tensor:  # fmt: skip
     """The gradient of ctc_nll's logarithms."""
+    if dloss.numel() != target_lengths.numel():
+        raise ShapeError(
+            f"ctc_nll_grad: a dloss for each of {target_lengths.numel()} sequences; got {list(dloss.shape)}"
+        )
     if log_probs.device.type == "meta" or not log_probs.numel():
         return torch.empty_like(log_probs)
     rest = targets, input_lengths, target_lengths

@@ -17,7 +17,7 @@ def dim_of(dim: int, ndim: int) -> int:
     """A dimension counted from the front, or an error that tells the range."""
     if not -max(ndim, 1) <= dim < max(ndim, 1):
         raise IndexingError(
-            f"dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
+            f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
         )
     return dim % max(ndim, 1)
 
@@ -30,7 +30,10 @@ def together(*shapes: Sequence[int]) -> tuple[int, ...]:
         for i, n in enumerate(shape, ndim - len(shape)):
             if n != 1 and full[i] not in (1, n):
                 shown = ", ".join(map(str, map(list, shapes)))
-                raise ShapeError(f"shapes {shown} don't broadcast: {full[i]} meets {n}")
+                raise ShapeError(
+                    f"The size of tensor a ({full[i]}) must match the size of tensor b ({n}) at non-singleton "
+                    f"dimension {i}: shapes {shown} don't broadcast"
+                )
             full[i] = n if full[i] == 1 else full[i]
     return tuple(full)
 
@@ -159,7 +162,7 @@ def transpose(x: Tensor, dim0: int, dim1: int) -> Tensor:
     """x with two dimensions exchanged.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
-    weft.Size([3, 2])
+    torch.Size([3, 2])
     """
     return x.transpose(dim0, dim1)
 
@@ -195,7 +198,7 @@ def permute(x: Tensor, dims: Size) -> Tensor:
     """x with its dimensions in another order.
 
     >>> flow.permute(flow.ones(2, 3, 4), (2, 0, 1)).shape
-    weft.Size([4, 2, 3])
+    torch.Size([4, 2, 3])
     """
     return torch.permute(x, dims)
 
@@ -232,7 +235,7 @@ def unsqueeze(x: Tensor, dim: int) -> Tensor:
     """x with a dimension of size one put in.
 
     >>> flow.unsqueeze(flow.ones(3), 0).shape
-    weft.Size([1, 3])
+    torch.Size([1, 3])
     """
     return x.unsqueeze(dim)
 
@@ -266,7 +269,7 @@ def squeeze(x: Tensor, dim: int | Size | None = None) -> Tensor:
     """x without its dimensions of size one, or without those of them that are named.
 
     >>> flow.squeeze(flow.ones(1, 3)).shape
-    weft.Size([3])
+    torch.Size([3])
     """
     return x.squeeze() if dim is None else x.squeeze(dim)
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 from torch import Tensor
 
-from weft.core.errors import ArgumentError
+from weft.core.errors import MissingFormulaError
 from weft.ops.convolution import spread
 from weft.ops.declaration import Size, op
 from weft.ops.kernels import aten
@@ -18,7 +18,7 @@ def im2col(x: Tensor, kernel_size: Size, dilation: Size, padding: Size, stride: 
     """Every window of (batch, channels, height, width) as a column: (batch, channels * window, windows).
 
     >>> flow._C.im2col(flow.ones(1, 1, 3, 3), (2, 2), (1, 1), (0, 0), (1, 1)).shape
-    weft.Size([1, 4, 4])
+    torch.Size([1, 4, 4])
     """
     return aten.im2col(x, tuple(kernel_size), tuple(dilation), tuple(padding), tuple(stride))
 
@@ -71,7 +71,7 @@ def _kernels(mode: str, dims: int):
     found = _RESIZE.get((mode, dims))
     if found is None:
         there = ", ".join(sorted({f"{m} of {d}" for m, d in _RESIZE}))
-        raise ArgumentError(f"resize: mode {mode!r} over {dims} dimensions; there are {there}")
+        raise MissingFormulaError(f"resize: mode {mode!r} over {dims} dimensions; there are {there}")
     return found
 
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from weft.core.errors import OptionError
@@ -75,7 +75,7 @@ class AdamW(Adam):
 
 def check_betas(options: Mapping[str, Any]) -> None:
     betas = options["betas"]
-    if not (isinstance(betas, (tuple, list)) and len(betas) == 2):
+    if not (isinstance(betas, Sequence) and len(betas) == 2):
         raise OptionError(f"betas are two numbers, such as (0.9, 0.999); got {betas!r}")
     below_one({f"beta parameter at index {i}": b for i, b in enumerate(betas)}, *_NAMES)
 

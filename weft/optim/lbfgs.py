@@ -100,6 +100,9 @@ class LBFGS(Optimizer):
             raise ArgumentError("LBFGS evaluates the loss several times a step: give step() a closure that computes it")
         self.agreement.step(self)
         group, memory = self.param_groups[0], self._memory
+        if not group["params"]:
+            with enable_grad():
+                return closure()
         params, evaluations = group["params"], 0
 
         def measure() -> tuple[Any, float, Tensor]:

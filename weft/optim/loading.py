@@ -29,6 +29,8 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
             f"{what} has shape {list(_logical(value))}, but its parameter has {list(_logical(p))}; the order or the "
             "shapes of the parameters changed since it was saved"
         )
+    if named and not value.ndim and value.spec is None:  # one number for all elements, as torch keeps some
+        value, alike = filled_like(p, value.item()), True
     copy = OPS["clone"](value.detach())
     copy.part_of = value.part_of
     if not lies_beside(copy, p):
@@ -46,6 +48,14 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
         copy.part_of = p.part_of
     placed[key] = copy
     return copy
+
+
+def filled_like(p: Tensor, value: float) -> Tensor:
+    """A state of one value, laid out as its parameter is, also along dimensions of one element."""
+    made = OPS["full_like"](p.detach(), float(value), None)
+    made = made if p.spec is None else OPS["to_global"](made, p.placement, p.sbp)
+    made.part_of = p.part_of
+    return made
 
 
 def layout(t: Tensor) -> Spec | None:

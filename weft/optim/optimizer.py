@@ -9,13 +9,15 @@ Eagerly, `step()` takes the gradients of the parameters. For a graph, `prepare(p
 
 from __future__ import annotations
 
+import warnings
 from collections import defaultdict
-from collections.abc import Callable, Container, Iterable, Mapping, Sequence
+from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
 
 import torch
 
 from weft.autograd import enable_grad, no_grad
+from weft.autograd.plain import is_others
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, CheckpointError, OptionError, TraceError
 from weft.functional.clipping import clip_grad_norm, clipped
@@ -23,7 +25,7 @@ from weft.ops import OPS
 from weft.optim.agreement import Agreement
 from weft.optim.bucket import Bucket, Plan, form, form_of, whole
 from weft.optim.keys import judge_keys, remark_on_scale
-from weft.optim.loading import lies_beside, placed_state
+from weft.optim.loading import filled_like, lies_beside, placed_state
 from weft.optim.ranges import at_least_zero
 from weft.tensor.tensor import RemovableHook, Tensor, of_torch
 
@@ -38,7 +40,15 @@ class Optimizer:
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
-            raise ArgumentError("an optimizer takes a list of parameters, not one tensor: write [p]")
+            raise ArgumentError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts; got one Tensor: "
+                "write [p]"
+            )
+        if not isinstance(params, Iterable):
+            raise ArgumentError(
+                "params argument given to the optimizer should be an iterable of Tensors or dicts; got "
+                f"{type(params).__name__}: of a module, write model.parameters()"
+            )
         if isinstance(params, (set, frozenset)):
             raise ArgumentError("parameters have an order, by which their states are saved; give a list, not a set")
         if defaults.get("differentiable"):
@@ -59,6 +69,13 @@ class Optimizer:
         self._after: dict[int, Callable[..., Any]] = {}
         self._around_state: defaultdict[str, dict[int, Callable[..., Any]]] = defaultdict(dict)
         groups = list(params)
+        if not groups and isinstance(params, Iterator):  # OneFlow takes a model without parameters so
+            groups = [{"params": []}]
+            warnings.warn(
+                f"{type(self).__name__} got a generator of no parameters, and will train nothing: the model has none, "
+                "or the generator was used up before, by another pass over it",
+                stacklevel=3,
+            )
         if not groups:
             raise OptionError(
                 "optimizer got an empty parameter list. A generator such as model.parameters() is used up after one "
@@ -113,14 +130,15 @@ class Optimizer:
                 )
             if id(p) in known:
                 raise OptionError(
-                    f"parameter {i}, of shape {list(p.shape)}, appears twice in the optimizer; it would be updated "
-                    "twice in a step. Leave out the second, list(dict.fromkeys(params)) keeps the first of each"
+                    f"some parameters appear in more than one parameter group, or twice in one, such as number {i}, of "
+                    f"shape {list(p.shape)}. Leave out the second, list(dict.fromkeys(params)) keeps the first of each"
                 )
             known.add(id(p))
         judge_keys(self, param_group, Optimizer)
         group = {"params": params, **{k: v for k, v in param_group.items() if k != "params"}}
         for name, value in self.defaults.items():
             group.setdefault(name, value)
+        group.update({k: tuple(v) for k, v in group.items() if is_others(v)})  # they are saved
         self.check_options(group)
         self.param_groups.append(group)
         self._plans.append(None)
@@ -231,8 +249,7 @@ class Optimizer:
         fresh = not state
         for name in names:
             if name not in state:
-                state[name] = OPS["full_like"](p.detach(), self.first_value(group, name), None)
-                state[name].part_of = p.part_of
+                state[name] = filled_like(p, self.first_value(group, name))
         if self.counts_steps and STEP not in state:
             state[STEP] = self._zero(p)
         return fresh
@@ -300,10 +317,17 @@ class Optimizer:
         """Take over a state that `state_dict` gave; checked before anything is changed."""
         for hook in tuple(self._around_state["load"].values()):
             state_dict = hook(self, state_dict) or state_dict
+        lacking = {"param_groups", "state"} - set(state_dict)
+        if lacking:
+            raise CheckpointError(
+                f"an optimizer's state holds 'param_groups' and 'state', as its state_dict() gives; this lacks "
+                f"{', '.join(map(repr, sorted(lacking)))} and has {list(state_dict)[:5]}"
+            )
         groups, state = state_dict["param_groups"], state_dict["state"]
         if len(groups) != len(self.param_groups):
             raise CheckpointError(
-                f"loaded state dict has {len(groups)} parameter groups, this optimizer has {len(self.param_groups)}"
+                f"loaded state dict has a different number of parameter groups: {len(groups)}; this optimizer has "
+                f"{len(self.param_groups)}"
             )
         by_number: dict[int, Tensor] = {}
         names: dict[int, tuple[str, ...]] = {}

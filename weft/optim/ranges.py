@@ -13,7 +13,7 @@ def at_least_zero(options: Mapping[str, Any], *names: str) -> None:
     for name in names:
         value = options.get(name)
         if value is not None and not isinstance(value, Tensor) and not value >= 0.0:
-            shown = {"lr": "learning rate"}.get(name, name)
+            shown = {"lr": "learning rate", "eps": "epsilon value"}.get(name, f"{name} value")
             raise OptionError(f"Invalid {shown}: {value}; it must be at least 0")
 
 

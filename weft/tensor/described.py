@@ -6,6 +6,7 @@ from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
 import torch
+from torch import Size
 
 from weft.core import device as devices
 from weft.core import dtype as dtypes
@@ -18,7 +19,6 @@ from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
 from weft.tensor.blob import Blob
 from weft.tensor.methods import Methods
-from weft.tensor.size import Size
 
 if TYPE_CHECKING:
     from weft.tensor.tensor import Tensor
@@ -52,17 +52,18 @@ class Described(Methods):
 
     @property
     def is_lazy(self) -> bool:
-        return self.value is not None
+        """Whether it is a symbol of a graph; in `build`, also whether it is a parameter or buffer of the graph's."""
+        return self.value is not None or (here.trace is not None and here.trace.named(self))
 
     @property
     def is_eager(self) -> bool:
-        return self.value is None
+        return not self.is_lazy
 
     @property
     def shape(self) -> Size:
         data = self.blob.data
         if data is not None:  # local and not traced
-            return Size(data.shape)
+            return data.shape
         return Size(self.spec.shape if self.spec is not None else self._meta.shape)
 
     @property
@@ -122,7 +123,10 @@ class Described(Methods):
     def size(self, dim: int | None = None) -> Size | int:
         shape = self.shape
         if dim is not None and not -len(shape) <= dim < len(shape):
-            raise IndexingError(f"size({dim}): this tensor's dimensions go from {-len(shape)} to {len(shape) - 1}")
+            raise IndexingError(
+                f"Dimension out of range (expected to be in range of [{-max(len(shape), 1)}, "
+                f"{max(len(shape), 1) - 1}], but got {dim}): size({dim}) of {list(shape)}"
+            )
         return shape if dim is None else shape[dim]
 
     def numel(self) -> int:

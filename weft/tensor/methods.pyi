@@ -199,8 +199,8 @@ class Methods:
     def addmm_(self, *args: Any, **options: Any) -> Tensor:
         """`addmm`, into x's memory."""
 
-    def addmv(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
-        """beta * x + alpha * (batch1 @ batch2)."""
+    def addmv(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+        """beta * x + alpha * (mat @ vec)."""
 
     def addmv_(self, *args: Any, **options: Any) -> Tensor:
         """`addmv`, into x's memory."""
@@ -1177,7 +1177,7 @@ class Methods:
         """`masked_scatter`, into x's memory."""
 
     def masked_select(self, mask: Tensor) -> Tensor:
-        """The elements of x where the mask holds, in a row."""
+        """The elements of x where the mask holds, in a row; a mask of numbers holds where they aren't zero."""
 
     def matmul(self, other: Tensor) -> Tensor:
         """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector."""

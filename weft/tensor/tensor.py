@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import torch
+from torch import Size
 
 from weft.core.device import Device
 from weft.core.dispatch import here, hooks
@@ -24,25 +25,33 @@ from weft.tensor.array import array_of
 from weft.tensor.blob import Blob
 from weft.tensor.described import Described
 from weft.tensor.hook import RemovableHook, waiting_for_gradients
-from weft.tensor.size import Size
 
 ABSENT = Blob(None)  # the blob of what has no local memory of its own: the short way ends here
+
+NOT_COPIED = ("_hooks", "_accumulated", "_retains_grad", "_static", "_view_of", "grad", "node")  # by copy.deepcopy
 
 # how often a tensor was given other memory, left its module, or was frozen: graphs look whether it was theirs
 exchanged = [0]
 
 
+def size_asked(data: tuple[Any, ...]) -> tuple[int, ...] | None:
+    """The size that one of PyTorch's older constructors is called with: f(2, 3), f(x.shape) or f(); None for data."""
+    if len(data) == 1 and not isinstance(data[0], (int, np.integer)):
+        return data[0] if isinstance(data[0], Size) else None
+    return data or (0,)
+
+
 class Tensor(Described):
     """An n-d array on one device, or, with a placement and an sbp, on many."""
 
-    def __init__(self, *data: Any, device: Any = None) -> None:
-        given: Any = data[0] if len(data) == 1 else data  # sizes, or one thing that holds numbers
+    def __init__(self, *data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> None:
+        size = size_asked(data)
+        given: Any = data[0] if size is None else size
         if not isinstance(given, (Tensor, torch.Tensor)):
-            sizes = (given,) if isinstance(given, int) else given if given is data or isinstance(given, Size) else None
-            made = torch.tensor if sizes is None else torch.empty
-            given = made(given if sizes is None else sizes or (0,), dtype=torch.get_default_dtype())
-            if here.place is not None:
-                self.__dict__.update(hooks.placed(given).__dict__)
+            made = torch.tensor if size is None else torch.empty
+            given = made(given, dtype=torch.get_default_dtype())
+            if here.place is not None or placement is not None or sbp is not None:
+                self.__dict__.update(hooks.placed(given, device, placement, sbp).__dict__)
                 return
         given = given._local("Tensor(tensor)") if isinstance(given, Tensor) else given
         self.blob = Blob(given if device is None else given.to(Device(device).check().torch))
@@ -56,7 +65,9 @@ class Tensor(Described):
     @requires_grad.setter
     def requires_grad(self, value: bool) -> None:
         if value and not self.dtype.differentiable:
-            raise DtypeError(f"only floating point and complex tensors can require gradients; this one is {self.dtype}")
+            raise DtypeError(
+                f"only Tensors of floating point and complex dtype can require gradients; this one is {self.dtype}"
+            )
         if not value and self.node is not None:
             raise AutogradError("only a leaf can stop requiring a gradient; use .detach() to leave the graph")
         if type(self) is not Tensor and self._requires_grad is not bool(value):  # a parameter is frozen, or thawed
@@ -166,9 +177,8 @@ class Tensor(Described):
         return self._local(what)
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
-        """The value as an array, which shares a CPU tensor's memory; of one that wants a gradient only by `force`."""
-        if self._requires_grad and not force:
-            raise AutogradError("numpy() on a tensor that requires a gradient; use tensor.detach().numpy()")
+        """The value as an array, which shares a CPU tensor's memory; also of a tensor that requires a gradient, as in
+        OneFlow, so there is nothing that `force` would have to force."""
         return array_of(self._whole("numpy()"))
 
     to_numpy = numpy
@@ -185,7 +195,10 @@ class Tensor(Described):
         blob = self.blob
         data = blob.now if blob.now is not None else self._whole("item()")
         if data.numel() != 1:
-            raise ShapeError(f"item() needs one element; this tensor has shape {tuple(self.shape)}: index it first")
+            raise ShapeError(
+                f"a Tensor with {self.numel()} elements cannot be converted to Scalar: its shape is "
+                f"{tuple(self.shape)}; index it"
+            )
         return data.item()
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
@@ -208,7 +221,10 @@ class Tensor(Described):
                 "Write flow.where(condition, a, b), or decide outside the graph"
             )
         if self.numel() != 1:
-            raise ShapeError(f"the truth of a tensor of shape {tuple(self.shape)} is ambiguous; use .any() or .all()")
+            raise ShapeError(
+                f"Boolean value of Tensor with {'no values' if not self.numel() else 'more than one value'} is "
+                f"ambiguous: its shape is {tuple(self.shape)}; use .any() or .all()"
+            )
         return bool(self.item())
 
     def __float__(self) -> float:
@@ -235,12 +251,11 @@ class Tensor(Described):
         return bool((whole == (element._whole("in") if isinstance(element, Tensor) else element)).any())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
-        if self.node is not None:
-            raise AutogradError("only leaves can be deep-copied; use tensor.detach().clone()")
         with contextlib.suppress(KeyError):
             return memo[id(self)]
         copied = type(self).__new__(type(self))
-        copied.__dict__.update({k: v for k, v in self.__dict__.items() if k not in ("_hooks", "_accumulated", "grad")})
+        copied.__dict__.update({k: v for k, v in self.__dict__.items() if k not in NOT_COPIED})
+        copied._requires_grad = self._requires_grad and self.node is None  # what was computed is copied as a value
         setattr(copied, "blob" if self.spec is None else "shard", Blob(self._local("deepcopy").clone()))
         memo[id(self)] = copied
         if self.grad is not None:
@@ -281,3 +296,9 @@ def rewrap(t: Tensor) -> Tensor:
     if t.part_of is not None:
         self.part_of = t.part_of
     return self
+
+
+def at_hand(t: Tensor) -> torch.Tensor | None:
+    """A local tensor's numbers, where reading them waits for nothing: on the CPU, outside of graphs; None elsewhere."""
+    data = t.blob.data if t.spec is None and t.value is None and here.trace is None else None
+    return data if data is not None and data.device.type == "cpu" else None

@@ -11,14 +11,14 @@ from collections.abc import Callable
 import torch
 
 from weft.core.errors import RankError
-from weft.core.rank import Rank, current
+from weft.core.rank import Rank, current, of_process
+from weft.transport.agent import end_with_agent
 from weft.transport.base import Channel, Group, Line, PeerFailed, Transport, default_deadline
 from weft.transport.c10d import C10dTransport
+from weft.transport.forking import refuse_as_children
 from weft.transport.local import LocalTransport, LocalWorld
-from weft.transport.memory import available
-from weft.transport.rendezvous import Meeting
+from weft.transport.rendezvous import Meeting, is_loopback
 from weft.transport.shm import ShmTransport
-from weft.transport.watch import host_identity
 from weft.transport.whole import raised
 
 __all__ = [
@@ -42,6 +42,9 @@ BACKENDS: dict[str, Callable[[Rank, Meeting, float], Transport]] = {
 }
 
 
+refuse_as_children(lambda: of_process() if os.environ.get("WORLD_SIZE", "1") != "1" else None)
+
+
 def open_transport(rank: Rank, backend: str | None = None, deadline: float | None = None) -> Transport:
     """This process's rank joins the others: as WEFT_TRANSPORT says, or as suits where they are."""
     name = backend or os.environ.get("WEFT_TRANSPORT") or "auto"
@@ -56,21 +59,30 @@ def open_transport(rank: Rank, backend: str | None = None, deadline: float | Non
         )
     patience = default_deadline() if deadline is None else deadline
     meeting = Meeting(rank, patience)
+    meeting.enter(name)
     if name == "auto":
         name = _suited(rank, meeting, patience)
+    elif name == "shm" and meeting.page is None:
+        raise RankError("WEFT_TRANSPORT=shm needs memory that processes can share, which this system has not")
     return BACKENDS[name](rank, meeting, patience)
 
 
 def _suited(rank: Rank, meeting: Meeting, patience: float) -> str:
-    """What all ranks can use; each says where it is, and the last to come decides."""
-    if rank.local_size == rank.world_size and available() and not torch.cuda.is_available():
-        meeting.put(f"host/{rank.index}", host_identity().encode())
-    else:
-        meeting.put(f"host/{rank.index}", b"")
-    if meeting.add("hosts") == rank.world_size:
-        hosts = {meeting.value(f"host/{r}") for r in range(rank.world_size)}
-        meeting.put("backend", b"shm" if len(hosts) == 1 and b"" not in hosts else b"c10d")
-    return meeting.get("backend", patience).decode()
+    """What all ranks can use. The first to know decides, without waiting for all where they can only be on one host."""
+    roll = meeting.roll
+    mine = "c10d"
+    if rank.local_size == rank.world_size and meeting.page is not None and not torch.cuda.is_available():
+        if "LOCAL_WORLD_SIZE" not in os.environ and not is_loopback(meeting.host):
+            roll.gather(patience)
+        if all(there.host == roll.mine.host for there in roll.here.values()):
+            mine = "shm"
+    chosen = meeting.decide("backend", mine)
+    if chosen != mine == "c10d":
+        roll.contradict(
+            f"can't take the {chosen} transport, which another rank chose, as it has CUDA devices or is on another "
+            "host: set WEFT_TRANSPORT=c10d for all ranks"
+        )
+    return chosen
 
 
 def transport_of(rank: Rank | None = None) -> Transport:
@@ -81,18 +93,24 @@ def transport_of(rank: Rank | None = None) -> Transport:
 
 
 def join(rank: Rank, deadline: float | None = None) -> Transport:
-    """Meet the other ranks now; waits end after the deadline."""
-    return rank.resource("transport", functools.partial(_make, deadline=deadline))
+    """Meet all other ranks now; waits end after the deadline."""
+    transport = rank.resource("transport", functools.partial(_make, deadline=deadline))
+    transport.wait_until(lambda: not transport.missing(), "all others")
+    return transport
 
 
 def _make(rank: Rank, deadline: float | None = None) -> Transport:
+    end_with_agent(rank.index)
     transport = open_transport(rank, deadline=deadline)
     atexit.register(_leave, rank, transport)
     return transport
 
 
 def _leave(rank: Rank, transport: Transport) -> None:
-    """At the end of the program: tell the others if it ended by an exception."""
+    """At the end of the program: tell the others if it ended by an exception, or failed in work that nobody read."""
+    machine = rank.resources.get("vm")
+    if machine is not None:
+        machine.at_exit()
     error = getattr(sys, "last_value", None)
     if error is not None and not hasattr(sys, "ps1"):
         transport.fail(raised(error), isinstance(error, PeerFailed))

@@ -5,15 +5,17 @@ from __future__ import annotations
 import contextlib
 import os
 import time
+import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
 
 from weft.core.errors import ArgumentError, DeadlineError, PlacementError, RankError
 from weft.transport.check import PROGRAM, Diverged, checking
-from weft.transport.stuck import LOOK, STUCK, Need, Waiting, Watcher
+from weft.transport.forking import refuse_in_children
+from weft.transport.stuck import LOOK, STUCK, Need, Waiting, Watcher, say
 from weft.transport.whole import PeerFailed, at_once, broken, broken_message, flat, form
 
 SPINS = 60  # looks before the first yield: the other side usually is microseconds away
@@ -21,6 +23,7 @@ YIELDING = 0.002  # seconds of giving the core away between looks; then naps, so
 NAP, LONGEST_NAP = 50e-6, 2e-3  # seconds
 LOOK_AROUND = 0.02  # seconds between checks for dead peers and the deadline
 LONGEST = 1e9  # seconds, or 31 years: what locks and c10d can wait
+SPEAK = 5.0  # seconds between words about who hasn't come
 
 
 def default_deadline() -> float:
@@ -164,6 +167,12 @@ class Transport(ABC):
         self._groups: dict[tuple[tuple[int, ...], str], Group] = {}
         self._opened: dict[tuple[str, int, int], int] = {}
         self._ways: dict[tuple[int, int, str], BaseException | None] = {}  # see `moving`
+        self._channels: weakref.WeakSet[Channel] = weakref.WeakSet()
+        refuse_in_children(self)
+
+    def held(self) -> Iterable[object]:
+        """What others may hold of this transport."""
+        return (*self._groups.values(), *self._channels)
 
     def group(self, ranks: Sequence[int], line: str = "") -> Group:
         """The collectives of these ranks, of which this rank is one.
@@ -249,6 +258,10 @@ class Transport(ABC):
     def look_around(self, needed: Sequence[int]) -> None:
         """Raise PeerFailed if a rank failed, or if one of `needed` ended. Never waits."""
 
+    def missing(self, needed: Sequence[int] = ()) -> str:
+        """In words, which of these ranks, or of all, haven't come yet."""
+        return ""
+
     @abstractmethod
     def fail(self, why: str, followed: bool = False) -> None:
         """Tell the others that this rank ends because of an error; `followed`: because another rank did."""
@@ -313,7 +326,7 @@ class Transport(ABC):
         limit: float,
         look_for_circle: Callable[[], None],
     ) -> None:
-        start = looked = time.monotonic()
+        start = looked = spoke = time.monotonic()
         nap = NAP
         while not ready():
             now = time.monotonic()
@@ -327,10 +340,15 @@ class Transport(ABC):
                         return
                     raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {_said(what)}") from None
                 if now - start > limit:
+                    alive = "all ranks are alive, so some rank is slow, or is not making the matching call"
                     raise DeadlineError(
-                        f"rank {self.rank} waited {limit:g} s for {_said(what)}; all ranks are alive, so some rank is "
-                        f"slow, or is not making the matching call. WEFT_DEADLINE=seconds sets how long a wait may take"
+                        f"rank {self.rank} waited {limit:g} s for {_said(what)}; {self.missing(needed) or alive}. "
+                        "WEFT_DEADLINE=seconds sets how long a wait may take"
                     )
+                if now - spoke > SPEAK:
+                    spoke = now
+                    if missing := self.missing(needed):
+                        say(f"rank {self.rank} waits for {_said(what)}; {missing}")
             if now - start < YIELDING:
                 self.give_way()
             else:

@@ -25,6 +25,7 @@ from weft.core.rank import Rank
 from weft.transport.base import Channel, Group, PeerFailed, Transport
 from weft.transport.c10d_channel import FIRST_TAG, C10dChannel
 from weft.transport.c10d_group import C10dGroup
+from weft.transport.c10d_roads import Coalesced, Roads
 from weft.transport.check import PROGRAM
 from weft.transport.rendezvous import Meeting
 from weft.transport.stuck import Need, Waiting
@@ -40,15 +41,16 @@ class C10dTransport(Transport):
         super().__init__(rank.index, rank.world_size, deadline)
         self._meeting = meeting
         self._processes: dict[tuple[tuple[int, ...], str, str], Any] = {}
-        self._watch = Watch(meeting, rank, self.deadline)
+        self._watch = Watch(meeting)
         self._closed = False
         self._waiters: list[Waiter] = []
-        self._channels: list[C10dChannel] = []
+        self._ends: list[C10dChannel] = []
         self._kept: list[object] = []
         self._exchanging: dict[str, Waiter] = {}
         self._connecting: set[str] = set()
         self._messages: Counter[tuple[int, int, str]] = Counter()  # by whom, to whom, on which line
         self._posted: defaultdict[tuple[int, int, str], deque[str]] = defaultdict(lambda: deque(maxlen=64))
+        self._roads = Roads(self.processes)
         self._to_myself: defaultdict[str, deque[Tensor]] = defaultdict(deque)
 
     def processes(self, ranks: tuple[int, ...], device: str, line: str = "", what: object = "a message") -> Any:
@@ -95,7 +97,7 @@ class C10dTransport(Transport):
                 look_for_circle()
 
             for rank in ranks:
-                self._meeting.get(f"come/{where}/{rank}", self.deadline, look)
+                self._meeting.get(f"come/{where}/{rank}", self.deadline, look, ranks)
 
     def promises(self, line: str) -> dict[str, int]:
         lines = PROGRAM if line in PROGRAM else (line,)
@@ -120,7 +122,8 @@ class C10dTransport(Transport):
     def _nccl(self, store: Any, index: int, size: int) -> Any:
         options = dist.ProcessGroupNCCL.Options()
         options._timeout = timedelta(seconds=self.deadline)
-        return dist.ProcessGroupNCCL(store, index, size, options)
+        # NCCL's own threads use their store, also at the end of the program, when Python is no more.
+        return dist.ProcessGroupNCCL(store.plain(), index, size, options)
 
     def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
         return C10dGroup(self, ranks, line)
@@ -152,40 +155,49 @@ class C10dTransport(Transport):
         return RankError(f"rank {self.rank} in {what} over ranks {tuple(ranks)}: {str(error).splitlines()[0]}")
 
     def exchange(
-        self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = ""
+        self,
+        sends: Sequence[tuple[int, Tensor]],
+        receives: Sequence[tuple[int, Tensor]],
+        line: str = "",
+        among: tuple[int, ...] = (),
     ) -> None:
+        """`among`: a group whose ranks all make this call. Without one, each two that exchange connect alone."""
         with self.moving(sends, receives, line):
             try:
-                self._exchange(sends, receives, line)
+                self._exchange(sends, receives, line, among)
             except BaseException:
                 self._exchanging.pop(line, None)  # it may wait for ever; messages with other ranks get another
                 raise
 
-    def _exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str) -> None:
+    def _exchange(
+        self,
+        sends: Sequence[tuple[int, Tensor]],
+        receives: Sequence[tuple[int, Tensor]],
+        line: str,
+        among: tuple[int, ...],
+    ) -> None:
         for dst, t in sends:
             if dst == self.rank:
                 self._to_myself[line].append(t.clone())
-        everyone = tuple(range(self.world_size))
-        works: list[tuple[int, Any, bool]] = []
+        posts: list[tuple[str, int, Tensor, int]] = []
         needs: list[Need] = []
-        keep: list[Tensor] = []
         back: list[tuple[Tensor, Tensor]] = []
-        with Coalesced(self, everyone, [t for _, t in (*sends, *receives)], line):
-            for src, t in receives:
-                if src != self.rank and t.numel():
-                    flat = t if t.is_contiguous() else torch.empty_like(t, memory_format=torch.contiguous_format)
-                    if flat is not t:
-                        back.append((t, flat))
-                    said, tag = self._message(src, self.rank, t, line)
-                    needs.append(Need(src, "send " + said, 1))
-                    works.append((src, self.start("recv", everyone, flat, src, tag, line), t.is_cuda))
-            for dst, t in sends:
-                if dst != self.rank and t.numel():
-                    flat = t.contiguous()
-                    keep.append(flat)
-                    said, tag = self._message(self.rank, dst, t, line)
-                    needs.append(Need(dst, "recv " + said, 1))
-                    works.append((dst, self.start("send", everyone, flat, dst, tag, line), t.is_cuda))
+        for src, t in receives:
+            if src != self.rank and t.numel():
+                flat = t if t.is_contiguous() else torch.empty_like(t, memory_format=torch.contiguous_format)
+                if flat is not t:
+                    back.append((t, flat))
+                said, tag = self._message(src, self.rank, t, line)
+                needs.append(Need(src, "send " + said, 1))
+                posts.append(("recv", src, flat, tag))
+        for dst, t in sends:
+            if dst != self.rank and t.numel():
+                said, tag = self._message(self.rank, dst, t, line)
+                needs.append(Need(dst, "recv " + said, 1))
+                posts.append(("send", dst, t.contiguous(), tag))
+        ranks = among or tuple(range(self.world_size))
+        with Coalesced(self, ranks, [post[2] for post in posts], line):
+            works = self._post(posts, line, ranks, bool(among))
         self._finish_exchange(works, line, needs)
         for t, flat in back:
             t.copy_(flat)
@@ -207,13 +219,38 @@ class C10dTransport(Transport):
         self._posted[src, dst, line].append(("send " if src == self.rank else "recv ") + said)
         return said, MESSAGES | crc32(said.encode()) & MESSAGES - 1
 
+    def _post(
+        self,
+        posts: Sequence[tuple[str, int, Tensor, int]],
+        line: str,
+        ranks: tuple[int, ...],
+        all_come: bool,
+    ) -> list[tuple[int, Any, bool]]:
+        """Start each as soon as its other end has come, in whatever order they come."""
+        roads = [
+            (ranks if all_come or t.is_cuda else (min(self.rank, peer), max(self.rank, peer)), t.device.type, line)
+            for _, peer, t, _ in posts
+        ]
+        works: dict[int, tuple[int, Any, bool]] = {}
+
+        def started() -> bool:
+            there = {road for road in set(roads) if self._roads.connected(road)}  # once, as order counts within a road
+            for i, (way, peer, t, tag) in enumerate(posts):
+                if i not in works and roads[i] in there:
+                    works[i] = peer, self.start(way, roads[i][0], t, peer, tag, line), t.is_cuda
+            return len(works) == len(posts)
+
+        if not started():
+            self.wait_until(started, "the others to come to an exchange", tuple({peer for _, peer, _, _ in posts}))
+        return [works[i] for i in range(len(posts))]
+
     def _finish_exchange(self, works: Sequence[tuple[int, Any, bool]], line: str, needs: Sequence[Need]) -> None:
         peers = tuple({peer for peer, _, _ in works})
         what = f"an exchange with rank {', '.join(map(str, peers))}"
         if any(not cuda for _, _, cuda in works):
             waiter = self._exchanging.get(line)
             if waiter is None:
-                waiter = self._exchanging[line] = self.waiter("exchange", tuple(range(self.world_size)), line)
+                waiter = self._exchanging[line] = self.waiter("exchange", self._roads.made)
             before = waiter.started
             for _, work, cuda in works:
                 if not cuda:
@@ -248,19 +285,21 @@ class C10dTransport(Transport):
         if self._meeting.claim(name):
             tag = FIRST_TAG + 2 * self._meeting.add("tags")
             self._meeting.put(name, f"{tag} ".encode() + layout)
-        number, _, found = self._meeting.get(name, self.deadline, lambda: self.look_around((src, dst))).partition(b" ")
+        number, _, found = self._meeting.get(
+            name, self.deadline, lambda: self.look_around((src, dst)), (src, dst)
+        ).partition(b" ")
         if found != layout or not number.isdigit():
             raise RankError(
                 f"the two ends of channel {key!r} differ in (shape, dtype, copies): {layout.decode()} here, "
                 f"{found.decode(errors='replace')} there"
             )
         made = C10dChannel(self, src, dst, (tuple(shape), dtype, copies), int(number))
-        self._channels.append(made)
+        self._channels.add(made)
+        self._ends.append(made)
         return made
 
-    def waiter(self, name: str, ranks: tuple[int, ...], line: str = "") -> Waiter:
-        made = Waiter(f"weft-{name}-{self.rank}", self.processes(ranks, "cpu", line))
-        self._waiters.append(made)
+    def waiter(self, name: str, kept: object) -> Waiter:
+        self._waiters.append(made := Waiter(f"weft-{name}-{self.rank}", kept))
         return made
 
     def put(self, key: str, value: bytes) -> None:
@@ -272,6 +311,9 @@ class C10dTransport(Transport):
 
     def note(self, what: str) -> None:
         self._watch.note = what
+
+    def missing(self, needed: Sequence[int] = ()) -> str:
+        return self._meeting.roll.missing(needed)
 
     def look_around(self, needed: Sequence[int]) -> None:
         self._watch.look_around(needed)
@@ -285,7 +327,7 @@ class C10dTransport(Transport):
         self._closed = True
         self._watch.leave()
         self._groups.clear()
-        for channel in self._channels:
+        for channel in self._ends:
             self._kept += channel.farewell()
         for waiter in self._waiters:
             waiter.close(1.0)
@@ -304,22 +346,3 @@ def over(work: Any) -> bool:
         with contextlib.suppress(RuntimeError):  # not yet; or failed, as the last wait will say
             work.wait(MOMENT)
     return work.is_completed()
-
-
-class Coalesced:
-    """NCCL must see the sends and receives of one exchange as one, or they wait for each other; Gloo needs nothing."""
-
-    def __init__(self, transport: C10dTransport, ranks: tuple[int, ...], tensors: Sequence[Tensor], line: str) -> None:
-        self._processes: Any = None
-        if any(t.is_cuda for t in tensors):
-            self._processes = transport.processes(ranks, "cuda", line)
-
-    def __enter__(self) -> None:
-        if self._processes is not None:
-            self._processes._start_coalescing(torch.device("cuda"))
-
-    def __exit__(self, *_: object) -> None:
-        if self._processes is not None:
-            work = self._processes._end_coalescing(torch.device("cuda"))
-            if work is not None:
-                work.wait()

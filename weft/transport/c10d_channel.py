@@ -39,8 +39,9 @@ class C10dChannel(Channel):
             self._wire = [torch.ones(size + 1, dtype=torch.uint8) for _ in range(self.copies)]
             self._words = [torch.ones(1, dtype=torch.uint8) for _ in range(self.copies)]
             self._buffers = [wire[:size].view(self.dtype).view(self.shape) for wire in self._wire]
-        self._sending = transport.waiter("sending", self._pair)
-        self._receiving = transport.waiter("receiving", self._pair)
+        processes = transport.processes(self._pair, "cpu")
+        self._sending = transport.waiter("sending", processes)
+        self._receiving = transport.waiter("receiving", processes)
         self._sends = self._receives = 0
         for _ in range(self.copies):
             self._expect()

@@ -283,7 +283,9 @@ class C10dGroup(Group):
     def _exchange(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
         """Member i gets `parts[i]`, this one excepted; sizes are as they are."""
         others = [(i, r) for i, r in enumerate(self.ranks) if i != self.index]
-        self._transport.exchange([(r, parts[i]) for i, r in others], [(r, outs[i]) for i, r in others], self._line)
+        self._transport.exchange(
+            [(r, parts[i]) for i, r in others], [(r, outs[i]) for i, r in others], self._line, self.ranks
+        )
 
     @collective
     def broadcast(self, t: Tensor, root: int) -> None:

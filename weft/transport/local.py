@@ -123,7 +123,9 @@ class LocalTransport(Transport):
             if ring is None:
                 ring = self.world.rings[name] = _Ring(tuple(shape), dtype, copies)
         ring.check(key, tuple(shape), dtype, copies)
-        return LocalChannel(ring)
+        made = LocalChannel(ring)
+        self._channels.add(made)
+        return made
 
     def put(self, key: str, value: bytes) -> None:
         with self.world.changed:

@@ -17,11 +17,17 @@ from math import prod
 import torch
 from torch import Tensor
 
-from weft.core.errors import RankError
+from weft.core.errors import RankError, SecretError
+from weft.transport.peers import started
 
 WORD = 8
 LINE = 64  # bytes of a cache line: words of different writers lie on different lines
 PAGE = 4096
+
+
+def page_bytes(world_size: int) -> int:
+    """Of what a rank shows to all others: a page, and two words for each."""
+    return PAGE + -(-2 * world_size * WORD // PAGE) * PAGE
 
 
 def available() -> bool:
@@ -29,7 +35,7 @@ def available() -> bool:
 
 
 class Segment:
-    """`size` bytes, mapped."""
+    """`size` bytes, mapped. `handle` is by what the processes of the same user open it."""
 
     def __init__(self, descriptor: int, size: int, keep: bool) -> None:
         self.size = size
@@ -42,7 +48,7 @@ class Segment:
                 os.close(descriptor)
         self._descriptor = descriptor if keep else None
         self.words = memoryview(self.bytes).cast("q")
-        self.handle = f"{os.getpid()}:{descriptor}:{size}".encode()
+        self.handle = handle_of(os.getpid(), started(os.getpid()), descriptor, size)
 
     @classmethod
     def make(cls, name: str, size: int) -> Segment:
@@ -59,10 +65,10 @@ class Segment:
 
     @classmethod
     def open(cls, handle: bytes) -> Segment:
-        found = re.fullmatch(rb"(\d{1,9}):(\d{1,9}):(\d{1,15})", handle)
+        found = re.fullmatch(rb"(\d{1,9}):(\d{1,18}):(\d{1,9}):(\d{1,15})", handle)
         if found is None:
-            raise RankError(f"{handle[:80]!r} is no handle of shared memory, which is process:descriptor:size")
-        pid, number, size = map(int, found.groups())
+            raise RankError(f"{handle[:80]!r} is no handle of shared memory, which is process:began:descriptor:size")
+        pid, since, number, size = map(int, found.groups())
         try:
             descriptor = os.open(f"/proc/{pid}/fd/{number}", os.O_RDWR | os.O_CLOEXEC)
         except OSError as error:
@@ -70,6 +76,11 @@ class Segment:
                 f"the memory that process {pid} shares can't be opened ({error}): it ended, or this process is in "
                 "another container or belongs to another user. WEFT_TRANSPORT=c10d works between these"
             ) from None
+        try:
+            _is_of_user(pid, since, descriptor, size)
+        except BaseException:
+            os.close(descriptor)
+            raise
         return cls(descriptor, size, keep=False)
 
     def tensor(self, offset: int, shape: Sequence[int], dtype: torch.dtype) -> Tensor:
@@ -90,6 +101,25 @@ class Segment:
     def __del__(self) -> None:
         if getattr(self, "_descriptor", None) is not None:
             self.forget()
+
+
+def handle_of(pid: int, since: int, descriptor: int, size: int) -> bytes:
+    return f"{pid}:{since}:{descriptor}:{size}".encode()
+
+
+def _is_of_user(pid: int, since: int, descriptor: int, size: int) -> None:
+    """Refuse memory that isn't this user's own, or not that of the process which was meant."""
+    try:
+        owner, began = os.stat(f"/proc/{pid}").st_uid, started(pid)
+    except OSError:
+        owner, began = None, None
+    found = os.fstat(descriptor)
+    if (owner, began, found.st_uid) != (os.geteuid(), since, os.geteuid()) or found.st_size < size:
+        raise SecretError(
+            f"process {pid}, of user {owner} and begun at {began}, offers {found.st_size} bytes of user "
+            f"{found.st_uid}; {size} bytes of this user ({os.geteuid()}) were told, of a process begun at {since}. "
+            "Ranks share memory with those of the same user only; WEFT_TRANSPORT=c10d shares none"
+        )
 
 
 _ordered = platform.machine() in ("x86_64", "AMD64")  # stores are seen in the order in which they are made

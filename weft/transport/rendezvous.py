@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import errno
 import ipaddress
 import os
@@ -9,14 +10,19 @@ import queue
 import socket
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from datetime import timedelta
-from typing import Any, cast
+from typing import Any
 
 import torch.distributed as dist
 
 from weft.core.errors import DeadlineError, RankError
 from weft.core.rank import Rank
+from weft.transport.base import SPEAK, PeerFailed
+from weft.transport.memory import Segment, available, page_bytes
+from weft.transport.roll import Roll, run_of
+from weft.transport.secret import Signed, known
+from weft.transport.stuck import say
 
 LONGEST_NAP = 0.02  # seconds between looks into the store
 ANSWER = 1.0  # seconds beyond its own deadline that c10d has to say that there is no answer
@@ -80,10 +86,14 @@ def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.
             found.put(error)
 
     threading.Thread(target=run, name="weft-meeting", daemon=True).start()
-    try:
-        got = found.get(timeout=patience + ANSWER)
-    except queue.Empty:
-        got = RuntimeError("there came no answer")
+    got: dist.TCPStore | Exception = RuntimeError("there came no answer")
+    end = time.monotonic() + patience + ANSWER
+    while (left := end - time.monotonic()) > 0:
+        with contextlib.suppress(queue.Empty):
+            got = found.get(timeout=min(SPEAK, left))
+            break
+        if left > SPEAK:
+            say(f"{who} waits for {server}, which serves the store at {host}:{port}")
     if isinstance(got, Exception):
         raise RankError(
             f"{who} can't reach the store at {host}:{port}: {str(got).splitlines()[0]}. Is {server} running?"
@@ -118,73 +128,92 @@ def _listen(port: int) -> socket.socket | None:
     return listening
 
 
-def restart() -> str:
-    """Which attempt at this run this is: torchrun counts them."""
-    return os.environ.get("TORCHELASTIC_RESTART_COUNT", "0")
-
-
-def tell_failure(store: dist.Store, rank: int, why: str) -> str:
-    """Write down the run's first failure, for the others and the launcher; returns what stands there then."""
-    told = store.compare_set(f"weft/{restart()}/failure", "", f"{rank}|rank {rank} {why}")
-    return bytes(told).decode(errors="replace").partition("|")[2]
-
-
-def told_failure(store: dist.Store) -> tuple[int, str] | None:
-    """The run's first failure, if a rank told of one: the rank, and what happened to it."""
-    key = f"weft/{restart()}/failure"
-    if not store.check([key]):
-        return None
-    rank, _, why = bytes(store.get(key)).decode(errors="replace").partition("|")
-    return int(rank), why
-
-
 class Meeting:
-    """One rank's view of the run's store, under a prefix of its own."""
+    """One rank's view of the run's store, under a prefix of its own.
+
+    run    what is said about the run as a whole
+    store  what is said at this meeting
+    roll   who has come to it
+    page   memory of this rank that all others open, where they may share any
+    """
 
     def __init__(self, rank: Rank, patience: float) -> None:
         host, port = address()
-        self.host, self.port = host, port
+        secret = known()
+        self.host, self.port, self.rank, self.world_size = host, port, rank.index, rank.world_size
         agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
         self.serves = rank.index == 0 and not agent
         if self.serves:
-            self.tcp = serve(host, port, patience)
+            tcp = serve(host, port, patience)
         else:
-            self.tcp = reach(host, port, patience, f"rank {rank.index}", "rank 0")
+            tcp = reach(host, port, patience, f"rank {rank.index}", "the launcher" if agent else "rank 0")
+        self.run = run_of(tcp, secret)
+        self.page: Segment | None = None
+        self.roll = Roll(self, rank.index, rank.world_size)
         # A program may close its rank and open it again: each time is a meeting of its own.
-        opened = self.tcp.add(f"weft/{restart()}/opened/{rank.index}", 1)
-        self.prefix = f"weft/{restart()}/{opened}"
-        self.store = dist.PrefixStore(self.prefix, self.tcp)
+        self.times = self.attempt(lambda: self.run.add(f"opened/{rank.index}", 1))
+        self.store = self.run.under(str(self.times))
+
+    def enter(self, transport: str) -> None:
+        """Come to the meeting, for all to see; `transport` is what this rank was told to use."""
+        if transport != "c10d" and available():
+            self.page = Segment.make("weft-page", page_bytes(self.world_size))
+        self.roll.enter(transport, self.page.handle if self.page else b"")
 
     def put(self, key: str, value: bytes) -> None:
-        self._try(lambda: self.store.set(key, cast(str, value)))
+        self.attempt(lambda: self.store.set(key, value))
 
     def add(self, key: str, amount: int = 1) -> int:
-        return self._try(lambda: self.store.add(key, amount))
+        return self.attempt(lambda: self.store.add(key, amount))
 
     def has(self, key: str) -> bool:
-        return self._try(lambda: self.store.check([key]))
+        return self.attempt(lambda: self.store.check([key]))
 
     def value(self, key: str) -> bytes:
         """The value of a key that is there."""
-        return self._try(lambda: self.store.get(key))
+        return self.attempt(lambda: self.store.get(key))
 
-    def get(self, key: str, patience: float, look_around: Callable[[], None] = lambda: None) -> bytes:
-        """The value of a key that is there, or will be."""
-        end, nap = time.monotonic() + patience, 1e-4
-        while not self.has(key):
+    def decide(self, key: str, mine: str) -> str:
+        """The value of whoever comes first."""
+        return self.attempt(lambda: self.store.first(key, mine)).decode()
+
+    def wait_until(
+        self,
+        ready: Callable[[], object],
+        what: str,
+        patience: float,
+        look_around: Callable[[], None] = lambda: None,
+        needed: Sequence[int] = (),
+    ) -> None:
+        """Until the store has something; meanwhile it is said which of `needed`, or of all, haven't come."""
+        start = spoke = time.monotonic()
+        nap = 1e-4
+        while not ready():
             look_around()
-            if time.monotonic() > end:
+            now = time.monotonic()
+            if now - start > patience:
+                missing = self.roll.missing(needed) or "no rank put it there. Do all run the same program?"
                 raise DeadlineError(
-                    f"waited {patience:g} s for {key!r} in the store at {self.host}:{self.port}: no rank put it "
-                    "there. Did every rank start, and do all run the same program?"
+                    f"rank {self.rank} waited {patience:g} s for {what} in the store at {self.host}:{self.port}: "
+                    f"{missing}. WEFT_DEADLINE=seconds sets how long a wait may take"
                 )
+            if now - spoke > SPEAK:
+                spoke = now
+                if missing := self.roll.missing(needed):
+                    say(f"rank {self.rank} waits for {what}; {missing}")
             time.sleep(nap)
             nap = min(nap * 1.5, LONGEST_NAP)
+
+    def get(
+        self, key: str, patience: float, look_around: Callable[[], None] = lambda: None, needed: Sequence[int] = ()
+    ) -> bytes:
+        """The value of a key that is there, or will be."""
+        self.wait_until(lambda: self.has(key), repr(key), patience, look_around, needed)
         return self.value(key)
 
-    def under(self, prefix: str) -> dist.Store:
+    def under(self, prefix: str) -> Signed:
         """A part of the store, through a connection of its own."""
-        return dist.PrefixStore(f"{self.prefix}/{prefix}", self.connect())
+        return self.store.under(prefix).connected_again()
 
     def claim(self, key: str) -> bool:
         """Whether this rank is the first to come for `key`, so that it makes what the others then get."""
@@ -194,17 +223,15 @@ class Meeting:
         """Where the other ranks reach this one."""
         return "127.0.0.1" if is_loopback(self.host) else own_address(self.host, self.port)
 
-    def connect(self) -> dist.Store:
-        """Another connection, for another thread."""
-        return self.tcp.clone()  # pyright: ignore[reportAttributeAccessIssue]  (missing in torch's stubs)
-
-    def _try(self, action: Callable[[], Any]) -> Any:
+    def attempt(self, action: Callable[[], Any]) -> Any:
         try:
             return action()
         except (dist.DistNetworkError, dist.DistStoreError) as error:
             raise self._lost(error) from None
 
     def _lost(self, error: Exception) -> RankError:
+        if not self.serves and 0 in self.roll.settled(0):
+            return PeerFailed(f"rank 0 (process {self.roll.here[0].pid}), which serves the store, has ended")
         return RankError(
             f"the store at {self.host}:{self.port} is gone ({str(error).splitlines()[0]}): the launcher, or rank 0, "
             "which serves it, has ended"

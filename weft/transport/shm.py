@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import contextlib
-import secrets
 import select
 import threading
+import time
 from collections import defaultdict, deque
 from collections.abc import Sequence
 
@@ -15,10 +15,11 @@ from torch import Tensor
 from weft.core.errors import RankError
 from weft.core.rank import Rank
 from weft.transport.base import Channel, Group, Transport
-from weft.transport.board import ALIVE, Board, words_needed
+from weft.transport.board import ALIVE, Board
 from weft.transport.check import PROGRAM
 from weft.transport.memory import LINE, PAGE, Segment
-from weft.transport.rendezvous import Meeting, tell_failure
+from weft.transport.rendezvous import Meeting
+from weft.transport.roll import LATE, tell_failure
 from weft.transport.shm_group import ShmGroup, bytes_needed
 from weft.transport.shm_link import Inlet, Outlet, ShmChannel, link_bytes
 from weft.transport.whole import at_once, broken_message
@@ -35,37 +36,38 @@ class ShmTransport(Transport):
     def __init__(self, rank: Rank, meeting: Meeting, deadline: float | None = None) -> None:
         super().__init__(rank.index, rank.world_size, deadline)
         self._meeting = meeting
-        self._board: Board | None = None
         self._kept: list[Segment] = []
         self._outlets: dict[tuple[int, str], Outlet] = {}
         self._inlets: dict[tuple[int, str], Inlet] = {}
+        self._sending: list[ShmChannel] = []  # which the other end may not have opened yet
         self._to_myself: defaultdict[str, deque[Tensor]] = defaultdict(deque)
         self._yielder = _Yielder()
         self._waits = 0
-        # The secret keeps one run's memory apart from another's, also in `/proc/*/maps`.
-        segment = self._shared("board", words_needed(self.world_size) * self.world_size, secrets.token_hex(8))
-        self._board = Board(segment, self.rank, self.world_size)
-        self._board.arrive()
-        board = self._board
-        self.wait_until(lambda: not board.missing(), lambda: f"rank {board.missing()} to start")
-        self._board.watch()
+        self._closed = False
+        self._met = False  # with all who will come
+        assert meeting.page is not None
+        self._board = Board(meeting.page, meeting.roll)
 
-    def _shared(self, key: str, size: int, secret: str = "") -> Segment:
-        """Memory that several ranks ask for by the same key: the first makes it, the others open it."""
+    def _shared(self, key: str, size: int, ranks: Sequence[int]) -> Segment:
+        """Memory that these ranks ask for by the same key: the first makes it, the others open it."""
         if self._meeting.claim(key):
-            segment = Segment.make(f"weft-{secret or 'memory'}-{key}", size)
+            segment = Segment.make(f"weft-{key}", size)
             self._kept.append(segment)
             self._meeting.put(key, segment.handle)
             return segment
-        return Segment.open(self._meeting.get(key, self.deadline, self._look))
+        handle = self._meeting.get(key, self.deadline, lambda: self.look_around(ranks), ranks)
+        try:
+            return Segment.open(handle)
+        except RankError:
+            self.look_around(ranks)  # it says who has ended, and how
+            raise
 
-    def _look(self) -> None:
-        if self._board is not None:
-            self._board.look_around(())
+    def missing(self, needed: Sequence[int] = ()) -> str:
+        return self._meeting.roll.missing(needed)
 
     def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
         key = "group/" + ",".join(map(str, ranks)) + f"/{line}" * bool(line)
-        return ShmGroup(self, ranks, self._shared(key, bytes_needed(len(ranks))), line)
+        return ShmGroup(self, ranks, self._shared(key, bytes_needed(len(ranks)), ranks), line)
 
     def exchange(
         self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]], line: str = ""
@@ -128,27 +130,21 @@ class ShmTransport(Transport):
 
     def _outlet(self, dst: int, line: str) -> Outlet:
         if line:
-            segment = self._shared(f"link/{self.rank}/{dst}/{line}", link_bytes())
+            segment = self._shared(f"link/{self.rank}/{dst}/{line}", link_bytes(), (dst,))
             self._outlets[dst, line] = outlet = Outlet(segment, self.rank, dst)
             return outlet
         segment = Segment.make(f"weft-link-{self.rank}-{dst}", link_bytes())
         self._kept.append(segment)
         self._outlets[dst, line] = outlet = Outlet(segment, self.rank, dst)
-        assert self._board is not None
-        self._board.offer(dst, int(segment.handle.split(b":")[1]))
+        self._board.offer(dst, int(segment.handle.split(b":")[2]))
         return outlet
 
     def _inlet(self, src: int, line: str) -> Inlet:
-        board = self._board
-        assert board is not None
-
         def find() -> Segment | None:
             if line:
-                return self._shared(f"link/{src}/{self.rank}/{line}", link_bytes())
-            descriptor = board.offered(src)
-            if descriptor is None:
-                return None
-            return Segment.open(f"{board.pid(src)}:{descriptor}:{link_bytes()}".encode())
+                return self._shared(f"link/{src}/{self.rank}/{line}", link_bytes(), (src,))
+            handle = self._board.offered(src, link_bytes())
+            return None if handle is None else Segment.open(handle)
 
         self._inlets[src, line] = inlet = Inlet(find, src, self.rank)
         return inlet
@@ -157,21 +153,31 @@ class ShmTransport(Transport):
         name = f"channel/{src}/{dst}/{key}/{self._opens(key, src, dst, copies)}"
         layout = (tuple(shape), dtype, copies)
         stride = -(-torch.Size(shape).numel() * dtype.itemsize // LINE) * LINE
-        segment = self._shared(name, PAGE + max(stride, LINE) * copies)
-        return ShmChannel(segment, self.rank == src, key, layout, max(stride, LINE))
+        segment = self._shared(name, PAGE + max(stride, LINE) * copies, (src, dst))
+        made = ShmChannel(segment, self.rank == src, dst, key, layout, max(stride, LINE))
+        self._channels.add(made)
+        if self.rank == src:
+            self._sending = [one for one in self._sending if not one.opened()] + [made]
+        return made
 
     def put(self, key: str, value: bytes) -> None:
         self._meeting.put(f"user/{key}", bytes(value))
 
     def get(self, key: str, timeout: float | None = None) -> bytes:
-        return self._meeting.get(f"user/{key}", self.deadline if timeout is None else timeout, self._look)
+        return self._meeting.get(
+            f"user/{key}", self.deadline if timeout is None else timeout, lambda: self.look_around(())
+        )
 
     def note(self, what: str) -> None:
-        if self._board is not None:
-            self._board.note(what)
+        if not self._met:
+            if self._closed:
+                return
+            self._board.meet()
+            self._met = self._board.complete
+        self._board.note(what)
 
     def look_around(self, needed: Sequence[int]) -> None:
-        if self._board is not None:
+        if not self._closed:
             self._board.look_around(needed)
 
     def give_way(self) -> None:
@@ -181,32 +187,52 @@ class ShmTransport(Transport):
             self._yielder.poll.poll(0)  # the cheapest call that also lets the other threads of this process run
 
     def fail(self, why: str, followed: bool = False) -> None:
-        if self._board is not None:
-            self._board.leave(why, followed)
-            if not followed:
-                with contextlib.suppress(RuntimeError):  # the store may be gone already
-                    tell_failure(self._meeting.tcp, self.rank, self._board.told(self.rank))
+        if self._closed:
+            return
+        self._board.leave(why, followed)
+        if not followed:
+            with contextlib.suppress(RankError, RuntimeError):  # the store may be gone already
+                tell_failure(self._meeting.run, self.rank, self._board.told(self.rank))
 
     def close(self) -> None:
-        board, self._board = self._board, None
-        if board is None:
+        if self._closed:
             return
-        failed = board.state(self.rank) != ALIVE
-        if not failed:
-            if self._meeting.serves:
-                self._stay(board)
+        board = self._board
+        if board.state(self.rank) == ALIVE:
+            for last in (self._deliver, self._meeting.roll.leave, self._stay):
+                with contextlib.suppress(RankError):  # if another failed, nobody needs anything any more
+                    last()
             board.leave()
+        self._closed, self._met = True, False
         self._groups.clear()
         self._outlets.clear()
         self._inlets.clear()
-        for segment in self._kept:
+        self._sending.clear()
+        for segment in (*self._kept, board.page):
             segment.forget()
         self._kept.clear()
+        self._meeting.roll.peers.close()
 
-    def _stay(self, board: Board) -> None:
-        """Whoever serves the store leaves last, unless somebody failed."""
-        with contextlib.suppress(RankError):
+    def _deliver(self) -> None:
+        """What was sent lies in memory of this process: wait until those who live have it."""
+        sent = [(dst, outlet) for (dst, _), outlet in self._outlets.items()]
+        sent += [(channel.dst, channel) for channel in self._sending]
+
+        def waiting() -> list[int]:
+            return sorted({dst for dst, end in sent if not end.reached() and not self._board.gone(dst)})
+
+        if waiting():
             self.wait_until(
-                lambda: board.everyone_left() or board.look_around(()),
-                "the others, whose store this rank serves, to end",
+                lambda: not waiting(),
+                lambda: f"rank {', '.join(map(str, waiting()))} to take what was sent, which would end with this rank",
             )
+
+    def _stay(self) -> None:
+        """Whoever serves the store leaves last, unless somebody failed."""
+        roll, others = self._meeting.roll, [r for r in range(self.world_size) if r != self.rank]
+
+        def left(rank: int) -> bool:
+            return self._board.gone(rank) or (rank in roll.absent and time.monotonic() - roll.came > LATE)
+
+        if self._meeting.serves:
+            self.wait_until(lambda: all(map(left, others)), "the others, whose store this rank serves, to end")

@@ -17,6 +17,7 @@ from weft.transport.stuck import Need
 PIECE = 1 << 18  # bytes
 PIECES = 4  # under way at most
 WRITTEN, READ = 0, LINE // WORD  # how many so far; one writer each, on lines of their own
+OPENED = READ + 1  # of a link: the reader holds the memory, whatever becomes of the writer
 FORM_OF = 2 * LINE // WORD  # per piece: the whole message's dtype and size
 BYTES = 40  # bits of a form that are the message's bytes; above, its dtype, and what else is compared of its shape
 
@@ -87,6 +88,10 @@ class Outlet(_Link):
     def need(self, line: str) -> Need:
         return Need(self.dst, f"received {self.src} {self.dst} {line}", self._count - PIECES + 1)
 
+    def reached(self) -> bool:
+        """Whether nothing is lost if this end goes away."""
+        return bool(self._words[OPENED]) or not self._count
+
     def move(self) -> bool:
         """Write what there is room for; whether everything is written."""
         queue, words = self._queue, self._words
@@ -127,6 +132,7 @@ class Inlet(_Link):
             if segment is None:
                 return False
             self._map(segment)
+            self._words[OPENED] = 1
         words = self._words
         while queue and words[WRITTEN] > self._count:
             (message, expected, t), slot = queue[0], self._count % PIECES
@@ -170,9 +176,16 @@ class ShmChannel(Channel):
     """Registers that the producer writes and the consumer reads in place."""
 
     def __init__(
-        self, segment: Segment, produces: bool, key: str, layout: tuple[tuple[int, ...], torch.dtype, int], stride: int
+        self,
+        segment: Segment,
+        produces: bool,
+        dst: int,
+        key: str,
+        layout: tuple[tuple[int, ...], torch.dtype, int],
+        stride: int,
     ) -> None:
         self.shape, self.dtype, self.copies = layout
+        self.dst = dst
         self._segment, self._words = segment, segment.words
         self._agree(produces, key, layout)
         self._buffers = [segment.tensor(PAGE + i * stride, self.shape, self.dtype) for i in range(self.copies)]
@@ -189,6 +202,13 @@ class ShmChannel(Channel):
                 f"the two ends of channel {key!r} differ in (shape, dtype, copies): {text.decode()} here, "
                 f"{found.decode()} there"
             )
+
+    def reached(self) -> bool:
+        """Producer: whether nothing is lost if this end goes away."""
+        return not self._count or self.opened()
+
+    def opened(self) -> bool:
+        return self._segment.bytes[LAYOUT + 1024] != 0
 
     def buffer(self, slot: int) -> Tensor:
         return self._buffers[slot]

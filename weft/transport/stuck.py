@@ -12,6 +12,7 @@ the first rank knows of itself that it waits and what it gave, so the last still
 from __future__ import annotations
 
 import itertools
+import sys
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -44,6 +45,11 @@ class Wait(msgspec.Struct):
 
 
 Waiting = Callable[[], tuple[str, str, Iterable[Need], Mapping[str, int]]]  # line, what, needs, promises
+
+
+def say(words: str) -> None:
+    """Tell whoever watches this rank what it is waiting for."""
+    print(f"weft: {words}", file=sys.stderr, flush=True)
 
 
 def circle(first: int, waits: Callable[[int], Wait | None]) -> list[int]:

@@ -8,115 +8,82 @@ from __future__ import annotations
 
 import contextlib
 import os
-import select
 import threading
 import time
 from collections.abc import Sequence
 
-import torch.distributed as dist
-
 from weft.core.errors import RankError
-from weft.core.rank import Rank
 from weft.transport.base import PeerFailed
-from weft.transport.rendezvous import Meeting, tell_failure, told_failure
+from weft.transport.rendezvous import Meeting
+from weft.transport.roll import LATE, Lost, tell_failure, told_failure
+from weft.transport.secret import Signed
 
 BEAT = 0.5  # seconds
 SILENCE = 6.0  # seconds without a beat that mean death
 SETTLE = 8.0  # seconds to find out why a connection broke
-
-
-def host_identity() -> str:
-    """The same for processes that see each other: one kernel, one process namespace."""
-    with contextlib.suppress(OSError):
-        with open("/proc/sys/kernel/random/boot_id") as f:
-            return f"{f.read().strip()}/{os.stat('/proc/self/ns/pid').st_ino}"
-    return os.uname().nodename
+HAS_PIDFD = hasattr(os, "pidfd_open")
 
 
 class Watch:
-    def __init__(self, meeting: Meeting, rank: Rank, patience: float) -> None:
-        self.rank, self.world_size = rank.index, rank.world_size
+    def __init__(self, meeting: Meeting) -> None:
+        self.rank, self.world_size = meeting.rank, meeting.world_size
         self.note = ""
         self.failure: str | None = None
-        self._ended: set[int] = set()
-        self._host = host_identity()
-        self._meeting = meeting
-        meeting.put(f"peer/{self.rank}", f"{os.getpid()} {self._host}".encode())
-        self._poller, self._local, self._remote = select.poll(), {}, []
-        for other in range(self.world_size):
-            if other != self.rank:
-                self._find(other, meeting.get(f"peer/{other}", patience).decode())
+        self._meeting, self._roll = meeting, meeting.roll
+        self._beats: dict[int, tuple[bytes | None, float]] = {}
+        self._buried: set[int] = set()
+        self._roll.look()  # of any two ranks the later sees here whether they were told the same
         self._stop = threading.Event()
-        self._lock = threading.Lock()
-        self._thread = threading.Thread(target=self._run, args=(meeting.connect(),), name="weft-watch", daemon=True)
+        self._thread = threading.Thread(target=self._run, name="weft-watch", daemon=True)
         if self.world_size > 1:
             self._thread.start()
 
-    def _find(self, other: int, where: str) -> None:
-        pid, host = where.split(" ", 1)
-        if host != self._host or not hasattr(os, "pidfd_open"):
-            self._remote.append(other)
-            return
-        if int(pid) == os.getpid():
-            return
-        try:
-            descriptor = os.pidfd_open(int(pid))
-        except ProcessLookupError:
-            self.failure = f"rank {other} (process {pid}) died without a word"
-            return
-        self._local[descriptor] = other
-        self._poller.register(descriptor, select.POLLIN)
-
-    def _run(self, tcp: dist.Store) -> None:
-        store = dist.PrefixStore(f"{self._meeting.prefix}/watch", tcp)
-        beats: dict[int, tuple[bytes | None, float]] = {}
+    def _run(self) -> None:
         count = 0
         try:
-            while not self._stop.wait(BEAT):
+            run, store = self._meeting.run.connected_again(), self._meeting.under("watch")
+            while not self._stop.is_set():
                 count += 1
                 store.set(f"beat/{self.rank}", f"{count}|{self.note}")
-                self._look(tcp, store, beats)
-        except (dist.DistNetworkError, dist.DistStoreError):
+                self._look(run, store)
+                self._stop.wait(BEAT)
+        except RankError as error:  # somebody failed, or this rank isn't of the run
+            self.failure = self.failure or str(error)
+        except Lost:
             if not self._stop.is_set():
                 self.failure = self.failure or "the launcher, or rank 0, which serves the store, died without a word"
 
-    def _look(self, tcp: dist.Store, store: dist.Store, beats: dict[int, tuple[bytes | None, float]]) -> None:
-        if (told := told_failure(tcp)) is not None and told[0] != self.rank:
+    def _look(self, run: Signed, store: Signed) -> None:
+        if (told := told_failure(run)) is not None:
             self.failure = self.failure or told[1]
             return
-        for descriptor, _ in self._poller.poll(0):
-            other = self._local.pop(descriptor)
-            self._poller.unregister(descriptor)
-            os.close(descriptor)
-            self._gone(tcp, store, other)
-        now = time.monotonic()
-        for other in list(self._remote):
-            if store.check([f"left/{other}"]):
-                self._remote.remove(other)
-                self._ended.add(other)
-            else:
-                beat = store.get(f"beat/{other}") if store.check([f"beat/{other}"]) else b""
-                last, since = beats.get(other, (None, now))
-                beats[other] = (beat, now if beat != last else since)
-                if now - beats[other][1] > SILENCE:
-                    self._remote.remove(other)
-                    self._gone(tcp, store, other)
+        roll, now = self._roll, time.monotonic()
+        roll.look()
+        for other in roll.peers.dead() - self._buried:
+            self._gone(store, other)
+        for other, there in list(roll.here.items()):
+            if (there.host == roll.mine.host and HAS_PIDFD) or other in self._buried or other in roll.ended:
+                continue
+            beat = store.get(f"beat/{other}") if store.check([f"beat/{other}"]) else b""
+            last, since = self._beats.get(other, (None, now))
+            self._beats[other] = (beat, now if beat != last else since)
+            if self._meeting.has(f"left/{other}") or now - self._beats[other][1] > SILENCE:
+                self._gone(store, other)
 
-    def _gone(self, tcp: dist.Store, store: dist.Store, other: int) -> None:
-        if store.check([f"left/{other}"]):
-            self._ended.add(other)
-            return
+    def _gone(self, store: Signed, other: int) -> None:
+        self._buried.add(other)
         note = ""
         if store.check([f"beat/{other}"]):
             note = store.get(f"beat/{other}").decode(errors="replace").split("|", 1)[1]
-        told = tell_failure(tcp, other, "died without a word" + (f", at {note}" if note else ""))
-        self.failure = self.failure or told
+        if told := self._roll.bury(other, f", at {note}" if note else ""):
+            self.failure = self.failure or told
 
     def look_around(self, needed: Sequence[int]) -> None:
         if self.failure is not None:
             raise PeerFailed(self.failure)
+        self._roll.look()
         for rank in needed:
-            if rank in self._ended:
+            if rank in self._roll.ended:
                 raise PeerFailed(f"rank {rank} has ended")
 
     def settle(self, needed: Sequence[int]) -> None:
@@ -135,21 +102,22 @@ class Watch:
         with contextlib.suppress(RankError, RuntimeError):
             if why is not None and not followed:
                 note = f", at {self.note}" if self.note else ""
-                tell_failure(self._meeting.tcp, self.rank, why + note)
-            self._meeting.put(f"watch/left/{self.rank}", b"1")
+                tell_failure(self._meeting.run, self.rank, why + note)
+            if why is None:
+                self._roll.leave()
         if self._thread.is_alive():
             self._thread.join(2 * BEAT)
         if self._meeting.serves and why is None:
             self._stay()
-        for descriptor in self._local:
-            os.close(descriptor)
-        self._local.clear()
+        self._roll.peers.close()
 
     def _stay(self) -> None:
         """Whoever serves the store leaves last, unless somebody failed."""
+        roll, meeting = self._roll, self._meeting
         with contextlib.suppress(RankError, RuntimeError):
-            left = {self.rank} | self._ended
-            while len(left) < self.world_size and told_failure(self._meeting.tcp) is None:
-                dead = {self._local[d] for d, _ in self._poller.poll(0)}
-                left |= {r for r in range(self.world_size) if r in dead or self._meeting.has(f"watch/left/{r}")}
+            while told_failure(meeting.run) is None:
+                roll.look()
+                live = [r for r in roll.here if r not in roll.peers.dead() and not meeting.has(f"left/{r}")]
+                if not live and (not roll.absent or time.monotonic() - roll.came > LATE):
+                    break
                 time.sleep(0.01)

@@ -7,4 +7,5 @@ from weft.utils import checkpoint as checkpoint
 from weft.utils import data as data
 from weft.utils import dlpack as dlpack
 from weft.utils import global_view as global_view
+from weft.utils import tensor as tensor
 

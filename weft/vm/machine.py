@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import atexit
 import os
-import sys
 import threading
 import time
 import warnings
@@ -21,7 +20,7 @@ from weft.core.errors import DeadlineError, OpError, RankError
 from weft.core.rank import Rank, current
 from weft.tensor.blob import Blob
 from weft.transport.base import default_deadline
-from weft.vm import dependency
+from weft.vm import dependency, ending
 from weft.vm.dependency import Dependencies
 from weft.vm.forking import new_lock_in_children
 from weft.vm.instruction import Instruction, Kind
@@ -317,10 +316,10 @@ class VirtualMachine:
         return time.monotonic() + (self.deadline if deadline is None else deadline)
 
     def _raise(self, root: Instruction) -> NoReturn:
-        with self.lock:
-            if root in self._failures:
-                self._failures.remove(root)
         assert root.error is not None
+        told = (root.error, root.error.__cause__)
+        with self.lock:
+            self._failures = [i for i in self._failures if not any(i.error is e for e in told)]
         raise root.error.with_traceback(root.traceback)  # it may be raised more than once, and each time adds to it
 
     # Ending
@@ -341,14 +340,14 @@ class VirtualMachine:
             self._closed = self.refuses = True
         if deadline is None:
             deadline = min(self.deadline, GRACE) if self._failures or self._cancelled is not None else self.deadline
-        atexit.unregister(self._at_exit)
+        atexit.unregister(self.at_exit)
         try:
             self.drain(deadline)
         except DeadlineError as late:
             self.cancel(RankError(f"rank {self.rank.index} was closed before its work had ended. {late}"))
         stuck = [s.name for s in self._streams.values() if not s.close(GRACE)]
-        told = {id(self._cancelled), id(getattr(sys, "last_value", None))}  # the program ends with the latter
-        lost = [i for i in self._failures if id(i.error) not in told]
+        told = (self._cancelled, ending.failed())  # the program ends with the latter
+        lost = [i for i in self._failures if not any(i.error is e for e in told)]
         if stuck:
             warnings.warn(f"rank {self.rank.index} leaves work behind that doesn't end, on {stuck}", stacklevel=2)
         for failed in lost[:1]:
@@ -358,8 +357,10 @@ class VirtualMachine:
                 stacklevel=2,
             )
 
-    def _at_exit(self) -> None:
-        self.close(GRACE if hasattr(sys, "last_value") else None)
+    def at_exit(self) -> None:
+        if not self._closed and self._process == os.getpid() and not ending.failed():
+            ending.last(lambda: self.sync(GRACE if self._failures else None))
+        self.close(GRACE if ending.failed() else None)
 
     def _refuse(self) -> NoReturn:
         if self._cancelled is not None:
@@ -395,5 +396,5 @@ def vm_of(rank: Rank | None = None) -> VirtualMachine:
 
 def _make(rank: Rank) -> VirtualMachine:
     machine = VirtualMachine(rank)
-    atexit.register(machine._at_exit)  # daemon threads would be cut off in the middle of their work
+    atexit.register(machine.at_exit)  # daemon threads would be cut off in the middle of their work
     return machine

@@ -2,26 +2,40 @@
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any, Self
+
+from torch import Size
 
 from weft.autograd import enable_grad, no_grad
 from weft.core.errors import MissingFormulaError, OptionError
 from weft.functional import creation, info
 from weft.functional.distributions.constraints import Constraint, holds, is_dependent
-from weft.functional.likeness import form
+from weft.functional.likeness import beside, fitted
 from weft.functional.shaping import broadcast_tensors
 from weft.ops import OPS
-from weft.tensor.tensor import Size, Tensor
+from weft.tensor.tensor import Tensor
 
 
-class lazy(functools.cached_property[Any]):
-    """A parameter that follows from others, worked out when it is first asked for: with gradients, whoever asks."""
+class lazy:
+    """A parameter that follows from others, worked out when it is first asked for: with gradients, whoever asks.
+
+    It takes no lock, as `functools.cached_property` of Python 3.11 does for all instances at once: ranks that are
+    threads meet while they work it out.
+    """
+
+    def __init__(self, function: Callable[[Any], Any]) -> None:
+        self.function, self.__doc__ = function, function.__doc__
+
+    def __set_name__(self, owner: type[Any], name: str) -> None:
+        self.name = name
 
     def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+        if instance is None:
+            return self
         with enable_grad():
-            return super().__get__(instance, owner)
+            found = instance.__dict__[self.name] = self.function(instance)
+        return found
 
 
 class Distribution:
@@ -214,20 +228,20 @@ class Centred(Distribution):
 
 
 def together(*values: Any) -> list[Any]:
-    """Parameters as tensors of one shape; numbers take the form of the first tensor."""
+    """Parameters as tensors of one shape; numbers take the dtype of the first tensor, and lie where it does."""
     like = next((v for v in values if isinstance(v, Tensor)), None)
-    form_of = {} if like is None else {k: v for k, v in form(like, None, None, None, None).items()}
+    form_of = {} if like is None else {"dtype": like.dtype, **beside(like)}
     return broadcast_tensors(*(v if isinstance(v, Tensor) else creation.full((), float(v), **form_of) for v in values))
 
 
 def noise(like: Tensor, shape: Sequence[int], make: Any = creation.randn) -> Any:
     """Draws of this shape, of the dtype of a parameter and where it lies."""
-    return make(tuple(shape), **form(like, None, None, None, None))
+    return make(tuple(shape), **fitted(like, shape, None, None, None, None))
 
 
 def drawn(like: Tensor, shape: Sequence[int], law: str, *parameters: float) -> Any:
     """Draws of this shape from a law that a kernel knows."""
-    where = form(like, None, None, None, None)
+    where = fitted(like, shape, None, None, None, None)
     at = (where.get(name) for name in ("dtype", "device", "placement", "sbp"))
     return OPS["draw"](tuple(shape), law, parameters, *at)
 

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from torch import Size
+
 from weft.autograd import no_grad
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError
@@ -15,7 +17,6 @@ from weft.functional.distributions.base import Distribution, ExponentialFamily, 
 from weft.functional.likeness import form
 from weft.functional.table import calling
 from weft.ops import OPS
-from weft.tensor.tensor import Size
 
 log_softmax, softplus, xlogy = map(calling, ("log_softmax", "softplus", "xlogy"))
 where, full_like = OPS["where"], OPS["full_like"]

@@ -6,6 +6,8 @@ import math
 from collections.abc import Sequence
 from typing import Any
 
+from torch import Size
+
 from weft.autograd import no_grad
 from weft.core.errors import OptionError
 from weft.functional.distributions import constraints
@@ -15,7 +17,6 @@ from weft.functional.distributions.discrete import Binomial, Categorical, Chance
 from weft.functional.distributions.shares import Gamma
 from weft.functional.table import calling
 from weft.ops import OPS
-from weft.tensor.tensor import Size
 
 softplus, lgamma, log_softmax = (calling(n) for n in ("softplus", "lgamma", "log_softmax"))
 

@@ -21,7 +21,7 @@ def broadcast_all(*values: Any) -> tuple[Any, ...]:
     """Numbers and tensors as tensors of one shape.
 
     >>> [t.shape for t in flow.distributions.utils.broadcast_all(flow.zeros(2), 1.0)]
-    [weft.Size([2]), weft.Size([2])]
+    [torch.Size([2]), torch.Size([2])]
     """
     return tuple(together(*values))
 

@@ -71,7 +71,7 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
 
     >>> parameters, buffers = flow.func.stack_module_state([flow.nn.Linear(2, 3) for _ in range(4)])
     >>> parameters["weight"].shape
-    weft.Size([4, 3, 2])
+    torch.Size([4, 3, 2])
     """
     models = list(models)
     if not models or any(type(m) is not type(models[0]) or m.training != models[0].training for m in models):

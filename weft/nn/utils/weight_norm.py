@@ -41,7 +41,7 @@ def weight_norm(module: M, name: str = "weight", dim: int | None = 0) -> M:
 
     >>> m = flow.nn.utils.weight_norm(flow.nn.Linear(3, 2))
     >>> m.weight_g.shape, m.weight_v.shape
-    (weft.Size([2, 1]), weft.Size([2, 3]))
+    (torch.Size([2, 1]), torch.Size([2, 3]))
     """
     if _found(module, name) is not None:
         raise OptionError(f"{name!r} of this {type(module).__name__} is normalised already")

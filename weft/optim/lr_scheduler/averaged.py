@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Sequence
 from typing import Any
 
 from weft.core.errors import OptionError
@@ -27,7 +28,7 @@ class SWALR(LRScheduler):
         last_epoch: int = -1,
     ) -> None:  # fmt: skip
         groups = optimizer.param_groups
-        rates = list(swa_lr) if isinstance(swa_lr, (list, tuple)) else [swa_lr] * len(groups)
+        rates = list(swa_lr) if isinstance(swa_lr, Sequence) else [swa_lr] * len(groups)
         if len(rates) != len(groups):
             raise OptionError(f"swa_lr is one rate, or one per parameter group, of which there are {len(groups)}")
         if anneal_strategy not in ("cos", "linear"):

@@ -131,7 +131,7 @@ class MultiplicativeLR(LambdaLR):
 
 
 def _per_group(optimizer: Optimizer, given: Any) -> list[Any]:
-    functions = list(given) if isinstance(given, (list, tuple)) else [given] * len(optimizer.param_groups)
+    functions = list(given) if isinstance(given, Sequence) else [given] * len(optimizer.param_groups)
     if len(functions) != len(optimizer.param_groups):
         raise OptionError(f"Expected {len(optimizer.param_groups)} lr_lambdas, one per group, but got {len(functions)}")
     return functions

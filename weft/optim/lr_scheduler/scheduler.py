@@ -128,7 +128,7 @@ class LRScheduler(metaclass=_Made):
         if verbose:
             self.verbose = True
         if not isinstance(optimizer, Optimizer):
-            raise OptionError(f"a schedule belongs to an optimizer; got {type(optimizer).__name__}")
+            raise OptionError(f"{type(optimizer).__name__} is not an Optimizer: a schedule belongs to one")
         for i, group in enumerate(optimizer.param_groups):
             if last_epoch == -1:
                 group.setdefault("initial_lr", group["lr"])

@@ -29,5 +29,6 @@ from weft.data.sampling import SubsetRandomSampler as SubsetRandomSampler
 from weft.data.sampling import TensorDataset as TensorDataset
 from weft.data.sampling import WeightedRandomSampler as WeightedRandomSampler
 from weft.data.sampling import random_split as random_split
+from weft.utils.data import _utils as _utils
 from weft.utils.data import distributed as distributed
 

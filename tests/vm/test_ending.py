@@ -1,0 +1,60 @@
+"""What failed in work that nobody read fails the program, however it ends."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from typing import Any
+
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.core.errors import IndexingError
+from weft.launch import spawn_threads
+
+PROGRAM = """
+import atexit
+import weft as flow
+from weft import nn
+
+class Rows(nn.Graph):
+    def __init__(self):
+        super().__init__()
+        self.table = nn.Embedding(4, 2)
+
+    def build(self, i):
+        return self.table(i)
+
+atexit.register(print, "others are called", flush=True)
+rows = Rows()
+"""
+GOOD, BAD = "rows(flow.tensor([1])).numpy()\n", "rows(flow.tensor([9]))\n"
+CAUGHT = "try:\n    rows(flow.tensor([1])).numpy()\nexcept Exception:\n    pass\n"
+
+
+@pytest.mark.parametrize(
+    ("program", "code"),
+    [(GOOD + BAD, 1), (BAD + "del rows\n", 1), (GOOD, 0), (BAD + CAUGHT, 0)],
+    ids=["unread", "dropped", "none", "told by the next"],
+)
+def test_a_failure_that_nobody_read_is_the_programs(program: str, code: int) -> None:
+    ended = subprocess.run(
+        [sys.executable, "-c", PROGRAM + program], capture_output=True, text=True, timeout=60, check=False
+    )
+    assert (ended.returncode, "embedding: index 9" in ended.stderr) == (code, code == 1)
+    assert ended.stdout == "others are called\n"
+
+
+class Rows(nn.Graph):
+    def __init__(self) -> None:
+        super().__init__()
+        self.table = nn.Embedding(4, 2)
+
+    def build(self, i: Any) -> Any:
+        return self.table(i)
+
+
+def test_a_failure_that_nobody_read_is_the_ranks() -> None:
+    with pytest.raises(IndexingError, match="index 9"):
+        spawn_threads(1, lambda: Rows()(flow.tensor([9])) is None)

@@ -1,0 +1,8 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""flow.framework.tensor: Tensor, TensorTuple"""
+
+
+from weft.interop.oneflow import TensorTuple as TensorTuple
+from weft.tensor.tensor import Tensor as Tensor
+

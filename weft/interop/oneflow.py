@@ -1,0 +1,185 @@
+"""Modules that OneFlow's programs import by their paths, and that are no folders here: a table of their names."""
+
+from __future__ import annotations
+
+import itertools
+import warnings
+from collections.abc import Callable, Iterable, Sequence
+from contextlib import AbstractContextManager, nullcontext
+from typing import Any
+
+import torch
+from torch._utils import ExceptionWrapper
+from torch.nn import common_types
+
+from weft.checkpoint import load, save
+from weft.core import dtype as dtypes
+from weft.core.dispatch import here, tracing
+from weft.core.errors import ArgumentError, OptionError, TraceError
+from weft.data import get_worker_info
+from weft.functional import creation, table
+from weft.graph.blocks import GraphBlock, GraphModule, GraphTensor, Proxy, ProxyModule
+from weft.interop.args_tree import ArgsTree, NamedArg
+from weft.ops import OPS
+from weft.optim.ftrl import Ftrl
+from weft.tensor.tensor import Tensor
+
+
+class TensorTuple(list[Tensor]):
+    """A list that holds tensors only."""
+
+    def __init__(self, tensors: Iterable[Tensor] = ()) -> None:
+        super().__init__()
+        self.merge_from(tensors)
+
+    def append(self, tensor: Tensor) -> None:
+        if not isinstance(tensor, Tensor):
+            raise ArgumentError(f"a TensorTuple holds tensors, not {type(tensor).__name__}")
+        super().append(tensor)
+
+    def merge_from(self, tensors: Iterable[Tensor]) -> None:
+        for t in tensors:
+            self.append(t)
+
+
+class lazy_mode:
+    """Whether a graph is being traced."""
+
+    @staticmethod
+    def is_enabled() -> bool:
+        return here.trace is not None
+
+    @staticmethod
+    def guard(enabled: bool) -> AbstractContextManager[Any]:
+        """In build, `guard(False)`: what is called inside runs now, and is no part of the graph."""
+        if enabled and here.trace is None:
+            raise TraceError("lazy_mode.guard(True) outside of build(): only a graph that is being traced has such ops")
+        return nullcontext() if enabled else tracing(None)
+
+
+# ---- parts and ranges --------------------------------------------------------------------------------
+
+
+def BalancedPartNums(total: int, part_size: int) -> list[int]:
+    """How many each of `part_size` parts gets; the first ones get the rest."""
+    each, rest = divmod(total, part_size)
+    return [each + (i < rest) for i in range(part_size)]
+
+
+def BalancedRanges(total: int, part_size: int) -> list[tuple[int, int]]:
+    """Where each part begins and ends."""
+    ends = [0, *itertools.accumulate(BalancedPartNums(total, part_size))]
+    return list(itertools.pairwise(ends))
+
+
+def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
+    """All elements in a row."""
+    flat = [OPS["reshape"](t, (-1,)) for t in tensors]
+    return flat[0] if len(flat) == 1 else OPS["cat"](flat, 0)
+
+
+def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
+    """The pieces of a row, in the shapes of tensors."""
+    starts = [0, *itertools.accumulate(t.numel() for t in tensors)]
+    return [
+        OPS["reshape"](OPS["narrow"](flat, 0, start, t.numel()), tuple(t.shape))
+        for start, t in zip(starts, tensors, strict=False)
+    ]
+
+
+# ---- from torch, and to it ---------------------------------------------------------------------------
+
+
+def to_torch(tensor: Tensor) -> torch.Tensor:
+    """A torch tensor over a local tensor's memory, or with a copy of a global one's values."""
+    return torch.from_numpy(tensor.numpy().copy()) if tensor.is_global else tensor.to_torch()
+
+
+def convert_numpy_dtype_to_oneflow_dtype(numpy_dtype: Any) -> dtypes.DType:
+    return dtypes.of(numpy_dtype)
+
+
+# ---- how it was built --------------------------------------------------------------------------------
+
+
+def get_cuda_version() -> int:
+    """As CUDA counts its versions: 12040 is 12.4; 0 without."""
+    major, _, minor = (torch.version.cuda or "0.0").partition(".")
+    return int(major) * 1000 + int(minor) * 10
+
+
+def _nothing_to_build(name: str) -> Callable[[], Any]:
+    def refuse() -> Any:
+        raise OptionError(
+            f"sysconfig.{name}(): Weft is Python, and has no library, headers or build to compile against. An op of "
+            "one's own is a Python function: docs/adding-an-op.md"
+        )
+
+    refuse.__name__ = name
+    return refuse
+
+
+def _no() -> bool:
+    """False: there is no such thing here."""
+    return False
+
+
+def with_cuda() -> bool:
+    """Whether the kernels were built with CUDA."""
+    return torch.version.cuda is not None
+
+
+BUILD = ("cmake_build_type", "get_compile_flags", "get_include", "get_lib", "get_liboneflow_link_flags",
+         "get_link_flags")  # fmt: skip
+WITHOUT = ("has_rpc_backend_grpc", "has_rpc_backend_local", "with_mlir", "with_mlir_cuda_codegen", "with_rdma")
+
+
+# ---- between hosts -----------------------------------------------------------------------------------
+
+
+def init_rdma() -> None:
+    """Bytes between hosts go through c10d: this warns, as OneFlow does where it finds no RDMA, and changes nothing."""
+    warnings.warn("env.init_rdma(): there is no RDMA here; bytes between hosts go through c10d", stacklevel=2)
+
+
+RDMA: dict[str, Callable[[], Any]] = {"init_rdma": init_rdma, "rdma_is_initialized": _no, "destory_rdma": lambda: None}
+
+
+def modules(broadcast_object_list: Callable[[list[Any], int], Any]) -> dict[str, dict[str, Any]]:
+    """The names of each module, by its path; parents before what they hold."""
+    kinds = ("set_default_tensor_type", "is_floating_point", "convert_oneflow_dtype_to_numpy_dtype")
+
+    def _broadcast_py_object(obj: Any, src: int = 0) -> Any:
+        """One rank's object, on every rank."""
+        held = [obj]
+        broadcast_object_list(held, src)
+        return held[0]
+
+    return {
+        "framework": {},
+        "framework.tensor": {"Tensor": Tensor, "TensorTuple": TensorTuple},
+        "framework.dtype": {
+            "get_default_dtype": creation.get_default_dtype, "set_default_dtype": creation.set_default_dtype,
+            **{n: table.lookup("flow", n) for n in kinds},
+            "convert_numpy_dtype_to_oneflow_dtype": convert_numpy_dtype_to_oneflow_dtype,
+        },
+        "framework.balanced_splitter": {"BalancedPartNums": BalancedPartNums, "BalancedRanges": BalancedRanges},
+        "framework.graph_build_util": {"lazy_mode": lazy_mode},
+        "framework.check_point_v2": {"load": load, "save": save, "_broadcast_py_object": _broadcast_py_object},
+        "utils.tensor": {"from_torch": creation.from_torch, "to_torch": to_torch},
+        "utils.data._utils": {},
+        "utils.data._utils.worker": {"ExceptionWrapper": ExceptionWrapper, "get_worker_info": get_worker_info},
+        "_utils": {
+            "ExceptionWrapper": ExceptionWrapper, "_flatten_dense_tensors": _flatten_dense_tensors,
+            "_unflatten_dense_tensors": _unflatten_dense_tensors,
+        },
+        "nn.common_types": {n: v for n, v in vars(common_types).items() if n.endswith("_t")},
+        "nn.graph.util": {"ArgsTree": ArgsTree, "NamedArg": NamedArg},
+        "nn.graph.proxy": {"Proxy": Proxy, "ProxyModule": ProxyModule},
+        "nn.graph.graph_block": {"GraphBlock": GraphBlock, "GraphModule": GraphModule, "GraphTensor": GraphTensor},
+        "one_embedding": {"Ftrl": Ftrl},
+        "sysconfig": {
+            "get_cuda_version": get_cuda_version, "with_cuda": with_cuda, **dict.fromkeys(WITHOUT, _no),
+            **{n: _nothing_to_build(n) for n in BUILD},
+        },
+    }  # fmt: skip

@@ -1,0 +1,9 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""flow.nn.graph.graph_block: GraphBlock, GraphModule, GraphTensor"""
+
+
+from weft.graph.blocks import GraphBlock as GraphBlock
+from weft.graph.blocks import GraphModule as GraphModule
+from weft.graph.blocks import GraphTensor as GraphTensor
+

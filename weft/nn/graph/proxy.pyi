@@ -1,0 +1,8 @@
+# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
+
+"""flow.nn.graph.proxy: Proxy, ProxyModule"""
+
+
+from weft.graph.blocks import Proxy as Proxy
+from weft.graph.blocks import ProxyModule as ProxyModule
+

@@ -1,0 +1,153 @@
+"""Which part of a call a kernel's complaint is about: found by what would have to be otherwise for the call to work.
+
+Kernels say what is wrong in words that differ from one to the next and from release to release. So the words decide
+nothing: the call is tried again with one thing changed, on small tensors: what is large is made small in the same way
+everywhere.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any, Final
+
+import torch
+
+from weft.core import errors, random
+from weft.core.dtype import of_torch as named
+from weft.core.errors import WeftError
+from weft.ops.declaration import Op
+from weft.tensor.tensor import Tensor
+
+OTHERS: Final = (
+    torch.float32,
+    torch.int64,
+    torch.bool,
+    torch.int32,
+    torch.complex64,
+)  # what kernels take that don't take what they were given
+SMALL: Final = 1 << 14  # elements
+FEW: Final = 16  # of larger sizes, equal ones become equal ones beyond this
+
+Found = tuple[type[WeftError], str]  # the error, and what would work
+Change = Callable[[torch.Tensor], torch.Tensor]
+
+
+def blamed(op: Op, args: tuple[Any, ...]) -> Found:
+    """For a RuntimeError of an op's kernel."""
+    local = _local(op, args)
+    if local is None or op.writes or op.conversion:
+        return errors.ShapeError, ""
+    with random.seeded(0) if op.random else contextlib.nullcontext():  # what is drawn here is drawn beside the program
+        return _blamed(op, local)
+
+
+def _blamed(op: Op, local: tuple[Any, ...]) -> Found:
+    held = list(_tensors(op, local))
+    if sum(t.numel() for t in held) > SMALL:
+        sizes = sorted({n for t in held for n in t.shape if n > FEW})
+        fewer = {n: FEW + 1 + i for i, n in enumerate(sizes)}
+        local = _changed(op, local, lambda t: t.new_zeros([fewer.get(n, n) for n in t.shape]))
+    made = _made(op, local)
+    if made is not None:  # it is by being written into the first operand that it fails
+        fits = all(torch.can_cast(y.dtype, held[0].dtype) for y in made[:1])
+        return (errors.ShapeError if fits else errors.DtypeError), ""
+    if any(map(_counts, held)) and _works(op, _changed(op, local, _zeros)):
+        return errors.IndexingError, ""
+    places = {t.device.type for t in held}
+    together = "meta" if "meta" in places else "cpu"
+    if len(places) > 1 and _works(op, _changed(op, local, lambda t: t.to(together))):
+        return errors.DeviceError, "Move them to one device with x.to(...)"
+    return next(itertools.chain(_of_dtype(op, local), _of_option(op, local)), (errors.ShapeError, ""))
+
+
+def _of_dtype(op: Op, local: tuple[Any, ...]) -> Iterator[Found]:
+    """Whether the call works with one operand, or all, of another dtype."""
+    held = list(_tensors(op, local))
+    for i, t in sorted(enumerate(held), key=lambda pair: pair[1].is_floating_point()):  # whole numbers before others
+        for dtype in dict.fromkeys((*(o.dtype for o in held), *OTHERS)):
+            if dtype is not t.dtype and _works(
+                op, _changed(op, local, lambda o, t=t, d=dtype: o.to(d) if o is t else o)
+            ):
+                name = next((op.names[at] for at in op.operands if local[at] is t), f"operand {i}")
+                yield (
+                    errors.DtypeError,
+                    f"It takes {name} as {named(dtype).name}: cast it, {name}.to(flow.{named(dtype).name})",
+                )
+    for dtype in OTHERS:
+        if _works(op, _changed(op, local, lambda o, d=dtype: o.to(d))):
+            yield (
+                errors.DtypeError,
+                f"It takes operands of {named(dtype).name}: cast them, x.to(flow.{named(dtype).name})",
+            )
+
+
+def _of_option(op: Op, local: tuple[Any, ...]) -> Iterator[Found]:
+    """Whether the call works with an attribute left at its default."""
+    for i, p in enumerate(op.params):
+        if p.kind == "attribute" and not p.required and local[i] != p.default:
+            if _works(op, (*local[:i], p.default, *local[i + 1 :])):
+                sizes = "Size" in p.type or "dim" in p.name
+                kind = errors.ShapeError if sizes else errors.OpError
+                yield kind, f"{p.name}={local[i]!r} is what doesn't fit here; {p.name}={p.default!r} would"
+
+
+def _works(op: Op, local: tuple[Any, ...]) -> bool:
+    return _made(op, local) is not None
+
+
+def _made(op: Op, local: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """What a kernel gives; None where it fails."""
+    n = len(local) - len(op.keywords)
+    try:
+        made = op.kernel(*local[:n], **dict(zip(op.keywords, local[n:], strict=True)))
+    except torch.linalg.LinAlgError:  # of its numbers
+        return ()
+    except Exception:
+        return None
+    return made if isinstance(made, tuple) else (made,)
+
+
+def _local(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
+    """The arguments with the tensors that are at hand for Weft's; None where one isn't."""
+    local = list(args)
+    for i in op.operands:
+        value = args[i]
+        several = isinstance(value, (list, tuple))
+        data = [_data(v) if isinstance(v, Tensor) else v for v in (value if several else (value,))]
+        if any(d is ... for d in data):
+            return None
+        local[i] = data if several else data[0]
+    return tuple(local)
+
+
+def _data(t: Tensor) -> Any:
+    data = t.shard.data if t.shard is not None else t.blob.data
+    return ... if data is None else data.detach()
+
+
+def _tensors(op: Op, local: Iterable[Any]) -> Iterator[torch.Tensor]:
+    for value in local:
+        for v in value if isinstance(value, (list, tuple)) else (value,):
+            if isinstance(v, torch.Tensor):
+                yield v
+
+
+def _changed(op: Op, local: tuple[Any, ...], change: Change) -> tuple[Any, ...]:
+    changed = list(local)
+    for i in op.operands:
+        value = local[i]
+        if isinstance(value, list):
+            changed[i] = [change(v) if isinstance(v, torch.Tensor) else v for v in value]
+        elif isinstance(value, torch.Tensor):
+            changed[i] = change(value)
+    return tuple(changed)
+
+
+def _counts(t: torch.Tensor) -> bool:
+    return not t.is_floating_point() and not t.is_complex() and t.dtype is not torch.bool
+
+
+def _zeros(t: torch.Tensor) -> torch.Tensor:
+    return torch.zeros_like(t) if _counts(t) else t

@@ -1,0 +1,52 @@
+"""FTRL, which follows the regularised leader: `flow.one_embedding.Ftrl`."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weft.ops import OPS
+from weft.optim.composed import Composed
+from weft.optim.ranges import at_least_zero
+
+where, absolute, sign, power = OPS["where"], OPS["abs"], OPS["sign"], OPS["pow"]
+
+
+class Ftrl(Composed):
+    """z += grad - s * p, where s = (new ** lr_power - sum ** lr_power) / lr and `new` is the sum of squared gradients
+    by now; p is 0 where |z| <= lambda1, else (sign(z) * lambda1 - z) / ((beta + new ** lr_power) / lr + lambda2).
+
+    As in OneFlow: the exponent is `lr_power` itself, where the papers have -lr_power.
+    """
+
+    counts_steps = False
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-3, weight_decay: float = 0.0, lr_power: float = -0.5,
+        initial_accumulator_value: float = 0.1, lambda1: float = 0.0, lambda2: float = 0.0, beta: float = 0.0,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr, "weight_decay": weight_decay, "lr_power": lr_power,
+                "initial_accumulator_value": initial_accumulator_value, "lambda1": lambda1, "lambda2": lambda2,
+                "beta": beta, "maximize": False,
+            },
+        )  # fmt: skip
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        at_least_zero(options, "lr", "weight_decay", "initial_accumulator_value", "lambda1", "lambda2", "beta")
+
+    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("accumulator_value", "z")
+
+    def first_value(self, group: Mapping[str, Any], name: str) -> float:
+        return group["initial_accumulator_value"] if name == "accumulator_value" else 0.0
+
+    def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
+        before, z = states["accumulator_value"], states["z"]
+        after = before + grad * grad
+        old, new = power(before, group["lr_power"]), power(after, group["lr_power"])
+        z = z + grad - (new - old) / lr * p
+        moved = (sign(z) * group["lambda1"] - z) / ((new + group["beta"]) / lr + group["lambda2"])
+        return where(absolute(z) <= group["lambda1"], 0.0, moved), after, z
