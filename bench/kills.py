@@ -27,11 +27,11 @@ from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, field
 from pathlib import Path
 
-import torch.distributed as dist
-
 from bench import victims
 from weft.launch.processes import variables_of
 from weft.transport.rendezvous import serve
+from weft.transport.roll import run_of, tell_end
+from weft.transport.secret import Signed, known
 
 ROOT = Path(__file__).parent.parent
 PROGRAM = str(ROOT / "bench" / "victims.py")
@@ -144,14 +144,14 @@ class Run:
     port: int
     sessions: set[int]
     end: Callable[[], str]  # kill what there is of it and return what its launcher said
-    stores: tuple[dist.Store, ...] = ()
+    told: Signed | None = None  # where a launcher tells of ends
 
 
 def forked(kill: Kill, folder: Path, nursery: Nursery) -> Run:
     """As a launcher starts ranks: the store is served by somebody else."""
     store = serve("127.0.0.1", 0, STARTING)
     told = [variables_of(i, kill.ranks, host="127.0.0.1", port=store.port) for i in range(kill.ranks)]
-    return _fork(kill, folder, nursery, told, store.port, (store,))
+    return _fork(kill, folder, nursery, told, store.port, run_of(store, known()))
 
 
 def forked_by_hand(kill: Kill, folder: Path, nursery: Nursery) -> Run:
@@ -166,7 +166,7 @@ def by_hand_variables(kill: Kill, rank: int, port: int) -> dict[str, str]:
 
 
 def _fork(
-    kill: Kill, folder: Path, nursery: Nursery, told: Sequence[dict[str, str]], port: int, stores: tuple = ()
+    kill: Kill, folder: Path, nursery: Nursery, told: Sequence[dict[str, str]], port: int, run: Signed | None = None
 ) -> Run:
     environments = [{**one, **common(kill, folder)} for one in told]
     pids = nursery.fork(f"{PROGRAM}:main", arguments(kill, folder), environments, folder)
@@ -178,7 +178,7 @@ def _fork(
         nursery.reap(len(pids))
         return ""
 
-    return Run(port, set(pids), end, stores)
+    return Run(port, set(pids), end, run)
 
 
 def arguments(kill: Kill, folder: Path) -> list[str]:
@@ -273,7 +273,7 @@ def tried(kill: Kill, nursery: Nursery) -> Seen:
             pids = _come(kill, folder)
             sessions |= set(pids.values())
             time.sleep(kill.delay)
-            _watch(kill, folder, pids, seen)
+            _watch(kill, folder, pids, seen, run.told)
         except TimeoutError as error:
             seen.failed = str(error)
         finally:
@@ -286,7 +286,7 @@ def tried(kill: Kill, nursery: Nursery) -> Seen:
             log = folder / f"rank{rank}"
             if rank != kill.bad:
                 seen.said[rank] = log.read_text(errors="replace") if log.exists() else ""
-        seen.left = _left(folder, sessions, run.port if not run.stores else 0)
+        seen.left = _left(folder, sessions, run.port if run.told is None else 0)
         return seen
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -315,7 +315,7 @@ def _come(kill: Kill, folder: Path) -> dict[int, int]:
     return {rank: int(name.read_text()) for rank, name in enumerate(names)}
 
 
-def _watch(kill: Kill, folder: Path, pids: dict[int, int], seen: Seen) -> None:
+def _watch(kill: Kill, folder: Path, pids: dict[int, int], seen: Seen, told: Signed | None) -> None:
     poller, held = select.poll(), {}
     for rank, pid in pids.items():
         if rank == kill.bad:
@@ -329,6 +329,8 @@ def _watch(kill: Kill, folder: Path, pids: dict[int, int], seen: Seen) -> None:
     start = time.monotonic()
     with contextlib.suppress(ProcessLookupError):
         os.kill(pids[kill.bad], signal.SIGKILL)
+    if told is not None:
+        tell_end(told, kill.bad, "was killed by SIGKILL")
     (folder / victims.LATE).touch()
     try:
         while len(seen.seconds) < kill.ranks - 1 and (left := start + HANG - time.monotonic()) > 0:

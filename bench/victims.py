@@ -22,7 +22,7 @@ from weft import nn
 from weft.core.rank import current
 from weft.data import DataLoader
 from weft.launch import spawn_threads
-from weft.transport import transport_of
+from weft.transport import join, transport_of
 
 LIFE = 60  # seconds after which a rank ends in any case
 LATE = "late"  # the file whose appearance lets the last rank of "registered" begin
@@ -99,21 +99,22 @@ def store(mark: Mark) -> Iterator[None]:
 
 
 def registered(mark: Mark) -> Iterator[None]:
+    transport = transport_of()
+    transport.wait_until(lambda: not transport.missing((0, 1)), "the other")  # and not for a third, that comes late
     mark()
-    transport_of()  # waits for a rank that comes late
     yield
     flow.comm.barrier()
 
 
 def met(mark: Mark) -> Iterator[None]:
-    transport_of()
+    join(current())
     mark()
     yield
     flow.comm.barrier()
 
 
 def first(mark: Mark) -> Iterator[None]:
-    transport_of()
+    join(current())
     mark()
     flow.comm.all_reduce(flow.ones(1 << 16))
     yield

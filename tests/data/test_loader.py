@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import os
-import subprocess
 import sys
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -12,6 +10,7 @@ import pytest
 import torch
 
 import weft as flow
+from tests.worlds import PATIENCE, started
 from weft import data
 from weft.launch.threads import spawn_threads
 
@@ -125,7 +124,7 @@ def test_a_worker_that_dies_leaves_no_folder_behind(tmp_path: Path) -> None:
     program, folder = tmp_path / "program.py", tmp_path / "temporary"
     folder.mkdir()
     program.write_text(
-        "import os\n"
+        "import faulthandler, os\n"
         "import weft as flow\n"
         "from weft.utils.data import DataLoader\n\n"
         "class Data:\n"
@@ -135,13 +134,13 @@ def test_a_worker_that_dies_leaves_no_folder_behind(tmp_path: Path) -> None:
         "        if i == 6:\n"
         "            os._exit(3)\n"
         "        return flow.ones(2)\n\n"
+        f"faulthandler.dump_traceback_later({PATIENCE / 2})\n"
         "for batch in DataLoader(Data(), batch_size=2, num_workers=1):\n"
         "    print(batch.shape)\n"
     )
-    done = subprocess.run(
-        [sys.executable, str(program)], env={**os.environ, "TMPDIR": str(folder)}, capture_output=True
-    )
-    assert done.returncode == 1
+    with started([sys.executable, str(program)], {"TMPDIR": str(folder)}) as process:
+        out, _ = process.communicate(timeout=PATIENCE)
+    assert process.returncode == 1, out
     assert not [entry for entry in folder.iterdir() if entry.is_dir()]  # torch may leave a file that it tried out
 
 

@@ -6,15 +6,14 @@ import subprocess
 
 import pytest
 
-from bench.kills import EARLY, FORKED, THREADS, TRANSPORTS, Kill, Nursery, tried
+from bench.kills import FORKED, THREADS, TRANSPORTS, Kill, Nursery, tried
 from bench.victims import PHASES
 
 NOTICED = 10.0  # seconds, beside whatever else runs
-LATER = [phase for phase in PHASES if phase not in (*EARLY, "first collective")]  # once ranks have met
 STARTS = list(FORKED)
 
 
-@pytest.mark.parametrize(("number", "phase"), list(enumerate(LATER)), ids=LATER)
+@pytest.mark.parametrize(("number", "phase"), list(enumerate(PHASES)), ids=PHASES)
 def test_the_others_end_and_name_the_rank(nursery: subprocess.Popen[str], number: int, phase: str) -> None:
     start, bad = STARTS[number % 2], number // 2 % 2
     seen = tried(Kill(phase, start, TRANSPORTS[(number + bad) % 2], bad, 0.005 * number), Nursery(nursery))

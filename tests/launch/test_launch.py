@@ -7,6 +7,7 @@ import signal
 import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -143,3 +144,32 @@ def test_mistakes(launch_here: Here) -> None:
         spawn(0, "x.py")
     with pytest.raises(ArgumentError, match=r"there is no program 'missing\.py'"):
         launch_here("--threads", "missing.py")
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--no_python", "/no/such/program"], "'/no/such/program' can't be run: No such file"),
+        (["--redirect_stdout_and_stderr", "--logdir", "/dev/null", "x.py"], "--logdir '/dev/null' can't hold"),
+    ],
+)
+def test_the_launchers_mistakes_are_named(words: list[str], said: str) -> None:
+    with pytest.raises(ArgumentError, match=said):
+        launcher.main(words)
+
+
+@pytest.mark.parametrize("given", ["2", 2.0, True, 0, -1, None])
+def test_a_world_is_counted(given: Any) -> None:
+    for start in (lambda: spawn_threads(given, print), lambda: spawn(given, "x.py")):
+        with pytest.raises(ArgumentError, match="one rank or more; got"):
+            start()
+
+
+@pytest.mark.parametrize("given", ["x", float("nan"), float("inf"), 0, -1])
+def test_a_deadline_is_a_time(given: Any) -> None:
+    for start in (
+        lambda: spawn_threads(1, print, deadline=given),
+        lambda: spawn(1, "x.py", deadline=given),
+    ):
+        with pytest.raises(ArgumentError, match="deadline is how many seconds a wait may take"):
+            start()

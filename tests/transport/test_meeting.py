@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import gc
 import os
 import re
 import select
 import signal
+import socket
 import sys
 import threading
 import time
@@ -124,6 +126,50 @@ def never_but_0() -> None:
         never()
 
 
+def fails_before_it_comes() -> None:
+    if current().index:
+        del os.environ[rendezvous.AGENT]  # as if it were started by hand
+        raise ValueError("no such file")
+    transport_of().group((0, 1)).barrier()
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_a_rank_by_hand_tells_that_it_failed_before_it_came(world: Any, transport: str) -> None:
+    said = world("fails_before_it_comes", 2, transport).said(0)
+    assert "PeerFailed: rank 1 raised ValueError: no such file before it had come" in said, said
+
+
+def dies_at_its_first_call() -> None:
+    transport = transport_of()
+    if current().index:
+        transport.note("its first deed")
+    transport.group((0, 1)).barrier()
+    if current().index:
+        transport.note("its last deed")
+        os.kill(os.getpid(), signal.SIGKILL)
+    transport.group((0, 1)).barrier()
+
+
+@pytest.mark.parametrize("transport", TRANSPORTS)
+def test_what_a_rank_did_last_is_known_however_soon_it_dies(world: Any, transport: str) -> None:
+    said = world("dies_at_its_first_call", 2, transport).said(0)
+    assert re.search(r"rank 1 \(process \d+\) died without a word, at its last deed", said), said
+
+
+def test_a_port_and_a_host_that_cannot_be_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("MASTER_PORT", "0")
+    with pytest.raises(RankError, match="MASTER_PORT=0 would be another port for each rank"):
+        rendezvous.address()
+
+    def unknown(*_: object) -> None:
+        raise socket.gaierror(-2, "Name or service not known")
+
+    monkeypatch.setattr(socket, "getaddrinfo", unknown)
+    monkeypatch.setattr(rendezvous, "UNKNOWN", 0.0)
+    with pytest.raises(RankError, match=r"MASTER_ADDR='no\.such\.host' is the name of no host that is known here"):
+        rendezvous.resolved("no.such.host", 29500, 300.0, "rank 1")
+
+
 # ---- contradictions ----------------------------------------------------------------------------------------------
 
 
@@ -185,6 +231,22 @@ def test_what_a_stranger_writes_is_refused(world: Any, key: str) -> None:
     done = world("in_the_way", 2, "shm", key, during=during)
     said = done.said(0) + done.said(1)
     assert f"SecretError: 'weft/0/{key}' in the run's store" in said and done.ended[0][1] == 1, said
+
+
+def tags_again() -> None:
+    transport = transport_of()
+    transport.channel("a", 0, 1, (1,), torch.float32, 1)
+    transport.group((0, 1)).barrier()
+    if current().index:
+        transport._meeting.add("tags", -1)
+    transport.group((0, 1)).barrier()
+    with pytest.raises(RankError, match="tag 18, which is another's: somebody who isn't of the run"):
+        transport.channel("b", 0, 1, (1,), torch.float32, 1)
+
+
+def test_two_channels_never_get_one_tag(world: Any) -> None:
+    """Counters bear no proof: a stranger may change them."""
+    world("tags_again", 2, "c10d").well()
 
 
 def test_a_value_is_believed_under_its_own_name_only() -> None:
@@ -274,7 +336,15 @@ def children() -> None:
     bound = group.all_reduce  # as a compiled chain holds it
     end = transport.channel("k", 0, 1, (1,), torch.float32, 1)
     group.barrier()
+
+    def drops() -> None:
+        transport.__dict__.clear()
+        group.__dict__.clear()
+        gc.collect()
+        raise RankError("what the child inherited has gone")
+
     if current().index:
+        in_a_child(drops)
         for use in (
             reduces,
             group.barrier,

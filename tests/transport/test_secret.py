@@ -9,7 +9,8 @@ import pytest
 
 from weft.core.errors import RankError, SecretError
 from weft.transport import secret
-from weft.transport.memory import Segment
+from weft.transport.memory import Segment, available
+from weft.transport.peers import started
 
 
 @pytest.fixture
@@ -58,6 +59,21 @@ def test_without_a_home_it_is_among_temporary_files(cache: Path, monkeypatch: py
     monkeypatch.setattr(secret.tempfile, "tempdir", str(cache))
     with pytest.raises(SecretError, match="no file can be kept"):
         secret.known()
+
+
+def test_a_missing_home_is_not_made_and_a_folder_has_a_full_path(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("HOME", str(cache.parents[1] / "home"))
+    monkeypatch.setenv("XDG_CACHE_HOME", "not/from/the/root")
+    assert secret.known() == (cache.parents[1] / f"weft-{os.geteuid()}" / "secret").read_text()
+    assert not Path("not").exists() and not (cache.parents[1] / "home").exists()
+    (cache.parents[1] / "home").mkdir()
+    assert secret.known() == (cache.parents[1] / "home" / ".cache" / "weft" / "secret").read_text()
+
+
+def test_where_proc_shows_other_processes_no_memory_is_shared(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert available() and started(os.getpid())
+    monkeypatch.setattr(os, "readlink", lambda _: str(os.getpid() + 1))
+    assert not available() and started(os.getpid()) == 0
 
 
 def test_memory_is_opened_if_it_is_the_users_own_and_of_the_process_that_was_meant(

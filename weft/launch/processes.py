@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import IO
 
 from weft.core.errors import ArgumentError, DeadlineError, RankError
+from weft.transport.base import bounded, world_of
 from weft.transport.rendezvous import serve
 from weft.transport.roll import run_of, tell_end, told_failure
 from weft.transport.secret import VARIABLE as SECRET
@@ -60,8 +61,10 @@ class Processes:
                     preexec_fn=partial(follow, os.getpid()),
                 )
                 self.started.append((int(own["RANK"]), process))
-        except BaseException:
+        except BaseException as error:
             self.end(0)
+            if isinstance(error, OSError):
+                raise ArgumentError(f"{command[0]!r} can't be run: {error.strerror}") from None
             raise
 
     def wait(
@@ -182,8 +185,8 @@ def spawn(
     "folder/file.py:function". A rank that fails raises RankError here with its last words, unless `check` is false.
     `watch` is called with the running processes.
     """
-    if n < 1:
-        raise ArgumentError(f"a world has one rank or more; got {n}")
+    world_of(n)
+    bounded(deadline, "deadline")
     command = [sys.executable]
     command += ["-m", "weft.launch.call", target, *args] if ":" in target else [target, *args]
     store, secret = serve("127.0.0.1", 0, deadline), fresh()
@@ -228,6 +231,9 @@ def redirected(
     if folder is None:
         return None, None
     place = Path(folder) / f"local_rank_{local}"
-    place.mkdir(parents=True, exist_ok=True)
-    out, err = (files.enter_context((place / name).open("wb")) for name in ("stdout", "stderr"))
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        out, err = (files.enter_context((place / name).open("wb")) for name in ("stdout", "stderr"))
+    except OSError as error:
+        raise ArgumentError(f"--logdir {folder!r} can't hold what ranks write: {error}") from None
     return out, err

@@ -12,9 +12,9 @@ from typing import Any
 
 import torch
 
-from weft.core.errors import ArgumentError
 from weft.core.rank import Rank, enter
 from weft.transport import LocalTransport, LocalWorld, PeerFailed, raised
+from weft.transport.base import bounded, world_of
 
 GRACE = 8.0  # seconds that the other ranks have to end after one failed
 
@@ -24,8 +24,9 @@ def spawn_threads(n: int, function: Callable[..., Any], *args: Any, deadline: fl
 
     If a rank raises, the others get RankError at their next wait, and its exception is raised here.
     """
-    if n < 1:
-        raise ArgumentError(f"a world has one rank or more; got {n}")
+    world_of(n)
+    if deadline is not None:
+        bounded(deadline, "deadline")
     world = LocalWorld(n)
     ranks = [Rank(i, n) for i in range(n)]
     for rank in ranks:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import atexit
 import functools
+import multiprocessing
 import os
 import sys
 from collections.abc import Callable
@@ -17,7 +18,7 @@ from weft.transport.base import Channel, Group, Line, PeerFailed, Transport, def
 from weft.transport.c10d import C10dTransport
 from weft.transport.forking import refuse_as_children
 from weft.transport.local import LocalTransport, LocalWorld
-from weft.transport.rendezvous import Meeting, is_loopback
+from weft.transport.rendezvous import Meeting, is_loopback, tell_absence
 from weft.transport.shm import ShmTransport
 from weft.transport.whole import raised
 
@@ -103,7 +104,16 @@ def _make(rank: Rank, deadline: float | None = None) -> Transport:
     end_with_agent(rank.index)
     transport = open_transport(rank, deadline=deadline)
     atexit.register(_leave, rank, transport)
+    atexit.unregister(_never_came)
     return transport
+
+
+@atexit.register
+def _never_came() -> None:
+    """A rank that was started by hand failed before it met anybody: tell whoever waits for it. Launchers see it."""
+    error = getattr(sys, "last_value", None)
+    if error is not None and not hasattr(sys, "ps1") and multiprocessing.parent_process() is None:
+        tell_absence(raised(error))
 
 
 def _leave(rank: Rank, transport: Transport) -> None:

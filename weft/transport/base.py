@@ -29,12 +29,22 @@ SPEAK = 5.0  # seconds between words about who hasn't come
 def default_deadline() -> float:
     given = os.environ.get("WEFT_DEADLINE", "300")
     try:
-        seconds = float(given)
-    except ValueError:
-        seconds = 0
-    if not 0 < seconds < LONGEST:
-        raise RankError(f"WEFT_DEADLINE is how many seconds any wait may take, like 300; got {given!r}")
-    return seconds
+        return bounded(float(given), "WEFT_DEADLINE")
+    except (ValueError, ArgumentError):
+        raise RankError(f"WEFT_DEADLINE is how many seconds any wait may take, like 300; got {given!r}") from None
+
+
+def bounded(given: object, name: str) -> float:
+    """A time that somebody may wait, in seconds."""
+    if isinstance(given, int | float) and 0 < given < LONGEST:
+        return given
+    raise ArgumentError(f"{name} is how many seconds a wait may take, a number above 0 like 300; got {given!r}")
+
+
+def world_of(n: object) -> int:
+    if isinstance(n, int) and n >= 1 and n is not True:
+        return n
+    raise ArgumentError(f"a world has one rank or more; got {n!r}")
 
 
 class Channel(ABC):

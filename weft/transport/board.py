@@ -80,12 +80,12 @@ class Board:
         return self.state(rank) > ALIVE or rank in self._roll.peers.dead()
 
     def note(self, what: str) -> None:
-        self._write(NOTE, what, NOTE_SIZE)
+        self.page.write(NOTE, what, NOTE_SIZE)
 
     def leave(self, why: str | None = None, followed: bool = False) -> None:
         """This rank ends: well, or because of `why`."""
         if why is not None:
-            self._write(WHY, why, WHY_SIZE)
+            self.page.write(WHY, why, WHY_SIZE)
         publish(self.page.words, STATE, ENDED if why is None else FOLLOWED if followed else FAILED)
 
     def look_around(self, needed: Sequence[int]) -> None:
@@ -119,17 +119,12 @@ class Board:
 
     def told(self, rank: int) -> str:
         """Why a rank failed, and at what."""
-        return self._read(rank, WHY) + self._at(rank)
+        return self._read(rank, WHY, WHY_SIZE) + self._at(rank)
 
     def _at(self, rank: int) -> str:
-        note = self._read(rank, NOTE)
+        note = self._read(rank, NOTE, NOTE_SIZE)
         return f", at {note}" if note else ""
 
-    def _write(self, offset: int, text: str, most: int) -> None:
-        data = text.encode(errors="replace")[:most]
-        self.page.bytes[offset : offset + len(data) + 1] = data + b"\0"
-
-    def _read(self, rank: int, offset: int) -> str:
+    def _read(self, rank: int, offset: int, most: int) -> str:
         page = self._pages.get(rank)
-        data = b"" if page is None else page.bytes[offset : offset + WHY_SIZE + 1]
-        return data.split(b"\0", 1)[0].decode(errors="replace")
+        return "" if page is None else page.read(offset, most)

@@ -50,6 +50,7 @@ class C10dTransport(Transport):
         self._connecting: set[str] = set()
         self._messages: Counter[tuple[int, int, str]] = Counter()  # by whom, to whom, on which line
         self._posted: defaultdict[tuple[int, int, str], deque[str]] = defaultdict(lambda: deque(maxlen=64))
+        self._tags: set[int] = set()  # the counter that they come from bears no proof
         self._roads = Roads(self.processes)
         self._to_myself: defaultdict[str, deque[Tensor]] = defaultdict(deque)
 
@@ -98,6 +99,8 @@ class C10dTransport(Transport):
 
             for rank in ranks:
                 self._meeting.get(f"come/{where}/{rank}", self.deadline, look, ranks)
+        self._meeting.roll.hurry()
+        self._watch.meet()  # so that what they do is known even if they die at once
 
     def promises(self, line: str) -> dict[str, int]:
         lines = PROGRAM if line in PROGRAM else (line,)
@@ -293,7 +296,14 @@ class C10dTransport(Transport):
                 f"the two ends of channel {key!r} differ in (shape, dtype, copies): {layout.decode()} here, "
                 f"{found.decode(errors='replace')} there"
             )
-        made = C10dChannel(self, src, dst, (tuple(shape), dtype, copies), int(number))
+        tag = int(number)
+        if tag in self._tags or not FIRST_TAG <= tag < MESSAGES:
+            raise RankError(
+                f"channel {key!r} was given tag {tag}, which is another's: somebody who isn't of the run has changed "
+                "its store"
+            )
+        self._tags.add(tag)
+        made = C10dChannel(self, src, dst, (tuple(shape), dtype, copies), tag)
         self._channels.add(made)
         self._ends.append(made)
         return made
@@ -310,7 +320,7 @@ class C10dTransport(Transport):
         return self._meeting.get(f"user/{key}", patience, lambda: self.look_around(()))
 
     def note(self, what: str) -> None:
-        self._watch.note = what
+        self._watch.tell(what)
 
     def missing(self, needed: Sequence[int] = ()) -> str:
         return self._meeting.roll.missing(needed)

@@ -7,6 +7,7 @@ pay nothing for it. Children that load data need none of it.
 
 from __future__ import annotations
 
+import ctypes
 import os
 import weakref
 from collections.abc import Callable, Iterable
@@ -62,7 +63,9 @@ def _cut(reference: weakref.ref[Any]) -> None:
     for one in (owner, *owner.held()):
         had = dict(one.__dict__)
         one.__dict__.update({name: forked for name, value in had.items() if not isinstance(value, PLAIN)})
-        one.__dict__["_had"] = had  # c10d's would wait at their end for threads that are not in the child
+        # Kept for ever: at their end c10d's would wait for threads that are not in the child, and take the parent's
+        # connections out of what its threads listen to, which parent and child share.
+        ctypes.pythonapi.Py_IncRef(ctypes.py_object(had))
     owner.__dict__.update(note=forked.note, fail=forked.fail, close=forked.close)
 
 

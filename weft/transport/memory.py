@@ -18,7 +18,7 @@ import torch
 from torch import Tensor
 
 from weft.core.errors import RankError, SecretError
-from weft.transport.peers import started
+from weft.transport.peers import started, visible
 
 WORD = 8
 LINE = 64  # bytes of a cache line: words of different writers lie on different lines
@@ -31,7 +31,7 @@ def page_bytes(world_size: int) -> int:
 
 
 def available() -> bool:
-    return hasattr(os, "memfd_create") and hasattr(os, "pidfd_open") and os.path.isdir("/proc/self/fd")
+    return hasattr(os, "memfd_create") and hasattr(os, "pidfd_open") and visible()
 
 
 class Segment:
@@ -91,6 +91,14 @@ class Segment:
             if not count:
                 return torch.empty(tuple(shape), dtype=dtype)
             return torch.frombuffer(self.bytes, dtype=dtype, count=count, offset=offset).view(tuple(shape))
+
+    def write(self, offset: int, text: str, most: int) -> None:
+        data = text.encode(errors="replace")[:most]
+        self.bytes[offset : offset + len(data) + 1] = data + b"\0"
+
+    def read(self, offset: int, most: int) -> str:
+        """What `write` wrote there."""
+        return self.bytes[offset : offset + most + 1].split(b"\0", 1)[0].decode(errors="replace")
 
     def forget(self) -> None:
         """Give up the descriptor: everyone who needs this memory has mapped it."""

@@ -20,12 +20,16 @@ from weft.core.errors import DeadlineError, RankError
 from weft.core.rank import Rank
 from weft.transport.base import SPEAK, PeerFailed
 from weft.transport.memory import Segment, available, page_bytes
-from weft.transport.roll import Roll, run_of
+from weft.transport.roll import SETTLE, Roll, run_of, tell_end, tell_failure
 from weft.transport.secret import Signed, known
 from weft.transport.stuck import say
 
 LONGEST_NAP = 0.02  # seconds between looks into the store
-ANSWER = 1.0  # seconds beyond its own deadline that c10d has to say that there is no answer
+UNKNOWN = 20.0  # seconds for a host's name to become known
+AGENT = "TORCHELASTIC_USE_AGENT_STORE"  # a launcher serves the store, and sees how its ranks end
+STAND_IN = 2.5  # seconds for others to come to one who serves the store in rank 0's place
+QUICK = 1.0  # seconds for a store to answer a rank that ends
+ANSWER = 0.25  # seconds beyond its own deadline that c10d has to say that there is no answer
 
 
 def is_loopback(host: str) -> bool:
@@ -45,7 +49,27 @@ def address() -> tuple[str, int]:
             "`python -m weft.launch --nproc_per_node 2 program.py`, or with torchrun, or set for each process RANK, "
             "WORLD_SIZE, MASTER_ADDR=127.0.0.1 and MASTER_PORT=29500, say"
         )
+    if not int(port):
+        raise RankError("MASTER_PORT=0 would be another port for each rank; all ranks are told the same, 29500, say")
     return host, int(port)
+
+
+def resolved(host: str, port: int, patience: float, who: str) -> None:
+    """Wait a little for a host's name to be known: it may just have been given."""
+    start, spoke = time.monotonic(), -SPEAK
+    while True:
+        try:
+            socket.getaddrinfo(host, port)
+            return
+        except OSError as error:
+            why = f"MASTER_ADDR={host!r} is the name of no host that is known here: {error}"
+        now = time.monotonic() - start
+        if now > min(patience, UNKNOWN):
+            raise RankError(f"{why}. Is it written right? An address, as 10.0.0.1, needs no name")
+        if now - spoke > SPEAK:
+            spoke = now
+            say(f"{who} waits, as {why}")
+        time.sleep(LONGEST_NAP * 10)
 
 
 def serve(host: str, port: int, patience: float) -> dist.TCPStore:
@@ -101,6 +125,17 @@ def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.
     return got
 
 
+def tell_absence(why: str) -> None:
+    """This process is a rank that was started by hand, and ends before it has come; tell it, if somebody listens."""
+    rank = os.environ.get("RANK", "")
+    if not rank.isdigit() or rank == "0" or AGENT in os.environ or os.environ.get("WORLD_SIZE", "1") == "1":
+        return
+    with contextlib.suppress(RankError, OSError, dist.DistError):
+        host, port = address()
+        socket.create_connection((host, port), QUICK).close()
+        tell_end(run_of(reach(host, port, QUICK, f"rank {rank}", "rank 0"), known()), int(rank), why)
+
+
 def own_address(host: str, port: int) -> str:
     """This host's address on the way to the store: the others reach the store, and so this host, over that network."""
     failed: OSError | None = None
@@ -139,10 +174,11 @@ class Meeting:
 
     def __init__(self, rank: Rank, patience: float) -> None:
         host, port = address()
-        secret = known()
+        secret = self._secret = known()
         self.host, self.port, self.rank, self.world_size = host, port, rank.index, rank.world_size
-        agent = os.environ.get("TORCHELASTIC_USE_AGENT_STORE") == "True"
+        agent = os.environ.get(AGENT) == "True"
         self.serves = rank.index == 0 and not agent
+        resolved(host, port, patience, f"rank {rank.index}")
         if self.serves:
             tcp = serve(host, port, patience)
         else:
@@ -156,7 +192,7 @@ class Meeting:
 
     def enter(self, transport: str) -> None:
         """Come to the meeting, for all to see; `transport` is what this rank was told to use."""
-        if transport != "c10d" and available():
+        if available():
             self.page = Segment.make("weft-page", page_bytes(self.world_size))
         self.roll.enter(transport, self.page.handle if self.page else b"")
 
@@ -222,6 +258,23 @@ class Meeting:
     def own_address(self) -> str:
         """Where the other ranks reach this one."""
         return "127.0.0.1" if is_loopback(self.host) else own_address(self.host, self.port)
+
+    def stand_in(self) -> None:
+        """Ranks were started by hand, and rank 0 has ended with its store before all had come: tell those who come
+        in the next moments, in its place."""
+        roll = self.roll
+        if self.serves or AGENT in os.environ or not roll.absent or 0 not in roll.here or not is_loopback(self.host):
+            return
+        if 0 not in roll.settled(0):
+            return
+        with contextlib.suppress(RankError, OSError, dist.DistError):
+            run = run_of(serve(self.host, self.port, QUICK), self._secret)
+            pid = roll.here[0].pid
+            tell_failure(run, 0, f"(process {pid}), which served the store, ended before all had come")
+            end = time.monotonic() + STAND_IN
+            while time.monotonic() < end and run.under(str(self.times)).add("come", 0) < len(roll.absent):
+                time.sleep(LONGEST_NAP)
+            time.sleep(SETTLE)  # they have come, and read
 
     def attempt(self, action: Callable[[], Any]) -> Any:
         try:

@@ -108,8 +108,7 @@ class Roll:
 
     def enter(self, transport: str, page: bytes) -> None:
         pid = os.getpid()
-        since = started(pid) if os.path.isdir("/proc/self") else 0
-        self.mine = Come(PROTOCOL, self.world_size, transport, pid, since, host_identity(), page.decode())
+        self.mine = Come(PROTOCOL, self.world_size, transport, pid, started(pid), host_identity(), page.decode())
         if self._meeting.times > 1:
             self._refuse_twin()
         self._meeting.put(f"come/{self.rank}", msgspec.json.encode(self.mine))

@@ -48,10 +48,14 @@ def known() -> str:
 
 def _of_user() -> str:
     """From a file in the user's cache; in the folder for temporary files where there is no home."""
-    home = Path(os.environ.get("XDG_CACHE_HOME") or Path("~/.cache").expanduser()) / "weft"
+    told = Path(os.environ.get("XDG_CACHE_HOME", ""))
+    home = Path("~").expanduser()
+    cache = told if told.is_absolute() else home / ".cache"
     failed: OSError | None = None
-    for folder in (home, Path(tempfile.gettempdir()) / f"weft-{os.geteuid()}"):
+    for folder in (cache / "weft", Path(tempfile.gettempdir()) / f"weft-{os.geteuid()}"):
         try:
+            if folder.is_relative_to(home) and not home.is_dir():
+                raise FileNotFoundError(f"there is no home {home}")  # and none is made
             folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             _only_mine(folder)
             return _kept(folder / "secret")

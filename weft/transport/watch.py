@@ -14,6 +14,8 @@ from collections.abc import Sequence
 
 from weft.core.errors import RankError
 from weft.transport.base import PeerFailed
+from weft.transport.board import NOTE, NOTE_SIZE
+from weft.transport.memory import Segment
 from weft.transport.rendezvous import Meeting
 from weft.transport.roll import LATE, Lost, tell_failure, told_failure
 from weft.transport.secret import Signed
@@ -21,6 +23,7 @@ from weft.transport.secret import Signed
 BEAT = 0.5  # seconds
 SILENCE = 6.0  # seconds without a beat that mean death
 SETTLE = 8.0  # seconds to find out why a connection broke
+NEARBY = 2.0  # and where the kernel tells of all that needed ranks do
 HAS_PIDFD = hasattr(os, "pidfd_open")
 
 
@@ -30,9 +33,10 @@ class Watch:
         self.note = ""
         self.failure: str | None = None
         self._meeting, self._roll = meeting, meeting.roll
+        self._pages: dict[int, Segment] = {}  # of those whose notes can be read here
         self._beats: dict[int, tuple[bytes | None, float]] = {}
         self._buried: set[int] = set()
-        self._roll.look()  # of any two ranks the later sees here whether they were told the same
+        self.meet()  # of any two ranks the later sees here whether they were told the same
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, name="weft-watch", daemon=True)
         if self.world_size > 1:
@@ -58,11 +62,11 @@ class Watch:
             self.failure = self.failure or told[1]
             return
         roll, now = self._roll, time.monotonic()
-        roll.look()
+        self.meet()
         for other in roll.peers.dead() - self._buried:
             self._gone(store, other)
-        for other, there in list(roll.here.items()):
-            if (there.host == roll.mine.host and HAS_PIDFD) or other in self._buried or other in roll.ended:
+        for other in list(roll.here):
+            if self._nearby(other) or other in self._buried or other in roll.ended:
                 continue
             beat = store.get(f"beat/{other}") if store.check([f"beat/{other}"]) else b""
             last, since = self._beats.get(other, (None, now))
@@ -72,23 +76,43 @@ class Watch:
 
     def _gone(self, store: Signed, other: int) -> None:
         self._buried.add(other)
-        note = ""
-        if store.check([f"beat/{other}"]):
+        page = self._pages.get(other)
+        note = "" if page is None else page.read(NOTE, NOTE_SIZE)
+        if not note and store.check([f"beat/{other}"]):
             note = store.get(f"beat/{other}").decode(errors="replace").split("|", 1)[1]
         if told := self._roll.bury(other, f", at {note}" if note else ""):
             self.failure = self.failure or told
 
+    def meet(self) -> None:
+        """See who has come since, and open the pages of those on this host: their notes outlive them. Others' notes
+        come with their heartbeat."""
+        self._roll.look()
+        for other in self._roll.here.keys() - self._pages.keys() - self._buried:
+            if self._nearby(other) and (page := self._roll.here[other].page):
+                with contextlib.suppress(RankError):
+                    self._pages[other] = Segment.open(page.encode())
+
+    def _nearby(self, other: int) -> bool:
+        return HAS_PIDFD and other in self._roll.here and self._roll.here[other].host == self._roll.mine.host
+
+    def tell(self, what: str) -> None:
+        """Note what this rank does."""
+        self.note = what
+        if self._meeting.page is not None:
+            self._meeting.page.write(NOTE, what, NOTE_SIZE)
+
     def look_around(self, needed: Sequence[int]) -> None:
         if self.failure is not None:
             raise PeerFailed(self.failure)
-        self._roll.look()
+        self.meet()
         for rank in needed:
             if rank in self._roll.ended:
                 raise PeerFailed(f"rank {rank} has ended")
 
     def settle(self, needed: Sequence[int]) -> None:
         """A connection broke: wait until it is known why, and raise that."""
-        end = time.monotonic() + SETTLE
+        near = all(r == self.rank or self._nearby(r) for r in needed)
+        end = time.monotonic() + (NEARBY if near else SETTLE)
         while time.monotonic() < end and self._thread.is_alive():
             self.look_around(needed)
             time.sleep(BEAT / 5)
@@ -107,9 +131,13 @@ class Watch:
                 self._roll.leave()
         if self._thread.is_alive():
             self._thread.join(2 * BEAT)
-        if self._meeting.serves and why is None:
+        if why is not None:
+            self._meeting.stand_in()
+        elif self._meeting.serves:
             self._stay()
         self._roll.peers.close()
+        if self._meeting.page is not None:
+            self._meeting.page.forget()
 
     def _stay(self) -> None:
         """Whoever serves the store leaves last, unless somebody failed."""
