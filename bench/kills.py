@@ -195,9 +195,12 @@ def common(kill: Kill, folder: Path) -> dict[str, str]:
 
 
 def free_port() -> int:
-    with socket.socket() as found:
-        found.bind(("127.0.0.1", 0))
-        return found.getsockname()[1]
+    """Below those that the kernel gives to connections: one that tries to reach it might be given it."""
+    for port in random.sample(range(20_000, 30_000), 100):
+        with socket.socket() as found, contextlib.suppress(OSError):
+            found.bind(("127.0.0.1", port))
+            return port
+    raise TimeoutError("no port is free")
 
 
 # ---- runs from nothing -------------------------------------------------------------------------------------------

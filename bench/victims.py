@@ -231,7 +231,7 @@ PHASES: dict[str, Callable[[Mark], Iterator[None]]] = {
     "saving": saving,
     "at exit": ending,
 }
-IDLE = ("before the store", "met")  # here the bad one does nothing more
+IDLE = ("before the store", "registered", "met")  # here the bad one does nothing more
 
 
 def main(phase: str, bad: str, folder: str) -> None:

@@ -149,6 +149,12 @@ def own_address(host: str, port: int) -> str:
     raise RankError(f"there is no way from this host to {host}: {failed}")
 
 
+def _moment(most: float, over: Callable[[], bool]) -> None:
+    end = time.monotonic() + most
+    while not over() and time.monotonic() < end:
+        time.sleep(LONGEST_NAP)
+
+
 def _listen(port: int) -> socket.socket | None:
     listening = socket.socket(socket.AF_INET, socket.SOCK_STREAM)
     listening.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
@@ -259,22 +265,24 @@ class Meeting:
         """Where the other ranks reach this one."""
         return "127.0.0.1" if is_loopback(self.host) else own_address(self.host, self.port)
 
-    def stand_in(self) -> None:
-        """Ranks were started by hand, and rank 0 has ended with its store before all had come: tell those who come
-        in the next moments, in its place."""
-        roll = self.roll
-        if self.serves or AGENT in os.environ or not roll.absent or 0 not in roll.here or not is_loopback(self.host):
-            return
-        if 0 not in roll.settled(0):
+    def tell_late(self) -> None:
+        """The run has failed. Where ranks were started by hand, the store ends with rank 0: for a moment it stays for
+        those who have yet to read why; where rank 0 has gone, one that lives serves in its place."""
+        roll, late = self.roll, len(self.roll.absent)
+        if AGENT in os.environ:
             return
         with contextlib.suppress(RankError, OSError, dist.DistError):
-            run = run_of(serve(self.host, self.port, QUICK), self._secret)
-            pid = roll.here[0].pid
-            tell_failure(run, 0, f"(process {pid}), which served the store, ended before all had come")
-            end = time.monotonic() + STAND_IN
-            while time.monotonic() < end and run.under(str(self.times)).add("come", 0) < len(roll.absent):
-                time.sleep(LONGEST_NAP)
-            time.sleep(SETTLE)  # they have come, and read
+            if self.serves:
+                run, expected = self.run, self.world_size
+            elif late and 0 in roll.here and is_loopback(self.host) and 0 in roll.settled(0):
+                run, expected = run_of(serve(self.host, self.port, QUICK), self._secret), late
+                why = f"(process {roll.here[0].pid}), which served the store, ended before all had come"
+                tell_failure(run, 0, why)
+            else:
+                return
+            come = run.under(str(self.times))
+            _moment(STAND_IN, lambda: not late or come.add("come", 0) >= expected)
+            _moment(2 * SETTLE, lambda: not late and roll.here.keys() <= roll.peers.dead())
 
     def attempt(self, action: Callable[[], Any]) -> Any:
         try:

@@ -193,7 +193,7 @@ class ShmTransport(Transport):
         if not followed:
             with contextlib.suppress(RankError, RuntimeError):  # the store may be gone already
                 tell_failure(self._meeting.run, self.rank, self._board.told(self.rank))
-        self._meeting.stand_in()
+        self._meeting.tell_late()
 
     def close(self) -> None:
         if self._closed:

@@ -132,7 +132,7 @@ class Watch:
         if self._thread.is_alive():
             self._thread.join(2 * BEAT)
         if why is not None:
-            self._meeting.stand_in()
+            self._meeting.tell_late()
         elif self._meeting.serves:
             self._stay()
         self._roll.peers.close()
