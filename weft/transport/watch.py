@@ -52,10 +52,13 @@ class Watch:
                 self._look(run, store)
                 self._stop.wait(BEAT)
         except RankError as error:  # somebody failed, or this rank isn't of the run
-            self.failure = self.failure or str(error)
+            lost = self._at(0) if "which serves the store, has ended" in str(error) else ""
+            self.failure = self.failure or str(error) + lost
         except Lost:
             if not self._stop.is_set():
-                self.failure = self.failure or "the launcher, or rank 0, which serves the store, died without a word"
+                self.failure = (
+                    self.failure or "the launcher, or rank 0, which serves the store, died without a word" + self._at(0)
+                )
 
     def _look(self, run: Signed, store: Signed) -> None:
         if (told := told_failure(run)) is not None:
@@ -82,6 +85,11 @@ class Watch:
             note = store.get(f"beat/{other}").decode(errors="replace").split("|", 1)[1]
         if told := self._roll.bury(other, f", at {note}" if note else ""):
             self.failure = self.failure or told
+
+    def _at(self, other: int) -> str:
+        page = self._pages.get(other)
+        note = "" if page is None else page.read(NOTE, NOTE_SIZE)
+        return f", at {note}" if note else ""
 
     def meet(self) -> None:
         """See who has come since, and open the pages of those on this host: their notes outlive them. Others' notes
