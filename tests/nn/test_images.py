@@ -56,7 +56,7 @@ def test_whole_channels_are_dropped(dims: int) -> None:
 
 def test_what_cannot_be_is_said() -> None:
     x = flow.ones(1, 3, 4, 4)
-    with pytest.raises(OptionError, match="one of them"):
+    with pytest.raises(OptionError, match="either size or scale_factor"):
         F.interpolate(x)
     with pytest.raises(OptionError, match="align_corners is for blending"):
         F.interpolate(x, 2, align_corners=True)

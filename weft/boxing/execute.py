@@ -17,7 +17,8 @@ from weft.boxing.routes import Route
 from weft.boxing.two_level import Call, Calls
 from weft.core import shard
 from weft.core.errors import ShapeError
-from weft.transport.base import Line, Transport
+from weft.transport.base import Transport
+from weft.transport.line import Line
 
 
 def run(

@@ -6,6 +6,7 @@ import contextlib
 import multiprocessing
 import os
 import select
+import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
 from multiprocessing.util import get_temp_dir
@@ -88,6 +89,7 @@ def end_with(parent: Any) -> None:
         watched = os.pidfd_open(parent.pid)
         if os.getppid() == parent.pid:
             select.select([watched], [], [])
+    shutil.rmtree(get_temp_dir(), ignore_errors=True)  # the parent's, who can't any more
     os._exit(1)
 
 

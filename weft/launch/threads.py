@@ -46,9 +46,10 @@ def spawn_threads(n: int, function: Callable[..., Any], *args: Any, deadline: fl
                         machine.sync()  # what failed without anyone asking for it fails the rank
                 except BaseException as caught:
                     world.fail(rank.index, raised(caught))
+                    with contextlib.suppress(Exception):  # what comes of it would take its place
+                        rank.close()
                     raise
-                finally:
-                    rank.close()
+                rank.close()
         except BaseException as caught:
             error = caught
             world.fail(rank.index, raised(caught))

@@ -14,9 +14,10 @@ import torch
 from weft.core.errors import RankError
 from weft.core.rank import Rank, current, of_process
 from weft.transport.agent import end_with_agent
-from weft.transport.base import Channel, Group, Line, PeerFailed, Transport, default_deadline
+from weft.transport.base import Channel, Group, PeerFailed, Transport, default_deadline
 from weft.transport.c10d import C10dTransport
 from weft.transport.forking import refuse_as_children
+from weft.transport.line import Line
 from weft.transport.local import LocalTransport, LocalWorld
 from weft.transport.rendezvous import Meeting, is_loopback, tell_absence
 from weft.transport.shm import ShmTransport

@@ -393,16 +393,3 @@ def group_key(ranks: tuple[int, ...], line: str) -> str:
 
 def _said(what: str | Callable[[], str]) -> str:
     return what if isinstance(what, str) else what()
-
-
-class Line:
-    """The ranks once more, for a stream whose calls are ordered among themselves only, such as a graph's."""
-
-    def __init__(self, transport: Transport, name: str) -> None:
-        self.transport, self.name = transport, name
-
-    def group(self, ranks: Sequence[int]) -> Group:
-        return self.transport.group(ranks, self.name)
-
-    def exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
-        self.transport.exchange(sends, receives, self.name)

@@ -1,0 +1,22 @@
+"""The ranks once more, for a stream whose calls are ordered among themselves only, such as a graph's."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from torch import Tensor
+
+from weft.transport.base import Group, Transport
+
+
+class Line:
+    """The ranks once more, for a stream whose calls are ordered among themselves only, such as a graph's."""
+
+    def __init__(self, transport: Transport, name: str) -> None:
+        self.transport, self.name = transport, name
+
+    def group(self, ranks: Sequence[int]) -> Group:
+        return self.transport.group(ranks, self.name)
+
+    def exchange(self, sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
+        self.transport.exchange(sends, receives, self.name)
