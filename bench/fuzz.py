@@ -338,8 +338,8 @@ def end(pair: tuple[Function, Function], call: Call) -> tuple[str, str]:
                 return "refused", str(error)
             return "class", f"{type(error).__name__} for {builtin.__name__}: {error} FOR {refusal}"
         except Exception as error:
-            if refusal is not None and isinstance(error, TypeError) and "got multiple values" in str(error):
-                return "refused", str(error)  # Python's own, of an argument that is given twice, before any call
+            if isinstance(error, TypeError) and "got multiple values" in str(error):  # Python's own, before any call
+                return "refused" if refusal is not None else "strict", str(error)
             return "raw", f"{type(error).__name__}: {error}"
     if isinstance(refusal, TypeError):
         return "wide", f"{shown(ours)} FOR {refusal}"
