@@ -69,6 +69,11 @@ class Board:
                     raise PeerFailed(told) from None
                 raise
 
+    def knows(self, ranks: Sequence[int]) -> bool:
+        """Whether the pages of these ranks are open here. Never waits."""
+        self.meet()
+        return all(r in self._pages or r in self._roll.ended for r in ranks)
+
     def state(self, rank: int) -> int:
         page = self._pages.get(rank)
         if page is None:

@@ -67,6 +67,8 @@ class ShmTransport(Transport):
 
     def _make_group(self, ranks: tuple[int, ...], line: str) -> Group:
         key = "group/" + ",".join(map(str, ranks)) + f"/{line}" * bool(line)
+        # What a member did last is known from its page, which nobody can open any more once it is dead.
+        self.wait_until(lambda: self._board.knows(ranks), f"ranks {ranks} to come", ranks)
         return ShmGroup(self, ranks, self._shared(key, bytes_needed(len(ranks)), ranks), line)
 
     def exchange(
