@@ -18,7 +18,7 @@ import torch.distributed as dist
 
 from weft.core.errors import DeadlineError, RankError
 from weft.core.rank import Rank
-from weft.transport.base import SPEAK, PeerFailed
+from weft.transport.base import SPEAK, PeerFailed, default_deadline
 from weft.transport.memory import Segment, available, page_bytes
 from weft.transport.roll import SETTLE, Roll, run_of, tell_end, tell_failure
 from weft.transport.secret import Signed, known
@@ -269,8 +269,8 @@ class Meeting:
         """The run has failed. Where ranks were started by hand, the store ends with rank 0: for a moment it stays for
         those who have yet to read why; where rank 0 has gone, one that lives serves in its place."""
         roll, late = self.roll, len(self.roll.absent)
-        if AGENT in os.environ:
-            return
+        if AGENT in os.environ or (late and time.monotonic() - roll.came > default_deadline()):
+            return  # who hasn't come within a deadline won't in a moment
         with contextlib.suppress(RankError, OSError, dist.DistError):
             if self.serves:
                 run, expected = self.run, self.world_size
