@@ -100,6 +100,9 @@ def test_what_moves_is_told() -> None:
     job = parse(WIDE)
     apply(job, Options())
     total, *lines = movements(job).splitlines()
+    chosen = parse(WIDE)
+    apply(chosen, AUTO)
+    assert movements(chosen).split()[:2] == ["262.1", "KB"]
     assert total.split()[:2] == ["33.6", "MB"] and any("%m cpu:[0,1] (P) -> cpu:[0,1] (S(0))" in line for line in lines)
 
 
