@@ -7,6 +7,7 @@ through a real transport here and through an imagined one, all ranks in lock-ste
 from __future__ import annotations
 
 from collections.abc import Callable, Generator, Sequence
+from typing import Final, NamedTuple
 
 import torch
 
@@ -14,7 +15,7 @@ from weft.boxing import two_level
 from weft.boxing.lowering import HostOf, LocalStep, lower
 from weft.boxing.part import own_device
 from weft.boxing.routes import Route
-from weft.boxing.two_level import Call, Calls
+from weft.boxing.two_level import COMBINE, LOCAL, Call, Calls, New, copy
 from weft.core import shard
 from weft.core.errors import ShapeError
 from weft.transport.base import Transport
@@ -47,7 +48,12 @@ def execute(
         return end.value
 
 
-def perform(call: Call, transport: Transport | Line) -> None:
+def perform(call: Call, transport: Transport | Line | None = None) -> None:
+    """A call that isn't local needs a transport."""
+    if call.local:
+        LOCAL[call.method](*call.args)
+        return
+    assert transport is not None
     if call.ranks:
         getattr(transport.group(call.ranks), call.method)(*call.args)
     else:
@@ -65,19 +71,59 @@ def along(route: Route, data: torch.Tensor | None, rank: int, hosts: HostOf | No
     return torch.empty(route.dst.local_shape(rank), dtype=route.dtype.torch, device=device)
 
 
-def act(step: LocalStep, data: torch.Tensor | None, owned: bool = False) -> Calls:
-    """The calls of one step on one rank."""
+def act(
+    step: LocalStep, data: torch.Tensor | None, owned: bool = False, out: torch.Tensor | None = None,
+    new: New | None = None,
+) -> Calls:  # fmt: skip
+    """The calls of one step on one rank. What they do depends on no values: with `out`, the memory for the result, and
+    `new`, which makes memory for what is needed meanwhile, they may be kept and done again and again."""
     if step.before is not None and (data is None or tuple(data.shape) != step.before):
         has = "none" if data is None else f"one of shape {tuple(data.shape)}"
         raise ShapeError(f"rank {step.rank} should hold a shard of shape {step.before} before {step}, but holds {has}")
-    return _ACTIONS[step.kind](step, data, owned)
+    return _ACTIONS[step.kind](Work(step, owned, out, new), data)
 
 
-def _new(step: LocalStep) -> torch.Tensor:
-    device = own_device(step.device).torch
-    if step.fill:
-        return torch.full(step.shape, neutral(step.fill, step.dtype.torch), dtype=step.dtype.torch, device=device)
-    return torch.empty(step.shape, dtype=step.dtype.torch, device=device)
+class Work(NamedTuple):
+    """A step, and the memory that is there for it."""
+
+    step: LocalStep
+    owned: bool
+    out: torch.Tensor | None
+    new: New | None
+
+    def make(self, shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+        if self.new is not None:
+            return self.new(shape, dtype)
+        return torch.empty(tuple(shape), dtype=dtype, device=own_device(self.step.device).torch)
+
+    def result(self) -> torch.Tensor:
+        return self.make(self.step.shape, self.step.dtype.torch) if self.out is None else self.out
+
+    def filled(self) -> Calls:
+        """The result, where it is filled with what a reduction takes in without changing."""
+        out = self.result()
+        if self.step.fill:
+            yield Call("fill", (), (out, neutral(self.step.fill, out.dtype)))
+        return out
+
+    def copied(self, data: torch.Tensor) -> Calls:
+        """The data as the result, in memory that may be written."""
+        if self.out is None and self.owned and data.is_contiguous():
+            return data
+        out = self.result()
+        yield copy(out, data)
+        return out
+
+    def packed(self, parts: Sequence[torch.Tensor]) -> Generator[Call, None, list[torch.Tensor]]:
+        """The parts, each in one piece."""
+        found = []
+        for p in parts:
+            if not p.is_contiguous():
+                whole = self.make(p.shape, p.dtype)
+                yield copy(whole, p)
+                p = whole
+            found.append(p)
+        return found
 
 
 def neutral(reduce: str, dtype: torch.dtype) -> float | int | bool:
@@ -93,106 +139,100 @@ def neutral(reduce: str, dtype: torch.dtype) -> float | int | bool:
 
 
 def combine(a: torch.Tensor, b: torch.Tensor, reduce: str) -> torch.Tensor:
-    return _COMBINE[reduce](a, b)
-
-
-_COMBINE: dict[str, Callable[[torch.Tensor, torch.Tensor], torch.Tensor]] = {
-    "sum": torch.add, "max": torch.maximum, "min": torch.minimum,
-}  # fmt: skip
-
-
-def _own(data: torch.Tensor, owned: bool) -> torch.Tensor:
-    return data if owned and data.is_contiguous() else data.clone(memory_format=torch.contiguous_format)
+    return COMBINE[reduce](a, b)
 
 
 def _split(data: torch.Tensor, dim: int, parts: int) -> tuple[torch.Tensor, ...]:
     return data.split(list(shard.sizes(data.shape[dim], parts)), dim)
 
 
-def _packed(parts: Sequence[torch.Tensor]) -> list[torch.Tensor]:
-    return [p.contiguous() for p in parts]
-
-
-def _all_reduce(step: LocalStep, data: torch.Tensor, owned: bool) -> Calls:
-    out = _own(data, owned)
+def _all_reduce(w: Work, data: torch.Tensor) -> Calls:
+    out, step = (yield from w.copied(data)), w.step
     if step.levels is not None:
-        yield from two_level.all_reduce(step.levels, step.rank, out, step.reduce)
+        yield from two_level.all_reduce(step.levels, step.rank, out, step.reduce, w.make)
     else:
         yield Call("all_reduce", step.ranks, (out, step.reduce))
     return out
 
 
-def _reduce_scatter(step: LocalStep, data: torch.Tensor, owned: bool) -> Calls:
-    out, parts = _new(step), _packed(_split(data, step.dim, len(step.ranks)))
+def _reduce_scatter(w: Work, data: torch.Tensor) -> Calls:
+    out, step = w.result(), w.step
+    parts = yield from w.packed(_split(data, step.dim, len(step.ranks)))
     if step.levels is not None:
-        yield from two_level.reduce_scatter(step.levels, step.rank, out, parts, step.reduce)
+        yield from two_level.reduce_scatter(step.levels, step.rank, out, parts, step.reduce, w.make)
     else:
         yield Call("reduce_scatter", step.ranks, (out, parts, step.reduce))
     return out
 
 
-def _all_gather(step: LocalStep, data: torch.Tensor, owned: bool) -> Calls:
-    out = _new(step)
+def _all_gather(w: Work, data: torch.Tensor) -> Calls:
+    out, step = w.result(), w.step
     outs = _split(out, step.dim, len(step.ranks))
     if step.levels is not None:
-        yield from two_level.all_gather(step.levels, step.rank, outs, data)
+        yield from two_level.all_gather(step.levels, step.rank, outs, data, w.make)
     else:
-        yield Call("all_gather", step.ranks, (outs, data.contiguous()))
+        (mine,) = yield from w.packed([data])
+        yield Call("all_gather", step.ranks, (outs, mine))
     return out
 
 
-def _all_to_all(step: LocalStep, data: torch.Tensor, owned: bool) -> Calls:
-    out = _new(step)
+def _all_to_all(w: Work, data: torch.Tensor) -> Calls:
+    out, step = w.result(), w.step
     views, parts = (_split(t, d, len(step.ranks)) for t, d in ((out, step.from_dim), (data, step.dim)))
-    outs = [v if v.is_contiguous() else torch.empty_like(v, memory_format=torch.contiguous_format) for v in views]
-    yield Call("all_to_all", step.ranks, (outs, _packed(parts)))
+    outs = [v if v.is_contiguous() else w.make(v.shape, v.dtype) for v in views]
+    packed = yield from w.packed(parts)
+    yield Call("all_to_all", step.ranks, (outs, packed))
     for view, got in zip(views, outs, strict=True):
         if got is not view:
-            view.copy_(got)
+            yield copy(view, got)
     return out
 
 
-def _slice(step: LocalStep, data: torch.Tensor, owned: bool) -> Calls:
-    yield from ()
-    start, stop = shard.part(data.shape[step.dim], len(step.ranks), step.index)
-    return data.narrow(step.dim, start, stop - start).clone(memory_format=torch.contiguous_format)
-
-
-def _to_partial(step: LocalStep, data: torch.Tensor, owned: bool) -> Calls:
-    yield from ()
-    return _new(step) if step.fill else _own(data, owned)
-
-
-def _split_to_partial(step: LocalStep, data: torch.Tensor, owned: bool) -> Calls:
-    yield from ()
-    out = _new(step)
-    _split(out, step.dim, len(step.ranks))[step.index].copy_(data)
+def _slice(w: Work, data: torch.Tensor) -> Calls:
+    out = w.result()
+    start, stop = shard.part(data.shape[w.step.dim], len(w.step.ranks), w.step.index)
+    yield copy(out, data.narrow(w.step.dim, start, stop - start))
     return out
 
 
-def _relabel(step: LocalStep, data: torch.Tensor, owned: bool) -> Calls:
+def _to_partial(w: Work, data: torch.Tensor) -> Calls:
+    return (yield from w.filled() if w.step.fill else w.copied(data))
+
+
+def _split_to_partial(w: Work, data: torch.Tensor) -> Calls:
+    out = yield from w.filled()
+    yield copy(_split(out, w.step.dim, len(w.step.ranks))[w.step.index], data)
+    return out
+
+
+def _relabel(w: Work, data: torch.Tensor) -> Calls:
     yield from ()
     return data
 
 
-def _copy(step: LocalStep, data: torch.Tensor, owned: bool) -> Calls:
-    yield from ()
-    return data.to(own_device(step.device).torch)
+def _copy(w: Work, data: torch.Tensor) -> Calls:
+    if w.out is None:
+        yield from ()
+        return data.to(own_device(w.step.device).torch)
+    yield copy(w.out, data)
+    return w.out
 
 
-def _exchange(step: LocalStep, data: torch.Tensor | None, owned: bool) -> Calls:
-    assert step.transfers is not None
-    out = _new(step)
+def _exchange(w: Work, data: torch.Tensor | None) -> Calls:
+    step, transfers = w.step, w.step.transfers
+    assert transfers is not None
+    out = yield from w.filled()
     sends, kept = [], None
-    for rank, where in step.transfers.sends:
+    for rank, where in transfers.sends:
         assert data is not None
         if rank == step.rank:
             kept = data[where]
         else:
-            sends.append((rank, data[where].contiguous()))
+            (piece,) = yield from w.packed([data[where]])
+            sends.append((rank, piece))
     receives: list[tuple[int, torch.Tensor]] = []
     pieces: list[tuple[torch.Tensor, list[torch.Tensor]]] = []
-    for where, ranks in step.transfers.receives:
+    for where, ranks in transfers.receives:
         view = out[where]
         arriving = []
         for rank in ranks:
@@ -201,35 +241,37 @@ def _exchange(step: LocalStep, data: torch.Tensor | None, owned: bool) -> Calls:
                 arriving.append(kept)
                 continue
             straight = len(ranks) == 1 and view.is_contiguous()
-            buffer = view if straight else torch.empty_like(view, memory_format=torch.contiguous_format)
+            buffer = view if straight else w.make(view.shape, view.dtype)
             receives.append((rank, buffer))
             arriving.append(buffer)
         pieces.append((view, arriving))
     if sends or receives:
         yield Call("exchange", (), (sends, receives))
     for view, arriving in pieces:
-        whole = _reduced(arriving, step.transfers.reduces)
-        if whole is not view:
-            view.copy_(whole)
+        yield from reduced(view, arriving, transfers.reduces, w.make)
     return out
 
 
-def _reduced(contributions: list[torch.Tensor], reduces: tuple[tuple[int, str], ...]) -> torch.Tensor:
-    """Nested: the innermost partial axis first."""
+def reduced(
+    into: torch.Tensor, contributions: list[torch.Tensor], reduces: tuple[tuple[int, str], ...], make: New
+) -> Generator[Call, None, None]:
+    """What several ranks contribute to one piece, reduced into it. Nested: the innermost partial axis first."""
     for count, reduce in reversed(reduces):
-        groups = (contributions[i : i + count] for i in range(0, len(contributions), count))
-        contributions = [_folded(group, reduce) for group in groups]
-    return contributions[0]
+        groups = [contributions[i : i + count] for i in range(0, len(contributions), count)]
+        contributions = []
+        for group in groups:
+            total = group[0]
+            for n, other in enumerate(group[1:]):
+                whole = len(groups) == 1
+                held = into if whole else total if n else make(into.shape, into.dtype)
+                yield Call("combine", (), (held, total, other, reduce))
+                total = held
+            contributions.append(total)
+    if contributions[0] is not into:
+        yield copy(into, contributions[0])
 
 
-def _folded(group: list[torch.Tensor], reduce: str) -> torch.Tensor:
-    total = group[0]
-    for other in group[1:]:
-        total = combine(total, other, reduce)
-    return total
-
-
-_ACTIONS: dict[str, Callable[..., Generator[Call, None, torch.Tensor]]] = {
+_ACTIONS: Final[dict[str, Callable[..., Calls]]] = {
     "all_reduce": _all_reduce,
     "reduce_scatter": _reduce_scatter,
     "all_gather": _all_gather,

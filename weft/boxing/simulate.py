@@ -12,7 +12,7 @@ from collections.abc import Mapping, Sequence
 
 import torch
 
-from weft.boxing.execute import along, combine
+from weft.boxing.execute import along, combine, perform
 from weft.boxing.lowering import HostOf
 from weft.boxing.routes import Route
 from weft.boxing.two_level import Call, Calls
@@ -126,7 +126,8 @@ class LockStep:
     def _go(self, rank: int) -> None:
         self.waiting.pop(rank, None)
         try:
-            call = next(self.calls[rank])
+            while (call := next(self.calls[rank])).local:
+                perform(call)
         except StopIteration as end:
             self.results[rank] = end.value
             return

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Generator, Hashable, Sequence
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import torch
 
@@ -16,14 +16,32 @@ from weft.core import shard
 
 
 class Call(NamedTuple):
-    """One request to a transport: a collective of a group, or an exchange (no group)."""
+    """One request: to a transport, a collective of a group or an exchange (no group); or work of the rank's own."""
 
     method: str
     ranks: tuple[int, ...]
     args: tuple[Any, ...]
 
+    @property
+    def local(self) -> bool:
+        return self.method in LOCAL
+
 
 Calls = Generator[Call, None, torch.Tensor]
+New = Callable[[Sequence[int], torch.dtype], torch.Tensor]  # contiguous memory, for as long as the step takes
+
+COMBINE: Final[dict[str, Callable[..., torch.Tensor]]] = {
+    "sum": torch.add, "max": torch.maximum, "min": torch.minimum,
+}  # fmt: skip
+LOCAL: Final[dict[str, Callable[..., Any]]] = {
+    "copy": lambda into, t: into.copy_(t),
+    "fill": lambda into, value: into.fill_(value),
+    "combine": lambda into, a, b, reduce: COMBINE[reduce](a, b, out=into),
+}
+
+
+def copy(into: torch.Tensor, t: torch.Tensor) -> Call:
+    return Call("copy", (), (into, t))
 
 
 @dataclass(frozen=True)
@@ -65,38 +83,47 @@ def two_level(ranks: Sequence[int], hosts: Callable[[int], Hashable] | None) -> 
     return Levels(tuple(ranks), tuple(map(tuple, by_host.values())))
 
 
-def all_reduce(levels: Levels, rank: int, t: torch.Tensor, reduce: str) -> Generator[Call, None, None]:
+def all_reduce(levels: Levels, rank: int, t: torch.Tensor, reduce: str, new: New) -> Generator[Call, None, None]:
     """In place: each member reduces a part inside, then with its peers between hosts, then all share."""
     inside, between = levels.inside(rank), levels.between(rank)
     _, i = levels.place(rank)
     parts = list(t.view(-1).split(list(shard.sizes(t.numel(), levels.members))))
-    own = torch.empty_like(parts[i])
+    own = new(parts[i].shape, t.dtype)
     yield Call("reduce_scatter", inside, (own, parts, reduce))
     yield Call("all_reduce", between, (own, reduce))
     yield Call("all_gather", inside, (parts, own))
 
 
 def reduce_scatter(
-    levels: Levels, rank: int, out: torch.Tensor, parts: Sequence[torch.Tensor], reduce: str
+    levels: Levels, rank: int, out: torch.Tensor, parts: Sequence[torch.Tensor], reduce: str, new: New
 ) -> Generator[Call, None, None]:
     """Each member reduces inside what belongs to its peers of all hosts, then these reduce between hosts."""
     _, i = levels.place(rank)
-    packs = [torch.cat([parts[host[k]].reshape(-1) for host in levels.hosts]) for k in range(levels.members)]
-    own = torch.empty_like(packs[i])
+    packs = []
+    for k in range(levels.members):
+        mine = [parts[host[k]] for host in levels.hosts]
+        packs.append(new((sum(p.numel() for p in mine),), out.dtype))
+        for piece, p in zip(packs[-1].split([p.numel() for p in mine]), mine, strict=True):
+            yield copy(piece.view(p.shape), p)
+    own = new(packs[i].shape, out.dtype)
     yield Call("reduce_scatter", levels.inside(rank), (own, packs, reduce))
     pieces = own.split([parts[host[i]].numel() for host in levels.hosts])
-    flat = torch.empty_like(out).view(-1)
+    flat = new((out.numel(),), out.dtype)
     yield Call("reduce_scatter", levels.between(rank), (flat, list(pieces), reduce))
-    out.copy_(flat.view(out.shape))
+    yield copy(out, flat.view(out.shape))
 
 
-def all_gather(levels: Levels, rank: int, outs: Sequence[torch.Tensor], t: torch.Tensor) -> Generator[Call, None, None]:
+def all_gather(
+    levels: Levels, rank: int, outs: Sequence[torch.Tensor], t: torch.Tensor, new: New
+) -> Generator[Call, None, None]:
     """Peers of all hosts gather theirs between hosts, then members share what each gathered."""
     _, i = levels.place(rank)
     sizes = [[outs[host[k]].numel() for host in levels.hosts] for k in range(levels.members)]
-    packs = [t.new_empty(sum(per_host)) for per_host in sizes]
-    yield Call("all_gather", levels.between(rank), (list(packs[i].split(sizes[i])), t.reshape(-1)))
-    yield Call("all_gather", levels.inside(rank), (packs, packs[i].clone()))
+    packs = [new((sum(per_host),), t.dtype) for per_host in sizes]
+    mine, peers = new((t.numel(),), t.dtype), new(packs[i].shape, t.dtype)
+    yield copy(mine.view(t.shape), t)
+    yield Call("all_gather", levels.between(rank), (list(peers.split(sizes[i])), mine))
+    yield Call("all_gather", levels.inside(rank), (packs, peers))
     for pack, per_host, k in zip(packs, sizes, range(levels.members), strict=True):
         for piece, host in zip(pack.split(per_host), levels.hosts, strict=True):
-            outs[host[k]].copy_(piece.view(outs[host[k]].shape))
+            yield copy(outs[host[k]], piece.view(outs[host[k]].shape))
