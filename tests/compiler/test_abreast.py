@@ -76,10 +76,10 @@ def lengths(graph: nn.Graph) -> list[int]:
     """Of how many pieces the parameters and states of the update are."""
     compiled = graph._need()
     assert "changed(" in graph.source()
-    nodes = [n for p in compiled.lowered.programs.values() for n in p.nodes]
-    (lists,) = [abreast.lists_of(n) for n in nodes if abreast.lists_of(n)]
-    memory = compiled.running.bound
-    mine = [[memory[v] for v in values] for values in lists if all(v in memory for v in values)]
+    calls = [c for t in compiled.lowered.plan.tasks for c in t.step.calls]
+    (lists,) = [abreast.lists_of(c) for c in calls if abreast.lists_of(c)]
+    memory = compiled.running.named
+    mine = [[memory[v.name] for v in values] for values in lists if all(v.name in memory for v in values)]
     return [len(x) for x in abreast.pieces(mine) or mine]
 
 

@@ -86,7 +86,7 @@ def work(world: int) -> tuple[int, ...]:
     half = world // 2
     places = ["cpu:[" + ",".join(map(str, range(a, a + half))) + "]" for a in (0, half)]
     low: Any = lower(pipeline(places), 0, world, Options(micro_batches=4))
-    nodes = sum(len(p.nodes) for p in low.programs.values())
+    nodes = sum(len(t.step.calls) for t in low.plan.tasks)
     return len(low.plan.tasks), len(low.plan.registers), nodes
 
 

@@ -10,7 +10,7 @@ import pytest
 
 import weft as flow
 from weft import nn
-from weft.compiler.program import Program
+from weft.compiler.bind import Binder
 from weft.core.rank import Rank, current, enter
 
 
@@ -20,9 +20,9 @@ class Plus(nn.Graph):
 
 
 def test_collected_amid_its_own_act(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
-    bind = Program.bind
+    bind = Binder.bind
 
-    def collecting(self: Program, *args: Any) -> Any:
+    def collecting(self: Binder, *args: Any) -> Any:
         gc.collect()
         return bind(self, *args)
 
@@ -30,7 +30,7 @@ def test_collected_amid_its_own_act(monkeypatch: pytest.MonkeyPatch, capsys: pyt
     graph.__dict__["itself"] = graph  # only a collection finds it
     y = graph(flow.ones(3))
     del graph
-    monkeypatch.setattr(Program, "bind", collecting)
+    monkeypatch.setattr(Binder, "bind", collecting)
     assert y.tolist() == [2.0, 2.0, 2.0]
     assert "Exception" not in capsys.readouterr().err
 
@@ -49,16 +49,16 @@ def test_dropped_between_launches() -> None:
 
 def test_dropped_in_a_launch_it_waits_for_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     """What waits in a collection loses an interrupt: Python only prints it."""
-    began, go_on, bind = threading.Event(), threading.Event(), Program.bind
+    began, go_on, bind = threading.Event(), threading.Event(), Binder.bind
 
-    def slow(self: Program, *args: Any) -> Any:
+    def slow(self: Binder, *args: Any) -> Any:
         began.set()
         assert go_on.wait(20)
         return bind(self, *args)
 
     with enter(Rank(0, 1)) as rank:
         graph, following = Plus(), Plus()
-        monkeypatch.setattr(Program, "bind", slow)
+        monkeypatch.setattr(Binder, "bind", slow)
         y = graph(flow.ones(3))
         name = f"graph {graph.name}"
         assert began.wait(20)

@@ -1,11 +1,16 @@
 from __future__ import annotations
 
+from typing import Any
+
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from weft.core import dtype as dtypes
+from weft.core.device import Device
 from weft.core.errors import CompileError
 from weft.plan import plan as plans
+from weft.plan.call import Call, Place, Ref, Result, Step
 from weft.plan.ids import encode
 from weft.plan.plan import Plan, Port, Register, Stream, Task, parse
 
@@ -23,11 +28,12 @@ source batch@0.cpu.0.1.0, ahead
 compute forward@0.cpu.0.0.1, 4 acts
     reads batch%0 over 4
     writes sent%1, tick%2 over 2
-    | def forward(batch, sent):
-
-    |     torch.sum(batch, out=sent)
+    | arena 64
+    | %x = read() : int64[8,33] register 0+0
+    | %weight = variable() : float32[33] variable strides (2)
+    | %s = sum(%x, (0,), False) : int64[33] arena+0    # net, train.py:3
+    | send: %sent, %sent.scratch = box.all_reduce(%s, ranks=(0, 1), reduce='sum') : int64[] register 1+0, uint8[8] made
 """
-TEXT = TEXT.replace("\n\n    |  ", "\n    |\n    |  ")
 
 SAMPLE = Plan(
     "train", 0, 2,
@@ -36,7 +42,22 @@ SAMPLE = Plan(
         Task(encode(0, "cpu", 0, 1, 0), "batch", "source", produces=(Port(0),), ahead=True),
         Task(
             encode(0, "cpu", 0, 0, 1), "forward", "compute", (Port(0, 4),), (Port(1), Port(2, 2)), 4,
-            text="def forward(batch, sent):\n\n    torch.sum(batch, out=sent)",
+            step=Step((
+                Call("read", results=(Result("x", "int64", (8, 33), Place("register")),), name="x"),
+                Call("variable", results=(Result("weight", "float32", (33,), Place("variable"), (2,)),), name="weight"),
+                Call(
+                    "sum", (Ref("x"), (0,), False), (Result("s", "int64", (33,), Place("arena")),), name="s",
+                    at="net, train.py:3",
+                ),
+                Call(
+                    "box.all_reduce", (Ref("s"),),
+                    (
+                        Result("sent", "int64", (), Place("register", 0, 1)),
+                        Result("sent.scratch", "uint8", (8,), Place("made")),
+                    ),
+                    (("ranks", (0, 1)), ("reduce", "sum")), "send",
+                ),
+            ), 64),
         ),
     ),
     (
@@ -69,17 +90,36 @@ registers = st.builds(
     Register, st.integers(0, 5), names, addresses, st.lists(addresses, max_size=3).map(tuple), st.integers(1, 4),
     st.lists(st.integers(0, 9), max_size=3).map(tuple), st.just("float32"), st.integers(0, 2),
 ) | st.builds(Register, st.integers(0, 5), names, addresses)  # fmt: skip
+words = st.text("abcXYZ019_.:-", min_size=1, max_size=6)
+sizes = st.integers(0, 2**40)
+shapes = st.lists(st.integers(0, 99), max_size=3).map(tuple)
+places = st.one_of(
+    st.builds(Place, st.just("register"), sizes, sizes, sizes), st.builds(Place, st.just("arena"), sizes),
+    st.builds(Place, st.sampled_from(["variable", "constant", "made"])),
+    st.builds(lambda name: Place("view", of=name), words),
+)  # fmt: skip
+results = st.builds(Result, words, st.sampled_from(["float32", "bool", "bfloat16"]), shapes, places, st.none() | shapes)
+literals = st.recursive(
+    st.none() | st.booleans() | st.integers() | st.floats(allow_nan=False) | st.text(max_size=5)
+    | st.builds(Ref, words) | st.sampled_from([dtypes.float32, Device("cpu"), slice(1, None), ...]),
+    lambda inner: st.lists(inner, max_size=3).map(tuple), max_leaves=5,
+)  # fmt: skip
+options = st.dictionaries(st.sampled_from(["ranks", "dim"]), literals, max_size=2).map(lambda d: tuple(d.items()))
+
+
+def made(op: str, args: Any, found: Any, options: Any, name: str, at: str) -> Call:
+    return Call(op, args, found, options, name or (found[0].name if found else ""), at)
+
+
+calls = st.builds(
+    made, st.sampled_from(["add", "box.copy", "read"]), st.lists(literals, max_size=3).map(tuple),
+    st.lists(results, max_size=2).map(tuple), options, st.just("") | words, st.just("") | st.just("net, train.py:3"),
+)  # fmt: skip
+steps = st.builds(Step, st.lists(calls, min_size=1, max_size=3).map(tuple), sizes) | st.just(Step())
 tasks = st.builds(
-    Task,
-    addresses,
-    names,
-    st.sampled_from(["compute", "copy", "sink"]),
-    ports,
-    ports,
-    st.integers(1, 4),
-    st.booleans(),
-    names,
-)
+    Task, addresses, names, st.sampled_from(["compute", "copy", "sink"]), ports, ports, st.integers(1, 4),
+    st.booleans(), steps,
+)  # fmt: skip
 some_plans = st.builds(
     Plan, names, st.integers(0, 9), st.integers(1, 9),
     st.lists(st.builds(Stream, st.integers(0, 9), names, st.sampled_from(["caller", "worker"])), max_size=2).map(tuple),

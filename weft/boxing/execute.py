@@ -37,10 +37,11 @@ def run(
 
 
 def execute(
-    step: LocalStep, data: torch.Tensor | None, transport: Transport | Line, owned: bool = False
-) -> torch.Tensor:
-    """One step of a lowered route; `owned` allows it to write into the shard given."""
-    calls = act(step, data, owned)
+    step: LocalStep, data: torch.Tensor | None, transport: Transport | Line, owned: bool = False,
+    out: torch.Tensor | None = None,
+) -> torch.Tensor:  # fmt: skip
+    """One step of a lowered route, into `out` if it is given; `owned` allows it to write into the shard given."""
+    calls = act(step, data, owned, out)
     try:
         while True:
             perform(next(calls), transport)

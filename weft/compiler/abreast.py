@@ -1,72 +1,56 @@
 """Updates of many small tensors, run over few long ones.
 
 An op whose lists go `abreast` treats element after element, so neighbours in memory may as well be one tensor. Hence
-its gradients are made side by side (`beside`), the parameters and states are moved to lie in the same order, once, when
-the chains are bound (`gather`), and the op's call is written for what then is one piece (`pieces`).
+its gradients are made side by side (`rows.beside`), the parameters and states are moved to lie in the same order, once,
+when the chains are bound (`gather`), and the op's call is written for what then is one piece (`pieces`).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container, Mapping, Sequence
-from typing import Any
+from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from weft.compiler.collective import Bucket
 from weft.compiler.memory import aligned
-from weft.job.value import Node, Value
+from weft.compiler.rows import MOST
 from weft.ops import OPS
+from weft.plan.call import Call, Place, Ref
 
-MOST = 1 << 16  # bytes: what is longer keeps a kernel busy by itself
 ALONE = 2  # who knows of a storage that nobody shares: its tensor, and the object that asks
 
 _users: Callable[[int], int] | None = getattr(torch._C, "_storage_Use_Count", None)
 
 
-def lists_of(n: Node) -> list[tuple[Value, ...]]:
-    """The lists that a node goes through element by element, those without elements left out."""
-    op = OPS.get(n.op)
+def lists_of(call: Call) -> list[tuple[Ref, ...]]:
+    """The lists that a call goes through element by element, those without elements left out."""
+    op = OPS.get(call.op)
     if op is None or not op.abreast:
         return []
-    return [a for i, a in enumerate(n.args) if op.params[i].kind == "tensors" and a]
+    return [a for i, a in enumerate(call.args) if op.params[i].kind == "tensors" and a]
 
 
-def beside(
-    nodes: Sequence[Node], bytes_of: Callable[[Value], int], placeable: Callable[[Node], bool], taken: Container[Value]
-) -> dict[Node, Bucket]:
-    """For each update, the small gradients made in this chain, in one row."""
-    found: dict[Node, Bucket] = {}
-    makers = {v: n for n in nodes for v in n.outputs}
-    inside: set[Value] = set()
-    for n in nodes:
-        offsets: dict[Value, int] = {}
-        at = 0
-        for v in dict.fromkeys(v for values in lists_of(n) for v in values):
-            if v in makers and placeable(makers[v]) and v not in taken and v not in inside and bytes_of(v) <= MOST:
-                offsets[v] = at
-                at += aligned(bytes_of(v))
-        if len(offsets) > 1:
-            found[n] = Bucket(list(offsets), (), offsets, at)
-            inside.update(offsets)
-    return found
+def _key(place: Place) -> tuple[int, int] | None:
+    """Which memory a value lies in, a register's or the chain's own, and where in it; None where no plan says."""
+    if place.kind == "register":
+        return place.register + 1, place.offset
+    return (0, place.offset) if place.kind == "arena" else None
 
 
-def gather(n: Node, memory: Mapping[Value, torch.Tensor], place: Callable[[Value], Any]) -> None:
-    """Move the variables that an update goes through into rows, in the order in which `place` says that the other
-    operands lie.
+def gather(call: Call, memory: Mapping[str, torch.Tensor], places: Mapping[str, Place]) -> None:
+    """Move the variables that an update goes through into rows, in the order in which the other operands lie.
 
     The tensors stay the objects that they are. One whose memory somebody else looks at (a view, an array, a chain that
     is bound already) is left where it is.
     """
-    lists = lists_of(n)
+    lists = [[v.name for v in values] for values in lists_of(call)]
     mine = [values for values in lists if all(v in memory for v in values)]
     others = [values for values in lists if not any(v in memory for v in values)]
     if not mine or _users is None or len(mine) + len(others) < len(lists):
         return
-    places = [[place(values[i]) for values in others] for i in range(len(lists[0]))]
-    order = [i for i in range(len(places)) if all(p is not None for p in places[i])]
-    order.sort(key=places.__getitem__)
+    where = [[_key(places[values[i]]) for values in others] for i in range(len(lists[0]))]
+    order = [i for i in range(len(where)) if all(p is not None for p in where[i])]
+    order.sort(key=where.__getitem__)
     rows = [[memory[values[i]] for values in mine] for i in order]
     rows = [row for row in rows if all(map(_movable, row))]
     if len(rows) < 2 or len({t for row in rows for t in map(id, row)}) < len(rows) * len(mine):

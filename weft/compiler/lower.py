@@ -13,7 +13,7 @@ from weft.compiler import chains
 from weft.compiler.chains import Key
 from weft.compiler.layout import Crossing, Packet, local_shape, sliced
 from weft.compiler.options import Options
-from weft.compiler.program import Program
+from weft.compiler.program import Chain, Strides, lower_chain
 from weft.compiler.turns import Turns
 from weft.core.errors import CompileError
 from weft.job.job import Job
@@ -21,6 +21,8 @@ from weft.job.text import show, without_places
 from weft.job.value import Node, Value
 from weft.plan import ids, order
 from weft.plan.plan import Plan, Port, Register, Stream, Task
+from weft.tensor.blob import blob_of
+from weft.tensor.tensor import Tensor
 
 SOURCE, SINK = "source", "sink"
 KINDS = 3
@@ -33,7 +35,7 @@ class Lowered:
 
     plan: Plan
     job: Job
-    programs: dict[int, Program] = field(default_factory=dict)  # by task id
+    chains: dict[int, Chain] = field(default_factory=dict)  # by task id
     packets: dict[int, Packet] = field(default_factory=dict)  # by register id
     inputs: Packet | None = None
     outputs: list[tuple[Node, Packet | None]] = field(default_factory=list)
@@ -192,13 +194,15 @@ class _Lowering:
             p.close()
         lowered.packets = {p.id: p for p in self.packets.values()}
         tasks = []
+        strides = strides_of(job)
+        variables = {v: strides.get(v) for v in memory}
         for k in self.mine:
-            program = Program(
+            chain = Chain(
                 self.title(k), rank, [*self._needed(aliases, members[k]), *members[k]], imports[k], exports[k],
-                self.crossings[k], self.arrivals[k], self.departures[k], set(memory), self.micro, lowered.unpacked,
+                self.crossings[k], self.arrivals[k], self.departures[k], variables, self.micro, lowered.unpacked,
             )  # fmt: skip
-            task = self._task(k, program)
-            lowered.programs[task.id] = program
+            task = self._task(k, chain)
+            lowered.chains[task.id] = chain
             tasks.append(task)
         lowered.source, lowered.sink = self.task_id(SOURCE, rank), self.task_id(SINK, rank)
         ends = self._ends(lowered)
@@ -312,12 +316,12 @@ class _Lowering:
         theirs = self.micro if isinstance(other, Key) and other.micro else 1
         return mine if theirs == 1 else 1
 
-    def _task(self, k: Key, program: Program) -> Task:
+    def _task(self, k: Key, chain: Chain) -> Task:
         reads: dict[int, Port] = {}
         writes: dict[int, Port] = {}
         for p in self.packets.values():
             if p.id in self.readers:
-                if any(q is p for q in program.imports.values()):
+                if any(q is p for q in chain.imports.values()):
                     reads[p.id] = Port(p.id, self._period(k, SOURCE))
                 continue
             if p.target == k and p.dst == self.rank:
@@ -326,8 +330,9 @@ class _Lowering:
                 writes[p.id] = Port(p.id, 1, p.at[0]) if p.at[0] else Port(p.id, self._period(k, p.target))
         acts = self.micro if k.micro else 1
         return Task(
-            self.task_id(k, self.rank), program.name, "compute", tuple(reads.values()), tuple(writes.values()), acts
-        )
+            self.task_id(k, self.rank), chain.name, "compute", tuple(reads.values()), tuple(writes.values()), acts,
+            step=lower_chain(chain),
+        )  # fmt: skip
 
     def _ends(self, lowered: Lowered) -> list[Task]:
         """The source takes in a launch's inputs, loaders read ahead, the sink, the last, hands out outputs."""
@@ -357,3 +362,12 @@ class _Lowering:
 def shared_hash(job: Job) -> str:
     """Of what every rank must agree on: the job itself."""
     return hashlib.sha256(without_places(show(job)).encode()).hexdigest()[:16]
+
+
+def strides_of(job: Job) -> dict[Value, Strides | None]:
+    """How the variables lie in memory; None: in one piece."""
+    found: dict[Value, Strides | None] = {}
+    for v, t in job.variables.items():
+        data = blob_of(t).data if isinstance(t, Tensor) else None
+        found[v] = None if data is None or data.is_contiguous() else data.stride()
+    return found

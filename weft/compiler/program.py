@@ -1,69 +1,58 @@
-"""A chain as one straight Python function over memory that is there already.
+"""Lowers a chain to a step of its task: calls in order, each with where its operands and results lie. Pure.
 
-`Program` is the chain on this rank: nodes, what it imports and exports, its memory plan. `bind` has the function
-written, for given copies of its registers.
+`Chain` is what one rank has of a chain. Kernels that take an `out` write into the arena, or straight into a register;
+so do small results of others, which are copied there, so that calls that read them can be bound. What is left is made
+anew in each act. A view costs nothing where its base lies in a known place.
 """
 
 from __future__ import annotations
 
+import functools
 import math
-from collections.abc import Callable, Mapping
-from typing import Any
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Final
 
 import torch
 
-from weft.compiler import abreast, collective, homes
+from weft.boxing import signature
+from weft.boxing.part import local_arguments
+from weft.compiler import homes, moves, rows
 from weft.compiler.layout import Crossing, Packet, Shape, local_shape
-from weft.compiler.memory import Block, MemoryPlan, plan
-from weft.compiler.writer import FORM_ONLY, Writer
+from weft.compiler.memory import Block, plan
+from weft.compiler.moves import Move
+from weft.core.spec import Spec
 from weft.job.value import Node, Value
 from weft.ops import OPS
+from weft.ops.declaration import Op, Where
+from weft.plan.call import Call, Place, Ref, Result, Step
 
-SMALL = 1 << 16  # bytes
+SMALL: Final = 1 << 16  # bytes
+FORM_ONLY: Final = ("ones_like", "zeros_like", "full_like")  # the operand's form is all that they read
+Strides = tuple[int, ...]
 
 
-class Program:
+@dataclass(eq=False)
+class Chain:
     """One chain on one rank.
 
     imports    values read from registers, with the packet they come in
     exports    values written into registers
-    variables  values whose memory is a tensor of the user's
+    variables  values whose memory is a tensor of the user's, with its strides where they are not those of its shape
     unpacked   a micro-batch's value to the input that it is a part of
     """
 
-    def __init__(
-        self, name: str, rank: int, nodes: list[Node], imports: dict[Value, Packet], exports: dict[Value, list[Packet]],
-        crossings: dict[Node, Crossing], arrivals: dict[tuple[Node, int], Packet],
-        departures: dict[tuple[Node, int], Packet],
-        variables: set[Value], micro_batches: int, unpacked: dict[Value, Value],
-    ) -> None:  # fmt: skip
-        self.unpacked = unpacked
-        self.name, self.rank, self.nodes = name, rank, nodes
-        self.imports, self.exports, self.variables = imports, exports, variables
-        self.crossings, self.arrivals, self.departures = crossings, arrivals, departures
-        self.micro_batches = micro_batches
-        self.random = any(n.op in OPS and OPS[n.op].random for n in nodes)
-        self.last_read: dict[Value, int] = {}
-        self.made_at: dict[Value, int] = {}
-        for i, n in enumerate(nodes):
-            for v in n.operands():
-                self.last_read[v] = i
-            self.made_at.update(dict.fromkeys(n.outputs, i))
-        self.constant = self._constants()
-        self.root = self._roots()
-        self.buckets = collective.buckets(self)
-        self.buckets |= abreast.beside(nodes, self.bytes, self.placeable, {*self._inside(), *exports})
-        self.bucket_of = {v: n for n, bucket in self.buckets.items() for v in bucket.offsets}
-        copied = {v for n in nodes if self.kept(n) for v in n.outputs if not self.exports.get(v)}
-        inside = self._inside()  # these have their places
-        copied -= inside
-        self.joined = homes.joined(nodes, copied.__contains__, inside.isdisjoint, self.shape)
-        self.wholes = {part.whole for part in self.joined.values()}
-        wholes = {v for v in self.wholes if not self.exports.get(v)}
-        self.ordered = homes.ordered(nodes, (copied - self.joined.keys() | wholes).__contains__, self.shape)
-        self.memory, self.blocks = self._plan()
-
-    # ---- memory --------------------------------------------------------------------------------------
+    name: str
+    rank: int
+    nodes: list[Node]
+    imports: Mapping[Value, Packet]
+    exports: Mapping[Value, list[Packet]]
+    crossings: Mapping[Node, Crossing]
+    arrivals: Mapping[tuple[Node, int], Packet]
+    departures: Mapping[tuple[Node, int], Packet]
+    variables: Mapping[Value, Strides | None]
+    micro_batches: int
+    unpacked: Mapping[Value, Value]
 
     def shape(self, v: Value) -> Shape:
         return local_shape(v, self.rank)
@@ -71,21 +60,46 @@ class Program:
     def bytes(self, v: Value) -> int:
         return math.prod(self.shape(v)) * v.dtype.itemsize
 
-    def stand_in(self, v: Value, device: torch.device) -> torch.Tensor:
-        """A tensor of a value's form, for those who read no more."""
-        return torch.empty(self.shape(v), dtype=v.dtype.torch, device=device)
+    @property
+    def random(self) -> bool:
+        return any(n.op in OPS and OPS[n.op].random for n in self.nodes)
 
-    def _roots(self) -> dict[Value, Value]:
-        """For a value that only looks at another's memory: whose memory it is."""
-        root: dict[Value, Value] = {}
-        for n in self.nodes:
-            if n in self.constant:
-                continue
-            looks = (n.op in OPS and OPS[n.op].view) or (n.op == "boxing" and collective.aliases(n, self.rank))
-            if looks and isinstance(n.args[0], Value):
-                for v in n.outputs:
-                    root[v] = root.get(n.args[0], n.args[0])
-        return root
+
+def lower_chain(chain: Chain) -> Step:
+    return _Lowering(chain).step()
+
+
+class _Lowering:
+    def __init__(self, chain: Chain) -> None:
+        self.chain, self.nodes, self.exports = chain, chain.nodes, chain.exports
+        self.moves = {n: Move.of(n, chain.rank) for n in self.nodes if n.op == "boxing" and n not in chain.crossings}
+        self.last_read: dict[Value, int] = {}
+        self.made_at: dict[Value, int] = {}
+        for i, n in enumerate(self.nodes):
+            for v in n.operands():
+                self.last_read[v] = i
+            self.made_at.update(dict.fromkeys(n.outputs, i))
+        self.constant = self._constants()
+        looked_at = {n.args[0] for n in self.nodes if self._looks(n)}
+        self.rows = rows.fused(
+            self.nodes, chain.bytes, lambda v, i: self._alone(v, i) and v not in looked_at and not self.exports.get(v)
+        )
+        inside = {v for row in self.rows.values() for v in (*row.members, *row.outputs)}
+        self.rows |= rows.beside(self.nodes, chain.bytes, self._placeable, {*inside, *self.exports})
+        inside |= {v for row in self.rows.values() for v in row.members}
+        self.row_of = {v: n for n, row in self.rows.items() for v in row.offsets}
+        copied = {v for n in self.nodes if self._kept(n) for v in n.outputs if not self.exports.get(v)} - inside
+        self.joined = homes.joined(self.nodes, copied.__contains__, inside.isdisjoint, chain.shape)
+        self.wholes = {part.whole for part in self.joined.values()}
+        wholes = {v for v in self.wholes if not self.exports.get(v)}
+        free = (copied - self.joined.keys()) | wholes
+        self.ordered = homes.ordered(self.nodes, free.__contains__, chain.shape)
+        self.strides = dict(chain.variables)  # of values that lie in a known place; None: those of their shape
+        self.views = self._views()
+        self.scratch: dict[Node, int] = {n: move.scratch(self._meta(n.args[0])) for n, move in self._with_memory()}
+        self.offsets, self.arena = self._memory()
+
+    # ---- what is known of the nodes ------------------------------------------------------------------
 
     def _constants(self) -> set[Node]:
         """Nodes whose value depends on nothing that varies, and is small: computed once, when the chain is bound."""
@@ -95,86 +109,282 @@ class Program:
             if n.op not in OPS or len(n.outputs) != 1 or self.exports.get(n.outputs[0]):
                 continue
             op = OPS[n.op]
-            if op.random or op.writes or op.keywords or (self.bytes(n.outputs[0]) > SMALL and not op.view):
+            if op.random or op.writes or op.keywords or (self.chain.bytes(n.outputs[0]) > SMALL and not op.view):
                 continue
             if n.op in FORM_ONLY or all(v in known for v in n.operands()):
                 found.add(n)
                 known.update(n.outputs)
         return found
 
-    def planned(self, node: Node) -> bool:
-        """Whether the node's outputs get memory of the arena: it has a kernel that writes where it is told to."""
-        if node in self.constant:
+    def _looks(self, n: Node) -> bool:
+        """Whether its results are in the memory of what it reads, if nothing hinders."""
+        if n in self.constant:
             return False
-        if node.op == "boxing":
-            return node not in self.crossings and collective.writes_into(node, self.rank)
-        return node.op in OPS and OPS[node.op].out_kernel is not None and not node.ranked and not OPS[node.op].random
+        return (n.op in OPS and OPS[n.op].view) or (n in self.moves and self.moves[n].looks)
 
-    def kept(self, node: Node) -> bool:
-        """Whether the node's outputs, new each time but small, are copied to memory of the arena, so that calls that
-        read them can be bound."""
-        if node.op not in OPS or node in self.constant or self.planned(node) or OPS[node.op].view:
+    def _planned(self, n: Node) -> bool:
+        """Whether its results get memory that is planned because it writes where it is told to."""
+        if n in self.constant:
             return False
-        return not OPS[node.op].random and all(0 < self.bytes(v) <= SMALL for v in node.outputs)
+        if n.op == "boxing":
+            return n in self.moves and not self.moves[n].looks and not self.moves[n].several
+        return n.op in OPS and OPS[n.op].out_kernel is not None and not n.ranked and not OPS[n.op].random
 
-    def placeable(self, node: Node) -> bool:
-        """Whether the node's outputs lie where the plan says."""
-        return self.planned(node) or self.kept(node)
+    def _kept(self, n: Node) -> bool:
+        """Whether its results, new each time but small, are copied to memory that is planned."""
+        if n.op not in OPS or n in self.constant or self._planned(n) or OPS[n.op].view:
+            return False
+        return not OPS[n.op].random and all(0 < self.chain.bytes(v) <= SMALL for v in n.outputs)
 
-    def _inside(self) -> set[Value]:
-        return {v for b in self.buckets.values() for v in (*b.members, *b.outputs)}
+    def _placeable(self, n: Node) -> bool:
+        return self._planned(n) or self._kept(n)
 
-    def place_of(self, v: Value) -> tuple[int, int] | None:
-        """Which memory a value lies in, a register's or this chain's own, and where in it; None where no plan says."""
-        packet = (self.exports.get(v) or [self.imports.get(v)])[0]
-        if packet is not None and v not in self.unpacked:
-            return packet.id + 1, packet.offset(v)
-        if v in self.bucket_of:
-            return 0, self.in_bucket(v)
-        return (0, self.memory.offsets[self.blocks[v]]) if v in self.blocks else None
+    def _alone(self, v: Value, i: int) -> bool:
+        """Whether a value is made in planned memory for the i-th node only."""
+        made = self.made_at.get(v)
+        return made is not None and self._planned(self.nodes[made]) and self.last_read.get(v) == i
 
-    def in_bucket(self, v: Value) -> int:
-        """Where in the arena a value of a bucket lies."""
-        node = self.bucket_of[v]
-        return self.memory.offsets[self.blocks[node]] + self.buckets[node].offsets[v]
+    # ---- views ---------------------------------------------------------------------------------------
 
-    def _plan(self) -> tuple[MemoryPlan, dict[Value | Node, int]]:
-        """Offsets for every value that needs memory of this chain's own; members of a bucket lie side by side."""
-        last: dict[Value, int] = {}
-        for v, i in self.last_read.items():
-            r = self.root.get(v, v)
-            last[r] = max(last.get(r, 0), i)
-        blocks: list[Block] = []
-        place: dict[Value | Node, int] = {}
-        inside = self._inside()
-        for i, n in enumerate(self.nodes):
-            if n in self.buckets:
-                bucket = self.buckets[n]
-                made = [self.made_at[v] for v in bucket.members]
-                until = max([i, *(last.get(v, i) for v in (*bucket.outputs, *bucket.members))])
-                place[n] = len(blocks)
-                blocks.append(Block(bucket.bytes, min([i, *made]), until))
-                continue
-            if not self.planned(n) and not self.kept(n):
-                continue
-            for v in n.outputs:
-                if v in inside or v in self.joined or self.exports.get(v):
-                    continue
-                parts = [w for w, part in self.joined.items() if part.whole is v]
-                first = min([i, *map(self.made_at.__getitem__, parts)])
-                place[v] = len(blocks)
-                blocks.append(Block(self.bytes(v), first, max([i, *(last.get(w, i) for w in (v, *parts))])))
-        return plan(blocks), place
+    def _meta(self, v: Value) -> torch.Tensor | None:
+        """A tensor of a value's form and strides without data, if it lies in a known place."""
+        if v not in self.strides:
+            return None
+        shape, strides = self.chain.shape(v), self.strides[v]
+        if strides is None:
+            return torch.empty(shape, dtype=v.dtype.torch, device="meta")
+        return torch.empty_strided(shape, strides, dtype=v.dtype.torch, device="meta")
 
-    # ---- binding -------------------------------------------------------------------------------------
-
-    def bind(
-        self, slots: Mapping[int, torch.Tensor], phase: int, variables: Mapping[Value, torch.Tensor],
-        arena: torch.Tensor, run: Any,
-    ) -> tuple[Callable[[], None], str, Callable[[Exception], Exception]]:  # fmt: skip
-        """The function for these copies of the registers, its text, and what explains its errors. `run` tells
-        transports and seeds."""
-        writer = Writer(self, slots, phase, variables, arena, run)
+    def _views(self) -> set[Node]:
+        """The nodes that do look at what they read: a reshape may have to copy. Works out all strides."""
+        found: set[Node] = set()
+        strides, chain = self.strides, self.chain
+        strides.update(dict.fromkeys(chain.imports))
         for n in self.nodes:
-            writer.node(n)
-        return *writer.finish(), writer.explained
+            if n in self.constant:
+                strides[n.outputs[0]] = None
+            elif self._looks(n):
+                base = self._meta(n.args[0])
+                looks = True
+                if base is not None:
+                    made = self.moves[n].view(base) if n in self.moves else self._viewed(n, base)
+                    looks = all(t.untyped_storage()._cdata == base.untyped_storage()._cdata for t in made)
+                    strides.update((v, _told(t)) for v, t in zip(n.outputs, made, strict=True))
+                if looks:
+                    found.add(n)
+            else:
+                for v in n.outputs:
+                    self._stride(n, v)
+        return found
+
+    def _viewed(self, n: Node, base: torch.Tensor) -> Sequence[torch.Tensor]:
+        (_, *others), options = self._local(n)
+        made = kernel_of(OPS[n.op], dict(options).get("where"))(base, *others)
+        return made if isinstance(made, (tuple, list)) else (made,)
+
+    def _stride(self, n: Node, v: Value) -> None:
+        """How a value that is made lies, if in a known place."""
+        chain = self.chain
+        if n in chain.crossings or n.op in ("accumulate", "pack") or v in self.row_of:
+            self.strides[v] = None
+        elif v in self.joined:
+            self.strides[v] = self._laid(self.joined[v].whole).stride()
+        elif self._placeable(n):
+            self.strides[v] = None if self.exports.get(v) else _told(self._laid(v))
+
+    def _laid(self, v: Value) -> torch.Tensor:
+        """A value without data, its dimensions in the order that was chosen."""
+        return homes.arranged(lambda s: torch.empty(s, device="meta"), self.chain.shape(v), self.ordered.get(v))
+
+    def _with_memory(self) -> Iterator[tuple[Node, Move]]:
+        return ((n, m) for n, m in self.moves.items() if not m.looks and not m.several)
+
+    # ---- memory --------------------------------------------------------------------------------------
+
+    def _memory(self) -> tuple[dict[Value | Node, int], int]:
+        """Offsets in the arena: of rows and scratch by their node, of the others by value."""
+        nodes, last = self.nodes, dict(self.last_read)
+        for n in reversed(nodes):  # who looks at a value needs its memory
+            if n in self.views and isinstance(n.args[0], Value):
+                last[n.args[0]] = max([last[n.args[0]], *(last.get(v, 0) for v in n.outputs)])
+        parts: dict[Value, list[Value]] = {}
+        for v, part in self.joined.items():
+            parts.setdefault(part.whole, []).append(v)
+        keys: list[Value | Node] = []
+        blocks: list[Block] = []
+
+        def want(key: Value | Node, bytes: int, first: int, until: int) -> None:
+            keys.append(key)
+            blocks.append(Block(bytes, first, until))
+
+        for i, n in enumerate(nodes):
+            row = self.rows.get(n)
+            if row is not None:
+                made = [self.made_at[v] for v in row.members]
+                want(n, row.bytes, min([i, *made]), max([i, *(last.get(v, i) for v in (*row.outputs, *row.members))]))
+            elif self.scratch.get(n):
+                want(n, self.scratch[n], i, i)
+            for v in n.outputs:
+                if self._in_arena(n, v):
+                    own = parts.get(v, [])
+                    first = min([i, *(self.made_at[w] for w in own)])
+                    want(v, self.chain.bytes(v), first, max([i, *(last.get(w, i) for w in (v, *own))]))
+        found = plan(blocks)
+        return dict(zip(keys, found.offsets, strict=True)), found.total
+
+    def _in_arena(self, n: Node, v: Value) -> bool:
+        """Whether a value gets a block of its own."""
+        if n in self.chain.crossings:
+            return moves.merges(self.chain, n)
+        if v in self.row_of or v in self.joined or self.exports.get(v):
+            return False
+        return self._placeable(n) or (self._looks(n) and n not in self.views and n not in self.constant)
+
+    def _place(self, n: Node, v: Value) -> Place:
+        """Where the result of a node lies that is no view."""
+        if n in self.constant:
+            return Place("constant")
+        if self._in_register(n, v):
+            packet = self.exports[v][0]
+            return Place("register", packet.offset(v), packet.id)
+        if v in self.row_of:
+            row = self.row_of[v]
+            return Place("arena", self.offsets[row] + self.rows[row].offsets[v])
+        if v in self.joined:
+            whole, dim, start = self.joined[v]
+            at = self._place(self.nodes[self.made_at[whole]], whole)
+            step = self._laid(whole).stride(dim) * v.dtype.itemsize
+            return Place(at.kind, at.offset + start * step, at.register)
+        return Place("arena", self.offsets[v]) if v in self.offsets else Place("made")
+
+    def _in_register(self, n: Node, v: Value) -> bool:
+        """Whether a value is made in the first register that it leaves by."""
+        made_there = n not in self.views and n not in self.constant and n not in self.chain.crossings
+        return bool(self.exports.get(v)) and made_there and v in self.strides
+
+    # ---- the calls -----------------------------------------------------------------------------------
+
+    def step(self) -> Step:
+        calls = list(self._heads())
+        for n in self.nodes:
+            calls += self._calls(n)
+            for v in n.outputs:
+                calls += self._exported(n, v)
+        return Step(tuple(calls), self.arena)
+
+    def result(self, v: Value, place: Place, shape: Shape | None = None, name: str | None = None) -> Result:
+        strides = self.strides.get(v) if place.kind in ("register", "arena", "variable") and shape is None else None
+        return Result(name or v.name, v.dtype.name, self.chain.shape(v) if shape is None else shape, place, strides)
+
+    def _heads(self) -> Iterator[Call]:
+        """What is there before: registers' entries and variables."""
+        chain = self.chain
+        for v, packet in chain.imports.items():
+            owner = chain.unpacked.get(v)
+            place = Place("register", packet.offset(v if owner is None else owner), packet.id)
+            if owner is not None:
+                place = Place("register", place.offset, packet.id, step=chain.bytes(v))
+            yield Call("read", results=(self.result(v, place),), name=v.name)
+        for v in dict.fromkeys(v for n in self.nodes for v in n.operands()):
+            if v not in self.made_at and v in chain.variables:
+                yield Call("variable", results=(self.result(v, Place("variable")),), name=v.name)
+
+    def _calls(self, n: Node) -> Iterator[Call]:
+        at = ", ".join(filter(None, (n.scope, n.at)))
+        if n in self.chain.crossings:
+            yield from moves.crossing(self.chain, n, self._place(n, n.outputs[0]), at)
+        elif n in self.moves:
+            yield self._moved(n, self.moves[n], at)
+        elif n.op == "accumulate":
+            (v,) = n.outputs
+            assert self.exports.get(v), f"{n.name}: nobody reads the sum"
+            yield Call("accumulate", _refs(n.args), (self.result(v, self._place(n, v)),), name=n.name, at=at)
+        elif n.op == "pack":
+            yield self._packed(n, at)
+        else:
+            args, options = self._local(n)
+            op = "box.joined" if n.outputs and n.outputs[0] in self.wholes else n.op
+            if op == "box.joined":
+                args, options = args[:1], ()
+            yield Call(op, _refs(args), tuple(self._results(n)), options, n.name, at)
+
+    def _results(self, n: Node) -> Iterator[Result]:
+        for v in n.outputs:
+            if n in self.views:
+                yield self.result(v, Place("view", of=n.args[0].name))
+            else:
+                yield self.result(v, self._place(n, v))
+
+    def _moved(self, n: Node, move: Move, at: str) -> Call:
+        results = list(self._results(n))
+        if n in self.offsets and self.scratch.get(n):
+            place = Place("arena", self.offsets[n])
+            results.append(Result(f"{n.outputs[0].name}.scratch", "uint8", (self.scratch[n],), place))
+        return Call(f"box.{move.kind}", _refs(n.args[:1]), tuple(results), move.options, n.name, at)
+
+    def _packed(self, n: Node, at: str) -> Call:
+        """A micro-batch's entry of an output."""
+        whole, k = n.outputs[0], self.chain.micro_batches
+        assert self.exports.get(whole), f"{n.name}: nobody reads the outputs"
+        shape = self.chain.shape(whole)
+        part = shape[1:] if self.chain.shape(n.args[0]) == () else (shape[0] // k, *shape[1:])
+        place = self._place(n, whole)
+        place = Place(place.kind, place.offset, place.register, math.prod(part) * whole.dtype.itemsize)
+        return Call("pack", _refs(n.args), (self.result(whole, place, part),), name=n.name, at=at)
+
+    def _exported(self, n: Node, v: Value) -> Iterator[Call]:
+        """Copies into the registers that don't hold a value already."""
+        for packet in self.exports.get(v, [])[self._in_register(n, v) :]:
+            place = Place("register", packet.offset(v), packet.id)
+            result = Result(f"{v.name}.{packet.name}", v.dtype.name, self.chain.shape(v), place)
+            yield Call("box.copy", (Ref(v.name),), (result,), name=result.name)
+
+    def _local(self, n: Node) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
+        return local_call(n, self.chain.rank)
+
+
+def _told(t: torch.Tensor) -> Strides | None:
+    return None if t.is_contiguous() else t.stride()
+
+
+def _refs(args: Any) -> Any:
+    if isinstance(args, Value):
+        return Ref(args.name)
+    return tuple(map(_refs, args)) if isinstance(args, (tuple, list)) else args
+
+
+def local_call(n: Node, rank: int) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
+    """A node's arguments in local terms; what a ranked kernel knows of its part, and what a draw keeps of the whole."""
+    op = OPS[n.op]
+    options: list[tuple[str, Any]] = []
+    args = n.args
+    if any(v.spec is not None for v in (*n.operands(), *n.outputs)):
+        chosen = n.signature or signature.choose(op, tuple(_spec(a) for a in n.args))
+        args = local_arguments(op, n.args, chosen, rank)
+        if chosen.ranked:
+            options.append(("where", where_of(chosen, rank)))
+        box = chosen.outputs[0].box(rank) if op.random else None
+        if box is not None and box != tuple((0, size) for size in n.outputs[0].shape):
+            options.append(("part", tuple(slice(a, b) for a, b in box)))
+    return args, tuple(options)
+
+
+def where_of(chosen: signature.Signature, rank: int) -> tuple[Any, ...]:
+    """What a ranked kernel is told, as plain tuples: see `ops.declaration.Where`."""
+    inputs, outputs = (tuple(s.box(rank) or () for s in specs) for specs in (chosen.inputs, chosen.outputs))
+    return inputs, tuple(s.shape for s in chosen.inputs), outputs, tuple(s.shape for s in chosen.outputs)
+
+
+def kernel_of(op: Op, where: tuple[Any, ...] | None) -> Callable[..., Any]:
+    """The plain kernel, or the ranked one told where it stands."""
+    if where is None:
+        return op.kernel
+    assert op.ranked_kernel is not None, f"{op.name}: there is no ranked kernel"
+    return functools.partial(op.ranked_kernel, Where(*where))
+
+
+def _spec(a: Any) -> Any:
+    if isinstance(a, Value):
+        assert isinstance(a.spec, Spec), f"{a} is local among global operands"
+        return a.spec
+    return tuple(_spec(v) for v in a) if isinstance(a, tuple) else a

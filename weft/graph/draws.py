@@ -17,7 +17,7 @@ import torch
 from weft.boxing.part import device_of, pass_over
 from weft.compiler import chains
 from weft.compiler.lower import Lowered
-from weft.compiler.writer import Writer, local_call
+from weft.compiler.program import local_call
 from weft.core import random
 from weft.core.errors import CompileError
 from weft.core.random import Launched, Source
@@ -26,6 +26,7 @@ from weft.job.job import Job
 from weft.job.order import lies
 from weft.job.value import Node, Value
 from weft.ops import OPS
+from weft.plan.call import Call
 from weft.tensor.blob import Blob
 
 if TYPE_CHECKING:
@@ -69,10 +70,11 @@ class Draws:
         self.told = {s: self._told(s) for s in self.sources}
         self.together = any(v.spec is not None for n in self.steps for v in n.outputs)
         drawing = [n for n in self.steps if n.op != "steer"]
-        here = [p for p in lowered.programs.values() if p.random]
+        here = [c for c in lowered.chains.values() if c.random]
+        self.named = {n.name: n for n in drawing}
         self.ahead = bool(self.steps) and not (len(here) == 1 and set(drawing) <= set(here[0].nodes))
         self.last = self.steps[-1] if self.steps else None
-        self.mine = {n for p in here for n in p.nodes}.intersection(drawing)
+        self.mine = {n for c in here for n in c.nodes}.intersection(drawing)
         self.calls = {n: self._call(n) for n in drawing}
         self.own = Launched(random.of(rank).on)
         self.states: collections.deque[dict[Point, torch.Tensor]] = collections.deque()  # of the launches under way
@@ -82,7 +84,7 @@ class Draws:
 
     def _call(self, n: Node) -> tuple[Callable[[], None], Source, torch.device]:
         """How to pass over a draw, and where it is made."""
-        args, _, _ = local_call(n, self.rank.index)
+        args, _ = local_call(n, self.rank.index)
         y, source = n.outputs[0], n.extra["source"]
         device = y.device.torch if y.spec is None else device_of(y.spec.placement).torch
         source.on(device)  # made while its seed is what it is
@@ -152,10 +154,12 @@ class Draws:
 
         return drawing
 
-    def kernel(self, n: Node, kernel: Callable[..., Any], known: Mapping[Value, torch.Tensor]) -> Callable[..., Any]:
+    def kernel(self, call: Call, kernel: Callable[..., Any], known: Mapping[str, torch.Tensor]) -> Callable[..., Any]:
         """A draw's kernel, for which operands lie in the order in which they do eagerly."""
+        n = self.named[call.name]
         strides = n.extra["strides"]
-        if all(s is None or (v in known and lies(known[v], s)) for v, s in zip(n.operands(), strides, strict=True)):
+        given = [v.name for v in n.operands()]
+        if all(s is None or (v in known and lies(known[v], s)) for v, s in zip(given, strides, strict=True)):
             return kernel
         places = [i for i, a in enumerate(n.args) if isinstance(a, Value)]
 
@@ -168,14 +172,12 @@ class Draws:
 
         return ordered
 
-    def text(self, writer: Writer, n: Node, text: str, cut: tuple[slice, ...] | None) -> str:
+    def text(self, name: Callable[[str, Any], str], call: Call, text: str) -> str:
         """A draw, as a chain's source has it: of the whole, of which this rank keeps its part."""
-        around = self._around(n)
+        around, part = self._around(self.named[call.name]), call.option("part")
         if around is not None:
-            text = f"{writer.name('draw', around)}(lambda: {text})"
-        if cut is None or cut == tuple(slice(0, size) for size in n.outputs[0].shape):
-            return text
-        return f"{text}[{writer.name('part', cut)}]"
+            text = f"{name('draw', around)}(lambda: {text})"
+        return text if part is None else f"{text}[{name('part', part)}]"
 
     def _around(self, n: Node) -> Callable[[Callable[[], Any]], Any] | None:
         source, device = self.calls[n][1:]

@@ -251,7 +251,8 @@ class Graph:
         """The chains of this rank, as the Python functions they are. Those that haven't run yet are not written yet."""
         compiled = self._need()
         tasks = compiled.lowered.plan.tasks
-        return "\n\n".join(compiled.running.texts[t.id] for t in tasks if t.id in compiled.running.texts)
+        binders = compiled.running.binders
+        return "\n\n".join(binders[t.id].text for t in tasks if t.id in binders)
 
     def explain(self) -> str:
         """What moves between the ranks in a launch, from which line of the program, and why layouts were chosen."""

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import collections
 import threading
-import weakref
 from collections.abc import Callable
 from functools import partial
 from time import perf_counter_ns
@@ -14,16 +13,17 @@ import torch
 
 from weft.boxing.part import device_of
 from weft.compiler import abreast
+from weft.compiler.bind import Binder
 from weft.compiler.layout import Packet
 from weft.compiler.lower import Lowered
-from weft.compiler.program import Program
-from weft.compiler.writer import local_call
+from weft.compiler.program import kernel_of, local_call
 from weft.core.dispatch import hooks
 from weft.core.rank import current
 from weft.graph.draws import Draws
 from weft.graph.feed import Feed, Reader, follow
 from weft.graph.lines import GraphLine
 from weft.job.value import Value
+from weft.ops import OPS
 from weft.runtime.actor import Turn
 from weft.runtime.executor import NAP, Executor, Ticket
 from weft.tensor.blob import Blob, blob_of
@@ -74,15 +74,16 @@ class Running:
         self.variables: dict[Value, Blob] = {v: blob_of(t) for v, t in lowered.job.variables.items()}
         self.exchanges = exchanged[0]
         self.bound: dict[Value, torch.Tensor] = {}  # the memory of the variables
+        self.named: dict[str, torch.Tensor] = {}  # the same, by name
         self.stale = True  # they have other memory by now
-        self.texts: dict[int, str] = {}
+        self.binders: dict[int, Binder] = {}  # by task id; made anew when a variable is given other memory
         self.chains: list[dict[Any, Callable[[], None]]] = []
         self._registers()
         self.ended = self.dropped = False
         self.feeds: list[Feed] = []
         self.launches = 0
         self.brief = False  # the last launch took less time than it would take another thread to begin one
-        acts = {t: self._chain(t, p) for t, p in lowered.programs.items()} | self._ends() | self._readers()
+        acts = {t: self._chain(t) for t in lowered.chains} | self._ends() | self._readers()
         self.executor = Executor(lowered.plan, acts, self.channels, deadline=self.transport.deadline, watch=self._watch)
         traced = self.rank.resources.get(TRACED)
         if traced is not None:
@@ -102,22 +103,23 @@ class Running:
 
     # ---- acts ------------------------------------------------------------------------------------------
 
-    def _chain(self, task_id: int, program: Program) -> Callable[[Turn], None]:
+    def _chain(self, task_id: int) -> Callable[[Turn], None]:
         """One act of a chain: the function bound to the copies that are its turn, made when they first are."""
         task = self.lowered.plan.task(task_id)
-        arena = torch.empty(program.memory.total, dtype=torch.uint8, device=self.device)
+        arena = torch.empty(task.step.arena, dtype=torch.uint8, device=self.device)
         functions: dict[Any, Callable[[], None]] = {}
-        explained: weakref.WeakKeyDictionary[Callable[[], None], Callable[[Exception], Exception]]
-        explained = weakref.WeakKeyDictionary()
         self.chains.append(functions)
         acts = task.acts
 
         def bind(turn: Turn, phase: int) -> Callable[[], None]:
+            binder = self.binders.get(task_id)
+            if binder is None:
+                rank = self.rank.index
+                binder = Binder(task.name, task.step, rank, arena, self.named, self.line, self.draws)
+                self.binders[task_id] = binder
             slots = {p.register: self.memory[p.register][s] for p, s in zip(task.consumes, turn.consumed, strict=True)}
             slots |= {p.register: self.memory[p.register][s] for p, s in zip(task.produces, turn.produced, strict=True)}
-            function, text, explained[function] = program.bind(slots, phase, self.bound, arena, self)
-            self.texts.setdefault(task_id, text)
-            return function
+            return binder.bind(slots, phase)
 
         def act(turn: Turn) -> None:
             phase = turn.act % acts
@@ -128,12 +130,12 @@ class Running:
             try:
                 function()
             except Exception as error:
-                better = explained[function](error)
+                better = self.binders[task_id].explained(error)
                 if better is error:
                     raise
                 raise better from error
 
-        return self.draws.chain(act, acts) if program.random else act
+        return self.draws.chain(act, acts) if self.lowered.chains[task_id].random else act
 
     def _ends(self) -> dict[int, Callable[[Turn], None]]:
         """The source, which takes in a launch's inputs, and the sink, which hands out its outputs."""
@@ -203,7 +205,8 @@ class Running:
         made, nothing = self.lowered.views.get(v), torch.empty(0)
         if made is None or (v.spec is not None and self.rank.index not in v.spec.placement):
             return lambda turn: self.bound.get(v, nothing)
-        (_, *others), kernel, _ = local_call(made, self.rank.index)
+        (_, *others), options = local_call(made, self.rank.index)
+        kernel = kernel_of(OPS[made.op], dict(options).get("where"))
         base, at = self._reader(made.args[0], None), made.outputs.index(v)
         if len(made.outputs) > 1:
             return lambda turn: kernel(base(turn), *others)[at]
@@ -327,13 +330,16 @@ class Running:
         """Bind the chains anew, once nothing is in flight: a variable was given other memory."""
         self.vm.drain()
         self.bound = {v: _data(b) for v, b in self.variables.items()}
+        self.named = {v.name: t for v, t in self.bound.items()}
         self.stale = False
+        self.binders.clear()
         for functions in self.chains:
             functions.clear()
         with self.vm.lock:
-            for program in self.lowered.programs.values():
-                for n in program.nodes:
-                    abreast.gather(n, self.bound, program.place_of)
+            for task in self.lowered.plan.tasks:
+                places = {r.name: r.place for c in task.step.calls for r in c.results}
+                for call in task.step.calls:
+                    abreast.gather(call, self.named, places)
 
     def close(self) -> None:
         for feed in self.feeds:

@@ -8,26 +8,22 @@ job Train_0, 4 micro-batches
 
 from __future__ import annotations
 
-import ast
 import re
 from typing import Any
 
 from weft.boxing import routes, steps
 from weft.core import dtype as dtypes
+from weft.core import literal
 from weft.core import placement as placements
 from weft.core import sbp as sbps
 from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.errors import CompileError, WeftError
-from weft.core.placement import Placement
+from weft.core.literal import NAME
 from weft.core.reading import MALFORMED
-from weft.core.sbp import Sbp
 from weft.core.spec import Spec
 from weft.job.job import Job
 from weft.job.value import Node, Value
-
-NAME = r"[\w.:+/<>\[\]-]+"
-
 
 PLACE = "    # "
 
@@ -60,24 +56,10 @@ def show_node(n: Node) -> str:
 
 
 def _argument(a: Any) -> str:
-    if isinstance(a, Value):
-        return f"%{a.name}"
-    if isinstance(a, DType):
-        return f"dtype({a.name!r})"
-    if isinstance(a, Placement):
-        return f"placement({str(a)!r})"
-    if isinstance(a, Sbp):
-        return f"sbp({str(a)!r})"
-    if isinstance(a, Device):
-        return f"device({str(a)!r})"
-    if isinstance(a, (tuple, list)):
-        inside = ", ".join(map(_argument, a))
-        return f"({inside}{',' if len(a) == 1 else ''})"
-    if isinstance(a, float) and a in (float("inf"), float("-inf")):
-        return f"float({str(a)!r})"
-    if a is None or isinstance(a, (bool, int, float, complex, str)):
-        return repr(a)
-    raise CompileError(f"a job can't write down an argument of type {type(a).__name__}: {a!r}")
+    try:
+        return literal.show(a, lambda v: v.name if isinstance(v, Value) else None)
+    except TypeError as cause:
+        raise CompileError(f"in a job, {cause}") from None
 
 
 _LINE = re.compile(
@@ -113,7 +95,9 @@ def _node(m: re.Match[str], values: dict[str, Value]) -> Node:
     names = [n[1:] for n in m["left"].split(", ")] if m["left"] else []
     forms = [_form(f) for f in re.split(r", (?=\w+\[)", m["forms"])] if m["forms"] else []
     outputs = tuple(Value(n, *f) for n, f in zip(names, forms, strict=True))
-    args = _arguments(m["args"], values)
+    args, options = literal.read(m["args"], values.__getitem__)
+    if options:
+        raise ValueError(f"a node takes no argument by keyword: {', '.join(options)}")
     values.update({v.name: v for v in outputs})
     marks = m["marks"].split()
     stage = next((int(k[7:-1]) for k in marks if k.startswith("@stage(")), None)
@@ -139,23 +123,3 @@ def _form(text: str) -> tuple[tuple[int, ...], DType, Spec | None, Device]:
         return shape, dtype, None, Device(m[3])
     spec = Spec(shape, dtype, placements.parse(m[3]), tuple(map(sbps.parse, m[4].split(", "))))
     return shape, dtype, spec, Device("cpu")
-
-
-def _arguments(text: str, values: dict[str, Value]) -> tuple[Any, ...]:
-    source = re.sub(rf"%({NAME})", lambda m: f"value({m[1]!r})", text)
-    tree = ast.parse(f"f({source})", mode="eval").body
-    if not isinstance(tree, ast.Call) or tree.keywords:
-        raise ValueError(f"these are no arguments: {text}")
-    made = {
-        "value": lambda n: values[n], "dtype": dtypes.named, "placement": placements.parse, "sbp": sbps.parse,
-        "device": Device, "float": float,
-    }  # fmt: skip
-
-    def read(e: ast.expr) -> Any:
-        if isinstance(e, ast.Tuple):
-            return tuple(map(read, e.elts))
-        if isinstance(e, ast.Call) and isinstance(e.func, ast.Name):
-            return made[e.func.id](ast.literal_eval(e.args[0]))
-        return ast.literal_eval(e)
-
-    return tuple(map(read, tree.args))

@@ -12,7 +12,9 @@ source batch@0.cpu.0.1.0, ahead
 compute forward@0.cpu.0.0.1, 4 acts
     reads batch%0 over 4
     writes sent%1
-    | def forward(batch, sent): ...
+    | arena 64
+    | %x = read() : int64[2,33] register 0+0+528 each
+    | %n = sum(%x, None, False) : int64[] arena+0
 """
 
 from __future__ import annotations
@@ -28,6 +30,8 @@ import msgspec
 from weft.core import dtype as dtypes
 from weft.core.errors import CompileError
 from weft.core.reading import MALFORMED
+from weft.plan import call
+from weft.plan.call import Step
 from weft.plan.ids import decode, parse_id, rank_of, stream_of
 
 Kind = Literal["compute", "copy", "collective", "source", "sink", "callback"]
@@ -99,7 +103,7 @@ class Task(msgspec.Struct, frozen=True):
     produces: tuple[Port, ...] = ()
     acts: int = 1
     ahead: bool = False
-    text: str = ""
+    step: Step = Step()
 
     @property
     def stream(self) -> int:
@@ -184,8 +188,8 @@ def _show_task(t: Task, registers: dict[int, str]) -> list[str]:
         lines.append("    reads " + ", ".join(map(at, t.consumes)))
     if t.produces:
         lines.append("    writes " + ", ".join(map(at, t.produces)))
-    if t.text:
-        lines += [f"    | {line}".rstrip(" ") if not line else f"    | {line}" for line in t.text.split("\n")]
+    if t.step.calls:
+        lines += [f"    | {line}" for line in str(t.step).split("\n")]
     return lines
 
 
@@ -217,6 +221,7 @@ def _parse(text: str) -> Plan:
     registers: list[Register] = []
     tasks: list[Task] = []
     bodies: list[list[str]] = []
+    begins: list[int] = []
     mentioned: list[tuple[int, str, int]] = []  # line, name, id: checked at the end, when all names are known
 
     def ports(number: int, line: str) -> tuple[Port, ...]:
@@ -244,11 +249,13 @@ def _parse(text: str) -> Plan:
             acts, ahead = int(m[4] or 1), bool(m[5])
             tasks.append(Task(parse_id(m[3][1:]), _unquote(m[2]), m[1], acts=acts, ahead=ahead))  # type: ignore[arg-type]
             bodies.append([])
+            begins.append(0)
         elif tasks and line.startswith("    reads "):
             tasks[-1] = msgspec.structs.replace(tasks[-1], consumes=ports(number, line[10:]))
         elif tasks and line.startswith("    writes "):
             tasks[-1] = msgspec.structs.replace(tasks[-1], produces=ports(number, line[11:]))
         elif tasks and line.startswith("    |"):
+            begins[-1] = begins[-1] or number
             bodies[-1].append(line[6:])
         else:
             raise CompileError(f"line {number}: neither a stream, a register, a task nor a part of a task: {line!r}")
@@ -257,7 +264,10 @@ def _parse(text: str) -> Plan:
         if id in names and names[id] != name:
             what = f"@{decode(id)}" if id >= 0 else f"%{~id}"
             raise CompileError(f"line {number}: {what} is called {names[id]!r}, not {name!r}; names and ids must agree")
-    tasks = [msgspec.structs.replace(t, text="\n".join(body)) for t, body in zip(tasks, bodies, strict=True)]
+    tasks = [
+        msgspec.structs.replace(t, step=call.parse(body, at)) if body else t
+        for t, body, at in zip(tasks, bodies, begins, strict=True)
+    ]
     name, hash = _unquote(head[1]), _unquote(head[4] or "")
     return Plan(name, int(head[2]), int(head[3]), tuple(streams), tuple(tasks), tuple(registers), hash)
 

@@ -17,6 +17,7 @@ from typing import NamedTuple
 import rustworkx
 
 from weft.core.errors import CompileError
+from weft.plan import call
 from weft.plan.ids import decode
 from weft.plan.plan import Plan, Port, Register, Stream, Task
 
@@ -42,6 +43,10 @@ def verify(plans: Plan | Iterable[Plan]) -> None:
     given = (plans,) if isinstance(plans, Plan) else tuple(plans)
     for plan in given:
         _check_names(plan)
+        bytes_of = {r.id: r.bytes for r in plan.registers}
+        for t in plan.tasks:
+            mine = {p.register: bytes_of.get(p.register, 0) for p in (*t.consumes, *t.produces)}
+            call.verify(t.step, mine, t.acts)
     tasks, registers = _joined(given)
     _check_ends(tasks, registers, {p.rank for p in given})
     _check_rates(tasks, registers)

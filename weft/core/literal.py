@@ -1,0 +1,69 @@
+"""Arguments of calls as text, and back: what jobs and plans write down. Reading it runs nothing."""
+
+from __future__ import annotations
+
+import ast
+import math
+import re
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from weft.core import dtype as dtypes
+from weft.core import placement as placements
+from weft.core import sbp as sbps
+from weft.core.device import Device
+from weft.core.dtype import DType
+from weft.core.placement import Placement
+from weft.core.sbp import Sbp
+
+NAME: Final = r"[\w.:+/<>\[\]-]+"  # of a value
+_TOKEN: Final = re.compile(rf"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%({NAME})""")
+_MADE: Final[Mapping[str, Callable[..., Any]]] = {
+    "dtype": dtypes.named, "placement": placements.parse, "sbp": sbps.parse, "device": Device, "float": float,
+    "slice": slice,
+}  # fmt: skip
+
+
+def show(a: Any, named: Callable[[Any], str | None]) -> str:
+    """An argument as text; `named` gives the name of what is a value."""
+    name = named(a)
+    if name is not None:
+        return f"%{name}"
+    if isinstance(a, DType):
+        return f"dtype({a.name!r})"
+    if isinstance(a, Placement):
+        return f"placement({str(a)!r})"
+    if isinstance(a, Sbp):
+        return f"sbp({str(a)!r})"
+    if isinstance(a, Device):
+        return f"device({str(a)!r})"
+    if isinstance(a, (tuple, list)):
+        inside = ", ".join(show(v, named) for v in a)
+        return f"({inside}{',' if len(a) == 1 else ''})"
+    if isinstance(a, slice):
+        return f"slice({a.start}, {a.stop}, {a.step})"
+    if isinstance(a, float) and not math.isfinite(a):
+        return f"float({str(a)!r})"
+    if a is ...:
+        return "..."
+    if a is None or isinstance(a, (bool, int, float, complex, str)):
+        return repr(a)
+    raise TypeError(f"an argument of type {type(a).__name__} can't be written down: {a!r:.80}")
+
+
+def read(text: str, value: Callable[[str], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
+    """The arguments of a call, and those by keyword; `value` gives what a name stands for."""
+    source = _TOKEN.sub(lambda m: m[1] or f"value({m[2]!r})", text)
+    tree = ast.parse(f"f({source})", mode="eval").body
+    if not isinstance(tree, ast.Call) or any(k.arg is None for k in tree.keywords):
+        raise ValueError(f"these are no arguments: {text}")
+
+    def made(e: ast.expr) -> Any:
+        if isinstance(e, ast.Tuple):
+            return tuple(map(made, e.elts))
+        if isinstance(e, ast.Call) and isinstance(e.func, ast.Name):
+            function = value if e.func.id == "value" else _MADE[e.func.id]
+            return function(*map(ast.literal_eval, e.args))
+        return ... if isinstance(e, ast.Constant) and e.value is ... else ast.literal_eval(e)
+
+    return tuple(map(made, tree.args)), {str(k.arg): made(k.value) for k in tree.keywords}
