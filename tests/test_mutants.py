@@ -68,7 +68,10 @@ source batch@0.cpu.0.1.0, ahead
 compute forward@0.cpu.0.0.1, 4 acts
     reads batch%0 over 4
     writes tick%2 at 0 2
-    | def forward(batch, sent):
+    | arena 64
+    | %x = read() : int64[8,33] register 0+0
+    | %s = sum(%x, (0,), False) : int64[33] arena+0    # net, train.py:3
+    | send: %sent = box.all_reduce(%s, ranks=(0, 1), reduce='sum') : int64[] register 1+0
 """
 JOB = """\
 job Train_0, 4 micro-batches

@@ -252,7 +252,7 @@ class Graph:
         compiled = self._need()
         tasks = compiled.lowered.plan.tasks
         binders = compiled.running.binders
-        return "\n\n".join(binders[t.id].text for t in tasks if t.id in binders)
+        return "\n\n".join(binders[t.id].source.text for t in tasks if t.id in binders)
 
     def explain(self) -> str:
         """What moves between the ranks in a launch, from which line of the program, and why layouts were chosen."""
