@@ -6,7 +6,8 @@ through a real transport here and through an imagined one, all ranks in lock-ste
 
 from __future__ import annotations
 
-from collections.abc import Callable, Generator, Sequence
+import math
+from collections.abc import Callable, Generator, Iterator, Sequence
 from typing import Final, NamedTuple
 
 import torch
@@ -15,6 +16,7 @@ from weft.boxing import two_level
 from weft.boxing.lowering import HostOf, LocalStep, lower
 from weft.boxing.part import own_device
 from weft.boxing.routes import Route
+from weft.boxing.segments import cut, segments
 from weft.boxing.two_level import COMBINE, LOCAL, Call, Calls, New, copy
 from weft.core import shard
 from weft.core.errors import ShapeError
@@ -270,6 +272,33 @@ def reduced(
             contributions.append(total)
     if contributions[0] is not into:
         yield copy(into, contributions[0])
+
+
+def together(step: LocalStep, given: Sequence[torch.Tensor], outs: Sequence[torch.Tensor], new: New) -> Iterator[Call]:
+    """The calls of one step for several values at once: `given` into `outs`, by way of one piece of memory."""
+    gathers = step.kind == "all_gather"
+    wholes = [tuple(t.shape) for t in (outs if gathers else given)]
+    between = new((sum(map(math.prod, wholes)),), outs[0].dtype)
+    found = segments(between, wholes, step.dim, len(step.ranks))
+    mine, flats = found[step.index], [s.flat for s in found]
+    by_value = [[s.parts[i] for s in found] for i in range(len(outs))]
+    if gathers:
+        yield Call("copy_each", (), (mine.parts, list(given)))
+        yield Call("all_gather", step.ranks, (flats, mine.flat))
+        places = [part for out in outs for part in cut(out, step.dim, len(found))]
+        yield Call("copy_each", (), (places, [p for parts in by_value for p in parts]))
+    else:
+        for parts, t in zip(by_value, given, strict=True):
+            yield Call("copy_each", (), (parts, list(cut(t, step.dim, len(found)))))
+        yield Call("reduce_scatter", step.ranks, (mine.flat, flats, step.reduce))
+        yield Call("copy_each", (), (list(outs), mine.parts))
+
+
+def execute_together(
+    step: LocalStep, given: Sequence[torch.Tensor], outs: Sequence[torch.Tensor], transport: Transport | Line
+) -> None:
+    for call in together(step, given, outs, lambda shape, dtype: outs[0].new_empty(tuple(shape), dtype=dtype)):
+        perform(call, transport)
 
 
 _ACTIONS: Final[dict[str, Callable[..., Calls]]] = {

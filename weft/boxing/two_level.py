@@ -35,6 +35,7 @@ COMBINE: Final[dict[str, Callable[..., torch.Tensor]]] = {
 }  # fmt: skip
 LOCAL: Final[dict[str, Callable[..., Any]]] = {
     "copy": lambda into, t: into.copy_(t),
+    "copy_each": torch._foreach_copy_,
     "fill": lambda into, value: into.fill_(value),
     "combine": lambda into, a, b, reduce: COMBINE[reduce](a, b, out=into),
 }

@@ -13,7 +13,8 @@ import torch
 
 from weft.compiler import abreast
 from weft.compiler.carry import Carrier, carry
-from weft.compiler.program import FORM_ONLY, kernel_of
+from weft.compiler.local import kernel_of
+from weft.compiler.program import FORM_ONLY
 from weft.compiler.source import Memory, Source
 from weft.core import dtype as dtypes
 from weft.ops import OPS

@@ -7,14 +7,14 @@ from typing import Any, NamedTuple
 
 import torch
 
-from weft.boxing.execute import act, execute, neutral, reduced
+from weft.boxing.execute import execute, execute_together, neutral, reduced
 from weft.boxing.two_level import COMBINE
 from weft.boxing.two_level import Call as Request
 from weft.compiler.memory import aligned
-from weft.compiler.moves import looked, step_of
+from weft.compiler.moves import looked, requests, step_of
 from weft.compiler.source import Memory, Source
 from weft.core import dtype as dtypes
-from weft.plan.call import Call, Result
+from weft.plan.call import Call, Ref, Result
 
 
 class Carrier(NamedTuple):
@@ -80,35 +80,42 @@ def _merge(w: Carrier, call: Call) -> None:
 
 def _move(w: Carrier, call: Call) -> None:
     """A step of a boxing, as the requests that it makes of memory that is known; else it is done as it comes."""
-    source = call.args[0]
-    if isinstance(source, tuple):
-        _fused(w, call)
+    several = isinstance(call.args[0], tuple)
+    given = call.args[0] if several else call.args
+    results = call.results[: len(given)]
+    if several and call.op == "box.all_reduce":
+        _in_row(w, call, given, results)
         return
-    out, shape = w.memory.placed(call.results[0]), w.forms[source.name].shape
-    step = step_of(call, w.rank, shape)
-    if source.name in w.memory.static:
-        _requests(w, call, act(step, w.memory.static[source.name], out=out, new=_scratch(w, call)))
+    outs = [w.memory.placed(r) for r in results]
+    whole = call if not several else Call(call.op, call.args, results[:1], call.options)
+    step = step_of(whole, w.rank, w.forms[given[0].name].shape)
+    source = w.source
+    if w.memory.knows(given):
+        _requests(w, call, requests(step, [w.memory.known(a) for a in given], outs, _scratch(w, call)))
+    elif several:
+        text = [source.called("step", step), source.expression(given), source.called(f"{call.name}_out", outs)]
+        source.line(f"{source.called('box', execute_together)}({', '.join(text)}, {source.called('line', w.line)})")
     else:
-        given = [w.source.called("step", step), w.source.expression(source), w.source.called("line", w.line)]
-        given.append(f"out={w.source.called(call.name, out)}")
-        w.source.line(f"{w.source.called('box', execute)}({', '.join(given)})")
-    w.memory.static[call.results[0].name] = out
+        text = [source.called("step", step), source.expression(given[0]), source.called("line", w.line)]
+        source.line(f"{source.called('box', execute)}({', '.join(text)}, out={source.called(call.name, outs[0])})")
+    for r, out in zip(results, outs, strict=True):
+        w.memory.static[r.name] = out
 
 
-def _fused(w: Carrier, call: Call) -> None:
+def _in_row(w: Carrier, call: Call, given: Sequence[Ref], results: Sequence[Result]) -> None:
     """One all-reduce over memory in which its members lie side by side."""
-    results = call.results[: len(call.args[0])]
-    first, last = results[0], results[-1]
-    size = (last.place.offset + last.bytes - first.place.offset) // dtypes.named(first.dtype).itemsize
-    for source, r in zip(call.args[0], results, strict=True):
+    for a, r in zip(given, results, strict=True):
         memory = w.memory.static[r.name] = w.memory.placed(r)
-        known = w.memory.static.get(source.name)
+        known = w.memory.static.get(a.name)
         if known is None or known.data_ptr() != memory.data_ptr():
-            w.source.line(f"{w.source.called(r.name, memory)}.copy_({w.source.expression(source)})")
-    bucket = Result("bucket", first.dtype, (size,), first.place)
-    flat = w.memory.placed(bucket)
-    one = Call(call.op, call.args, (bucket,), call.options, call.name, call.at)
-    _requests(w, call, act(step_of(one, w.rank, (size,)), flat, out=flat, new=_scratch(w, call)))
+            w.source.line(f"{w.source.called(r.name, memory)}.copy_({w.source.expression(a)})")
+    first = min(results, key=lambda r: r.place.offset)
+    end = max(r.place.offset + r.bytes for r in results)
+    size = (end - first.place.offset) // dtypes.named(first.dtype).itemsize
+    row = Result("bucket", first.dtype, (size,), first.place)
+    flat = w.memory.placed(row)
+    step = step_of(Call(call.op, call.args, (row,), call.options), w.rank, (size,))
+    _requests(w, call, requests(step, [flat], [flat], _scratch(w, call)))
 
 
 def _scratch(w: Carrier, call: Call) -> Callable[[Sequence[int], torch.dtype], torch.Tensor]:
@@ -128,8 +135,8 @@ def _scratch(w: Carrier, call: Call) -> Callable[[Sequence[int], torch.dtype], t
     return new
 
 
-def _requests(w: Carrier, call: Call, requests: Iterator[Request]) -> None:
-    for request in requests:
+def _requests(w: Carrier, call: Call, found: Iterator[Request]) -> None:
+    for request in found:
         _request(w, call, request)
 
 
@@ -139,6 +146,8 @@ def _request(w: Carrier, call: Call, request: Request) -> None:
     if request.ranks:
         group = w.source.called("group_" + "_".join(map(str, request.ranks[:4])), w.line.group(request.ranks))
         w.source.line(f"{group}.{request.method}({', '.join(given)})")
+    elif request.method == "copy_each":
+        w.source.line(f"{w.source.called('copy', torch._foreach_copy_)}({', '.join(given)})")
     elif request.method == "combine":
         function = COMBINE[request.args[3]]
         w.source.line(f"{w.source.called(function.__name__, function)}({given[1]}, {given[2]}, out={given[0]})")

@@ -11,15 +11,16 @@ box.all_reduce and its kin      a step of `boxing.lowering`, which `boxing.execu
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any, Final
 
 import torch
 
-from weft.boxing.execute import act
+from weft.boxing.execute import act, together
 from weft.boxing.lowering import LocalStep, Slices, Transfers, lower
-from weft.boxing.two_level import Levels
+from weft.boxing.two_level import Call as Request
+from weft.boxing.two_level import Levels, New
 from weft.compiler.layout import Packet, sliced
 from weft.compiler.memory import aligned
 from weft.core import dtype as dtypes
@@ -48,7 +49,7 @@ class Move:
     def of(node: Node, rank: int) -> Move:
         several = isinstance(node.args[0], tuple)
         route = node.extra["routes"][0] if several else node.extra["route"]
-        step = next(iter(lower(route, rank)), None)
+        step = next(iter(lower(route, rank, node.extra.get("hosts"))), None)
         if step is None or step.kind == "relabel" or (step.kind == "to_partial" and not step.fill):
             return Move("same", (), several, step)
         if step.kind == "slice":
@@ -58,6 +59,11 @@ class Move:
         return Move(step.kind, options_of(step), several, step)
 
     @property
+    def in_row(self) -> bool:
+        """Whether it is done in one stretch of memory, in which all its values lie."""
+        return self.several and self.kind == "all_reduce"
+
+    @property
     def looks(self) -> bool:
         """Whether its result is in the memory of what it reads."""
         return self.kind in ("same", "slice")
@@ -65,22 +71,34 @@ class Move:
     def view(self, base: torch.Tensor) -> list[torch.Tensor]:
         return [looked(self.kind, dict(self.options), base)]
 
-    def scratch(self, source: torch.Tensor | None) -> int:
-        """The bytes that it needs meanwhile, given a tensor without data that lies as its operand will; none are
+    def scratch(self, given: Sequence[torch.Tensor | None], outs: Sequence[torch.Tensor]) -> int:
+        """The bytes that it needs meanwhile, given tensors without data that lie as operands and results will; none are
         planned where that isn't known."""
-        if source is None or self.step is None:
+        if self.step is None or None in given:
             return 0
         total = 0
 
-        def new(shape: Any, dtype: torch.dtype) -> torch.Tensor:
+        def new(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
             nonlocal total
             total += aligned(math.prod(shape) * dtype.itemsize)
             return torch.empty(tuple(shape), dtype=dtype, device="meta")
 
-        out = torch.empty(self.step.shape, dtype=self.step.dtype.torch, device="meta")
-        for _ in act(self.step, source, out=out, new=new):
+        step, known = self.step, [t for t in given if t is not None]
+        if self.in_row:
+            step = replace(step, before=tuple(outs[0].shape), shape=tuple(outs[0].shape))
+        for _ in requests(step, known, outs, new):
             pass
         return total
+
+
+def requests(
+    step: LocalStep, given: Sequence[torch.Tensor], outs: Sequence[torch.Tensor], new: New
+) -> Iterator[Request]:  # fmt: skip
+    """What a step asks of the rank and of others: of one value, of several, or of one stretch in which several lie."""
+    if step.kind == "all_reduce" or len(outs) == 1:
+        yield from act(step, given[0], out=outs[0], new=new)
+    else:
+        yield from together(step, given, outs, new)
 
 
 def looked(kind: str, options: dict[str, Any], base: torch.Tensor) -> torch.Tensor:

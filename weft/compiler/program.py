@@ -7,24 +7,20 @@ anew in each act. A view costs nothing where its base lies in a known place.
 
 from __future__ import annotations
 
-import functools
 import math
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
 import torch
 
-from weft.boxing import signature
-from weft.boxing.part import local_arguments
 from weft.compiler import homes, moves, rows
 from weft.compiler.layout import Crossing, Packet, Shape, local_shape
-from weft.compiler.memory import Block, plan
+from weft.compiler.local import kernel_of, local_call
+from weft.compiler.memory import Block, aligned, plan
 from weft.compiler.moves import Move
-from weft.core.spec import Spec
 from weft.job.value import Node, Value
 from weft.ops import OPS
-from weft.ops.declaration import Op, Where
 from weft.plan.call import Call, Place, Ref, Result, Step
 
 SMALL: Final = 1 << 16  # bytes
@@ -82,8 +78,9 @@ class _Lowering:
         self.constant = self._constants()
         looked_at = {n.args[0] for n in self.nodes if self._looks(n)}
         self.rows = rows.fused(
-            self.nodes, chain.bytes, lambda v, i: self._alone(v, i) and v not in looked_at and not self.exports.get(v)
-        )
+            self.nodes, lambda n: n in self.moves and self.moves[n].in_row and not self._has_register(n), chain.bytes,
+            lambda v, i: self._alone(v, i) and v not in looked_at and not self.exports.get(v),
+        )  # fmt: skip
         inside = {v for row in self.rows.values() for v in (*row.members, *row.outputs)}
         self.rows |= rows.beside(self.nodes, chain.bytes, self._placeable, {*inside, *self.exports})
         inside |= {v for row in self.rows.values() for v in row.members}
@@ -96,7 +93,7 @@ class _Lowering:
         self.ordered = homes.ordered(self.nodes, free.__contains__, chain.shape)
         self.strides = dict(chain.variables)  # of values that lie in a known place; None: those of their shape
         self.views = self._views()
-        self.scratch: dict[Node, int] = {n: move.scratch(self._meta(n.args[0])) for n, move in self._with_memory()}
+        self.scratch = {n: self._scratch(n, move) for n, move in self.moves.items() if not move.looks}
         self.offsets, self.arena = self._memory()
 
     # ---- what is known of the nodes ------------------------------------------------------------------
@@ -127,7 +124,7 @@ class _Lowering:
         if n in self.constant:
             return False
         if n.op == "boxing":
-            return n in self.moves and not self.moves[n].looks and not self.moves[n].several
+            return n in self.moves and not self.moves[n].looks and not self.moves[n].in_row
         return n.op in OPS and OPS[n.op].out_kernel is not None and not n.ranked and not OPS[n.op].random
 
     def _kept(self, n: Node) -> bool:
@@ -185,7 +182,8 @@ class _Lowering:
     def _stride(self, n: Node, v: Value) -> None:
         """How a value that is made lies, if in a known place."""
         chain = self.chain
-        if n in chain.crossings or n.op in ("accumulate", "pack") or v in self.row_of:
+        in_row = n in self.moves and self.moves[n].in_row
+        if n in chain.crossings or n.op in ("accumulate", "pack") or in_row or v in self.row_of:
             self.strides[v] = None
         elif v in self.joined:
             self.strides[v] = self._laid(self.joined[v].whole).stride()
@@ -196,13 +194,24 @@ class _Lowering:
         """A value without data, its dimensions in the order that was chosen."""
         return homes.arranged(lambda s: torch.empty(s, device="meta"), self.chain.shape(v), self.ordered.get(v))
 
-    def _with_memory(self) -> Iterator[tuple[Node, Move]]:
-        return ((n, m) for n, m in self.moves.items() if not m.looks and not m.several)
+    def _scratch(self, n: Node, move: Move) -> int:
+        given, outs = n.operands(), n.outputs
+        if move.in_row:
+            size = sum(aligned(self.chain.bytes(v)) for v in outs)
+            flat = [torch.empty(size // outs[0].dtype.itemsize, dtype=outs[0].dtype.torch, device="meta")]
+            return move.scratch(flat, flat)
+        shapes = [torch.empty(self.chain.shape(v), dtype=v.dtype.torch, device="meta") for v in outs]
+        return move.scratch([self._meta(v) for v in given], shapes)
+
+    def _has_register(self, n: Node) -> bool:
+        """Whether a register holds the results of a fused all-reduce and nothing else: it can be done right there."""
+        packets = {p.id: p for v in n.outputs for p in self.exports.get(v, ())[:1]}
+        return len(packets) == 1 and all(p.entries.keys() == set(n.outputs) for p in packets.values())
 
     # ---- memory --------------------------------------------------------------------------------------
 
-    def _memory(self) -> tuple[dict[Value | Node, int], int]:
-        """Offsets in the arena: of rows and scratch by their node, of the others by value."""
+    def _memory(self) -> tuple[dict[Any, int], int]:
+        """Offsets in the arena: of rows by their node, of its scratch by ("scratch", node), of the others by value."""
         nodes, last = self.nodes, dict(self.last_read)
         for n in reversed(nodes):  # who looks at a value needs its memory
             if n in self.views and isinstance(n.args[0], Value):
@@ -210,10 +219,10 @@ class _Lowering:
         parts: dict[Value, list[Value]] = {}
         for v, part in self.joined.items():
             parts.setdefault(part.whole, []).append(v)
-        keys: list[Value | Node] = []
+        keys: list[Any] = []
         blocks: list[Block] = []
 
-        def want(key: Value | Node, bytes: int, first: int, until: int) -> None:
+        def want(key: Any, bytes: int, first: int, until: int) -> None:
             keys.append(key)
             blocks.append(Block(bytes, first, until))
 
@@ -222,8 +231,8 @@ class _Lowering:
             if row is not None:
                 made = [self.made_at[v] for v in row.members]
                 want(n, row.bytes, min([i, *made]), max([i, *(last.get(v, i) for v in (*row.outputs, *row.members))]))
-            elif self.scratch.get(n):
-                want(n, self.scratch[n], i, i)
+            if self.scratch.get(n):
+                want(("scratch", n), self.scratch[n], i, i)
             for v in n.outputs:
                 if self._in_arena(n, v):
                     own = parts.get(v, [])
@@ -259,8 +268,8 @@ class _Lowering:
 
     def _in_register(self, n: Node, v: Value) -> bool:
         """Whether a value is made in the first register that it leaves by."""
-        made_there = n not in self.views and n not in self.constant and n not in self.chain.crossings
-        return bool(self.exports.get(v)) and made_there and v in self.strides
+        elsewhere = n in self.views or n in self.constant or n in self.chain.crossings or v in self.row_of
+        return bool(self.exports.get(v)) and not elsewhere and v in self.strides
 
     # ---- the calls -----------------------------------------------------------------------------------
 
@@ -317,8 +326,8 @@ class _Lowering:
 
     def _moved(self, n: Node, move: Move, at: str) -> Call:
         results = list(self._results(n))
-        if n in self.offsets and self.scratch.get(n):
-            place = Place("arena", self.offsets[n])
+        if self.scratch.get(n):
+            place = Place("arena", self.offsets["scratch", n])
             results.append(Result(f"{n.outputs[0].name}.scratch", "uint8", (self.scratch[n],), place))
         return Call(f"box.{move.kind}", _refs(n.args[:1]), tuple(results), move.options, n.name, at)
 
@@ -351,40 +360,3 @@ def _refs(args: Any) -> Any:
     if isinstance(args, Value):
         return Ref(args.name)
     return tuple(map(_refs, args)) if isinstance(args, (tuple, list)) else args
-
-
-def local_call(n: Node, rank: int) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
-    """A node's arguments in local terms; what a ranked kernel knows of its part, and what a draw keeps of the whole."""
-    op = OPS[n.op]
-    options: list[tuple[str, Any]] = []
-    args = n.args
-    if any(v.spec is not None for v in (*n.operands(), *n.outputs)):
-        chosen = n.signature or signature.choose(op, tuple(_spec(a) for a in n.args))
-        args = local_arguments(op, n.args, chosen, rank)
-        if chosen.ranked:
-            options.append(("where", where_of(chosen, rank)))
-        box = chosen.outputs[0].box(rank) if op.random else None
-        if box is not None and box != tuple((0, size) for size in n.outputs[0].shape):
-            options.append(("part", tuple(slice(a, b) for a, b in box)))
-    return args, tuple(options)
-
-
-def where_of(chosen: signature.Signature, rank: int) -> tuple[Any, ...]:
-    """What a ranked kernel is told, as plain tuples: see `ops.declaration.Where`."""
-    inputs, outputs = (tuple(s.box(rank) or () for s in specs) for specs in (chosen.inputs, chosen.outputs))
-    return inputs, tuple(s.shape for s in chosen.inputs), outputs, tuple(s.shape for s in chosen.outputs)
-
-
-def kernel_of(op: Op, where: tuple[Any, ...] | None) -> Callable[..., Any]:
-    """The plain kernel, or the ranked one told where it stands."""
-    if where is None:
-        return op.kernel
-    assert op.ranked_kernel is not None, f"{op.name}: there is no ranked kernel"
-    return functools.partial(op.ranked_kernel, Where(*where))
-
-
-def _spec(a: Any) -> Any:
-    if isinstance(a, Value):
-        assert isinstance(a.spec, Spec), f"{a} is local among global operands"
-        return a.spec
-    return tuple(_spec(v) for v in a) if isinstance(a, tuple) else a

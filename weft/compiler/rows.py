@@ -28,12 +28,13 @@ class Row(NamedTuple):
 
 
 def fused(
-    nodes: Sequence[Node], bytes_of: Callable[[Value], int], in_place: Callable[[Value, int], bool]
-) -> dict[Node, Row]:
+    nodes: Sequence[Node], wanted: Callable[[Node], bool], bytes_of: Callable[[Value], int],
+    in_place: Callable[[Value, int], bool],
+) -> dict[Node, Row]:  # fmt: skip
     """`in_place(value, i)`: whether a value may be made where the i-th node, its last reader, wants it."""
     found: dict[Node, Row] = {}
     for i, n in enumerate(nodes):
-        if n.op != "boxing" or not isinstance(n.args[0], tuple):
+        if not wanted(n):
             continue
         offsets: dict[Value, int] = {}
         members, at = [], 0

@@ -16,8 +16,8 @@ import torch
 
 from weft.boxing.part import device_of, pass_over
 from weft.compiler import chains
+from weft.compiler.local import local_call
 from weft.compiler.lower import Lowered
-from weft.compiler.program import local_call
 from weft.core import random
 from weft.core.errors import CompileError
 from weft.core.random import Launched, Source

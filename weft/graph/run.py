@@ -15,8 +15,8 @@ from weft.boxing.part import device_of
 from weft.compiler import abreast
 from weft.compiler.bind import Binder
 from weft.compiler.layout import Packet
+from weft.compiler.local import kernel_of, local_call
 from weft.compiler.lower import Lowered
-from weft.compiler.program import kernel_of, local_call
 from weft.core.dispatch import hooks
 from weft.core.rank import current
 from weft.graph.draws import Draws
