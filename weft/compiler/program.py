@@ -21,7 +21,7 @@ from weft.compiler.memory import Block, aligned, plan
 from weft.compiler.moves import Move
 from weft.job.value import Node, Value
 from weft.ops import OPS
-from weft.plan.call import Call, Place, Ref, Result, Step
+from weft.plan.call import Call, Place, Ref, Result, Step, overwrites
 
 SMALL: Final = 1 << 16  # bytes
 FORM_ONLY: Final = ("ones_like", "zeros_like", "full_like")  # the operand's form is all that they read
@@ -93,6 +93,12 @@ class _Lowering:
         self.ordered = homes.ordered(self.nodes, free.__contains__, chain.shape)
         self.strides = dict(chain.variables)  # of values that lie in a known place; None: those of their shape
         self.views = self._views()
+        self.views_of: dict[Value, Value] = {}  # to those at which they look in the end
+        for n in self.nodes:
+            if n in self.views:
+                base: Any = n.args[0]
+                base = self.views_of.get(base, base)
+                self.views_of.update((v, base) for v in n.outputs)
         self.scratch = {n: self._scratch(n, move) for n, move in self.moves.items() if not move.looks}
         self.offsets, self.arena = self._memory()
 
@@ -219,11 +225,11 @@ class _Lowering:
         parts: dict[Value, list[Value]] = {}
         for v, part in self.joined.items():
             parts.setdefault(part.whole, []).append(v)
-        keys: list[Any] = []
         blocks: list[Block] = []
+        block_of: dict[Any, int] = {}
 
         def want(key: Any, bytes: int, first: int, until: int) -> None:
-            keys.append(key)
+            block_of[key] = len(blocks)
             blocks.append(Block(bytes, first, until))
 
         for i, n in enumerate(nodes):
@@ -237,9 +243,27 @@ class _Lowering:
                 if self._in_arena(n, v):
                     own = parts.get(v, [])
                     first = min([i, *(self.made_at[w] for w in own)])
-                    want(v, self.chain.bytes(v), first, max([i, *(last.get(w, i) for w in (v, *own))]))
+                    until = max([i, *(last.get(w, i) for w in (v, *own))])
+                    over = None if own else self._over(n, v)
+                    if over in block_of and blocks[block_of[over]].last == i:
+                        block_of[v] = block_of[over]
+                        blocks[block_of[v]] = blocks[block_of[v]]._replace(last=until)
+                    else:
+                        want(v, self.chain.bytes(v), first, until)
         found = plan(blocks)
-        return dict(zip(keys, found.offsets, strict=True)), found.total
+        return {key: found.offsets[place] for key, place in block_of.items()}, found.total
+
+    def _over(self, n: Node, v: Value) -> Value | None:
+        """The operand whose memory the result of an elementwise call may take, if nobody needs it any more."""
+        if not overwrites(n.op) or not self._planned(n):
+            return None
+        alike = [
+            w for w in n.operands()
+            if w.dtype is v.dtype and self.chain.shape(w) == self.chain.shape(v) and w in self.strides
+            and self.strides[w] == self.strides[v] and w not in self.views_of
+        ]  # fmt: skip
+        roots = [self.views_of.get(w, w) for w in n.operands()]
+        return next((w for w in alike if roots.count(w) == n.operands().count(w)), None)
 
     def _in_arena(self, n: Node, v: Value) -> bool:
         """Whether a value gets a block of its own."""

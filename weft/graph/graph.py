@@ -24,6 +24,7 @@ from weft.nn.module import Module
 from weft.optim import LBFGS, Optimizer
 from weft.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from weft.optim.lr_scheduler.scheduler import Counted
+from weft.plan.usage import usage
 from weft.tensor.tensor import Tensor
 
 TRAINING = "-training"  # in states; no module can have this name
@@ -253,6 +254,11 @@ class Graph:
         tasks = compiled.lowered.plan.tasks
         binders = compiled.running.binders
         return "\n\n".join(binders[t.id].source.text for t in tasks if t.id in binders)
+
+    def memory(self) -> str:
+        """What a launch takes on this rank: registers, what chains keep for themselves, what acts allocate. It is
+        known once the graph is compiled."""
+        return str(usage(self.plan))
 
     def explain(self) -> str:
         """What moves between the ranks in a launch, from which line of the program, and why layouts were chosen."""

@@ -124,6 +124,14 @@ class Step(msgspec.Struct, frozen=True):
         return "\n".join([f"arena {self.arena}", *map(str, self.calls)])
 
 
+def overwrites(op: str) -> bool:
+    """Whether an op may make its result where an operand of the same form lies."""
+    declared = OPS.get(op)
+    if declared is None or declared.random or len(declared.returns) != 1:
+        return False
+    return declared.elementwise and declared.out_kernel is not None
+
+
 def _named(a: Any) -> str | None:
     return a.name if isinstance(a, Ref) else None
 
@@ -286,9 +294,12 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
             by_memory.setdefault((p.kind, p.register), []).append(span)
     for spans in by_memory.values():
         for a, b in _clashes(spans):
+            call = step.calls[b.first]
+            same = results[a.name].place == results[b.name].place and overwrites(call.op)
+            if a.last == b.first and same and a.name in call.operands():
+                continue
             if {(a.name, b.name), (b.name, a.name)} & shared or _interleaved(results[a.name], results[b.name]):
                 continue
-            call = step.calls[b.first]
             raise CompileError(f"{_line(call)}: %{b.name} lies where %{a.name} does, which is still needed")
 
 

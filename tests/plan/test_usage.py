@@ -1,0 +1,118 @@
+"""The memory that a plan tells of is the memory that its launches take."""
+
+from __future__ import annotations
+
+import gc
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from bench.memory import peak
+from weft import nn
+from weft.ops import OPS
+from weft.plan.call import overwrites
+from weft.plan.usage import Watch, usage
+from weft.testing import registry
+from weft.testing.cases import copied
+from weft.testing.layouts import tensors
+
+F = nn.functional
+
+
+class Block(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm, self.qkv = nn.LayerNorm(width), nn.Linear(width, 3 * width)
+        self.out, self.up, self.down = nn.Linear(width, width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: Any) -> Any:
+        b, t, w = x.shape
+        q, k, v = (z.view(b, t, 4, -1).transpose(1, 2) for z in self.qkv(self.norm(x)).chunk(3, -1))
+        a = F.scaled_dot_product_attention(q, k, v, is_causal=True).transpose(1, 2).reshape(b, t, w)
+        x = x + self.out(a)
+        return x + self.down(F.gelu(self.up(x)))
+
+
+def convolutions() -> tuple[nn.Module, Any]:
+    layers = nn.Sequential(
+        nn.Conv2d(3, 16, 3), nn.BatchNorm2d(16), nn.ReLU(), nn.MaxPool2d(2), nn.Conv2d(16, 32, 3), nn.Dropout(0.1)
+    )
+    return layers, flow.randn(64, 3, 32, 32)
+
+
+MODELS: dict[str, Callable[[], tuple[nn.Module, Any]]] = {
+    "attention": lambda: (nn.Sequential(Block(64), Block(64)), flow.randn(64, 64, 64)),
+    "perceptron": lambda: (nn.Sequential(nn.Linear(256, 512), nn.Tanh(), nn.Linear(512, 256)), flow.randn(256, 256)),
+    "convolutions": convolutions,
+}
+
+
+class Train(nn.Graph):
+    def __init__(self, model: nn.Module, steps: int) -> None:
+        super().__init__()
+        self.model = model
+        self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.01))
+        self.config.set_gradient_accumulation_steps(steps)
+
+    def build(self, x: Any) -> Any:
+        loss = self.model(x).square().mean()
+        loss.backward()
+        return loss
+
+
+@pytest.mark.parametrize("steps", [1, 4])
+@pytest.mark.parametrize("name", MODELS)
+def test_what_is_told_before_the_first_step_is_used(name: str, steps: int) -> None:
+    model, x = MODELS[name]()
+    graph = Train(model, steps)
+
+    def step() -> None:
+        graph.compile(x)
+        graph.running.brief = True  # so that it runs on this thread, the one that is watched
+        graph(x).numpy()
+
+    gc.collect()  # what is let go meanwhile would count against it
+    measured = peak(step, steps=2)
+    told = usage(graph.plan)
+    assert measured == pytest.approx(told.total, rel=0.05, abs=20_000), graph.memory()
+    assert f"{told.arenas / 1e6:.1f} MB" in graph.memory() or told.arenas < 1e6
+
+
+@pytest.mark.parametrize("name", [name for name in OPS if overwrites(name)])
+def test_elementwise_results_may_lie_where_an_operand_does(name: str) -> None:
+    op = OPS[name]
+    assert op.out_kernel is not None
+    tried = 0
+    for args in registry.cases(op):
+        cut = len(args) - len(op.keywords)
+        want = op.kernel(*args[:cut], **dict(zip(op.keywords, args[cut:], strict=True)))
+        for i, t in enumerate(tensors(op, args)):
+            if t.shape != want.shape or t.dtype != want.dtype:
+                continue
+            for prepared in (False, True):
+                given = copied(op, args)
+                out = list(tensors(op, given))[i]
+                found = op.prepare(out, *given) if prepared and op.prepare is not None else None
+                if found:
+                    for function, positional, keywords in found if isinstance(found, list) else [found]:
+                        function(*positional, **keywords)
+                else:
+                    op.out_kernel(out, *given)
+                assert out.allclose(want, equal_nan=True) if want.dtype.is_floating_point else out.equal(want)
+                tried += 1
+    assert tried or name in ("eq", "ne", "lt", "le", "gt", "ge", "gcd", "lcm")  # of another dtype; of scalars
+
+
+def test_what_calls_make_meanwhile_counts_while_somebody_holds_it() -> None:
+    x = torch.empty(100, device="meta")
+    with Watch() as watch:
+        y = x + 1
+        z = y * 2
+        del y
+        z.view(10, 10).add_(1)
+    assert (watch.most, watch.held) == (800, 400)
+    del z
+    assert watch.held == 0

@@ -1,0 +1,225 @@
+"""How much memory a rank's plan takes: registers, the chains' arenas, and what each act allocates beyond them.
+
+Kernels that can't write where they are told to make their results anew; some need more while they run. What each needs
+is found by running it without data.
+"""
+
+from __future__ import annotations
+
+import functools
+import weakref
+from collections.abc import Callable, Iterator
+from typing import Any, NamedTuple
+
+import torch
+from torch.utils._python_dispatch import TorchDispatchMode
+
+from weft.core import dtype as dtypes
+from weft.ops import OPS
+from weft.plan.call import Call, Ref, Result, Step
+from weft.plan.plan import Plan
+
+
+class Part(NamedTuple):
+    """What one task needs. `allocated` is the most that an act has of its own at one time, in the call `at`."""
+
+    name: str
+    arena: int
+    constants: int
+    allocated: int
+    at: Call | None
+
+
+class Usage(NamedTuple):
+    """In bytes. Tasks of one stream don't act at once, so of what acts allocate the most counts, not the sum."""
+
+    variables: int
+    registers: int
+    parts: tuple[Part, ...]
+    streams: tuple[int, ...]
+
+    @property
+    def arenas(self) -> int:
+        return sum(p.arena for p in self.parts)
+
+    @property
+    def allocated(self) -> int:
+        most: dict[int, int] = {}
+        for part, stream in zip(self.parts, self.streams, strict=True):
+            most[stream] = max(most.get(stream, 0), part.allocated)
+        return sum(most.values())
+
+    @property
+    def total(self) -> int:
+        """All but the variables, which are there without the graph, too."""
+        return self.registers + self.arenas + sum(p.constants for p in self.parts) + self.allocated
+
+    def __str__(self) -> str:
+        lines = [
+            f"{show(self.total)} beside {show(self.variables)} of variables",
+            f"{show(self.registers):>10}  registers, all copies",
+        ]
+        for p in self.parts:
+            lines.append(f"{show(p.arena):>10}  arena of {p.name}")
+            if p.constants:
+                lines.append(f"{show(p.constants):>10}  constants of {p.name}")
+            if p.allocated and p.at is not None:
+                where = f"{p.at.name}, {p.at.at}" if p.at.at else p.at.name
+                lines.append(f"{show(p.allocated):>10}  that an act of {p.name} allocates, most in {p.at.op} ({where})")
+        return "\n".join(lines)
+
+
+def show(n: int) -> str:
+    for unit, size in (("GB", 10**9), ("MB", 10**6), ("KB", 10**3)):
+        if n >= size:
+            return f"{n / size:.1f} {unit}"
+    return f"{n} B"
+
+
+def usage(plan: Plan) -> Usage:
+    variables: dict[str, int] = {}
+    parts, streams = [], []
+    for t in plan.tasks:
+        if t.step.calls:
+            parts.append(_part(t.name, t.step))
+            streams.append(t.stream)
+            variables |= {r.name: r.bytes for r in _results(t.step) if r.place.kind == "variable"}
+    registers = sum(r.bytes * r.copies for r in plan.registers)
+    return Usage(sum(variables.values()), registers, tuple(parts), tuple(streams))
+
+
+def _results(step: Step) -> Iterator[Result]:
+    return (r for c in step.calls for r in c.results)
+
+
+def _part(name: str, step: Step) -> Part:
+    forms = {r.name: r for r in _results(step)}
+    last: dict[str, int] = {}
+    for i, call in enumerate(step.calls):
+        for operand in call.operands():
+            last[operand] = i
+        for r in call.results:
+            last.setdefault(r.name, i)
+    for r in reversed(list(forms.values())):
+        if r.place.kind == "view":
+            last[r.place.of] = max(last[r.place.of], last[r.name])
+    ending: dict[int, int] = {}
+    held = most = constants = 0
+    where = None
+    for i, call in enumerate(step.calls):
+        made = sum(r.bytes for r in call.results if r.place.kind == "made")
+        if not (call.op in OPS and OPS[call.op].view):
+            constants += sum(r.bytes for r in call.results if r.place.kind == "constant")
+        beyond = held + max(made, meanwhile(call, forms))
+        if beyond > most:
+            most, where = beyond, call
+        held += made
+        for r in call.results:
+            if r.place.kind == "made":
+                ending[last[r.name]] = ending.get(last[r.name], 0) + r.bytes
+        held -= ending.pop(i, 0)
+    return Part(name, step.arena, constants, most, where)
+
+
+def meanwhile(call: Call, forms: dict[str, Result]) -> int:
+    """The most bytes that a call has allocated at one time, results that are no places of the plan included."""
+    op = OPS.get(call.op)
+    if op is None or any(r.place.kind in ("constant", "view") for r in call.results) or op.view:
+        return 0
+    args = tuple(_form(a, forms) for a in call.args)
+    outs = tuple((r.shape, r.dtype) for r in call.results if r.place.kind in ("register", "arena"))
+    placed = len(outs) == len(call.results)
+    straight = placed and op.out_kernel is not None and bool(outs) and call.option("where") is None and not op.random
+    try:
+        return _measured(call.op, args, outs if straight else ())
+    except Exception:  # a kernel that reads values: what it makes is known, what else it needs is not
+        return sum(r.bytes for r in call.results if not straight)
+
+
+class _Form(NamedTuple):
+    shape: tuple[int, ...]
+    dtype: str
+    strides: tuple[int, ...] | None
+
+
+def _form(a: Any, forms: dict[str, Result]) -> Any:
+    if isinstance(a, Ref):
+        r = forms[a.name]
+        return _Form(r.shape, r.dtype, r.strides)
+    return tuple(_form(v, forms) for v in a) if isinstance(a, tuple) else a
+
+
+def _meta(a: Any) -> Any:
+    if isinstance(a, _Form):
+        dtype = dtypes.named(a.dtype).torch
+        if a.strides is None:
+            return torch.empty(a.shape, dtype=dtype, device="meta")
+        return torch.empty_strided(a.shape, a.strides, dtype=dtype, device="meta")
+    return [_meta(v) for v in a] if isinstance(a, tuple) and any(isinstance(v, _Form) for v in a) else a
+
+
+@functools.lru_cache(maxsize=4096)
+def _measured(name: str, args: tuple[Any, ...], outs: tuple[tuple[tuple[int, ...], str], ...]) -> int:
+    op = OPS[name]
+    given = [_meta(a) for a in args]
+    into = [_meta(_Form(shape, dtype, None)) for shape, dtype in outs]
+    run: Callable[[], Any]
+    if op.prepare is not None and (into or not op.returns):
+        found = op.prepare(*into, *given)
+        requests = found if isinstance(found, list) else [found] if found else []
+        if requests:
+            with Watch() as watch:
+                for function, positional, keywords in requests:
+                    function(*positional, **keywords)
+            return watch.most
+    if into:
+        assert op.out_kernel is not None
+        out = into[0] if len(into) == 1 else tuple(into)
+        run = functools.partial(op.out_kernel, out, *given)
+    else:
+        n = len(given) - len(op.keywords)
+        run = functools.partial(op.kernel, *given[:n], **dict(zip(op.keywords, given[n:], strict=True)))
+    with Watch() as watch:
+        made = run()
+    del made
+    return watch.most
+
+
+class Watch(TorchDispatchMode):
+    """Counts the bytes of tensors that calls make, as long as anybody holds them."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.held = self.most = 0
+        self._users: dict[int, int] = {}
+
+    def __torch_dispatch__(self, function: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        kwargs = kwargs or {}
+        known = {t.untyped_storage()._cdata for t in _tensors((args, tuple(kwargs.values())))}
+        made = function(*args, **kwargs)
+        for t in _tensors(made):
+            storage = t.untyped_storage()
+            key = storage._cdata
+            if key in known and key not in self._users:
+                continue
+            if key not in self._users:
+                self._users[key] = 0
+                self.held += storage.nbytes()
+                self.most = max(self.most, self.held)
+            self._users[key] += 1
+            weakref.finalize(t, self._gone, key, storage.nbytes())
+        return made
+
+    def _gone(self, key: int, bytes: int) -> None:
+        self._users[key] -= 1
+        if not self._users[key]:
+            del self._users[key]
+            self.held -= bytes
+
+
+def _tensors(value: Any) -> Iterator[torch.Tensor]:
+    if isinstance(value, torch.Tensor):
+        yield value
+    elif isinstance(value, (list, tuple)):
+        for v in value:
+            yield from _tensors(v)
