@@ -1,0 +1,254 @@
+"""`Facade`: a Weft tensor as code sees it that was written for torch.
+
+A layer of torch's asks a tensor for a dtype and hands that to `torch.zeros`; it asks whether it has a `torch.Tensor`.
+So inside torch's modules tensors answer in torch's words; what they compute is Weft's. Methods go straight to Weft's
+of the same name; torch's functions find a facade by its `__torch_function__`, and functions.py says what they are here.
+"""
+
+from __future__ import annotations
+
+import copy
+import dataclasses
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+
+from weft.core import device as devices
+from weft.core import dtype as dtypes
+from weft.core.device import Device
+from weft.core.dtype import DType
+from weft.core.sbp import broadcast
+from weft.interop.inside import inside
+from weft.ops import OPS
+from weft.tensor.parameter import Buffer, Parameter
+from weft.tensor.tensor import Tensor, of_torch
+
+Function = Callable[..., Any]
+as_itself = torch._C.DisableTorchFunction  # in a `with` block, torch's functions are torch's again: Weft's kernels
+
+
+class Facade(torch.Tensor):
+    """What torch's modules hold in their hands: `of` is the tensor. To torch's C++ it is a tensor of one number without
+    data, which fits wherever a tensor, a number or a size may stand; a call goes to `__torch_function__` before that
+    is read."""
+
+    __slots__ = ("of",)
+    of: Tensor
+
+    @property
+    def _is_param(self) -> bool:
+        return type(self.of) is Parameter
+
+    @classmethod
+    def __torch_function__(cls, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return inside.answer(func, args, kwargs or {})
+
+    def __repr__(self, **_: Any) -> str:
+        with as_itself():
+            return repr(self.of)
+
+    def __hash__(self) -> int:
+        return id(self.of)
+
+    def __deepcopy__(self, memo: dict[int, Any]) -> Any:
+        with as_itself():
+            return outward(copy.deepcopy(self.of, memo))
+
+    def __reduce_ex__(self, protocol: Any) -> Any:
+        with as_itself():
+            return facade, (self.of,)
+
+    def as_subclass(self, cls: type) -> Any:
+        return self
+
+    def data_ptr(self) -> int:
+        """Where its memory begins; of a tensor that has none yet, a number of its own."""
+        with as_itself():
+            return id(self.of) if self.of.value is not None else self.of.data_ptr()
+
+    def untyped_storage(self) -> Any:
+        """Its memory; that of a tensor that has none yet is nobody's."""
+        with as_itself():
+            return torch.empty(0).untyped_storage() if self.of.value is not None else self.of.to_torch().untyped_storage()
+
+
+NOBODY: Final = torch.empty((), dtype=torch.int64, device="meta")
+make = torch.Tensor._make_subclass
+
+
+def facade(x: Tensor) -> Facade:
+    """A new one; a parameter's is always the same, as programs compare them by `is`."""
+    if type(x) is Parameter or type(x) is Buffer:
+        return kept(x)
+    made = make(Facade, NOBODY)
+    made.of = x
+    return made
+
+
+def kept(x: Tensor) -> Facade:
+    """The facade that belongs to a tensor which modules hold."""
+    known = x.__dict__.get("_facade")
+    if known is None:
+        known = make(Facade, NOBODY)
+        known.of = x
+        x.__dict__["_facade"] = known
+    return known
+
+
+# ---- in and out --------------------------------------------------------------------------------------
+
+
+def inward(v: Any) -> Any:
+    """What Weft takes for what torch's code gives: tensors, dtypes, devices, and what holds them."""
+    convert = _IN.get(type(v))
+    if convert is not None:
+        return convert(v)
+    if isinstance(v, torch.Tensor) and type(v) is not Facade:
+        return of_torch(v.detach())
+    return _rebuilt(v, inward) if isinstance(v, tuple) and type(v) is not torch.Size else v
+
+
+def outward(v: Any) -> Any:
+    """What torch's code expects for what Weft gives."""
+    convert = _OUT.get(type(v))
+    if convert is not None:
+        return convert(v)
+    return _rebuilt(v, outward) if isinstance(v, tuple) and type(v) is not torch.Size else v
+
+
+def _rebuilt(v: tuple[Any, ...], convert: Function) -> Any:
+    parts = [convert(p) for p in v]
+    return v._make(parts) if hasattr(v, "_make") else type(v)(parts)
+
+
+def _of(v: Facade) -> Tensor:
+    return v.of
+
+
+def _dtype(v: torch.dtype) -> Any:
+    return dtypes._by_torch.get(v, v)
+
+
+_IN: dict[type, Function] = {
+    Facade: _of,
+    torch.Tensor: lambda v: of_torch(v.detach()),
+    torch.nn.Parameter: lambda v: of_torch(v.detach()),
+    torch.dtype: _dtype,
+    torch.device: devices.of_torch,
+    list: lambda v: [inward(p) for p in v],
+    tuple: lambda v: tuple([inward(p) for p in v]),
+    dict: lambda v: {k: inward(p) for k, p in v.items()},
+    slice: lambda v: slice(inward(v.start), inward(v.stop), inward(v.step)),
+    **{kind: lambda v: v for kind in (int, float, bool, str, type(None), Tensor, torch.Size)},
+}
+_OUT: dict[type, Function] = {
+    Tensor: facade,
+    Parameter: kept,
+    Buffer: kept,
+    torch.Tensor: lambda v: facade(of_torch(v.detach())),
+    torch.nn.Parameter: lambda v: facade(of_torch(v.detach())),
+    DType: lambda v: v.torch,
+    Device: lambda v: v.torch,
+    list: lambda v: [outward(p) for p in v],
+    tuple: lambda v: tuple([outward(p) for p in v]),
+    dict: lambda v: {k: outward(p) for k, p in v.items()},
+    **{kind: lambda v: v for kind in (int, float, bool, str, type(None), Facade, torch.Size)},
+}
+
+
+def returned(v: Any) -> Any:
+    """What leaves a module of torch's: its records of tensors hold Weft's."""
+    if type(v) in _IN or isinstance(v, tuple):
+        return inward(v) if type(v) not in (torch.dtype, torch.device) else v
+    if isinstance(v, dict):
+        changed = {k: r for k, p in v.items() if (r := returned(p)) is not p}
+        if changed:
+            v = copy.copy(v)
+            for k, p in changed.items():
+                v[k] = p
+    elif dataclasses.is_dataclass(v) and not isinstance(v, type):
+        changed = {k: r for k, p in vars(v).items() if (r := returned(p)) is not p}
+        v = dataclasses.replace(v) if changed else v
+        for k, p in changed.items():
+            object.__setattr__(v, k, p)
+    return v
+
+
+def meet(args: Any, kwargs: dict[str, Any]) -> None:
+    """Where local tensors meet global ones, they become so: what a module makes in `forward` is alike on all ranks."""
+    found: list[Facade] = []
+    _facades(args, found)
+    _facades(tuple(kwargs.values()), found)
+    where = next((f.of.placement for f in found if f.of.spec is not None), None)
+    if where is not None:
+        for f in found:
+            if f.of.spec is None:
+                f.of = OPS["from_local"](f.of, where, (broadcast,) * where.ndim, None)
+
+
+def _facades(values: Any, found: list[Facade]) -> None:
+    for v in values:
+        if type(v) is Facade:
+            found.append(v)
+        elif type(v) in (list, tuple):
+            _facades(v, found)
+
+
+# ---- what a tensor can be asked ----------------------------------------------------------------------
+
+
+def _property(name: str) -> property:
+    def get(self: Facade) -> Any:
+        with as_itself():
+            return outward(getattr(self.of, name))
+
+    def put(self: Facade, value: Any) -> None:
+        with as_itself():
+            setattr(self.of, name, inward(value))
+
+    return property(get, put)
+
+
+def method(ours: Function, name: str) -> Function:
+    """A method of Weft's, between facades."""
+
+    def call(self: Facade, *args: Any, **kwargs: Any) -> Any:
+        with as_itself():
+            if inside.everywhere:
+                meet((self, *args), kwargs)
+            if kwargs:
+                kwargs = {k: inward(v) for k, v in kwargs.items()}
+            y = ours(self.of, *[inward(a) for a in args], **kwargs)
+            return self if y is self.of else outward(y)
+
+    call.__name__ = call.__qualname__ = name
+    return call
+
+
+def _answered(theirs: Function) -> Function:
+    """A method that only torch has: what torch's function is here."""
+
+    def call(self: Facade, *args: Any, **kwargs: Any) -> Any:
+        return inside.answer(theirs, (self, *args), kwargs)
+
+    return call
+
+
+def _install() -> None:
+    """What torch's tensors have, facades have: Weft's of the same name, or what torch's function is here."""
+    for name in {*dir(torch.Tensor), *(n for n in dir(Tensor) if not n.startswith("_"))} - {*vars(Facade), *PYTHONS}:
+        theirs, ours = getattr(torch.Tensor, name, None), getattr(Tensor, name, None)
+        if isinstance(theirs, GETTERS) or (theirs is None and not callable(ours)):
+            setattr(Facade, name, _property(name))
+        elif callable(ours):
+            setattr(Facade, name, method(ours, name))
+        elif callable(theirs) and not name.startswith("__"):
+            setattr(Facade, name, _answered(theirs))
+
+
+GETTERS = (property, type(torch.Tensor.requires_grad))
+PYTHONS = (set(dir(object)) | {"__dict__", "__module__", "__torch_dispatch__", "__weakref__"}) - {
+    "__eq__", "__ne__", "__lt__", "__le__", "__gt__", "__ge__", "__format__"
+}  # fmt: skip
+_install()

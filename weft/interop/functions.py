@@ -1,0 +1,176 @@
+"""What torch's functions are inside torch's modules: Weft's of the same name.
+
+The table is not written out. A function of torch's has a public name, `torch.nn.functional.linear` or
+`torch.Tensor.add`; what Weft has under it is called. What only torch has, and has in Python, runs as torch wrote it,
+on Weft's tensors. What remains is an error that names the function.
+"""
+
+from __future__ import annotations
+
+import functools
+import sys
+from collections.abc import Callable
+from types import FunctionType
+from typing import Any, Final
+
+import torch
+from torch.overrides import TorchFunctionMode, resolve_name
+
+from weft.core.dispatch import here
+from weft.core.errors import ArgumentError
+from weft.interop.facade import Facade, Function, inward, meet, outward
+from weft.interop.inside import inside
+from weft.tensor.tensor import Tensor
+
+WEFT: Final = __name__.partition(".")[0]
+Answer = Callable[[Any, Any], Any]
+TABLE: dict[Any, Answer] = {}
+
+
+class Mode(TorchFunctionMode):
+    """While it is on, this thread's calls of torch's functions, those that make tensors among them, are Weft's."""
+
+    def __torch_function__(self, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        return answer(func, args, kwargs or {})
+
+
+def answer(func: Function, args: Any, kwargs: dict[str, Any]) -> Any:
+    """What a call of one of torch's functions gives here."""
+    found = TABLE.get(func)
+    if found is None:
+        found = TABLE[func] = _find(func)
+    return found(args, kwargs)
+
+
+type(inside).answer = staticmethod(answer)
+
+
+def _find(func: Any) -> Answer:
+    name = _name(func)
+    if func in OTHERWISE:
+        return functools.partial(_spread, OTHERWISE[func])
+    if name.endswith((".__get__", ".__set__", ".__delete__")):
+        return _accessor(name)
+    ours = counterpart(name)
+    if ours is not None:
+        return _calling(ours)
+    body = _body(func)
+    return functools.partial(_running, body) if body is not None else functools.partial(_real, func, name)
+
+
+def _spread(f: Function, args: Any, kwargs: dict[str, Any]) -> Any:
+    return f(*args, **kwargs)
+
+
+def _name(func: Any) -> str:
+    """`torch.nn.functional.linear`, say."""
+    return str(resolve_name(func) or f"{getattr(func, '__module__', None) or 'torch'}.{getattr(func, '__name__', func)}")
+
+
+def counterpart(name: str) -> Function | None:
+    """What Weft has under a name of torch's; None if nothing."""
+    _, *folders, last = name.split(".")
+    weft = sys.modules[WEFT]
+    found: Any = weft
+    for folder in folders:
+        found = getattr(found, folder, None)
+    found = getattr(found, last, None)
+    if found is None and folders != ["Tensor"]:
+        places = (weft, weft.nn.functional, weft.special, weft.linalg, weft.nn.init, Tensor, weft._C)
+        found = next(filter(callable, (getattr(place, last, None) for place in places)), None)
+    return found if callable(found) else None
+
+
+def _calling(ours: Function) -> Answer:
+    def call(args: Any, kwargs: dict[str, Any]) -> Any:
+        if inside.everywhere:
+            meet(args, kwargs)
+        if kwargs:
+            out = kwargs.get("out")
+            kwargs = {k: inward(v) for k, v in kwargs.items()}
+            y = ours(*[inward(a) for a in args], **kwargs)
+            return y if out is None else out
+        y = ours(*[inward(a) for a in args])
+        return args[0] if args and type(args[0]) is Facade and args[0].of is y else outward(y)
+
+    def outwards(args: Any, kwargs: dict[str, Any]) -> Any:
+        return outward(call(args, kwargs))
+
+    return outwards
+
+
+def _accessor(name: str) -> Answer:
+    _, _, attribute, verb = name.rsplit(".", 3)
+    do: Any = {"__get__": getattr, "__set__": setattr, "__delete__": delattr}[verb]
+
+    def call(args: Any, kwargs: dict[str, Any]) -> Any:
+        return do(outward(args[0]), attribute, *args[1:2] if verb == "__set__" else ())
+
+    return call
+
+
+# ---- what only torch has -----------------------------------------------------------------------------
+
+
+def _body(func: Any) -> Function | None:
+    """A function of torch's that is written in Python, as it runs where nobody stands in between."""
+    func = getattr(func, "_torchdynamo_inline", func)  # what torch.jit.script was given
+    while hasattr(func, "__wrapped__"):
+        func = func.__wrapped__
+    if not isinstance(func, FunctionType):
+        return None
+    space = {**func.__globals__, **dict.fromkeys(ASKING, _nobody)}
+    body = FunctionType(func.__code__, space, func.__name__, func.__defaults__, func.__closure__)
+    body.__kwdefaults__ = func.__kwdefaults__
+    return body
+
+
+ASKING: Final = ("has_torch_function", "has_torch_function_unary", "has_torch_function_variadic")
+
+
+def _nobody(*_: Any) -> bool:
+    return False
+
+
+def _running(body: Function, args: Any, kwargs: dict[str, Any]) -> Any:
+    with Mode():
+        return body(*outward(tuple(args)), **outward(dict(kwargs)))
+
+
+def _real(func: Function, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
+    """Torch's own, where no tensor takes part: it makes one, or answers something else."""
+    if any(isinstance(a, (Facade, torch.Tensor, Tensor)) for a in _flat((args, tuple(kwargs.values())))):
+        raise ArgumentError(
+            f"{name}: a module of torch's calls it on Weft's tensors, and Weft has no function of this name. Let the "
+            "module do without, or write it with others: TABLE of weft.interop.functions takes what "
+            "functions.provide(torch_function, your_function) gives it"
+        )
+    return outward(func(*args, **kwargs))
+
+
+def _flat(values: Any) -> Any:
+    for v in values:
+        if type(v) in (list, tuple):
+            yield from _flat(v)
+        else:
+            yield v
+
+
+def provide(theirs: Function, ours: Function) -> None:
+    """Let a function of torch's be one of yours, on Weft's tensors, inside torch's modules."""
+    TABLE[theirs] = _calling(ours)
+
+
+# ---- what no name tells ------------------------------------------------------------------------------
+
+
+def _set_grad_enabled(mode: bool) -> None:
+    here.grad = mode
+    torch._C._set_grad_enabled(mode)
+
+
+OTHERWISE: dict[Any, Function] = {
+    torch._C._set_grad_enabled: _set_grad_enabled,
+    torch.Tensor.__deepcopy__: lambda x, memo: outward(x).__deepcopy__(memo),
+    torch.Tensor.as_subclass: lambda x, cls: x,
+}

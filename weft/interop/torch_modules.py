@@ -1,0 +1,224 @@
+"""Modules of torch's on Weft's tensors, and back.
+
+`from_torch` copies the tree of modules, not the memory: each module's class gets a twin, which is also a `nn.Module` of
+Weft's. Methods of the class stay in front, so `forward` is the code as it was written; behind them stands Weft's
+`Module` in the place of torch's, so parameters, states, layouts and graphs are Weft's.
+"""
+
+from __future__ import annotations
+
+import copy
+import functools
+from collections.abc import Callable, Iterator
+from types import FunctionType
+from typing import Any
+
+import torch
+
+from weft.core.dispatch import here
+
+from weft.interop.facade import Facade, as_itself, facade, inward, kept, outward, returned
+from weft.interop.functions import Mode
+from weft.interop.inside import inside
+from weft.nn.members import BUFFER, MODULE, PARAMETER
+from weft.nn.module import Module
+from weft.tensor.parameter import Parameter
+from weft.tensor.tensor import Tensor, of_torch
+
+
+class entered:
+    """From outside into torch's code: what it calls is Weft's, until it is left."""
+
+    def __init__(self, module: Module, args: Any = ()) -> None:
+        self.module, self.args = module, args
+
+    def __enter__(self) -> None:
+        self.before = inside.everywhere, torch.is_grad_enabled()
+        given = (*self.args, *self.module.parameters())
+        inside.everywhere = any(isinstance(t, Tensor) and t.spec is not None for t in given)
+        torch._C._set_grad_enabled(here.grad)
+        inside.depth, self.mode = inside.depth + 1, Mode()
+        self.mode.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        self.mode.__exit__(*error)
+        inside.depth -= 1
+        inside.everywhere, grad = self.before
+        torch._C._set_grad_enabled(grad)
+
+
+class Member:
+    """An attribute that may be a parameter or a buffer: inside torch's code it is one that torch's code can use."""
+
+    def __init__(self, name: str, inner: Any) -> None:
+        self.name, self.inner = name, inner
+
+    def __get__(self, module: Any, kind: type | None = None) -> Any:
+        if module is None or self.name not in module.__dict__:
+            if self.inner is not None:
+                return self.inner.__get__(module, kind) if hasattr(self.inner, "__get__") else self.inner
+            raise AttributeError(f"{kind.__name__ if module is None else module._get_name()} has no {self.name!r}")  # type: ignore[union-attr]
+        value = module.__dict__[self.name]
+        return kept(value) if inside.depth and isinstance(value, Tensor) else value
+
+    def __set__(self, module: Any, value: Any) -> None:
+        module.__dict__[self.name] = value
+
+    def __delete__(self, module: Any) -> None:
+        del module.__dict__[self.name]
+
+
+class Absent:
+    """What torch's base class has only to say that there is nothing."""
+
+    def __get__(self, module: Any, kind: type) -> Any:
+        raise AttributeError(f"{kind.__name__} keeps nothing beside its tensors")
+
+
+class TorchModule(Module, torch.nn.Module):
+    """What stands behind a class of torch's in the place of torch's own `Module`."""
+
+    torch_class: type
+    get_extra_state = set_extra_state = Absent()
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        if not inside.depth:
+            with entered(self, (*args, *kwargs.values())):
+                return returned(self(*outward(args), **outward(kwargs)))
+        if here.trace is None:
+            return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
+
+        def call(*args: Any, **kwargs: Any) -> Any:
+            return returned(self._call(*outward(args), **outward(kwargs)))
+
+        return outward(here.trace.call_module(self, call, inward(args), inward(kwargs)))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if type(value) is Facade and self.__dict__.get("_roles", {}).get(name) is not None:
+            value = value.of
+        super().__setattr__(name, value)
+
+    def _take(self, name: str, role: str, value: Any) -> None:
+        super()._take(name, role, value)
+        if role != MODULE:
+            _member(type(self), name)
+
+    def _register(self, role: str, name: str, value: Any, kind: type) -> None:
+        super()._register(role, name, value.of if type(value) is Facade else value, kind)
+
+    def _named_members(self, *args: Any, **kwargs: Any) -> Iterator[tuple[str, Any]]:
+        found = super()._named_members(*args, **kwargs)
+        return ((name, kept(t)) for name, t in found) if inside.depth else found
+
+    def to(self, *args: Any, **kwargs: Any) -> Any:
+        with as_itself():
+            return super().to(*inward(args), **inward(kwargs))
+
+    def load_state_dict(self, state_dict: Any, *args: Any, **kwargs: Any) -> Any:
+        return super().load_state_dict(inward(dict(state_dict)), *args, **kwargs)
+
+    def extra_repr(self) -> str:
+        return self.torch_class.extra_repr(self)
+
+
+def _member(kind: type, name: str) -> None:
+    known = getattr(kind, name, None)
+    if type(known) is not Member:
+        setattr(kind, name, Member(name, known))
+
+
+# ---- from torch --------------------------------------------------------------------------------------
+
+
+def from_torch(module: torch.nn.Module) -> Any:
+    """The same module on Weft's tensors, over the same memory."""
+    memo: dict[int, Any] = {}
+    for t in (*module.parameters(), *module.buffers()):
+        memo[id(t)] = _taken(t)
+    with _Copying():
+        made = copy.deepcopy(module, memo)
+    for m in torch.nn.Module.modules(made):
+        _become(m)
+    return made
+
+
+def _taken(t: torch.Tensor) -> Facade:
+    data = of_torch(t.detach())
+    if not isinstance(t, torch.nn.Parameter):
+        return facade(data)
+    p = Parameter(data, t.requires_grad)
+    if t.grad is not None:
+        p.grad = of_torch(t.grad.detach())
+    return kept(p)
+
+
+class _Copying(torch.overrides.TorchFunctionMode):
+    """Tensors that are copied become Weft's."""
+
+    def __torch_function__(self, func: Any, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+        if func is torch.Tensor.__deepcopy__:
+            x, memo = args
+            return memo.setdefault(id(x), _taken(x))
+        return func(*args, **(kwargs or {}))
+
+
+TABLES = {
+    "_forward_pre_hooks": "forward_pre", "_forward_hooks": "forward",
+    "_load_state_dict_post_hooks": "load_post", "_state_dict_pre_hooks": "state_dict_pre",
+    "_state_dict_hooks": "state_dict",
+}  # fmt: skip
+
+
+def _become(m: Any) -> None:
+    """Let a copied module of torch's be one of Weft's: where it keeps what, and its class."""
+    held = m.__dict__
+    roles: dict[str, str] = {}
+    members: dict[str, Any] = {}
+    for table, role in (("_parameters", PARAMETER), ("_buffers", BUFFER), ("_modules", MODULE)):
+        for name, value in held.pop(table).items():
+            roles[name], members[name] = role, value.of if type(value) is Facade else value
+    held["_non_persistent"] = frozenset(held.pop("_non_persistent_buffers_set"))
+    hooks = {kind: held[table] for table, kind in TABLES.items() if held.get(table)}
+    with_kwargs = {**held.get("_forward_pre_hooks_with_kwargs", {}), **held.get("_forward_hooks_with_kwargs", {})}
+    for name in torch.nn.Module().__dict__:
+        held.pop(name, None) if name != "training" else None
+    held["_roles"] = roles
+    held.update(members)
+    object.__setattr__(m, "__class__", _twin(type(m)))
+    for name, role in roles.items():
+        if role != MODULE:
+            _member(type(m), name)
+    for kind, table in hooks.items():
+        for key, hook in table.items():
+            m._hook(kind, hook, key in with_kwargs)
+
+
+@functools.cache
+def _twin(kind: type) -> type:
+    """The class of a module's twin."""
+    space: dict[str, Any] = {
+        "torch_class": kind, "__module__": kind.__module__, "__qualname__": kind.__qualname__, "__doc__": kind.__doc__,
+    }  # fmt: skip
+    for c in reversed(kind.__mro__[: kind.__mro__.index(torch.nn.Module)]):
+        for name, value in vars(c).items():
+            if isinstance(value, FunctionType) and not name.startswith("__") and name != "extra_repr":
+                space[name] = _entering(value, name.startswith("_"))
+    return type(kind)(kind.__name__, (kind, TorchModule), space)
+
+
+def _entering(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
+    """A method as it is called from outside, too."""
+
+    @functools.wraps(f)
+    def call(self: Any, *args: Any, **kwargs: Any) -> Any:
+        if inside.depth:
+            return f(self, *args, **kwargs)
+        with entered(self, (*args, *kwargs.values())):
+            if as_it_is:
+                return f(self, *args, **kwargs)
+            return returned(f(self, *outward(args), **outward(kwargs)))
+
+    return call
+
+
+
