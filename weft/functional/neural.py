@@ -167,7 +167,12 @@ def scaled_dot_product_attention(
     if not dropout_p and not query.ndim == key.ndim == value.ndim == 4 and min(query.ndim, key.ndim, value.ndim) > 1:
         return _as_images(query, key, value, attn_mask, is_causal, scale)
     if not dropout_p:
-        return _attention(query, key, value, attn_mask, is_causal, scale)
+        try:
+            return _attention(query, key, value, attn_mask, is_causal, scale)
+        except ShapeError:
+            if len({tuple(x.shape)[:-2] for x in (query, key, value)}) == 1:
+                raise
+            return _as_images(query, key, value, attn_mask, is_causal, scale)  # one head of keys for several of queries
     by = query.shape[-1] ** -0.5 if scale is None else scale
     scores = _matmul(_mul(query, by), _transpose(key, -2, -1))
     if is_causal:

@@ -87,7 +87,7 @@ def _calling(ours: Function) -> Answer:
             meet(args, kwargs)
         if kwargs:
             out = kwargs.get("out")
-            kwargs = {k: inward(v) for k, v in kwargs.items()}
+            kwargs = {k: inward(v) for k, v in kwargs.items() if not k.startswith("_")}  # `_stacklevel`
             y = ours(*[inward(a) for a in args], **kwargs)
             return y if out is None else out
         y = ours(*[inward(a) for a in args])
@@ -169,8 +169,14 @@ def _set_grad_enabled(mode: bool) -> None:
     torch._C._set_grad_enabled(mode)
 
 
+def _weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
+    """A weight of direction v and lengths g, the latter along one dimension."""
+    return v * (g / v.norm(2, [d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True))
+
+
 OTHERWISE: dict[Any, Function] = {
     torch._C._set_grad_enabled: _set_grad_enabled,
     torch.Tensor.__deepcopy__: lambda x, memo: outward(x).__deepcopy__(memo),
+    torch._weight_norm: _weight_norm,
     torch.Tensor.as_subclass: lambda x, cls: x,
 }
