@@ -102,8 +102,10 @@ from weft.functional.bound import _C, register
 from weft.functional.creation import get_default_dtype, set_default_dtype
 from weft.functional.random import Generator, default_generator
 from weft.interop import files as _files
+from weft.interop import from_torch
 from weft.interop import mock_torch
 from weft.interop import oneflow as _oneflow
+from weft.interop import to_torch
 from weft.nn import averaging
 from weft.nn import inner as _inner
 from weft.nn.utils import stateless
@@ -203,12 +205,12 @@ __all__ = [
     "autocast", "autocast_decorator", "autograd", "backends", "bfloat16", "boxing", "channels_last", "channels_last_3d",
     "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "contiguous_format", "cpu", "cuda", "data",
     "default_generator", "device", "distributed", "distributions", "dtype", "e", "enable_grad", "env", "errors", "fft",
-    "float16", "float32", "float64", "func", "functional", "get_autocast_cpu_dtype", "get_autocast_dtype",
+    "float16", "float32", "float64", "from_torch", "func", "functional", "get_autocast_cpu_dtype", "get_autocast_dtype",
     "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf", "inference_mode", "int16", "int32", "int64", "int8",
     "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch", "layout", "linalg", "load",
     "memory_format", "mock_torch", "mps", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel",
     "pi", "placement", "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
     "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
     "set_default_dtype", "set_grad_enabled", "set_printoptions", "show", "signal", "special", "strided", "testing",
-    "uint8", "utils", "version", "vm", "vmap", "xpu",
+    "to_torch", "uint8", "utils", "version", "vm", "vmap", "xpu",
 ]  # fmt: skip

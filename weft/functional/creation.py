@@ -288,7 +288,6 @@ def from_numpy(array: Any) -> Tensor:
     return of_torch(torch.from_numpy(array))
 
 
-@public("flow")
 def from_torch(x: torch.Tensor) -> Tensor:
     """A tensor that shares memory with a torch tensor."""
     return of_torch(x.detach())

@@ -62,6 +62,12 @@ class Facade(torch.Tensor):
     def as_subclass(self, cls: type) -> Any:
         return self
 
+    @property
+    def device(self) -> torch.device:  # type: ignore[override]
+        """Of a global tensor, the kind of device that its ranks have."""
+        with as_itself():
+            return self.of.device.torch if self.of.spec is None else Device(self.of.spec.placement.type).torch
+
     def data_ptr(self) -> int:
         """Where its memory begins; of a tensor that has none yet, a number of its own."""
         with as_itself():

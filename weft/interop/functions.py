@@ -8,6 +8,8 @@ on Weft's tensors. What remains is an error that names the function.
 from __future__ import annotations
 
 import functools
+import itertools
+import operator
 import sys
 from collections.abc import Callable
 from types import FunctionType
@@ -20,6 +22,7 @@ from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.interop.facade import Facade, Function, inward, meet, outward
 from weft.interop.inside import inside
+from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
 WEFT: Final = __name__.partition(".")[0]
@@ -174,9 +177,25 @@ def _weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
     return v * (g / v.norm(2, [d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True))
 
 
+def _grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    """Rows, group by group, times the group's own matrix; `offs` tells where each group ends."""
+    if offs is None or a.dim() != 2 or b.dim() != 3 or bias is not None:
+        raise ArgumentError("grouped_mm is here of rows [t, k] in groups that end at offs, and matrices [groups, k, n]")
+    if offs.of.value is None and offs.of.spec is None:
+        ends = offs.tolist()
+        parts = [a[start:end] @ b[i] for i, (start, end) in enumerate(itertools.pairwise([0, *ends]))]
+        parts += [a.new_zeros(a.shape[0] - ends[-1], b.shape[2])]
+        return outward(OPS["cat"](inward(parts), 0)).to(out_dtype or a.dtype)
+    with Mode():  # in a graph nobody knows yet where they end
+        group = (torch.arange(a.shape[0])[:, None] >= offs[None]).sum(1)
+        products = [torch.where((group == i)[:, None], a @ b[i], 0.0) for i in range(b.shape[0])]
+        return functools.reduce(operator.add, products).to(out_dtype or a.dtype)
+
+
 OTHERWISE: dict[Any, Function] = {
     torch._C._set_grad_enabled: _set_grad_enabled,
     torch.Tensor.__deepcopy__: lambda x, memo: outward(x).__deepcopy__(memo),
+    torch._grouped_mm: _grouped_mm,
     torch._weight_norm: _weight_norm,
     torch.Tensor.as_subclass: lambda x, cls: x,
 }

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import threading
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
@@ -16,6 +17,7 @@ from typing import Any
 import torch
 
 from weft.core.dispatch import here
+from weft.core.errors import ArgumentError
 
 from weft.interop.facade import Facade, as_itself, facade, inward, kept, outward, returned
 from weft.interop.functions import Mode
@@ -24,6 +26,17 @@ from weft.nn.members import BUFFER, MODULE, PARAMETER
 from weft.nn.module import Module
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_torch
+
+
+def compiling(more: int) -> None:
+    """Let `torch.compiler.is_compiling()` be true while graphs trace a module: so it takes no branch on values."""
+    if more:
+        with _lock:
+            _traces[0] += more
+            torch.compiler._is_compiling_flag = _traces[0] > 0
+
+
+_traces, _lock = [0], threading.Lock()
 
 
 class entered:
@@ -38,10 +51,13 @@ class entered:
         inside.everywhere = any(isinstance(t, Tensor) and t.spec is not None for t in given)
         torch._C._set_grad_enabled(here.grad)
         inside.depth, self.mode = inside.depth + 1, Mode()
+        self.traced = here.trace is not None
+        compiling(self.traced)
         self.mode.__enter__()
 
     def __exit__(self, *error: Any) -> None:
         self.mode.__exit__(*error)
+        compiling(-self.traced)
         inside.depth -= 1
         inside.everywhere, grad = self.before
         torch._C._set_grad_enabled(grad)
@@ -130,8 +146,10 @@ def _member(kind: type, name: str) -> None:
 # ---- from torch --------------------------------------------------------------------------------------
 
 
-def from_torch(module: torch.nn.Module) -> Any:
+def from_module(module: torch.nn.Module) -> Any:
     """The same module on Weft's tensors, over the same memory."""
+    if isinstance(module, Module):
+        return module
     memo: dict[int, Any] = {}
     for t in (*module.parameters(), *module.buffers()):
         memo[id(t)] = _taken(t)
@@ -174,7 +192,7 @@ def _become(m: Any) -> None:
     held = m.__dict__
     roles: dict[str, str] = {}
     members: dict[str, Any] = {}
-    for table, role in (("_parameters", PARAMETER), ("_buffers", BUFFER), ("_modules", MODULE)):
+    for role, table in TABLE_OF.items():
         for name, value in held.pop(table).items():
             roles[name], members[name] = role, value.of if type(value) is Facade else value
     held["_non_persistent"] = frozenset(held.pop("_non_persistent_buffers_set"))
@@ -221,4 +239,49 @@ def _entering(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
     return call
 
 
+# ---- and back ----------------------------------------------------------------------------------------
 
+
+def to_module(module: Any) -> torch.nn.Module:
+    """The module as torch's again, over the same memory; what is global, gathered from the ranks that hold it."""
+    if not isinstance(module, TorchModule):
+        raise ArgumentError(
+            f"to_torch gives a module of torch's back that from_torch took; {type(module).__name__} was written for "
+            "Weft. Its state goes over by names: torch_module.load_state_dict({k: flow.to_torch(v) for k, v in "
+            "module.state_dict().items()})"
+        )
+    memo: dict[int, Any] = {}
+    for t in (*module.parameters(), *module.buffers()):
+        memo[id(t)] = memo[id(kept(t))] = _given(t)
+    made = copy.deepcopy(module, memo)
+    for m in Module.modules(made):
+        _become_torchs(m)
+    return made  # type: ignore[return-value]
+
+
+def _given(t: Tensor) -> torch.Tensor:
+    data = t.detach()._whole("to_torch()")
+    if type(t) is not Parameter:
+        return data
+    p = torch.nn.Parameter(data, t.requires_grad)
+    if t.grad is not None:
+        p.grad = t.grad.detach()._whole("to_torch()")
+    return p
+
+
+def _become_torchs(m: Any) -> None:
+    held = m.__dict__
+    roles, hooks, kept_out = held.pop("_roles"), held.pop("_hooks", None), held.pop("_non_persistent", frozenset())
+    object.__setattr__(m, "__class__", m.torch_class)
+    held.update({k: v for k, v in torch.nn.Module().__dict__.items() if k != "training"})
+    for name, role in roles.items():
+        held[TABLE_OF[role]][name] = held.pop(name)
+    held["_non_persistent_buffers_set"] = set(kept_out)
+    for table, kind in TABLES.items() if hooks is not None else ():
+        for key, (hook, flag) in hooks.tables[kind].items():
+            held[table][key] = hook
+            if flag and f"{table}_with_kwargs" in held:
+                held[f"{table}_with_kwargs"][key] = True
+
+
+TABLE_OF = {PARAMETER: "_parameters", BUFFER: "_buffers", MODULE: "_modules"}

@@ -3,39 +3,55 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, overload
 
 import torch
 
 from weft.core.errors import ArgumentError
+from weft.interop import torch_modules
 from weft.nn.module import Module
 from weft.tensor import tensor as tensors
 from weft.tensor.tensor import Tensor
 
 
-def from_torch(data: torch.Tensor) -> Tensor:
-    """A local tensor over a torch tensor's memory; its gradient stays behind.
+@overload
+def from_torch(data: torch.Tensor) -> Tensor: ...
+@overload
+def from_torch(data: torch.nn.Module) -> Any: ...
+def from_torch(data: Any) -> Any:
+    """A local tensor over a torch tensor's memory; its gradient stays behind. Or a module of torch's as one of Weft's,
+    over the same memory: it computes what it did, on Weft's tensors, and trains as any module here does.
 
     >>> import torch
     >>> from weft.interop import from_torch
     >>> a = torch.zeros(2); b = from_torch(a); a[0] = 5.0; b.tolist()
     [5.0, 0.0]
+    >>> layer = from_torch(torch.nn.Linear(2, 3))
+    >>> layer(flow.ones(4, 2)).shape, isinstance(layer, flow.nn.Module)
+    (torch.Size([4, 3]), True)
     """
+    if isinstance(data, torch.nn.Module):
+        return torch_modules.from_module(data)
     if not isinstance(data, torch.Tensor):
         raise ArgumentError(
-            f"from_torch takes a torch.Tensor; got {type(data).__name__}. Other arrays go to flow.tensor"
+            f"from_torch takes a torch.Tensor or a torch.nn.Module; got {type(data).__name__}. Other arrays go to flow.tensor"
         )
     return tensors.of_torch(data.detach())
 
 
-def to_torch(x: Tensor) -> torch.Tensor:
-    """A torch tensor over a local tensor's memory, or over this rank's part of a global one.
+@overload
+def to_torch(x: Tensor) -> torch.Tensor: ...
+@overload
+def to_torch(x: Module) -> torch.nn.Module: ...
+def to_torch(x: Any) -> Any:
+    """A torch tensor over a local tensor's memory, or over this rank's part of a global one. Or a module that
+    `from_torch` took, as torch's again, with the whole of each tensor: all ranks call it together.
 
     >>> from weft.interop import to_torch
     >>> to_torch(flow.ones(2)).sum().item()
     2.0
     """
-    return x.detach().to_torch()
+    return x.detach().to_torch() if isinstance(x, Tensor) else torch_modules.to_module(x)
 
 
 def load_torch(module: Module, source: torch.nn.Module | Mapping[str, Any], strict: bool = True) -> Module:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any
 
 from weft.core import dtype as dtypes
@@ -14,6 +14,7 @@ from weft.core.idle import idle_format
 from weft.core.placement import Placement
 from weft.core.sbp import Sbp, broadcast
 from weft.functional.conversion import counted_as
+from weft.nn.layout_rules import by_names
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
@@ -61,6 +62,8 @@ def moved(t: Tensor, device: Device | None, dtype: DType | None) -> Tensor:
 
 def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[Tensor], Tensor]:
     """What lays a module's tensors out; `sbp` may be a function of a tensor's path and itself."""
+    if isinstance(sbp, Mapping):
+        sbp = by_names(module, sbp, placement)
     members = [*module.named_parameters(), *module.named_buffers()]
     paths = {id(t): path for path, t in members} | {id(t.grad): path for path, t in members}
     owners = {id(t.grad): t for _, t in members if t.grad is not None}

@@ -1,0 +1,69 @@
+"""Layouts of a module's tensors by their names: patterns with an sbp each, or the plans that others write.
+
+    {"*.q_proj.weight": S(0), "*.o_proj.weight": S(1)}         patterns over paths; what none fits is broadcast
+    {"layers.*.self_attn.q_proj": "colwise", ...}              transformers' plan: model.config.base_model_tp_plan
+    {"mlp.up": ColwiseParallel(), "mlp.down": RowwiseParallel()}       torch's, of distributed.tensor.parallel
+
+A plan names modules, and says which features are split: those that come out (colwise) or those that go in (rowwise).
+The layout of a weight is all that it decides here: what moves between the ranks then follows.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
+from typing import Any, Final
+
+from weft.core.errors import SbpError
+from weft.core.placement import Placement
+from weft.core.sbp import NdSbp, Sbp, broadcast, split
+from weft.tensor.tensor import Tensor
+
+Rule = Callable[[str, Tensor], Any]
+INPUTS_FIRST: Final = ("Embedding", "Conv1D")  # layers whose weight is [inputs, outputs]; a Linear's is the other way
+
+
+def by_names(module: Any, rules: Mapping[str, Any], placement: Placement | None) -> Rule:
+    """The layout of a tensor from its path: the first pattern that fits says it."""
+    unused = set(rules)
+
+    def rule(path: str, t: Tensor) -> Any:
+        for pattern, said in rules.items():
+            if not _fits(path, pattern, said):
+                continue
+            unused.discard(pattern)
+            if isinstance(said, Sbp) or (isinstance(said, (tuple, list)) and not isinstance(said, str)):
+                return said
+            return _planned(module, path, t, said, placement)
+        return broadcast if placement is None else (broadcast,) * placement.ndim
+
+    for path, t in (*module.named_parameters(), *module.named_buffers()):
+        rule(path, t)
+    if rules and len(unused) == len(rules):
+        paths = [path for path, _ in module.named_parameters()]
+        raise SbpError(
+            f"to_global: no tensor of this {module._get_name()} fits {sorted(unused)}; its parameters are called "
+            f"{', '.join(paths[:4])}{', ...' if len(paths) > 4 else ''}. A pattern is of a whole path: \"*.weight\""
+        )
+    return rule
+
+
+def _fits(path: str, pattern: str, said: Any) -> bool:
+    if isinstance(said, (Sbp, tuple, list)):
+        return fnmatchcase(path, pattern)
+    whole = f".{path}"  # a plan is of a part of the model, and names modules or parameters
+    return any(fnmatchcase(whole, f"*.{pattern}{end}") for end in ("", ".weight", ".bias"))
+
+
+def _planned(module: Any, path: str, t: Tensor, said: Any, placement: Placement | None) -> NdSbp:
+    word = said if isinstance(said, str) else type(said).__name__.lower()
+    owner = module.get_submodule(path.rpartition(".")[0])
+    outputs, inputs = (-1, -2) if owner._get_name() in INPUTS_FIRST else (-2, -1)
+    dim = None
+    if "colwise" in word:
+        dim = outputs % t.ndim if t.ndim > 1 else 0
+    elif "rowwise" in word and t.ndim > 1:
+        dim = inputs % t.ndim
+    last = broadcast if dim is None else split(dim)
+    ndim = 1 if placement is None else placement.ndim
+    return (*(broadcast,) * (ndim - 1), last)
