@@ -192,9 +192,17 @@ def _grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: A
         return functools.reduce(operator.add, products).to(out_dtype or a.dtype)
 
 
+def _cat(tensors: Any, dim: Any = 0, **more: Any) -> Any:
+    """Of what begins empty and without a form, as caches do, nothing is left."""
+    some = [t for t in tensors if tuple(t.shape) != (0,)]
+    return CAT((some or tensors, more.get("axis", dim)), {})
+
+
+CAT: Final = _calling(OPS["cat"])
 OTHERWISE: dict[Any, Function] = {
     torch._C._set_grad_enabled: _set_grad_enabled,
     torch.Tensor.__deepcopy__: lambda x, memo: outward(x).__deepcopy__(memo),
+    **dict.fromkeys((torch.cat, torch.concat, torch.concatenate), _cat),
     torch._grouped_mm: _grouped_mm,
     torch._weight_norm: _weight_norm,
     torch.Tensor.as_subclass: lambda x, cls: x,
