@@ -1,0 +1,152 @@
+"""The models of docs/models.md: tiny configurations with random weights, and an input for each."""
+
+# pyright: reportMissingImports=false
+
+from __future__ import annotations
+
+import sys
+import warnings
+from collections.abc import Callable
+from functools import partial
+from typing import Any, Final
+
+import torch
+
+warnings.filterwarnings("ignore")
+LIBRARY: Final = torch.library.Library("torchvision", "FRAGMENT")
+try:
+    import torchvision
+except RuntimeError:  # its wheels bring their ops for CUDA alone; beside a torch for CPUs their names must be declared
+    for op in ("nms", "qnms"):
+        LIBRARY.define(f"{op}(Tensor dets, Tensor scores, float iou_threshold) -> Tensor")
+    for name in [n for n in sys.modules if n.partition(".")[0] == "torchvision"]:
+        del sys.modules[name]
+    import torchvision
+
+import diffusers
+import timm
+import transformers as hf
+
+hf.logging.set_verbosity_error()
+
+Made = tuple[torch.nn.Module, Any]  # a model and its arguments: a tuple, or a dict of keywords
+
+SMALL: Final = dict(
+    hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, vocab_size=100,
+    max_position_embeddings=64,
+)  # fmt: skip
+DECODER: Final = dict(SMALL, num_key_value_heads=2, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+SEQUENCES: Final = dict(
+    d_model=32, encoder_layers=2, decoder_layers=2, encoder_attention_heads=4, decoder_attention_heads=4,
+    encoder_ffn_dim=64, decoder_ffn_dim=64, vocab_size=100,
+)  # fmt: skip
+SEEING: Final = dict(
+    hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, image_size=32, patch_size=8
+)
+
+
+def words() -> torch.Tensor:
+    return torch.randint(3, 100, (2, 12))
+
+
+def language(name: str, config: str, **settings: Any) -> Made:
+    x = words()
+    return getattr(hf, name)(getattr(hf, config)(**settings)), {"input_ids": x, "labels": x}
+
+
+def seen(name: str, config: str, **settings: Any) -> Made:
+    model = getattr(hf, name)(getattr(hf, config)(**settings, num_labels=5))
+    return model, {"pixel_values": torch.randn(2, 3, 32, 32), "labels": torch.tensor([1, 3])}
+
+
+def clip() -> Made:
+    text = dict(SMALL, pad_token_id=0, bos_token_id=1, eos_token_id=2)
+    model = hf.CLIPModel(hf.CLIPConfig(text_config=text, vision_config=SEEING, projection_dim=16))
+    return model, {"input_ids": words(), "pixel_values": torch.randn(2, 3, 32, 32), "return_loss": True}
+
+
+def whisper() -> Made:
+    config = hf.WhisperConfig(
+        **SEQUENCES, num_mel_bins=8, max_source_positions=16, max_target_positions=64, pad_token_id=0, bos_token_id=1,
+        eos_token_id=2, decoder_start_token_id=1,
+    )  # fmt: skip
+    return hf.WhisperForConditionalGeneration(config), {"input_features": torch.randn(2, 8, 32), "labels": words()}
+
+
+def image(make: Callable[..., torch.nn.Module], name: str, size: int = 64, **settings: Any) -> Made:
+    return make(name, num_classes=5, **settings), (torch.randn(2, 3, size, size),)
+
+
+def unet() -> Made:
+    model = diffusers.UNet2DConditionModel(
+        sample_size=8, in_channels=4, out_channels=4, layers_per_block=1, block_out_channels=(32, 64),
+        down_block_types=("CrossAttnDownBlock2D", "DownBlock2D"), up_block_types=("UpBlock2D", "CrossAttnUpBlock2D"),
+        cross_attention_dim=32, attention_head_dim=8,
+    )  # fmt: skip
+    return model, (torch.randn(2, 4, 8, 8), torch.tensor([1, 5]), torch.randn(2, 7, 32))
+
+
+def causal(kind: str, **settings: Any) -> Callable[[], Made]:
+    return partial(language, f"{kind}ForCausalLM", f"{kind}Config", **DECODER, **settings)
+
+
+def masked(kind: str, **settings: Any) -> Callable[[], Made]:
+    return partial(language, f"{kind}ForMaskedLM", f"{kind}Config", **{**SMALL, **settings})
+
+
+TRANSFORMERS: Final[dict[str, Callable[[], Made]]] = {
+    "GPT-2": partial(language, "GPT2LMHeadModel", "GPT2Config", n_layer=2, n_embd=32, n_head=4, vocab_size=100,
+                     n_positions=64, bos_token_id=1, eos_token_id=2),
+    "Llama": causal("Llama"),
+    "Qwen2": causal("Qwen2"),
+    "Qwen3": causal("Qwen3", head_dim=8),
+    "Mistral": causal("Mistral"),
+    "Mixtral": causal("Mixtral", num_local_experts=4, num_experts_per_tok=2),
+    "Gemma 2": causal("Gemma2", head_dim=8),
+    "Phi": causal("Phi"),
+    "GPT-NeoX": partial(language, "GPTNeoXForCausalLM", "GPTNeoXConfig", **SMALL),
+    "Falcon": partial(language, "FalconForCausalLM", "FalconConfig", hidden_size=32, num_hidden_layers=2,
+                      num_attention_heads=4, vocab_size=100),
+    "Bloom": partial(language, "BloomForCausalLM", "BloomConfig", hidden_size=32, n_layer=2, n_head=4, vocab_size=100),
+    "Mamba": partial(language, "MambaForCausalLM", "MambaConfig", hidden_size=32, num_hidden_layers=2, vocab_size=100,
+                     state_size=8),
+    "BERT": masked("Bert"),
+    "RoBERTa": masked("Roberta"),
+    "DeBERTa v2": masked("DebertaV2", relative_attention=True, pos_att_type=["p2c", "c2p"]),
+    "T5": partial(language, "T5ForConditionalGeneration", "T5Config", d_model=32, d_kv=8, d_ff=64, num_layers=2,
+                  num_heads=4, vocab_size=100, decoder_start_token_id=0),
+    "BART": partial(language, "BartForConditionalGeneration", "BartConfig", **SEQUENCES, max_position_embeddings=64,
+                    pad_token_id=1),
+    "Whisper": whisper,
+    "ViT": partial(seen, "ViTForImageClassification", "ViTConfig", **SEEING),
+    "Swin": partial(seen, "SwinForImageClassification", "SwinConfig", image_size=32, patch_size=2, embed_dim=16,
+                    depths=[2, 2], num_heads=[2, 4], window_size=4),
+    "CLIP": clip,
+}  # fmt: skip
+TIMM: Final = {
+    name: partial(image, timm.create_model, name, **settings)
+    for name, settings in {
+        "resnet10t": {}, "mobilenetv3_small_050": {}, "convnext_atto": {}, "vit_tiny_patch16_224": {"img_size": 64},
+        "regnetx_002": {}, "mixer_s32_224": {"img_size": 64}, "ghostnet_050": {}, "repvgg_a0": {},
+        "mobilevit_xxs": {}, "edgenext_xx_small": {}, "poolformer_s12": {}, "xcit_nano_12_p16_224": {},
+    }.items()
+}  # fmt: skip
+TORCHVISION: Final = {
+    name: partial(image, partial(torchvision.models.get_model, weights=None), name, **settings)
+    for name, settings in {
+        "resnet18": {}, "alexnet": {"size": 96}, "vgg11": {}, "densenet121": {}, "mobilenet_v2": {},
+        "mobilenet_v3_small": {}, "squeezenet1_1": {}, "shufflenet_v2_x0_5": {}, "convnext_tiny": {},
+        "mnasnet0_5": {}, "vit_b_16": {"size": 32, "image_size": 32}, "swin_t": {},
+    }.items()
+}  # fmt: skip
+MODELS: Final = {
+    "transformers": TRANSFORMERS, "timm": TIMM, "torchvision": TORCHVISION,
+    "diffusers": {"UNet2DConditionModel": unet},
+}  # fmt: skip
+
+
+def loss_of(output: Any) -> Any:
+    """What is trained: the loss that a model tells, or the mean square of what it gives."""
+    if getattr(output, "loss", None) is not None:
+        return output.loss
+    return getattr(output, "sample", output).square().mean()
