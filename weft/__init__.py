@@ -102,10 +102,8 @@ from weft.functional.bound import _C, register
 from weft.functional.creation import get_default_dtype, set_default_dtype
 from weft.functional.random import Generator, default_generator
 from weft.interop import files as _files
-from weft.interop import from_torch
-from weft.interop import mock_torch
+from weft.interop import from_torch, mock_torch, to_torch
 from weft.interop import oneflow as _oneflow
-from weft.interop import to_torch
 from weft.nn import averaging
 from weft.nn import inner as _inner
 from weft.nn.utils import stateless

@@ -1,7 +1,7 @@
 """`make zoo`: train each model two steps in four ways, compare the losses with torch's, and write docs/models.md.
 
-    python -m tests.zoo                    all of them
-    python -m tests.zoo GPT-2 resnet18     some of them, printed and not written
+python -m tests.zoo                    all of them
+python -m tests.zoo GPT-2 resnet18     some of them, printed and not written
 """
 
 from __future__ import annotations

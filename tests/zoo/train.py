@@ -10,9 +10,9 @@ import sys
 from typing import Any
 
 import torch
-from tests.zoo.models import MODELS, loss_of
 
 import weft as flow
+from tests.zoo.models import MODELS, loss_of
 from weft import nn
 
 RATE, STEPS = 1e-3, 2
@@ -28,7 +28,9 @@ def arguments(given: Any, convert: Any) -> tuple[list[Any], dict[str, Any]]:
     return [one(v) for v in given], {}
 
 
-def steps(flow_or_torch: Any, model: Any, args: list[Any], kwargs: dict[str, Any]) -> tuple[list[float], dict[str, Any]]:
+def steps(
+    flow_or_torch: Any, model: Any, args: list[Any], kwargs: dict[str, Any]
+) -> tuple[list[float], dict[str, Any]]:
     """The losses, and the gradients of the first step."""
     optimizer, losses, gradients = flow_or_torch.optim.SGD(model.parameters(), lr=RATE), [], {}
     for step in range(STEPS):

@@ -53,7 +53,7 @@ class Facade(torch.Tensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         with as_itself():
-            return outward(copy.deepcopy(self.of, memo))
+            return self.of.detach()._whole("to_torch()") if TORCHS in memo else outward(copy.deepcopy(self.of, memo))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         with as_itself():
@@ -76,9 +76,12 @@ class Facade(torch.Tensor):
     def untyped_storage(self) -> Any:
         """Its memory; that of a tensor that has none yet is nobody's."""
         with as_itself():
-            return torch.empty(0).untyped_storage() if self.of.value is not None else self.of.to_torch().untyped_storage()
+            return (
+                torch.empty(0).untyped_storage() if self.of.value is not None else self.of.to_torch().untyped_storage()
+            )
 
 
+TORCHS: Final = "copied tensors are torch's"  # in a memo of copy.deepcopy
 NOBODY: Final = torch.empty((), dtype=torch.int64, device="meta")
 make = torch.Tensor._make_subclass
 

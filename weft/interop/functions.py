@@ -8,8 +8,6 @@ on Weft's tensors. What remains is an error that names the function.
 from __future__ import annotations
 
 import functools
-import itertools
-import operator
 import sys
 from collections.abc import Callable
 from types import FunctionType
@@ -20,9 +18,9 @@ from torch.overrides import TorchFunctionMode, resolve_name
 
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
+from weft.interop.composed import COMPOSED
 from weft.interop.facade import Facade, Function, inward, meet, outward
 from weft.interop.inside import inside
-from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
 WEFT: Final = __name__.partition(".")[0]
@@ -54,7 +52,7 @@ def _find(func: Any) -> Answer:
         return functools.partial(_spread, OTHERWISE[func])
     if name.endswith((".__get__", ".__set__", ".__delete__")):
         return _accessor(name)
-    ours = counterpart(name)
+    ours = COMPOSED.get(func) or counterpart(name)
     if ours is not None:
         return _calling(ours)
     body = _body(func)
@@ -67,7 +65,9 @@ def _spread(f: Function, args: Any, kwargs: dict[str, Any]) -> Any:
 
 def _name(func: Any) -> str:
     """`torch.nn.functional.linear`, say."""
-    return str(resolve_name(func) or f"{getattr(func, '__module__', None) or 'torch'}.{getattr(func, '__name__', func)}")
+    return str(
+        resolve_name(func) or f"{getattr(func, '__module__', None) or 'torch'}.{getattr(func, '__name__', func)}"
+    )
 
 
 def counterpart(name: str) -> Function | None:
@@ -172,38 +172,8 @@ def _set_grad_enabled(mode: bool) -> None:
     torch._C._set_grad_enabled(mode)
 
 
-def _weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
-    """A weight of direction v and lengths g, the latter along one dimension."""
-    return v * (g / v.norm(2, [d for d in range(v.dim()) if d != dim % v.dim()], keepdim=True))
-
-
-def _grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
-    """Rows, group by group, times the group's own matrix; `offs` tells where each group ends."""
-    if offs is None or a.dim() != 2 or b.dim() != 3 or bias is not None:
-        raise ArgumentError("grouped_mm is here of rows [t, k] in groups that end at offs, and matrices [groups, k, n]")
-    if offs.of.value is None and offs.of.spec is None:
-        ends = offs.tolist()
-        parts = [a[start:end] @ b[i] for i, (start, end) in enumerate(itertools.pairwise([0, *ends]))]
-        parts += [a.new_zeros(a.shape[0] - ends[-1], b.shape[2])]
-        return outward(OPS["cat"](inward(parts), 0)).to(out_dtype or a.dtype)
-    with Mode():  # in a graph nobody knows yet where they end
-        group = (torch.arange(a.shape[0])[:, None] >= offs[None]).sum(1)
-        products = [torch.where((group == i)[:, None], a @ b[i], 0.0) for i in range(b.shape[0])]
-        return functools.reduce(operator.add, products).to(out_dtype or a.dtype)
-
-
-def _cat(tensors: Any, dim: Any = 0, **more: Any) -> Any:
-    """Of what begins empty and without a form, as caches do, nothing is left."""
-    some = [t for t in tensors if tuple(t.shape) != (0,)]
-    return CAT((some or tensors, more.get("axis", dim)), {})
-
-
-CAT: Final = _calling(OPS["cat"])
 OTHERWISE: dict[Any, Function] = {
     torch._C._set_grad_enabled: _set_grad_enabled,
     torch.Tensor.__deepcopy__: lambda x, memo: outward(x).__deepcopy__(memo),
-    **dict.fromkeys((torch.cat, torch.concat, torch.concatenate), _cat),
-    torch._grouped_mm: _grouped_mm,
-    torch._weight_norm: _weight_norm,
     torch.Tensor.as_subclass: lambda x, cls: x,
 }

@@ -18,8 +18,7 @@ import torch
 
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
-
-from weft.interop.facade import Facade, as_itself, facade, inward, kept, outward, returned
+from weft.interop.facade import TORCHS, Facade, as_itself, facade, inward, kept, outward, returned
 from weft.interop.functions import Mode
 from weft.interop.inside import inside
 from weft.nn.members import BUFFER, MODULE, PARAMETER
@@ -250,7 +249,7 @@ def to_module(module: Any) -> torch.nn.Module:
             "Weft. Its state goes over by names: torch_module.load_state_dict({k: flow.to_torch(v) for k, v in "
             "module.state_dict().items()})"
         )
-    memo: dict[int, Any] = {}
+    memo: dict[Any, Any] = {TORCHS: True}
     for t in (*module.parameters(), *module.buffers()):
         memo[id(t)] = memo[id(kept(t))] = _given(t)
     made = copy.deepcopy(module, memo)

@@ -43,7 +43,7 @@ def by_names(module: Any, rules: Mapping[str, Any], placement: Placement | None)
         paths = [path for path, _ in module.named_parameters()]
         raise SbpError(
             f"to_global: no tensor of this {module._get_name()} fits {sorted(unused)}; its parameters are called "
-            f"{', '.join(paths[:4])}{', ...' if len(paths) > 4 else ''}. A pattern is of a whole path: \"*.weight\""
+            f'{", ".join(paths[:4])}{", ..." if len(paths) > 4 else ""}. A pattern is of a whole path: "*.weight"'
         )
     return rule
 

@@ -1,0 +1,219 @@
+"""Modules of torch's on Weft's tensors, with torch as the oracle: eagerly, in graphs, in layouts, and back."""
+
+from __future__ import annotations
+
+import copy
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from tests.ranks import on
+from weft import nn
+from weft.core.errors import ArgumentError, SbpError
+from weft.interop.functions import counterpart
+
+S, B = flow.sbp.split, flow.sbp.broadcast
+
+
+class Block(torch.nn.Module):
+    """What layers of models do: makes a mask, asks what its tensors are, keeps a buffer, ties a weight."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.embed = torch.nn.Embedding(10, 8)
+        self.up, self.down = torch.nn.Linear(8, 16), torch.nn.Linear(16, 8)
+        self.norm, self.drop = torch.nn.LayerNorm(8), torch.nn.Dropout(0.2)
+        self.head = torch.nn.Linear(8, 10, bias=False)
+        self.head.weight = self.embed.weight
+        self.register_buffer("steps", torch.zeros((), dtype=torch.int64))
+        self.places = [torch.arange(6)]
+
+    def mixed(self, x: torch.Tensor) -> torch.Tensor:
+        t = x.shape[1]
+        mask = torch.full((t, t), torch.finfo(x.dtype).min, dtype=x.dtype, device=x.device).triu(1)
+        scores = (x @ x.transpose(-1, -2) + mask).softmax(-1, dtype=torch.float32).to(x.dtype)
+        return scores @ x
+
+    def forward(self, ids: torch.Tensor, scale: float = 1.0) -> dict[str, torch.Tensor]:
+        assert isinstance(ids, torch.Tensor) and isinstance(self.embed.weight, torch.nn.Parameter)
+        assert next(self.parameters()).dtype == torch.float32
+        self.steps += 1
+        x = self.embed(ids) + self.places[0][: ids.shape[1], None] * scale
+        with torch.no_grad():
+            bias = x.mean()
+        x = self.norm(x + self.mixed(x) - bias)
+        return {"logits": self.head(x + self.drop(self.down(torch.nn.functional.gelu(self.up(x)))))}
+
+
+MODULES: dict[str, tuple[Any, Any]] = {
+    "block": (Block, lambda: torch.randint(0, 10, (4, 6))),
+    "convolutions": (
+        lambda: torch.nn.Sequential(
+            torch.nn.Conv2d(3, 4, 3, padding=1), torch.nn.BatchNorm2d(4), torch.nn.SiLU(inplace=True),
+            torch.nn.MaxPool2d(2), torch.nn.AdaptiveAvgPool2d(1), torch.nn.Flatten(), torch.nn.Linear(4, 5),
+        ),
+        lambda: torch.randn(4, 3, 8, 8),
+    ),
+    "encoder": (
+        lambda: torch.nn.TransformerEncoderLayer(8, 2, 16, batch_first=True),
+        lambda: torch.randn(4, 5, 8),
+    ),
+    "lstm": (lambda: torch.nn.LSTM(4, 6, batch_first=True), lambda: torch.randn(4, 5, 4)),
+    "weight norm": (
+        lambda: torch.nn.utils.parametrizations.weight_norm(torch.nn.Linear(4, 6)),
+        lambda: torch.randn(4, 4),
+    ),
+}  # fmt: skip
+
+
+def loss_of(y: Any) -> Any:
+    y = y["logits"] if isinstance(y, dict) else y[0] if isinstance(y, tuple) else y
+    return (y * y).mean()
+
+
+def trained(library: Any, m: Any, x: Any) -> tuple[list[float], dict[str, Any]]:
+    library.manual_seed(3)
+    optimizer, losses = library.optim.SGD(m.parameters(), lr=0.1), []
+    for _ in range(3):
+        optimizer.zero_grad()
+        loss = loss_of(m(x))
+        loss.backward()
+        optimizer.step()
+        losses.append(float(loss.detach().numpy()))
+    return losses, {name: t.detach().numpy() for name, t in m.state_dict().items()}
+
+
+def compare(found: tuple[list[float], dict[str, Any]], expected: tuple[list[float], dict[str, Any]]) -> None:
+    assert found[0] == pytest.approx(expected[0], rel=1e-4)
+    assert list(found[1]) == list(expected[1])
+    for name, value in expected[1].items():
+        assert found[1][name] == pytest.approx(value, rel=1e-3, abs=1e-5), name
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_module_trains_as_it_does_in_torch(name: str):
+    torch.manual_seed(0)
+    make, data = MODULES[name]
+    theirs, x = make(), data()
+    ours = flow.from_torch(copy.deepcopy(theirs))
+    compare(trained(flow, ours, flow.from_torch(x)), trained(torch, theirs, x))
+    ours.eval(), theirs.eval()
+    assert loss_of(ours(flow.from_torch(x))).item() == pytest.approx(loss_of(theirs(x)).item(), rel=1e-4)
+
+
+@pytest.mark.parametrize("name", MODULES)
+def test_a_graph_trains_it_too(name: str):
+    torch.manual_seed(0)
+    make, data = MODULES[name]
+    theirs, x = make(), data()
+    ours = flow.from_torch(copy.deepcopy(theirs))
+    expected, state = trained(torch, theirs, x)
+
+    class Train(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.m = ours
+            self.add_optimizer(flow.optim.SGD(ours.parameters(), lr=0.1))
+
+        def build(self, x: Any) -> Any:
+            loss = loss_of(self.m(x))
+            loss.backward()
+            return loss
+
+    graph = Train()
+    flow.manual_seed(3)
+    losses = [graph(flow.from_torch(x)).item() for _ in range(3)]
+    compare((losses, {n: t.detach().numpy() for n, t in ours.state_dict().items()}), (expected, state))
+
+
+def test_two_ranks_train_it_in_any_layout():
+    torch.manual_seed(0)
+    theirs, x = Block(), torch.randint(0, 10, (4, 6))
+    expected = trained(torch, copy.deepcopy(theirs), x)
+    plans: list[tuple[Any, Any]] = [
+        (B, S(0)),
+        ({"*up.*": S(0), "down.weight": S(1)}, B),
+        ({"up": "colwise", "down": "rowwise", "embed": "embedding_rowwise"}, B),
+    ]
+
+    @on(2)
+    def run() -> None:
+        P = flow.placement("cpu", ranks=[0, 1])
+        for plan, batch in plans:
+            ours = flow.from_torch(copy.deepcopy(theirs)).to_global(P, plan)
+            if isinstance(plan, dict):
+                assert ours.up.weight.sbp == (S(0),) and ours.down.weight.sbp == (S(1),)
+            given = flow.from_torch(x).to_global(placement=P, sbp=B).to_global(sbp=batch)
+            compare(trained(flow, ours, given), expected)
+
+    run()
+
+
+def test_ranks_with_batches_of_their_own_average_its_gradients():
+    torch.manual_seed(0)
+    theirs, x = torch.nn.Linear(4, 2), torch.randn(4, 4)
+    expected = trained(torch, copy.deepcopy(theirs), x)
+
+    @on(2)
+    def run() -> None:
+        ours = nn.parallel.DistributedDataParallel(flow.from_torch(copy.deepcopy(theirs)))
+        rank = flow.env.get_rank()
+        _, state = trained(flow, ours, flow.from_torch(x[2 * rank : 2 * rank + 2]))
+        assert state["weight"] == pytest.approx(expected[1]["weight"], rel=1e-4)
+
+    run()
+
+
+def test_memory_is_shared_and_the_module_given_stays_torchs():
+    theirs = torch.nn.BatchNorm1d(3)
+    ours = flow.from_torch(theirs)
+    assert isinstance(ours, torch.nn.BatchNorm1d) and isinstance(ours, nn.Module)
+    assert type(theirs) is torch.nn.BatchNorm1d and type(theirs.weight) is torch.nn.Parameter
+    ours(flow.randn(4, 3))
+    assert theirs.num_batches_tracked.item() == 1
+    assert isinstance(ours.weight, nn.Parameter)
+    assert repr(ours) == repr(theirs)
+
+
+def test_back_to_torch():
+    theirs = Block()
+    back = flow.to_torch(flow.from_torch(theirs))
+    assert type(back) is Block and back.head.weight is back.embed.weight
+    assert back.up.weight.data_ptr() == theirs.up.weight.data_ptr()
+    back.eval(), theirs.eval()
+    x = torch.randint(0, 10, (2, 6))
+    assert torch.equal(back(x)["logits"], theirs(x)["logits"])
+    with pytest.raises(ArgumentError, match="written for Weft"):
+        flow.to_torch(nn.Linear(2, 3))
+
+
+def test_hooks_go_with_it():
+    theirs, seen = torch.nn.Linear(2, 2), []
+    theirs.register_forward_hook(lambda m, args, y: seen.append(tuple(y.shape)))
+    ours = flow.from_torch(theirs)
+    ours(flow.ones(3, 2))
+    assert seen == [(3, 2)]
+
+
+def test_a_pattern_that_fits_nothing_is_a_mistake():
+    with pytest.raises(SbpError, match=r"fits \['\*\.q_proj\.weight'\]; its parameters are called weight, bias"):
+        flow.from_torch(torch.nn.Linear(2, 2)).to_global(flow.placement("cpu", [0]), {"*.q_proj.weight": S(0)})
+
+
+def test_what_has_no_counterpart_is_named():
+    class Odd(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> torch.Tensor:
+            return torch.quantize_per_tensor(x, 0.1, 0, torch.quint8)
+
+    with pytest.raises(ArgumentError, match=r"torch\.quantize_per_tensor: .* Weft has no function of this name"):
+        flow.from_torch(Odd())(flow.ones(2))
+
+
+def test_most_of_torchs_functions_have_a_counterpart():
+    """What the table derives from names: it covers what models are made of."""
+    names = {str(n) for f in torch.overrides.get_overridable_functions().get(torch.nn.functional, [])
+             if (n := torch.overrides.resolve_name(f))}  # fmt: skip
+    lacking = {n for n in names if counterpart(n) is None}
+    assert len(lacking) < len(names) / 4, sorted(lacking)
