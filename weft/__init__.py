@@ -68,6 +68,8 @@ from weft.core.dtype import (
     bfloat16,
     complex64,
     complex128,
+    float8_e4m3fn,
+    float8_e5m2,
     float16,
     float32,
     float64,
@@ -76,6 +78,9 @@ from weft.core.dtype import (
     int32,
     int64,
     uint8,
+    uint16,
+    uint32,
+    uint64,
 )  # fmt: skip
 from weft.core.errors import OutOfMemoryError
 from weft.core.placement import Placement as placement
@@ -203,12 +208,13 @@ __all__ = [
     "autocast", "autocast_decorator", "autograd", "backends", "bfloat16", "boxing", "channels_last", "channels_last_3d",
     "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "contiguous_format", "cpu", "cuda", "data",
     "default_generator", "device", "distributed", "distributions", "dtype", "e", "enable_grad", "env", "errors", "fft",
-    "float16", "float32", "float64", "from_torch", "func", "functional", "get_autocast_cpu_dtype", "get_autocast_dtype",
+    "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "from_torch", "func", "functional",
+    "get_autocast_cpu_dtype", "get_autocast_dtype",
     "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf", "inference_mode", "int16", "int32", "int64", "int8",
     "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch", "layout", "linalg", "load",
     "memory_format", "mock_torch", "mps", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel",
     "pi", "placement", "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
     "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
     "set_default_dtype", "set_grad_enabled", "set_printoptions", "show", "signal", "special", "strided", "testing",
-    "to_torch", "uint8", "utils", "version", "vm", "vmap", "xpu",
+    "to_torch", "uint16", "uint32", "uint64", "uint8", "utils", "version", "vm", "vmap", "xpu",
 ]  # fmt: skip

@@ -130,7 +130,7 @@ def test_a_pickle_is_told_what_to_do_and_nothing_runs(
     protocol: int, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.chdir(tmp_path)
-    torch.save({"x": torch.ones(1)}, "t")
+    torch.save({"x": Runs()}, "t")
     for data in (pickle.dumps(Runs(), protocol), (tmp_path / "t").read_bytes()):
         (tmp_path / "p").write_bytes(data)
         for source in ("p", io.BytesIO(data)):

@@ -41,8 +41,8 @@ def rows(names: list[str]) -> Iterator[tuple[str, dict[str, str]]]:
         wanted = [c for c, n in COLUMNS.items() if n == ranks]
         command = [sys.executable, "-m", "weft.launch", "--nproc_per_node", str(ranks), "tests/zoo/train.py"]
         ran = subprocess.Popen(
-            [*command, ",".join(wanted), *names], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True,
-            env={**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
+            [*command, ",".join(wanted), *names], cwd=ROOT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL,
+            text=True, env={**os.environ, "PYTHONPATH": str(ROOT), "HF_HUB_OFFLINE": "1"},
         )  # fmt: skip
         assert ran.stdout is not None
         for line in ran.stdout:

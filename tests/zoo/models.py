@@ -1,6 +1,7 @@
 """The models of docs/models.md: tiny configurations with random weights, and an input for each."""
 
 # pyright: reportMissingImports=false
+# ruff: noqa: E402
 
 from __future__ import annotations
 

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import json
+import os
+from collections.abc import Callable, Mapping
+from fnmatch import fnmatchcase
 from typing import Any
 
 import torch
 
-from weft.checkpoint import file
+from weft.checkpoint import file, place
 from weft.checkpoint.file import Stored
+from weft.checkpoint.foreign import parts, unpickled
 from weft.checkpoint.structure import described, rebuilt
 from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
@@ -17,6 +21,7 @@ from weft.core.errors import ArgumentError, CheckpointError, PlacementError
 from weft.core.idle import idle
 from weft.core.placement import Placement
 from weft.core.rank import current
+from weft.core.reading import shortened
 from weft.core.sbp import broadcast
 from weft.core.spec import Spec
 from weft.ops import OPS
@@ -68,10 +73,12 @@ def load(
     path: Any, map_location: Any = None, *, placement: Placement | None = None, sbp: Any = None,
     global_src_rank: int | None = None, weights_only: bool | None = None, mmap: bool | None = None,
 ) -> Any:  # fmt: skip
-    """What `save` wrote; from a safetensors file of others, a dict of tensors.
+    """What `save` wrote; from safetensors of others, a file or a model's folder of several, a dict of tensors. And what
+    torch.save wrote, of which data is read and no code is run.
 
     Tensors come back local, on the CPU or where `map_location` says; or global, with `placement` (or a placement as
-    map_location) and `sbp`, by default broadcast. Then every rank reads its part of the file, unless `global_src_rank`
+    map_location) and `sbp`, by default broadcast, or one for each pattern of names.
+    Then every rank reads its part of the file, unless `global_src_rank`
     reads for all; without a placement, for its own. What is read is checked against its checksums. It lies over the
     file's memory, of which unread pages need none, unless `mmap=False`; a map_location that maps devices or storages
     says nothing new, nor does `weights_only`: a file holds data and no code.
@@ -87,16 +94,19 @@ def load(
     if placement is None:
         if sbp is not None:
             raise ArgumentError("load(): sbp goes with a placement; give placement=... too")
-        form, stored = file.read(path)
         device = Device("cpu" if map_location is None else map_location).check().torch
+        if theirs := unpickled(path, lambda t: of_torch(t.to(device, copy=copied))):
+            return theirs[0]
+        form, stored = _read(path)
         return _built(form, {n: of_torch(t.take().to(device, copy=copied)) for n, t in stored.items()})
     rank = current()
     placement.check(rank.world_size)
-    flat = (broadcast,) * placement.ndim
-    wanted = flat if sbp is None else sbps.nd(sbp, placement.ndim)
+    wanted = _layouts(placement, sbp)
+    if theirs := unpickled(path, lambda t: _laid_out(t, placement, wanted)):
+        return theirs[0]
     if global_src_rank is None:
-        form, stored = file.read(path)
-        return _built(form, {n: _part(t, placement, wanted, copied) for n, t in stored.items()})
+        form, stored = _read(path)
+        return _built(form, {n: _part(t, placement, wanted(n, t), copied) for n, t in stored.items()})
     form, forms, tensors = _read_by(path, global_src_rank)
     source = Placement("cpu", [global_src_rank])
     made = {}
@@ -104,8 +114,46 @@ def load(
         spec = Spec(tuple(shape), dtypes.named(dtype), source, (broadcast,))
         data = tensors.get(name)
         part = torch.empty(spec.local_shape(rank.index), dtype=spec.dtype.torch) if data is None else data
-        made[name] = OPS["to_global"](of_shard(part, spec), placement, _fitting(wanted, len(shape)))
+        made[name] = OPS["to_global"](of_shard(part, spec), placement, _fitting(wanted(name, None), len(shape)))
     return _built(form, made)
+
+
+def _read(path: Any) -> tuple[list[Any], dict[str, Stored]]:
+    """A file; or a folder of those of others."""
+    if hasattr(path, "read") or not os.path.isdir(place.named(path)):
+        return file.read(path)
+    folder = place.named(path)
+    if os.path.lexists(os.path.join(folder, place.INSIDE)):
+        return file.read(path)
+    form: list[Any] = []
+    found: dict[str, Stored] = {}
+    for part, names in parts(folder).items():
+        form, stored = file.read(part)
+        for name in stored if names is None else names:
+            if name not in stored:
+                raise CheckpointError(f"{folder}: the index says that {shortened(name)} is in {part}, where it isn't")
+            found[name] = stored[name]
+        form = form if names is None else []
+    return form, found
+
+
+def _layouts(placement: Placement, sbp: Any) -> Callable[[str, Any], Any]:
+    """How each tensor shall lie: as all do, as the first pattern says that fits its name, or as a function says."""
+    rules = sbp.items() if isinstance(sbp, Mapping) else [("*", broadcast if sbp is None else sbp)]
+
+    def layout(name: str, t: Any) -> Any:
+        found: Any = next((how for pattern, how in rules if fnmatchcase(name, pattern)), broadcast)
+        if callable(found) and not isinstance(found, sbps.Sbp):
+            found = found(name, t)
+        return (found,) * placement.ndim if found is broadcast else sbps.nd(found, placement.ndim)
+
+    return layout
+
+
+def _laid_out(t: torch.Tensor, placement: Placement, wanted: Callable[[str, Any], Any]) -> Tensor:
+    """A tensor that every rank has read."""
+    x = OPS["from_local"](of_torch(t), placement, (broadcast,) * placement.ndim, None)
+    return OPS["to_global"](x, placement, _fitting(wanted("", None), t.ndim))
 
 
 def _fitting(nd_sbp: Any, ndim: int) -> Any:
@@ -134,7 +182,7 @@ def _read_by(path: Any, source: int) -> tuple[list[Any], dict[str, Any], dict[st
     text, tensors, failure = b"", {}, None
     if rank.index == source:
         try:
-            form, stored = file.read(path)
+            form, stored = _read(path)
             tensors = {n: t.take() for n, t in stored.items()}
             forms = {n: (t.shape, dtypes.of_torch(t.dtype).name) for n, t in stored.items()}
             text = json.dumps([form, forms]).encode()

@@ -34,7 +34,8 @@ MOST_HEADER: Final = 100_000_000  # safetensors' own bound
 DTYPES: Final = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
     "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool,
-    "C64": torch.complex64,
+    "C64": torch.complex64, "F8_E4M3": torch.float8_e4m3fn, "F8_E5M2": torch.float8_e5m2, "U16": torch.uint16,
+    "U32": torch.uint32, "U64": torch.uint64,
 }  # fmt: skip
 CODES: Final = {dtype: code for code, dtype in DTYPES.items()}
 DIGITS: Final = 8  # of a checksum
@@ -44,8 +45,8 @@ ANEW: Final = (
     "such a file anew leaves what begins with `weft.` out of its metadata"
 )
 PICKLE: Final = (
-    "is a pickle, as torch.save writes it, and loading one can run code. If you trust it, convert it: "
-    "safetensors.torch.save_file(torch.load(path, weights_only=True), 'model.safetensors')"
+    "is a pickle, as torch.save writes it, that was damaged or holds more than data, and loading that can run code. If "
+    "you trust it, convert it: safetensors.torch.save_file(torch.load(path, weights_only=False), 'model.safetensors')"
 )
 FOREIGN: Final = {b"PK\x03\x04": PICKLE} | {bytes((0x80, protocol)): PICKLE for protocol in range(2, 6)}
 
@@ -70,6 +71,7 @@ def _write(file: BinaryIO, form: Any, tensors: Mapping[str, torch.Tensor]) -> No
         infos[name] = {"dtype": CODES[t.dtype], "shape": list(t.shape), "data_offsets": [begin, end]}
         count += _chunks(end - begin)
     metadata = {HEADER: "0" * DIGITS, WRITTEN_AS: VERSION, STRUCTURE: json.dumps(form), SUMS: "0" * DIGITS * count}
+    metadata["format"] = "pt"  # what transformers asks for
 
     def head() -> bytes:
         text = json.dumps({METADATA: metadata, **infos}, separators=(",", ":")).encode()
@@ -115,11 +117,6 @@ def read(path: Any) -> tuple[list[Any], dict[str, Stored]]:
         return _contents(bytearray(data), "this")
     name = place.named(path)
     if os.path.isdir(name):
-        if not os.path.lexists(os.path.join(name, place.INSIDE)):
-            raise CheckpointError(
-                f"{name} is a folder without {place.INSIDE}; a checkpoint of Weft is one file. OneFlow saves folders "
-                "of many: load it there, and save the values with safetensors"
-            )
         name = os.path.join(name, place.INSIDE)
     with opened(name, CheckpointError) as file:
         if not os.fstat(file.fileno()).st_size:

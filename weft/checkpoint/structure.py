@@ -11,6 +11,7 @@ from weft.core import dtype as dtypes
 from weft.core.dtype import DType
 from weft.core.errors import CheckpointError, WeftError
 from weft.core.reading import shortened
+from weft.tensor.blob import blob_of
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
@@ -34,10 +35,11 @@ MARKS: Final = frozenset(v for k, v in vars(Mark).items() if k.isupper())
 def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
     """JSON for a structure, and the tensors in it by name. A tensor that stands in several places is kept once."""
     tensors: dict[str, Tensor] = {}
-    names: dict[int, str] = {}
+    names: dict[tuple[int, Any], str] = {}
 
     def name_of(t: Tensor, path: str) -> str:
-        known = names.get(id(t))
+        memory = id(blob_of(t)), tuple(t.shape)  # a weight that is tied is there once
+        known = names.get(memory)
         if known is not None:
             return known
         path = path.encode(errors="backslashreplace").decode()  # a lone surrogate has no bytes
@@ -45,7 +47,7 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
         while name in tensors or name == METADATA:
             n += 1
             name = f"{path}#{n}"
-        names[id(t)] = name
+        names[memory] = name
         tensors[name] = t
         return name
 

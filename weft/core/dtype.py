@@ -67,7 +67,14 @@ bool_ = DType("bool", torch.bool)
 complex64 = DType("complex64", torch.complex64)
 complex128 = DType("complex128", torch.complex128)
 every = tuple(_by_torch.values())
-_by_name = {d.name: d for d in every} | {
+# numbers that are kept and converted; few kernels compute in them
+float8_e4m3fn = DType("float8_e4m3fn", torch.float8_e4m3fn)
+float8_e5m2 = DType("float8_e5m2", torch.float8_e5m2)
+uint16 = DType("uint16", torch.uint16)
+uint32 = DType("uint32", torch.uint32)
+uint64 = DType("uint64", torch.uint64)
+kept = (float8_e4m3fn, float8_e5m2, uint16, uint32, uint64)
+_by_name = {d.name: d for d in (*every, *kept)} | {
     "float": float32, "double": float64, "half": float16, "char": int8, "short": int16, "int": int32, "long": int64,
 }  # fmt: skip
 _by_python = {float: float32, int: int64, bool: bool_, complex: complex64}

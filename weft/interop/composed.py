@@ -45,6 +45,10 @@ def grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: An
     return y if out_dtype is None else y.to(out_dtype)
 
 
+def sliced(x: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+    return x[(slice(None),) * (dim % x.ndim) + (slice(start, end, step),)]
+
+
 def _layer(mode: str, weights: Any, bias: bool, layers: int, dropout: float, train: bool, both: bool) -> RNNBase:
     """A layer over time of given weights."""
     kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if bias else [])]
@@ -100,6 +104,8 @@ def cell(mode: str) -> Callable[..., Any]:
 _RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU"}
 COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
     **dict.fromkeys((torch.cat, torch.concat, torch.concatenate), cat),
+    "transformers.grouped_mm_fallback": grouped_mm,
+    "aten.slice": sliced,
     torch._weight_norm: weight_norm,
     torch._grouped_mm: grouped_mm,
     **{getattr(torch, name): recurrent(mode) for name, mode in _RECURRENT.items()},

@@ -14,6 +14,7 @@ from types import FunctionType
 from typing import Any, Final
 
 import torch
+from torch._library.custom_ops import OPDEFS
 from torch.overrides import TorchFunctionMode, resolve_name
 
 from weft.core.dispatch import here
@@ -52,7 +53,7 @@ def _find(func: Any) -> Answer:
         return functools.partial(_spread, OTHERWISE[func])
     if name.endswith((".__get__", ".__set__", ".__delete__")):
         return _accessor(name)
-    ours = COMPOSED.get(func) or counterpart(name)
+    ours = COMPOSED.get(func) or COMPOSED.get(name) or counterpart(name)
     if ours is not None:
         return _calling(ours)
     body = _body(func)
@@ -65,21 +66,22 @@ def _spread(f: Function, args: Any, kwargs: dict[str, Any]) -> Any:
 
 def _name(func: Any) -> str:
     """`torch.nn.functional.linear`, say."""
-    return str(
-        resolve_name(func) or f"{getattr(func, '__module__', None) or 'torch'}.{getattr(func, '__name__', func)}"
-    )
+    if isinstance(func, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        return str(getattr(func, "overloadpacket", func))  # aten.slice
+    home = getattr(func, "__module__", None) or "torch"
+    return str(resolve_name(func) or f"{home}.{getattr(func, '__name__', func)}")
 
 
 def counterpart(name: str) -> Function | None:
     """What Weft has under a name of torch's; None if nothing."""
     _, *folders, last = name.split(".")
-    weft = sys.modules[WEFT]
-    found: Any = weft
+    root: Any = sys.modules[WEFT]
+    found: Any = root
     for folder in folders:
         found = getattr(found, folder, None)
     found = getattr(found, last, None)
     if found is None and folders != ["Tensor"]:
-        places = (weft, weft.nn.functional, weft.special, weft.linalg, weft.nn.init, Tensor, weft._C)
+        places = (root, root.nn.functional, root.special, root.linalg, root.nn.init, Tensor, root._C)
         found = next(filter(callable, (getattr(place, last, None) for place in places)), None)
     return found if callable(found) else None
 
@@ -118,6 +120,9 @@ def _accessor(name: str) -> Answer:
 def _body(func: Any) -> Function | None:
     """A function of torch's that is written in Python, as it runs where nobody stands in between."""
     func = getattr(func, "_torchdynamo_inline", func)  # what torch.jit.script was given
+    if isinstance(func, (torch._ops.OpOverload, torch._ops.OpOverloadPacket)):
+        own = OPDEFS.get(_name(func).replace(".", "::"))  # what torch.library.custom_op was given
+        func = func if own is None else own._init_fn
     while hasattr(func, "__wrapped__"):
         func = func.__wrapped__
     if not isinstance(func, FunctionType):
@@ -145,8 +150,7 @@ def _real(func: Function, name: str, args: Any, kwargs: dict[str, Any]) -> Any:
     if any(isinstance(a, (Facade, torch.Tensor, Tensor)) for a in _flat((args, tuple(kwargs.values())))):
         raise ArgumentError(
             f"{name}: a module of torch's calls it on Weft's tensors, and Weft has no function of this name. Let the "
-            "module do without, or write it with others: TABLE of weft.interop.functions takes what "
-            "functions.provide(torch_function, your_function) gives it"
+            f"module do without, or write it with others, once: weft.interop.functions.provide({name}, your_function)"
         )
     return outward(func(*args, **kwargs))
 

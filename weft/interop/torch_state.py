@@ -34,7 +34,8 @@ def from_torch(data: Any) -> Any:
         return torch_modules.from_module(data)
     if not isinstance(data, torch.Tensor):
         raise ArgumentError(
-            f"from_torch takes a torch.Tensor or a torch.nn.Module; got {type(data).__name__}. Other arrays go to flow.tensor"
+            f"from_torch takes a torch.Tensor or a torch.nn.Module; got {type(data).__name__}. "
+            "Other arrays go to flow.tensor"
         )
     return tensors.of_torch(data.detach())
 

@@ -296,7 +296,8 @@ class Module:
 
         A local parameter counts as the whole one (the first rank's, where they differ). `sbp` is one for everything,
         one for each pattern of names (`{"*.up.weight": S(0)}`, or a plan of torch's or transformers'; what no pattern
-        fits is broadcast), or a function from (path, parameter) to one. Gradients and optimizers keep the parameters they have.
+        fits is broadcast), or a function from (path, parameter) to one. Gradients and optimizers keep the parameters
+        they have.
         """
         return self._apply(conversion.spreading(self, placement, sbp))
 

@@ -1,0 +1,92 @@
+"""Checkpoints as others write them: folders of safetensors files, as hubs of models have them, and torch's `.pt`."""
+
+from __future__ import annotations
+
+import io
+import os
+import warnings
+from collections import OrderedDict
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+
+from weft.checkpoint.file import FOREIGN, PICKLE
+from weft.checkpoint.place import named
+from weft.core.errors import CheckpointError
+from weft.core.reading import parsed
+
+INDEX: Final = ".safetensors.index.json"
+ENDING: Final = ".safetensors"
+
+
+def parts(folder: str) -> dict[str, list[str] | None]:
+    """The files of a folder that hold a model, and which tensors of each: those that its index names, or all."""
+    names = sorted(os.listdir(folder))
+    indexes = [n for n in names if n.endswith(INDEX)]
+    files = [n for n in names if n.endswith(ENDING)]
+    if not indexes and len(files) == 1:
+        return {os.path.join(folder, files[0]): None}
+    if len(indexes) != 1:
+        raise CheckpointError(
+            f"{folder} is a folder without checkpoint{ENDING}, which flow.save writes, and with "
+            f"{len(indexes)} files *{INDEX}, {len(files)} files *{ENDING}: of a model's folder there is one index, or "
+            "one file. Give the path of a file. What OneFlow saved in folders, load there, and save with safetensors"
+        )
+    path = os.path.join(folder, indexes[0])
+
+    def refuse(why: str) -> CheckpointError:
+        return CheckpointError(f"{path} is no index of safetensors files: {why}")
+
+    with open(path, "rb") as file:
+        told = parsed(file.read(), refuse)
+    where = told.get("weight_map") if isinstance(told, dict) else None
+    if not isinstance(where, dict) or not all(isinstance(v, str) and os.path.basename(v) == v for v in where.values()):
+        raise refuse("its weight_map goes from the names of tensors to those of files beside it")
+    found: dict[str, list[str] | None] = {}
+    for name, file_name in where.items():
+        found.setdefault(os.path.join(folder, file_name), []).append(name)  # type: ignore[union-attr]
+    return found
+
+
+def unpickled(path: Any, convert: Callable[[torch.Tensor], Any]) -> list[Any]:
+    """What torch.save wrote, in a list that is empty if this is no such file; only data is taken, no code is run."""
+    start = _start(path)
+    if start[8:] == b"{" or not any(start.startswith(magic) for magic in FOREIGN):
+        return []
+    what = "this" if hasattr(path, "read") else named(path)
+    mapped = start.startswith(b"PK") and not hasattr(path, "read")
+    try:
+        with warnings.catch_warnings(action="ignore"):
+            told = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped or None)
+    except Exception as cause:
+        raise CheckpointError(f"{what} {PICKLE}") from cause
+    return [_converted(told, convert)]
+
+
+def _start(path: Any) -> bytes:
+    if hasattr(path, "read"):
+        if not isinstance(path, io.IOBase) or not path.seekable():
+            return b""
+        at = path.tell()
+        start = path.read(9)
+        path.seek(at)
+        return start if isinstance(start, bytes) else b""
+    if not os.path.isfile(named(path)):
+        return b""
+    with open(path, "rb") as file:
+        return file.read(9)
+
+
+def _converted(value: Any, convert: Callable[[torch.Tensor], Any]) -> Any:
+    if isinstance(value, torch.Tensor):
+        return convert(value.detach())
+    if isinstance(value, dict):
+        made = OrderedDict() if isinstance(value, OrderedDict) else {}
+        made.update((k, _converted(v, convert)) for k, v in value.items())
+        if hasattr(value, "_metadata"):
+            made._metadata = value._metadata  # type: ignore[attr-defined]  # of a state: the versions of its modules
+        return made
+    if isinstance(value, (list, tuple)):
+        return type(value)(_converted(v, convert) for v in value)
+    return value
