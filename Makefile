@@ -5,7 +5,7 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 PIP := $(BIN)/python -m pip --disable-pip-version-check
 
-.PHONY: help venv demo test check stubs bench clean
+.PHONY: help venv demo test check stubs bench zoo clean
 
 help:
 	@echo "make demo    train a small GPT on two CPU ranks, in about two minutes"
@@ -13,6 +13,7 @@ help:
 	@echo "make check   lint, format, types, layers, stubs"
 	@echo "make stubs   write the type stubs anew, after adding an op"
 	@echo "make bench   measure, side by side with torch, and write docs/benchmarks.md"
+	@echo "make zoo     train models of other libraries, which it installs, and write docs/models.md"
 	@echo "make clean   remove what the others made"
 
 venv: $(STAMP)
@@ -44,6 +45,10 @@ stubs: $(STAMP)
 
 bench: $(STAMP)
 	$(BIN)/python -m bench
+
+zoo: $(STAMP)
+	$(PIP) install --quiet -c constraints-dev.txt --no-build-isolation -e '.[dev,zoo]'
+	$(BIN)/python -m tests.zoo
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

@@ -147,7 +147,7 @@ HOSTILE = {
     "latin": ('{"é": 1}'.encode("latin-1").decode("latin-1"), "has a dtype, a shape"),
     "no dict": ({"x": [1]}, "has a dtype, a shape"),
     "more": ({"x": info()["x"] | {"y": 1}}, "has a dtype, a shape"),
-    "dtype": (info("F8_E4M3", [4]), "'F8_E4M3', and Weft reads"),
+    "dtype": (info("F8_E8M0", [4]), "'F8_E8M0', and Weft reads"),
     "no dtype": (info(3), "3, and Weft reads"),
     "negative": (info(shape=[-1], offsets=[4, 0]), "ints from 0 on"),
     "floats": (info(shape=[1.0]), "ints from 0 on"),

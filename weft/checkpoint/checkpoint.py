@@ -78,10 +78,10 @@ def load(
 
     Tensors come back local, on the CPU or where `map_location` says; or global, with `placement` (or a placement as
     map_location) and `sbp`, by default broadcast, or one for each pattern of names.
-    Then every rank reads its part of the file, unless `global_src_rank`
-    reads for all; without a placement, for its own. What is read is checked against its checksums. It lies over the
-    file's memory, of which unread pages need none, unless `mmap=False`; a map_location that maps devices or storages
-    says nothing new, nor does `weights_only`: a file holds data and no code.
+    Then every rank reads its part of the file, unless `global_src_rank` reads for all; without a placement, for its
+    own. What is read is checked against its checksums. It lies over the file's memory, of which unread pages need none,
+    unless `mmap=False`; a map_location that maps devices or storages says nothing new, nor does `weights_only`: no
+    code is read.
     """
     if callable(map_location) or isinstance(map_location, dict):
         idle("load(map_location)")

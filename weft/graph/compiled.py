@@ -58,6 +58,7 @@ class Compiled:
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inputs = self._inputs(args) if not kwargs else None
         if inputs is None:
+            args, kwargs = tree.ours((args, kwargs))
             given = tree.form((args, kwargs))
             if given != self.form:
                 raise GraphError(self._mismatch(given))

@@ -47,6 +47,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
             "the other"
         )
     _forget()
+    args, kwargs = tree.ours((args, kwargs))
     form = tree.form((args, kwargs))
     if current().world_size > 1:
         transport_of().note(f"tracing graph {graph.name}")

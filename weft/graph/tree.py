@@ -11,6 +11,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from weft.autograd.plain import taken
 from weft.core.errors import GraphError
 from weft.tensor.tensor import Tensor
 
@@ -43,6 +44,13 @@ def rebuild(tree: Any, make: Callable[[Any], Any]) -> Any:
     return make(tree)
 
 
+def ours(tree: Any) -> Any:
+    """The same tree, with Weft's tensors for torch's."""
+    if not any(isinstance(leaf, torch.Tensor) for _, leaf in leaves(tree)):
+        return tree
+    return rebuild(tree, lambda leaf: taken(leaf) if isinstance(leaf, torch.Tensor) else leaf)
+
+
 def form(tree: Any) -> Any:
     """What of the arguments a compiled graph depends on: structure, tensors' forms, other values themselves."""
     if isinstance(tree, (tuple, list)):
@@ -52,7 +60,7 @@ def form(tree: Any) -> Any:
     if isinstance(tree, Tensor):
         return tree.spec if tree.spec is not None else (tuple(tree.shape), tree.dtype, tree.device)
     check(tree, "an argument")
-    if isinstance(tree, (np.ndarray, torch.Tensor)):
+    if isinstance(tree, np.ndarray):
         raise GraphError(
             f"an argument of a graph is a {type(tree).__name__} of {type(tree).__module__}, whose values would "
             "be frozen into the graph when it is traced; make it a tensor: flow.tensor(array)"

@@ -294,10 +294,9 @@ class Module:
     def to_global(self, placement: Placement | None = None, sbp: Any = None) -> Self:
         """Lay the same model out over a placement: logical shapes and values stay.
 
-        A local parameter counts as the whole one (the first rank's, where they differ). `sbp` is one for everything,
-        one for each pattern of names (`{"*.up.weight": S(0)}`, or a plan of torch's or transformers'; what no pattern
-        fits is broadcast), or a function from (path, parameter) to one. Gradients and optimizers keep the parameters
-        they have.
+        A local parameter counts as the whole one (the first rank's, where they differ). `sbp` is one for all, one for
+        each pattern of names (nn/layout_rules.py), or a function from (path, parameter) to one. Gradients and
+        optimizers keep the parameters they have.
         """
         return self._apply(conversion.spreading(self, placement, sbp))
 

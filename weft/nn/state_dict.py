@@ -179,6 +179,8 @@ def check(
         value = state[key]
         if isinstance(value, np.ndarray):
             value = of_torch(torch.from_numpy(value.copy()))
+        elif isinstance(value, torch.Tensor):
+            value = of_torch(value.detach())
         if not isinstance(value, Tensor):
             errors.append(
                 f'While copying the parameter named "{key}", expected a Tensor from checkpoint but received '
