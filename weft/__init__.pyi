@@ -25,13 +25,14 @@ __all__ = [
     "autocast", "autocast_decorator", "autograd", "backends", "bfloat16", "boxing", "channels_last", "channels_last_3d",
     "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "contiguous_format", "cpu", "cuda", "data",
     "default_generator", "device", "distributed", "distributions", "dtype", "e", "enable_grad", "env", "errors", "fft",
-    "float16", "float32", "float64", "func", "functional", "get_autocast_cpu_dtype", "get_autocast_dtype",
-    "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf", "inference_mode", "int16", "int32", "int64", "int8",
-    "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch", "layout", "linalg", "load",
-    "memory_format", "mock_torch", "mps", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel",
-    "pi", "placement", "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
-    "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
-    "set_default_dtype", "set_grad_enabled", "set_printoptions", "show", "signal", "special", "strided", "testing",
+    "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "from_torch", "func", "functional",
+    "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf",
+    "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled",
+    "is_grad_enabled", "jit", "launch", "layout", "linalg", "load", "memory_format", "mock_torch", "mps",
+    "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement", "preserve_format",
+    "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
+    "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype", "set_default_dtype", "set_grad_enabled",
+    "set_printoptions", "show", "signal", "special", "strided", "testing", "to_torch", "uint16", "uint32", "uint64",
     "uint8", "utils", "version", "vm", "vmap", "xpu"
 ]
 
@@ -103,6 +104,8 @@ from weft.functional.bound import register as register
 from weft.functional.creation import get_default_dtype as get_default_dtype
 from weft.functional.creation import set_default_dtype as set_default_dtype
 from weft.functional.random import Generator as Generator
+from weft.interop.torch_state import from_torch as from_torch
+from weft.interop.torch_state import to_torch as to_torch
 from weft.tensor.parameter import Parameter as Parameter
 from weft.tensor.printing import set_printoptions as set_printoptions
 from weft.tensor.printing import show as show
@@ -128,6 +131,8 @@ e: _float
 float16: DType
 float32: DType
 float64: DType
+float8_e4m3fn: DType
+float8_e5m2: DType
 float: DType
 half: DType
 inf: _float
@@ -144,6 +149,9 @@ placement = Placement
 preserve_format: torch.memory_format
 short: DType
 strided: torch.layout
+uint16: DType
+uint32: DType
+uint64: DType
 uint8: DType
 
 def BFloat16Tensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
@@ -1398,9 +1406,6 @@ def from_dlpack(exporter: Any, *, out: Tensor | None = None) -> Tensor:
 
 def from_numpy(array: Any, *, out: Tensor | None = None) -> Tensor:
     """A tensor that shares memory with a numpy array."""
-
-def from_torch(x: torch.Tensor, *, out: Tensor | None = None) -> Tensor:
-    """A tensor that shares memory with a torch tensor."""
 
 def frombuffer(
     buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False,

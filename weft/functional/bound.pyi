@@ -1123,9 +1123,6 @@ class Bound:
     def from_numpy(array: Any) -> Tensor: ...
 
     @staticmethod
-    def from_torch(x: torch.Tensor) -> Tensor: ...
-
-    @staticmethod
     def frombuffer(
         buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False
     ) -> Tensor: ...

@@ -53,7 +53,7 @@ class Facade(torch.Tensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         with as_itself():
-            return self.of.detach()._whole("to_torch()") if TORCHS in memo else outward(copy.deepcopy(self.of, memo))
+            return self.of.detach()._whole("to_torch()") if COPIED in memo else outward(copy.deepcopy(self.of, memo))
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         with as_itself():
@@ -81,7 +81,7 @@ class Facade(torch.Tensor):
             )
 
 
-TORCHS: Final = "copied tensors are torch's"  # in a memo of copy.deepcopy
+COPIED: Final = "copied tensors are torch's"  # in a memo of copy.deepcopy
 NOBODY: Final = torch.empty((), dtype=torch.int64, device="meta")
 make = torch.Tensor._make_subclass
 

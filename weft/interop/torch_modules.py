@@ -18,7 +18,7 @@ import torch
 
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
-from weft.interop.facade import TORCHS, Facade, as_itself, facade, inward, kept, outward, returned
+from weft.interop.facade import COPIED, Facade, as_itself, facade, inward, kept, outward, returned
 from weft.interop.functions import Mode
 from weft.interop.inside import inside
 from weft.nn.members import BUFFER, MODULE, PARAMETER
@@ -90,11 +90,15 @@ class Absent:
         raise AttributeError(f"{kind.__name__} keeps nothing beside its tensors")
 
 
-class TorchModule(Module, torch.nn.Module):
+TORCHS: Any = torch.nn.Module  # any, as its methods say torch's tensors where Weft's say Weft's
+
+
+class TorchModule(Module, TORCHS):
     """What stands behind a class of torch's in the place of torch's own `Module`."""
 
     torch_class: type
-    get_extra_state = set_extra_state = Absent()
+    get_extra_state: Any = Absent()
+    set_extra_state: Any = Absent()
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not inside.depth:
@@ -249,7 +253,7 @@ def to_module(module: Any) -> torch.nn.Module:
             "Weft. Its state goes over by names: torch_module.load_state_dict({k: flow.to_torch(v) for k, v in "
             "module.state_dict().items()})"
         )
-    memo: dict[Any, Any] = {TORCHS: True}
+    memo: dict[Any, Any] = {COPIED: True}
     for t in (*module.parameters(), *module.buffers()):
         memo[id(t)] = memo[id(kept(t))] = _given(t)
     made = copy.deepcopy(module, memo)
@@ -270,6 +274,7 @@ def _given(t: Tensor) -> torch.Tensor:
 
 def _become_torchs(m: Any) -> None:
     held = m.__dict__
+    hooks: Any
     roles, hooks, kept_out = held.pop("_roles"), held.pop("_hooks", None), held.pop("_non_persistent", frozenset())
     object.__setattr__(m, "__class__", m.torch_class)
     held.update({k: v for k, v in torch.nn.Module().__dict__.items() if k != "training"})
