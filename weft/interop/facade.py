@@ -37,7 +37,7 @@ class Facade(torch.Tensor):
     of: Tensor
 
     @property
-    def _is_param(self) -> bool:
+    def _is_param(self) -> bool:  # type: ignore[override]
         return type(self.of) is Parameter
 
     @classmethod
@@ -126,7 +126,7 @@ def outward(v: Any) -> Any:
     return _rebuilt(v, outward) if isinstance(v, tuple) and type(v) is not torch.Size else v
 
 
-def _rebuilt(v: tuple[Any, ...], convert: Function) -> Any:
+def _rebuilt(v: Any, convert: Function) -> Any:
     parts = [convert(p) for p in v]
     return v._make(parts) if hasattr(v, "_make") else type(v)(parts)
 

@@ -274,8 +274,8 @@ def _given(t: Tensor) -> torch.Tensor:
 
 def _become_torchs(m: Any) -> None:
     held = m.__dict__
-    hooks: Any
-    roles, hooks, kept_out = held.pop("_roles"), held.pop("_hooks", None), held.pop("_non_persistent", frozenset())
+    hooks: Any = held.pop("_hooks", None)
+    roles, kept_out = held.pop("_roles"), held.pop("_non_persistent", frozenset())
     object.__setattr__(m, "__class__", m.torch_class)
     held.update({k: v for k, v in torch.nn.Module().__dict__.items() if k != "training"})
     for name, role in roles.items():
