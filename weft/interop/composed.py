@@ -46,7 +46,8 @@ def grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: An
 
 
 def sliced(x: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
-    return x[(slice(None),) * (dim % x.ndim) + (slice(start, end, step),)]
+    inside = slice(start, end, step).indices(x.shape[dim])  # ends are the largest integer, as a compiler says "all"
+    return x[(slice(None),) * (dim % x.ndim) + (slice(*inside),)]
 
 
 def _layer(mode: str, weights: Any, bias: bool, layers: int, dropout: float, train: bool, both: bool) -> RNNBase:
