@@ -3,7 +3,7 @@
 A chain's key is (placement, once per micro-batch or per launch, depth). Depth counts, along the longest way to a node,
 how often data changed placement or rate; so a chain never waits for something that waits for it, and each edge between
 chains leads from a lesser depth to a greater one. A pipeline's first stage has a chain of depth 0 on the way forward
-and one of depth 2 S - 2 on the way back.
+and one of depth 2 S - 2 on the way back. What may be put off (`Node.late`) is a chain apart.
 """
 
 from __future__ import annotations
@@ -21,6 +21,7 @@ class Key(NamedTuple):
     placement: Placement | None  # None: local
     micro: bool
     depth: int
+    late: bool = False
 
 
 def placement_of(v: Value) -> Placement | None:
@@ -62,11 +63,30 @@ def assign(job: Job) -> dict[Node, tuple[Key, ...]]:
         for v in node.operands():
             source = home[v]
             if source is not None:
-                moved = source.placement is not placement_of(v) or source.placement is not start or source.micro != rate
+                moved = source.placement is not placement_of(v) or source.placement is not start
+                moved = moved or source.micro != rate or source.late != node.late
                 depth = max(depth, source.depth + moved)
-        first = Key(start, rate, depth)
+        first = Key(start, rate, depth, node.late)
         keys = (first, Key(there, rate, depth + 1)) if crossing else (first,)
         found[node] = keys
         for v in node.outputs:
             home[v] = keys[-1]
+    _put_off(job, found)
     return found
+
+
+def _put_off(job: Job, found: dict[Node, tuple[Key, ...]]) -> None:
+    """A part of backward that reads nothing but values of forward, as what is computed again does, goes where it is
+    read first: else it would be made, and kept, long before."""
+    read: dict[Value, Key] = {}
+    for node in reversed(job.nodes):
+        if node not in found:
+            continue
+        own = found[node]
+        wanted = [read[v] for v in node.outputs if v in read]
+        if wanted and len(own) == 1 and (node.late or node.extra.get("backward")):
+            first = min(wanted, key=lambda k: k.depth)
+            if (first.placement, first.micro) == (own[0].placement, own[0].micro):
+                own = found[node] = (first,)
+        for v in node.operands():
+            read[v] = min(read.get(v, own[0]), own[0], key=lambda k: k.depth)

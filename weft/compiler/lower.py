@@ -13,6 +13,7 @@ from weft.compiler import chains
 from weft.compiler.chains import Key
 from weft.compiler.layout import Crossing, Packet, local_shape, sliced
 from weft.compiler.options import Options
+from weft.compiler.pipeline import Pipeline, roles
 from weft.compiler.program import Chain, Strides, lower_chain
 from weft.compiler.turns import Turns
 from weft.core.errors import CompileError
@@ -35,6 +36,7 @@ class Lowered:
 
     plan: Plan
     job: Job
+    options: Options
     chains: dict[int, Chain] = field(default_factory=dict)  # by task id
     packets: dict[int, Packet] = field(default_factory=dict)  # by register id
     inputs: Packet | None = None
@@ -43,6 +45,7 @@ class Lowered:
     sink: int = 0
     unpacked: dict[Value, Value] = field(default_factory=dict)  # a micro-batch's value to the input it is a part of
     loaders: dict[int, tuple[str, Packet]] = field(default_factory=dict)  # by task id: its name, what it fills
+    roles: dict[str, str] = field(default_factory=dict)  # of all ranks' chains, by name: what they compute
     views: dict[Value, Node] = field(default_factory=dict)  # of variables, that are outputs: how they are made
 
 
@@ -56,12 +59,14 @@ class _Lowering:
         self.micro = options.micro_batches
         self.homes = chains.assign(job)
         keys = dict.fromkeys(k for ks in self.homes.values() for k in ks)
-        self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, str(k.placement)))
+        self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, k.late, str(k.placement)))
         self.index = {k: i for i, k in enumerate(self.keys)}
         self.mine = [k for k in self.keys if k.placement is None or rank in k.placement]
         self.ahead = 2 if len(self.mine) > 1 else 1  # a lone chain shares its thread with both ends: none can run ahead
         self.memory = self._variables()
         self.turns = Turns(self.homes, self.keys, self.memory)
+        self.pipeline = Pipeline(job, self.keys, self.micro)
+        self.roles = roles(self.homes)
         self.packets: dict[int, Packet] = {}
         self.readers: dict[int, set[Key | str]] = {}  # of the packets that several may read: those of sources
         self.ends = [SOURCE, SINK, *job.loaders]
@@ -95,23 +100,19 @@ class _Lowering:
         if isinstance(end, str):
             return end
         last = self.index[end] == len(self.keys) - 1
-        role = "step" if not end.micro and (last or self.micro > 1) else "chain"
+        role = "weights" if end.late else "step" if not end.micro and (last or self.micro > 1) else "chain"
         return f"{role}{self.index[end]}"
 
     def copies(self, a: Key | str, b: Key | str) -> int:
-        """How far the writer may run ahead. Between the chains of a stage on its way forward and back, as many
-        micro-batches as are under way in the stages behind it: from this quota alone, 1F1B falls out."""
-        if not isinstance(a, Key) or not isinstance(b, Key):
-            return self.ahead
-        if a.placement is b.placement and a.micro and b.micro:
-            return max(1, min((b.depth - a.depth) // 2 + 1, self.micro))
-        return 1 if a.placement is b.placement else min(2, self.micro) if a.micro else 1
+        """How far the writer may run ahead."""
+        return self.pipeline.copies(a, b) if isinstance(a, Key) and isinstance(b, Key) else self.ahead
 
     # ---- the work --------------------------------------------------------------------------------------
 
     def go(self) -> Lowered:
         job, rank = self.job, self.rank
-        lowered = Lowered(Plan(job.name, rank, self.world_size), job)
+        lowered = Lowered(Plan(job.name, rank, self.world_size), job, self.options)
+        lowered.roles = {self.title(k): role for k, role in self.roles.items() if role}
         memory = self.memory
         made: dict[Value, Key] = {}
         for node, keys in self.homes.items():
@@ -296,16 +297,20 @@ class _Lowering:
                 self.packet(w, k, self.rank, self.rank, 1, full, LOOP)
 
     def _take_turns(self) -> None:
-        """Chains with collectives act in one order on all ranks: a turn goes round between them.
+        """Chains with collectives act in one order on all ranks: a turn goes round between them. And so do those of a
+        pipeline in which it matters who goes first.
 
         A collective holds up its rank's thread, so where data goes from placement to placement, the other chains take
         turns too: else one that the partner waits for could come to stand behind it.
         """
         crossing = any(len(keys) == 2 for keys in self.homes.values())
         mine = {self.place(k): k for k in self.mine if crossing or k in self.turns.talking}
-        if len(mine) < 2 or self.turns.talking.isdisjoint(self.mine):
+        if len(mine) < 2 or (self.turns.talking.isdisjoint(self.mine) and not self.pipeline.timed):
             return
-        acts = [a for a in self.turns.acts(self.micro, self.copies, self._period) if a.task in mine]
+        every = self.turns.acts(
+            self.micro, self.copies, self._period, lambda k: len(self.roles[k]), self.pipeline.due
+        )  # fmt: skip
+        acts = [a for a in every if a.task in mine]
         for (a, b), turns in order.handovers(acts).items():
             p = self.packet(mine[a], mine[b], self.rank, self.rank, 1, int(turns[-1][2]), TURN)
             p.at = tuple(t[0] for t in turns), tuple(sorted(t[1] for t in turns))

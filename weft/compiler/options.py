@@ -11,4 +11,5 @@ class Options(msgspec.Struct, frozen=True):
     micro_batches: int = 1
     fuse_bytes: int = 32 << 20  # how much one fused all-reduce may hold
     auto_parallel: bool = False
+    zero_bubble: bool = False
     verify: bool = True

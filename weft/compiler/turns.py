@@ -38,7 +38,10 @@ class Turns:
             if w in writes and k in reads and writes[w] & reads[k] and _meet(w.placement, k.placement)
         ]
 
-    def acts(self, micro: int, copies: Callable[[Key, Key], int], period: Callable[[Key, Key], int]) -> list[Act]:
+    def acts(
+        self, micro: int, copies: Callable[[Key, Key], int], period: Callable[[Key, Key], int],
+        takes: Callable[[Key], int], due: Callable[[Key, int], int],
+    ) -> list[Act]:  # fmt: skip
         """One launch of all chains, in the order in which those that talk act on every rank. Tasks are places."""
         place = {k: i for i, k in enumerate(self.keys)}
         task = {k: ids.encode(0, "cpu", 0, 0, i) for k, i in place.items()}
@@ -55,9 +58,12 @@ class Turns:
             for k in self.keys
         }
         lanes = self._lanes()
-        back = {t: place[k] for k, t in task.items()}
-        found = order.imagined(tasks, registers, lambda t: lanes[self.keys[back[t.id]]])
-        return [Act(back[a.task], a.number) for a in found]
+        key = {t: k for k, t in task.items()}
+        found = order.imagined(
+            tasks, registers, lambda t: lanes[key[t.id]], lambda t: takes(key[t.id]),
+            lambda a: due(key[a.task], a.number),
+        )  # fmt: skip
+        return [Act(place[key[a.task]], a.number) for a in found]
 
     def _lanes(self) -> dict[Key, int]:
         """Chains whose placements share a rank can't act at once, nor those that are tied by a third one."""

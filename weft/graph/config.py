@@ -25,6 +25,7 @@ class GraphConfig:
         self._amp: tuple[bool, Any] = (False, None)
         self.shard_min_size: int | None = None  # parameters of so many elements are split over data-parallel ranks
         self._auto_parallel = False
+        self._zero_bubble = False
         self._frozen = False
 
     def enable_auto_parallel(self, mode: bool = True) -> None:
@@ -44,8 +45,8 @@ class GraphConfig:
         if name in HINTS:
             return partial(taken, f"config.{name}")
         raise AttributeError(
-            f"a graph's config has no {name!r}; it has set_gradient_accumulation_steps, enable_amp, enable_zero, and, "
-            f"taken without effect because the compiler decides by itself, {', '.join(HINTS)}"
+            f"a graph's config has no {name!r}; it has set_gradient_accumulation_steps, enable_amp, enable_zero, "
+            f"enable_zero_bubble, and, taken without effect because the compiler decides by itself, {', '.join(HINTS)}"
         )
 
     def _still_open(self, what: str) -> None:
@@ -82,6 +83,12 @@ class GraphConfig:
         idle("config.enable_zero(shard_restore_level)", mode and shard_restore_level != 1)
         self.shard_min_size = max(int(shard_min_size), 1) if mode else None
 
+    def enable_zero_bubble(self, mode: bool = True) -> None:
+        """Of a pipeline's backward, put off the gradients of the weights, which no other stage waits for, to where a
+        stage would pause. It keeps no more micro-batches than the first stage does anyway."""
+        self._still_open("enable_zero_bubble()")
+        self._zero_bubble = bool(mode)
+
     def set_zero_redundancy_optimizer_mode(self, mode: str = "distributed_split") -> None:
         """OneFlow's older name for `enable_zero(stage=1)`."""
         if mode not in ("distributed_split", "non_distributed"):
@@ -97,7 +104,9 @@ class GraphConfig:
 
     def options(self) -> Options:
         self._frozen = True
-        return Options(micro_batches=self._micro_batches, auto_parallel=self._auto_parallel)
+        return Options(
+            micro_batches=self._micro_batches, auto_parallel=self._auto_parallel, zero_bubble=self._zero_bubble
+        )
 
     @property
     def proto(self) -> str:
@@ -108,4 +117,5 @@ class GraphConfig:
         steps = f", gradient_accumulation_steps={self._micro_batches}" if self._micro_batches > 1 else ""
         amp = ", amp=True" if self._amp[0] else ""
         zero = ", zero=True" if self.shard_min_size is not None else ""
+        zero += ", zero_bubble=True" if self._zero_bubble else ""
         return f"(CONFIG:config:GraphConfig(training={self.training}{steps}{amp}{zero}))"

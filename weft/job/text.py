@@ -41,16 +41,13 @@ def without_places(text: str) -> str:
 def show_node(n: Node) -> str:
     left = ", ".join(f"%{v.name}" for v in n.outputs)
     forms = ", ".join(v.form for v in n.outputs)
-    marks = "".join(
-        f" {word}"
-        for word, on in (("@micro", n.micro), ("@ranked", n.ranked), (f"@stage({n.stage})", n.stage is not None))
-        if on
-    )
+    marks = {"@micro": n.micro, "@late": n.late, "@ranked": n.ranked, f"@stage({n.stage})": n.stage is not None}
+    marked = "".join(f" {word}" for word, on in marks.items() if on)
     where = ", ".join(filter(None, (n.scope, n.at)))
     called = f"{n.op}({', '.join(map(_argument, n.args))})"
     named = "" if n.outputs and n.outputs[0].name == n.name else f"{n.name}: "
     return (
-        named + (f"{left} = " if left else "") + called + (f" : {forms}" if forms else "") + marks
+        named + (f"{left} = " if left else "") + called + (f" : {forms}" if forms else "") + marked
         + (f"{PLACE}{where}" if where else "")
     )  # fmt: skip
 
@@ -104,6 +101,7 @@ def _node(m: re.Match[str], values: dict[str, Value]) -> Node:
     scope, _, at = (m["where"] or "").rpartition(", ")
     name = m["name"] or names[0]
     node = Node(name, m["op"], args, outputs, scope, at, "@micro" in marks, "@ranked" in marks, stage)
+    node.late = "@late" in marks
     if node.op == "boxing":
         step = steps.parse(args[1])
         many = isinstance(args[0], tuple)

@@ -45,6 +45,7 @@ class Node:
 
     micro     it runs once per micro-batch, not once per launch
     ranked    its kernel must know which part it works on
+    late      no other stage waits for what it computes: it may be put off, until something else does
     scope     the module it was called in; at: the user's line
     """
 
@@ -59,6 +60,7 @@ class Node:
     stage: int | None = None
     signature: Signature | None = None  # of a node on global operands: the layout it runs in
     extra: dict[str, Any] = field(default_factory=dict)
+    late: bool = False
 
     def operands(self) -> list[Value]:
         """The values it reads, in order."""

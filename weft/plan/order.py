@@ -19,35 +19,45 @@ from weft.plan.verify import Act, precedences
 
 
 def imagined(
-    tasks: Mapping[int, Task], registers: Mapping[int, Register], lane: Callable[[Task], Hashable]
-) -> list[Act]:
-    """Every act of one launch in the order of an imagined run, in which each act takes one unit of its lane's time.
+    tasks: Mapping[int, Task], registers: Mapping[int, Register], lane: Callable[[Task], Hashable],
+    takes: Callable[[Task], int] = lambda t: 1, due: Callable[[Act], int] = lambda a: 0,
+) -> list[Act]:  # fmt: skip
+    """Every act of one launch in the order in which they begin in an imagined run, where each takes its lane so long.
 
-    Tasks of lesser id go first where several are ready: a stage goes forward as far as the quota of its registers lets
-    it, then one backward, one forward, in turn.
+    Where several are ready, what is due first goes first, and of these, tasks of lesser id: if all is due at once, a
+    stage goes forward as far as the quota of its registers lets it, then one backward, one forward, in turn.
     """
     waits = {Act(t.id, k): 0 for t in tasks.values() for k in range(t.acts)}
     after: dict[Act, list[Act]] = {a: [] for a in waits}
     for p in precedences(dict(tasks), dict(registers)):
         after[p.before].append(p.after)
         waits[p.after] += 1
-    ready: dict[Hashable, list[tuple[int, int]]] = {}
+    ready: dict[Hashable, list[tuple[int, int, int]]] = {}
 
     def add(a: Act) -> None:
-        heapq.heappush(ready.setdefault(lane(tasks[a.task]), []), (a.task, a.number))
+        heapq.heappush(ready.setdefault(lane(tasks[a.task]), []), (due(a), a.task, a.number))
 
     for a, n in waits.items():
         if n == 0:
             add(a)
     found: list[Act] = []
-    while any(ready.values()):
-        now = [Act(*heapq.heappop(heap)) for heap in ready.values() if heap]
-        found += sorted(now)
-        for a in now:
+    ends: list[tuple[int, Act]] = []  # of the acts under way, at most one a lane
+    busy: set[Hashable] = set()
+    clock = 0
+    while ends or any(ready.values()):
+        while ends and ends[0][0] == clock:
+            _, a = heapq.heappop(ends)
+            busy.remove(lane(tasks[a.task]))
             for b in after[a]:
                 waits[b] -= 1
                 if waits[b] == 0:
                     add(b)
+        now = {on: Act(*heapq.heappop(heap)[1:]) for on, heap in ready.items() if heap and on not in busy}
+        busy.update(now)
+        for a in now.values():
+            heapq.heappush(ends, (clock + takes(tasks[a.task]), a))
+        found += sorted(now.values())
+        clock = ends[0][0] if ends else clock
     if len(found) < len(waits):
         raise CompileError("no order of these acts exists: they wait for each other; verify(plans) shows the circle")
     return found

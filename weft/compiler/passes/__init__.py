@@ -14,6 +14,7 @@ from weft.compiler.passes import (
     layouts,
     recompute,
     side_by_side,
+    zero_bubble,
 )
 from weft.job.job import Job
 
@@ -25,6 +26,7 @@ PASSES: tuple[tuple[str, Callable[[Job, Options], None]], ...] = (
     ("layouts", layouts.run),  # of all nodes at once, where that is asked for
     ("boxing", boxing.run),  # movements become nodes, shared between those who need the same
     ("fuse_collectives", fuse_collectives.run),
+    ("zero_bubble", zero_bubble.run),  # which part of backward is put off
 )
 
 

@@ -41,7 +41,7 @@ def _copy(v: Value, known: dict[Value, Node], again: dict[Value, Value], nodes: 
         outputs = tuple(Value(f"{o.name}.again", o.shape, o.dtype, o.spec, o.device) for o in node.outputs)
         copied = Node(
             f"{node.name}.again", node.op, node.args, outputs, node.scope, node.at, node.micro, node.ranked, node.stage,
-            node.signature,
+            node.signature, {"backward": True},
         )  # fmt: skip
         copied.replace_operands(again)
         again.update(zip(node.outputs, outputs, strict=True))

@@ -1,0 +1,79 @@
+"""What makes a schedule of chains: how far each may run ahead of its readers, and which is due first on a rank.
+
+Nobody writes a schedule down. In a full pipeline data goes one chain deeper each beat, so the beat at which an act is
+due is the depth of its chain plus the number of its micro-batch. With several stages per rank, the ranks are busy with
+later stages once each of them has had a micro-batch; so as many of these follow each other as there are ranks, and the
+next ones enter when those have gone through all stages.
+
+1F1B          quotas alone: a stage keeps as many micro-batches as there are stages from it to the last
+interleaved   several stages per rank: of the chains that could act, a rank takes the one that is due first
+zero bubble   weights' gradients are chains of their own, due after everything else: they fill what would be a pause. A
+              stage keeps for them what the first one keeps, so that no pause is left for want of memory
+
+A rank that took whatever is ready would often begin the wrong act a moment before the right one can: so where it
+matters who goes first, the order is that of an imagined run in which nothing is late, and a turn goes round.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from weft.compiler.chains import Key
+from weft.job.job import Job
+from weft.job.value import Node
+from weft.ops import OPS
+
+
+class Pipeline:
+    """Of all chains, what each rank works out alike.
+
+    stages   of the model, over all ranks
+    row      how many micro-batches enter in a row: as many as there are placements
+    timed    it matters who goes first
+    """
+
+    def __init__(self, job: Job, keys: Iterable[Key], micro: int) -> None:
+        chains = [k for k in keys if k.micro]
+        steps = {k.depth for k in chains if not k.late}
+        training = any(n.op == "accumulate" for n in job.nodes)
+        self.micro = micro
+        self.row = max(1, len({k.placement for k in chains}))
+        self.stages = (len(steps) + 1) // 2 if training else len(steps)
+        self.timed = self.stages > self.row or any(k.late for k in chains)
+        self.end = max(steps, default=0) + (micro // self.row + 1) * self.stages
+
+    def copies(self, a: Key, b: Key) -> int:
+        """How many micro-batches may be under way from one chain to another. From the quota between the chains of a
+        stage on its way forward and back alone, 1F1B falls out."""
+        if a.placement is not b.placement or not (a.micro and b.micro):
+            return 1 if a.placement is b.placement or not a.micro else min(2, self.micro)
+        kept = (b.depth - a.depth) // 2 + 1
+        if b.late:
+            kept = -(-kept // self.row) * self.row
+        return min(kept, self.micro)
+
+    def due(self, k: Key, act: int) -> int:
+        """The beat at which an act of a launch is due, in a full pipeline."""
+        if not (self.timed and k.micro):
+            return 0
+        return k.depth + self.end * k.late + act // self.row * max(self.stages, self.row) + act % self.row
+
+
+def roles(homes: Mapping[Node, tuple[Key, ...]]) -> dict[Key, str]:
+    """What a chain computes for a micro-batch: forward (F), gradients of inputs (B), gradients of weights (W)."""
+    members: dict[Key, list[Node]] = {}
+    made = {v: ks[-1] for n, ks in homes.items() for v in n.outputs}
+    for n, ks in homes.items():
+        for k in ks:
+            members.setdefault(k, []).append(n)
+    apart = any(k.late for k in members)  # then those in a chain with B come from the same kernel
+    found: dict[Key, str] = {}
+    for k, nodes in members.items():
+        backward = [bool(n.extra.get("backward")) for n in nodes if n.op in OPS and not OPS[n.op].view]
+        weights = not apart and any(n.op == "accumulate" for n in nodes)
+        found[k] = "F" * (not all(backward)) + "B" * any(backward) + "W" * weights if k.micro else ""
+    for k, nodes in members.items():
+        if k.late:
+            given = {found[made[v]] for n in nodes for v in n.operands() if v in made and made[v] != k}
+            found[k] = "W" if any("B" in role for role in given) else "BW"  # all of backward, in the first stage
+    return found
