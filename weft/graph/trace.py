@@ -2,32 +2,28 @@
 
 from __future__ import annotations
 
-import functools
 import itertools
-import operator
 import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
-import torch
-
 from weft.autograd.call import refresh
 from weft.compiler import passes
-from weft.compiler.lower import Lowered, lower
+from weft.compiler.lower import lower
 from weft.core import dispatch
-from weft.core.errors import GraphError, RankError
+from weft.core.errors import GraphError
 from weft.core.rank import current
 from weft.graph import draws, scaling, tree
+from weft.graph.agree import agree
 from weft.graph.blocks import Said
 from weft.graph.compiled import Compiled, Holder, Output
-from weft.graph.lines import TOLD, lines
+from weft.graph.lines import lines
 from weft.graph.overlap import refuse_overlaps
 from weft.graph.run import Running
 from weft.graph.update import update
 from weft.graph.zero import partition
 from weft.job.builder import Builder
 from weft.job.job import Job
-from weft.job.text import show, without_places
 from weft.job.value import Value
 from weft.nn.module import Module
 from weft.ops import OPS
@@ -86,7 +82,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     verify(lowered.plan)
     for optimizer, _ in graph._optimizers:
         optimizer.agreement.announce(optimizer)
-    line = lines().take(_agree(lowered))
+    line = lines().take(agree(lowered))
     hosts = [n for n in job.nodes if n.op == "host"]
     inputs = [n.outputs[0] for n in job.nodes if n.op == "input"]
     running = Running(lowered, inputs, [n.outputs[0] for n in hosts], list(written), line)
@@ -181,29 +177,3 @@ def _outputs(result: Any, builder: Builder, name: str) -> tuple[Any, list[Value]
         return Output()
 
     return tree.rebuild(result, out), made
-
-
-def _agree(lowered: Lowered) -> int:
-    """Every rank must have traced the same job; a mismatch names the first line that differs. Gives the graph lines
-    that are free on all, as bits."""
-    rank, free = current(), lines().free()
-    if rank.world_size == 1:
-        return free
-    transport, plan = transport_of(), lowered.plan
-    transport.note(f"compiling graph {plan.name}")
-    mine = torch.frombuffer(bytearray(free.to_bytes(TOLD, "little") + plan.hash.encode()), dtype=torch.uint8)
-    told = [torch.empty_like(mine) for _ in range(rank.world_size)]
-    transport.group(tuple(range(rank.world_size))).all_gather(told, mine)
-    others = [r for r, t in enumerate(told) if not torch.equal(t[TOLD:], told[0][TOLD:])]
-    if not others:
-        return functools.reduce(operator.and_, (int.from_bytes(bytes(t[:TOLD].tolist()), "little") for t in told))
-    other = rank.index if rank.index in others else others[0]
-    if rank.index in (0, *others):
-        transport.put(f"job/{plan.name}/{rank.index}", show(lowered.job).encode())
-    a, b = (transport.get(f"job/{plan.name}/{r}").decode(errors="replace").splitlines() for r in (0, other))
-    pairs = itertools.zip_longest(a, b, fillvalue="(nothing)")
-    n, (a, b) = next((n, pair) for n, pair in enumerate(pairs, 1) if len({*map(without_places, pair)}) > 1)
-    raise RankError(
-        f"rank {other} traced another {plan.name} than rank 0; the first difference is line {n} of the job:\n"
-        f"  rank 0: {a}\n  rank {other}: {b}\nEvery rank must build the same graph"
-    )

@@ -1,0 +1,133 @@
+"""The plans of all ranks, folded: a chain is one task on however many ranks it runs, a register between two chains one.
+
+What waits for what among the ranks' acts waits so among the folded ones, too: if these can run to the end, all ranks
+together can. Ranks whose parts are alike fold to the same, so one of each kind is enough, and more ranks cost no more.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+
+from msgspec.structs import replace
+
+from weft.core.errors import CompileError
+from weft.plan.ids import decode
+from weft.plan.plan import Plan, Port, Register, Stream, Task
+
+PAIR = re.compile(r"\.\d+-\d+(?=\.|$)")  # of ranks, in the name of a register between them
+
+
+def bare(plan: Plan) -> Plan:
+    """Without what its tasks compute."""
+    return replace(plan, tasks=tuple(replace(t, text="") for t in plan.tasks))
+
+
+def fold(plans: Sequence[Plan]) -> tuple[Plan, ...]:
+    """One plan per lane: ranks that have chains in common, which count as one."""
+    return _Fold(plans).lanes()
+
+
+class _Fold:
+    """`came` tells, for each folded task and register, which rank's it was first."""
+
+    def __init__(self, plans: Sequence[Plan]) -> None:
+        self.plans = plans
+        self.lane = _lanes(plans)
+        self.count = max(self.lane) + 1
+        self.home = {_chain(t.id): n for plan, n in self.each() for t in plan.tasks if t.kind == "compute"}
+        self.tasks: dict[int, Task] = {}
+        self.registers: dict[int, Register] = {}
+        self.streams: dict[tuple[int, int], Stream] = {}
+        self.came: dict[int | str, int] = {}
+        for plan, n in self.each():
+            self._take_in(plan, n)
+
+    def each(self) -> zip[tuple[Plan, int]]:
+        return zip(self.plans, self.lane, strict=True)
+
+    def lanes(self) -> tuple[Plan, ...]:
+        found = []
+        for n in range(self.count):
+            tasks = tuple(t for t in self.tasks.values() if t.rank == n)
+            used = {p.register for t in tasks for p in (*t.consumes, *t.produces)}
+            registers = tuple(r for i, r in sorted(self.registers.items()) if i in used)
+            streams = tuple(s for (lane, _), s in self.streams.items() if lane == n)
+            found.append(Plan(self.plans[0].name, n, self.count, streams, tasks, registers, self.plans[0].hash))
+        return tuple(found)
+
+    def _take_in(self, plan: Plan, n: int) -> None:
+        def place(id: int) -> int:
+            """A chain that no plan at hand has lies outside of all lanes."""
+            own = n if decode(id).rank == plan.rank else self.count
+            return decode(id)._replace(rank=self.home.get(_chain(id), own)).encode()
+
+        number = {}
+        for r in plan.registers:
+            producer = place(r.producer)
+            number[r.id] = r.id // plan.world_size**2 * (self.count + 1) + decode(producer).rank
+            consumers = tuple(dict.fromkeys(map(place, r.consumers)))
+            new = Register(number[r.id], PAIR.sub("", r.name), producer, consumers, r.copies, full=r.full)
+            self._register(new, plan.rank)
+        for t in plan.tasks:
+            reads = _once([replace(p, register=number[p.register]) for p in t.consumes])
+            writes = _once([replace(p, register=number[p.register]) for p in t.produces])
+            new = replace(t, id=place(t.id), consumes=reads, produces=writes, text="")
+            self._task(new, plan.rank)
+        for s in plan.streams:
+            self.streams.setdefault((n, s.index), s)
+
+    def _register(self, r: Register, rank: int) -> None:
+        known = self.registers.setdefault(r.id, r)
+        came = self.came.setdefault(~r.id, rank)
+        ends = (r.producer, *r.consumers)
+        if all(_chain(e) in self.home for e in ends) and (known.copies, known.full) != (r.copies, r.full):
+            raise CompileError(
+                f"register {r.name} has {known.copies} copies, {known.full} of them full, on rank {came}, and "
+                f"{r.copies}, {r.full} of them full, on rank {rank}: ranks must have compiled the same graph with the "
+                "same options"
+            )
+        consumers = tuple(dict.fromkeys((*known.consumers, *r.consumers)))
+        self.registers[r.id] = replace(known, consumers=consumers, copies=min(known.copies, r.copies))
+
+    def _task(self, t: Task, rank: int) -> None:
+        known = self.tasks.setdefault(t.id, t)
+        came = self.came.setdefault(t.id, rank)
+        consumes, produces = _once((*known.consumes, *t.consumes)), _once((*known.produces, *t.produces))
+        both = replace(known, consumes=consumes, produces=produces)
+        if replace(t, consumes=consumes, produces=produces) != both or any(
+            p not in ports for ports, mine in ((consumes, t.consumes), (produces, t.produces)) for p in mine
+        ):
+            raise CompileError(
+                f"task {t.name} is another on rank {came} than on rank {rank}: {_shown(known)}; {_shown(t)}. Ranks "
+                "must have compiled the same graph with the same options"
+            )
+        self.tasks[t.id] = both
+
+
+def _chain(id: int) -> int:
+    """What a chain's task has in common on all ranks."""
+    return decode(id)._replace(rank=0).encode()
+
+
+def _once(ports: Sequence[Port]) -> tuple[Port, ...]:
+    """The first port of each register."""
+    return tuple({p.register: p for p in reversed(ports)}.values())[::-1]
+
+
+def _shown(t: Task) -> str:
+    """Just what two ranks' tasks can differ in."""
+    head, *ports = str(Plan("", tasks=(t,))).splitlines()[3:]
+    return ", ".join(map(str.strip, (head, *ports)))
+
+
+def _lanes(plans: Sequence[Plan]) -> list[int]:
+    """The lane of each plan, numbered as they come."""
+    lanes = list(range(len(plans)))
+    first: dict[int, int] = {}
+    for i, plan in enumerate(plans):
+        for t in plan.tasks:
+            if t.kind == "compute" and lanes[other := first.setdefault(_chain(t.id), i)] != lanes[i]:
+                lanes = [lanes[other] if lane == lanes[i] else lane for lane in lanes]
+    number = {lane: n for n, lane in enumerate(dict.fromkeys(lanes))}
+    return [number[lane] for lane in lanes]

@@ -1,0 +1,96 @@
+"""Before its first launch, the ranks compare what they compiled, and prove that all their plans together can run."""
+
+from __future__ import annotations
+
+import functools
+import hashlib
+import itertools
+import operator
+from collections.abc import Sequence
+from typing import Final
+
+import torch
+
+from weft.compiler.fold import bare, fold
+from weft.compiler.lower import Lowered
+from weft.core.errors import CompileError, RankError
+from weft.core.rank import current
+from weft.graph.lines import TOLD, lines
+from weft.job.text import show, without_places
+from weft.plan.ids import rank_of
+from weft.plan.plan import Plan, parse
+from weft.plan.verify import verify
+from weft.transport import Group, Transport, transport_of
+
+SIZE: Final = 8  # bytes in which a rank says how long its plan is as text,
+KIND: Final = 16  # and in which it says of what kind it is: as another rank's, but for the numbers of ranks
+HEAD: Final = TOLD + SIZE + KIND
+
+
+def agree(lowered: Lowered) -> int:
+    """Every rank must have traced the same job; a mismatch names the first line that differs. Their plans must go
+    together. Gives the graph lines that are free on all, as bits."""
+    rank, free = current(), lines().free()
+    if rank.world_size == 1:
+        return free
+    transport, plan = transport_of(), bare(lowered.plan)
+    transport.note(f"compiling graph {plan.name}")
+    group = transport.group(tuple(range(rank.world_size)))
+    text = str(plan).encode()
+    kind = hashlib.sha256(str(fold([plan])[0]).encode()).digest()[:KIND]
+    mine = _tensor(free.to_bytes(TOLD, "little") + len(text).to_bytes(SIZE, "little") + kind + plan.hash.encode())
+    outs = [torch.empty_like(mine) for _ in range(rank.world_size)]
+    group.all_gather(outs, mine)
+    told = [t.numpy().tobytes() for t in outs]
+    if others := [r for r, t in enumerate(told) if t[HEAD:] != told[0][HEAD:]]:
+        raise RankError(_difference(lowered, transport, others))
+    first: dict[bytes, int] = {}
+    for r, t in enumerate(told):
+        first.setdefault(t[TOLD + SIZE : HEAD], r)
+    if len(first) > 1 or any(rank_of(e) != rank.index for r in plan.registers for e in (r.producer, *r.consumers)):
+        sizes = {r: int.from_bytes(told[r][TOLD : TOLD + SIZE], "little") for r in first.values()}
+        _prove(plan, text, transport, group, sizes)
+    return functools.reduce(operator.and_, (int.from_bytes(t[:TOLD], "little") for t in told))
+
+
+def _prove(plan: Plan, text: bytes, transport: Transport, group: Group, sizes: dict[int, int]) -> None:
+    """The first rank looks at one plan of each kind, of so many bytes, and tells all what it found."""
+    me, why = transport.rank, b""
+    came = {r: torch.empty(size, dtype=torch.uint8) for r, size in sizes.items() if r != 0} if me == 0 else {}
+    transport.exchange([(0, _tensor(text))] if me != 0 and me in sizes else [], [(r, t) for r, t in came.items()])
+    if me == 0:
+        why = together([plan, *(parse(t.numpy().tobytes().decode()) for t in came.values())]).encode()
+    length = torch.tensor([len(why)])
+    group.broadcast(length, 0)
+    if length.item():
+        told = _tensor(why) if me == 0 else torch.empty(int(length.item()), dtype=torch.uint8)
+        group.broadcast(told, 0)
+        raise CompileError(told.numpy().tobytes().decode())
+
+
+def together(plans: Sequence[Plan]) -> str:
+    """Why the plans of these ranks, with all that are like them, can't run together; nothing if they can."""
+    try:
+        verify(fold(plans))
+    except CompileError as error:
+        ranks = ", ".join(str(p.rank) for p in plans)
+        return f"graph {plans[0].name}: the plans of its ranks, here {ranks}, don't go together: {error}"
+    return ""
+
+
+def _difference(lowered: Lowered, transport: Transport, others: list[int]) -> str:
+    rank, name = transport.rank, lowered.plan.name
+    other = rank if rank in others else others[0]
+    if rank in (0, *others):
+        transport.put(f"job/{name}/{rank}", show(lowered.job).encode())
+    a, b = (transport.get(f"job/{name}/{r}").decode(errors="replace").splitlines() for r in (0, other))
+    pairs = itertools.zip_longest(a, b, fillvalue="(nothing)")
+    n, (a, b) = next((n, pair) for n, pair in enumerate(pairs, 1) if len({*map(without_places, pair)}) > 1)
+    return (
+        f"rank {other} traced another {name} than rank 0; the first difference is line {n} of the job:\n"
+        f"  rank 0: {a}\n  rank {other}: {b}\nEvery rank must build the same graph"
+    )
+
+
+def _tensor(data: bytes) -> torch.Tensor:
+    return torch.frombuffer(bytearray(data), dtype=torch.uint8)
