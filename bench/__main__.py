@@ -15,7 +15,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from bench import costs, gpu, memory, one_rank, two_ranks
+from bench import costs, gpu, memory, one_rank, pipelines, two_ranks
 from bench.measure import Row
 
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
@@ -27,6 +27,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "global": two_ranks.ops,
     "all_reduce": two_ranks.all_reduce,
     "data_parallel": two_ranks.data_parallel,
+    "pipelines": pipelines.rows,
     "actors": costs.actors,
     "worlds": costs.worlds,
     "imports": costs.imports,

@@ -16,6 +16,7 @@ from weft.graph.blocks import ProxyModule, meta_text
 from weft.graph.compiled import Compiled
 from weft.graph.config import GraphConfig
 from weft.graph.run import Running
+from weft.graph.schedule import imagine
 from weft.graph.trace import compile_graph, said_of
 from weft.job.job import Job
 from weft.job.movements import movements
@@ -25,6 +26,7 @@ from weft.optim import LBFGS, Optimizer
 from weft.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from weft.optim.lr_scheduler.scheduler import Counted
 from weft.plan.usage import usage
+from weft.simulator.schedule import Schedule
 from weft.tensor.tensor import Tensor
 
 TRAINING = "-training"  # in states; no module can have this name
@@ -263,6 +265,14 @@ class Graph:
     def explain(self) -> str:
         """What moves between the ranks in a launch, from which line of the program, and why layouts were chosen."""
         return movements(self.job)
+
+    def schedule(self, durations: Mapping[str, float] | None = None) -> Schedule:
+        """What all ranks do in a launch, under a virtual clock: `print` it, or write its `.svg()` to a file.
+
+        Each act of a chain takes as long as `durations` says, by its name in the plan; without them, forward and the
+        gradients of inputs and of weights take one unit each.
+        """
+        return imagine(self._need().lowered, durations)
 
     def report(self) -> str:
         """Who waits for which register of whom."""

@@ -1,0 +1,76 @@
+"""Which schedules fall out of quotas and of what is due first: the pauses of textbooks, for any ranks and stages."""
+
+from __future__ import annotations
+
+from xml.etree import ElementTree
+
+import pytest
+
+from tests.compiler.test_lower import pipeline
+from weft.compiler.lower import lower
+from weft.compiler.options import Options
+from weft.core.errors import CompileError
+from weft.graph.schedule import imagine
+from weft.job.text import parse, show
+from weft.plan.plan import parse as parse_plan
+from weft.plan.verify import verify
+from weft.simulator.schedule import Schedule
+
+
+def schedule(ranks: int, each: int, micro: int, zero_bubble: bool, wide: int = 1) -> Schedule:
+    """Of stages that are dealt out in turn, each on `wide` ranks."""
+    places = [",".join(str(r * wide + i) for i in range(wide)) for r in range(ranks)]
+    job = pipeline([f"cpu:[{places[s % ranks]}]" for s in range(each * ranks)], micro=micro, zero_bubble=zero_bubble)
+    assert show(parse(show(job))) == show(job)
+    options = Options(micro_batches=micro, zero_bubble=zero_bubble)
+    every = [lower(job, rank, ranks * wide, options) for rank in range(ranks * wide)]
+    verify([each.plan for each in every])
+    assert [parse_plan(str(each.plan)) for each in every] == [each.plan for each in every]
+    return imagine(every[0])
+
+
+@pytest.mark.parametrize("zero_bubble", [False, True], ids=["", "zero bubble"])
+@pytest.mark.parametrize(
+    "ranks, each, micro", [(2, 1, 4), (4, 1, 8), (4, 1, 16), (2, 2, 4), (3, 2, 6), (4, 2, 16), (2, 3, 4), (4, 3, 12)]
+)
+def test_the_pause_is_the_textbooks(ranks: int, each: int, micro: int, zero_bubble: bool) -> None:
+    """One unit each for forward, gradients of inputs, gradients of weights. The whole has as many stages per rank."""
+    found = schedule(ranks, each, micro, zero_bubble)
+    assert found.pause == (ranks - 1) * (1 if zero_bubble else 3)
+    assert found.span == 3 * micro * each + found.pause
+
+
+def test_more_ranks_to_a_stage_change_nothing() -> None:
+    assert schedule(4, 2, 8, True, wide=2).pause == schedule(4, 2, 8, True).pause == 3
+
+
+@pytest.mark.parametrize("micro", [1, 2, 3, 5, 7])
+def test_a_last_row_may_be_short(micro: int) -> None:
+    """Then it takes longer than the textbook's, which has no such schedule, but no longer than stages one by one."""
+    plain, dealt = schedule(4, 1, micro, False), schedule(4, 2, micro, False)
+    assert dealt.span <= 2 * plain.span
+
+
+def test_as_a_table_and_as_a_picture() -> None:
+    found = schedule(2, 2, 2, True)
+    assert str(found).splitlines() == [
+        "time     0   1   2   3   4   5   6   7   8   9  10  11  12",
+        "rank 0 F0a F1a F0b F1b   . B0b W0b B1b W1b B0a W0a B1a W1a",
+        "rank 1   . F0a F1a F0b B0b F1b B1b B0a B1a W0b W1b W0a W1a",
+        "13 units, of which the busiest rank pauses 1 (8%)",
+    ]
+    drawn = list(ElementTree.fromstring(found.svg()).iter("{http://www.w3.org/2000/svg}rect"))
+    assert len(drawn) == 1 + 2 * 12 + 3, "the ground, twelve parts a rank, and what the colours mean"
+
+
+WHY = {
+    "one micro-batch": (["cpu:[0]", "cpu:[1]"], 1, "there is one micro-batch"),
+    "one placement": (["cpu:[0]", "cpu:[0]"], 4, r"set_stage\(1, flow.placement\('cpu', ranks=\[1\]\)\)"),
+}
+
+
+@pytest.mark.parametrize("name", WHY)
+def test_no_pauses_to_fill(name: str) -> None:
+    places, micro, why = WHY[name]
+    with pytest.raises(CompileError, match=f"enable_zero_bubble.*{why}"):
+        pipeline(places, micro=micro, zero_bubble=True)

@@ -1,0 +1,124 @@
+"""A launch as a table and as a picture: what each rank does when, and where it pauses."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Final, NamedTuple
+
+from weft.simulator.simulate import Timeline
+
+COLOURS: Final = {"F": "#7fb2e5", "B": "#8fcf9f", "W": "#f2c572"}
+WORDS: Final = {"F": "forward", "B": "backward: gradients of inputs", "W": "backward: gradients of weights"}
+LETTERS: Final = "abcdefghijklmnopqrstuvwxyz"
+HIGH, UNIT, LEFT = 22, 26, 64  # a row, a unit of time and the ranks' names in the picture, in pixels
+
+
+class Part(NamedTuple):
+    """Of an act: forward (F), the gradients of inputs (B), or of weights (W), of a micro-batch. `stage`, a letter,
+    where a rank has several."""
+
+    start: float
+    end: float
+    kind: str
+    micro_batch: int
+    stage: str
+
+    @property
+    def label(self) -> str:
+        return f"{self.kind}{self.micro_batch}{self.stage}"
+
+
+class Schedule:
+    """`rows` are of ranks, by their names; what isn't a part of a pipeline's stages takes no time and isn't shown."""
+
+    def __init__(self, rows: Mapping[str, list[Part]], title: str = "") -> None:
+        self.rows, self.title = rows, title
+
+    @property
+    def span(self) -> float:
+        return max((p.end for parts in self.rows.values() for p in parts), default=0.0)
+
+    @property
+    def pause(self) -> float:
+        """How long the rank pauses that has most to do: the pipeline's bubble."""
+        return self.span - max((sum(p.end - p.start for p in parts) for parts in self.rows.values()), default=0.0)
+
+    @property
+    def bubble(self) -> float:
+        """The pause, as a part of the whole."""
+        return self.pause / self.span if self.span else 0.0
+
+    def __str__(self) -> str:
+        unit = min((p.end - p.start for parts in self.rows.values() for p in parts), default=1.0)
+        columns = round(self.span / unit)
+        texts = [*map(str, range(columns)), *(p.label for parts in self.rows.values() for p in parts)]
+        wide, left = max(map(len, texts)), max(map(len, ("time", *self.rows)))
+        lines = ["time".ljust(left) + "".join(f" {n:>{wide}}" for n in range(columns))]
+        for name, parts in self.rows.items():
+            cells = ["."] * columns
+            for p in parts:
+                for n in range(round(p.start / unit), round(p.end / unit)):
+                    cells[n] = p.label
+            lines.append(name.ljust(left) + "".join(f" {c:>{wide}}" for c in cells))
+        whole = f"{columns} units, of which the busiest rank pauses {round(self.pause / unit)} ({self.bubble:.0%})"
+        return "\n".join([*lines, whole])
+
+    def svg(self) -> str:
+        """The picture, as text."""
+        return pictures([self])
+
+
+def of(timeline: Timeline, names: Mapping[int, str], roles: Mapping[str, str], title: str = "") -> Schedule:
+    """The schedule of a simulated launch. `roles` tells of which parts the acts of a task are, as letters; `names` are
+    those of the ranks."""
+    stages: dict[tuple[int, str], str] = {}
+    for rank in names:
+        own = [t.name for t in timeline.tasks if t.rank == rank and t.name in roles]
+        ahead = [n for n in own if "F" in roles[n]]
+        back = [n for n in own if "B" in roles[n]][::-1]
+        late = [n for n in own if "W" in roles[n]][::-1]
+        for group in (ahead, back, late) if len(ahead) > 1 else ():
+            stages |= {(rank, n): LETTERS[i % 26] for i, n in enumerate(group)}
+    rows: dict[str, list[Part]] = {name: [] for name in names.values()}
+    for act in timeline.acts:
+        kinds = roles.get(act.task, "")
+        step = (act.end - act.start) / max(len(kinds), 1)
+        rows[names[act.rank]] += [
+            Part(act.start + i * step, act.start + (i + 1) * step, kind, act.act, stages.get((act.rank, act.task), ""))
+            for i, kind in enumerate(kinds)
+        ]
+    return Schedule(rows, title)
+
+
+def pictures(schedules: list[Schedule]) -> str:
+    """One below the other, on one clock."""
+    body: list[str] = []
+    y = 4
+    for s in schedules:
+        unit = min((p.end - p.start for parts in s.rows.values() for p in parts), default=1.0)
+        body.append(f'<text x="4" y="{y + 15}" class="t">{s.title}: {s.span / unit:.0f} units, '
+                    f"the busiest rank pauses {s.pause / unit:.0f} ({s.bubble:.0%})</text>")  # fmt: skip
+        y += HIGH
+        for name, parts in s.rows.items():
+            body.append(f'<text x="4" y="{y + 15}">{name}</text>')
+            for p in parts:
+                x, wide = LEFT + p.start / unit * UNIT, (p.end - p.start) / unit * UNIT
+                shade = 1 - 0.45 * (LETTERS.find(p.stage) % 2 == 1)
+                body.append(f'<rect x="{x:g}" y="{y}" width="{wide:g}" height="{HIGH - 2}" fill="{COLOURS[p.kind]}" '
+                            f'fill-opacity="{shade:g}"/><text x="{x + wide / 2:g}" y="{y + 14}" class="c">'
+                            f"{p.micro_batch}</text>")  # fmt: skip
+            y += HIGH
+        y += 10
+    x = 4
+    for kind, word in WORDS.items():
+        body.append(f'<rect x="{x}" y="{y}" width="16" height="16" fill="{COLOURS[kind]}"/>'
+                    f'<text x="{x + 22}" y="{y + 13}">{word}</text>')  # fmt: skip
+        x += 240
+    width = LEFT + max((s.span / min(p.end - p.start for parts in s.rows.values() for p in parts)
+                        for s in schedules), default=0) * UNIT + 4  # fmt: skip
+    head = (
+        f'<svg xmlns="http://www.w3.org/2000/svg" width="{max(width, x):g}" height="{y + 24}" font-family="sans-serif" '
+        'font-size="12"><style>.c{text-anchor:middle;font-size:11px}.t{font-weight:bold}</style>'
+        '<rect width="100%" height="100%" fill="white"/>'
+    )
+    return "\n".join([head, *body, "</svg>"]) + "\n"
