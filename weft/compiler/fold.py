@@ -13,14 +13,14 @@ from msgspec.structs import replace
 
 from weft.core.errors import CompileError
 from weft.plan.ids import decode
-from weft.plan.plan import Plan, Port, Register, Stream, Task
+from weft.plan.plan import Plan, Port, Register, Step, Stream, Task
 
 PAIR = re.compile(r"\.\d+-\d+(?=\.|$)")  # of ranks, in the name of a register between them
 
 
 def bare(plan: Plan) -> Plan:
     """Without what its tasks compute."""
-    return replace(plan, tasks=tuple(replace(t, text="") for t in plan.tasks))
+    return replace(plan, tasks=tuple(replace(t, step=Step()) for t in plan.tasks))
 
 
 def fold(plans: Sequence[Plan]) -> tuple[Plan, ...]:
@@ -72,7 +72,7 @@ class _Fold:
         for t in plan.tasks:
             reads = _once([replace(p, register=number[p.register]) for p in t.consumes])
             writes = _once([replace(p, register=number[p.register]) for p in t.produces])
-            new = replace(t, id=place(t.id), consumes=reads, produces=writes, text="")
+            new = replace(t, id=place(t.id), consumes=reads, produces=writes, step=Step())
             self._task(new, plan.rank)
         for s in plan.streams:
             self.streams.setdefault((n, s.index), s)
