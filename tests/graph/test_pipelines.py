@@ -210,3 +210,13 @@ def test_plans_that_do_not_go_together_are_refused_on_all_ranks(monkeypatch: pyt
     monkeypatch.setattr(Pipeline, "copies", copies)
     with pytest.raises(CompileError, match=r"chain0-chain1 has 2 copies.* on rank 0, and 3.* on rank 1"):
         spawn_threads(2, compiled, deadline=10.0)
+
+
+def test_what_is_computed_again_is_not_kept_from_forward() -> None:
+    def kept(checkpoint: bool) -> int:
+        text = spawn_threads(2, train, Case(spread(2, 2), 4, checkpoint=checkpoint), deadline=30.0)[0][2]
+        plan = parse(text)
+        chains = {t.id for t in plan.tasks if t.kind == "compute" and t.acts > 1}
+        return sum(r.bytes * r.copies for r in plan.registers if {r.producer, *r.consumers} <= chains)
+
+    assert kept(True) < kept(False) / 2
