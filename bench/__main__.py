@@ -15,7 +15,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from bench import costs, gpu, memory, one_rank, pipelines, two_ranks
+from bench import costs, gpu, memory, one_rank, pipelines, slow_link, two_ranks
 from bench.measure import Row
 
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
@@ -28,6 +28,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "all_reduce": two_ranks.all_reduce,
     "data_parallel": two_ranks.data_parallel,
     "pipelines": pipelines.rows,
+    "slow_link": slow_link.rows,
     "actors": costs.actors,
     "worlds": costs.worlds,
     "imports": costs.imports,

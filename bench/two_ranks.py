@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import json
 import os
+from collections.abc import Mapping
 from typing import Any
 
 import torch
@@ -28,35 +29,38 @@ MESSAGES = (("1 KB", 256, 100, 15.0), ("256 KB", 1 << 16, 50, 1.0), ("4 MB", 1 <
 # An all-reduce's name, elements, calls one after the other in each sample, and goal.
 
 
-def run(worker: str, quick: bool, transport: str = "shm") -> list[Row]:
-    told = {"BENCH_QUICK": str(int(quick))}
-    ended = spawn(2, f"bench.two_ranks:{worker}", transport=transport, env=told, deadline=400.0)
+def run(
+    worker: str, quickly: bool, transport: str = "shm", env: Mapping[str, str] | None = None,
+    module: str = "bench.two_ranks",
+) -> list[Row]:  # fmt: skip
+    told = {"BENCH_QUICK": str(int(quickly)), **(env or {})}
+    ended = spawn(2, f"{module}:{worker}", transport=transport, env=told, deadline=400.0)
     return [Row(*fields) for fields in json.loads(ended[0].out.splitlines()[-1])]
 
 
-def ops(quick: bool) -> list[Row]:
-    return run("ops_worker", quick)
+def ops(quickly: bool) -> list[Row]:
+    return run("ops_worker", quickly)
 
 
-def all_reduce(quick: bool) -> list[Row]:
-    return run("all_reduce_worker", quick) + run("checked_worker", quick, "c10d")
+def all_reduce(quickly: bool) -> list[Row]:
+    return run("all_reduce_worker", quickly) + run("checked_worker", quickly, "c10d")
 
 
-def data_parallel(quick: bool) -> list[Row]:
-    return run("data_parallel_worker", quick)
+def data_parallel(quickly: bool) -> list[Row]:
+    return run("data_parallel_worker", quickly)
 
 
-def _tell(rows: list[Row]) -> None:
+def tell(rows: list[Row]) -> None:
     dist.destroy_process_group()
     if current().index == 0:
         print(json.dumps(rows))
 
 
-def _quick() -> bool:
+def quick() -> bool:
     return os.environ.get("BENCH_QUICK") == "1"
 
 
-def _begin() -> Any:
+def begin() -> Any:
     torch.set_num_threads(1)
     transport = transport_of()
     dist.init_process_group("gloo")
@@ -64,7 +68,7 @@ def _begin() -> Any:
 
 
 def ops_worker() -> None:
-    everyone = _begin()
+    everyone = begin()
     mesh = init_device_mesh("cpu", (2,))
     place = flow.placement("cpu", ranks=[0, 1])
     torch.manual_seed(0)
@@ -78,7 +82,7 @@ def ops_worker() -> None:
     v = from_torch(weight).to_global(placement=place, sbp=B).to_global(sbp=S(0))
     del w
     found = []
-    n = 500 if _quick() else 5_000
+    n = 500 if quick() else 5_000
     with torch.no_grad():
         for case, theirs, ours in (
             ("eager global relu 8x8, 2 ranks", lambda: torch.relu(a), lambda: flow.relu(x)),
@@ -87,33 +91,33 @@ def ops_worker() -> None:
         ):
             t, o = least([theirs, ours], n, before=everyone.barrier)
             found.append(Row(case, "DTensor", t, o, 1.2))
-    _tell(found)
+    tell(found)
 
 
 def all_reduce_worker() -> None:
-    everyone = _begin()
+    everyone = begin()
     found = []
     for name, count, calls, goal in MESSAGES:
         t = torch.zeros(count)
         gloo, ours = least(
             [lambda t=t: dist.all_reduce(t), lambda t=t: everyone.all_reduce(t)],
-            calls * SAMPLES, 1 if _quick() else 3, everyone.barrier,
+            calls * SAMPLES, 1 if quick() else 3, everyone.barrier,
         )  # fmt: skip
         found.append(Row(f"all-reduce of {name}, 2 processes", "Gloo", gloo, ours, None, goal))
-    _tell(found)
+    tell(found)
 
 
 def checked_worker() -> None:
     """What it costs over c10d that ranks compare what they call."""
-    everyone = _begin()
+    everyone = begin()
     t = torch.zeros(256)
     calls = [lambda: dist.all_reduce(t), lambda: everyone.all_reduce(t)]
-    gloo, ours = least(calls, 10 * SAMPLES, 1 if _quick() else 3, everyone.barrier)
-    _tell([Row("all-reduce of 1 KB over c10d, 2 processes", "Gloo", gloo, ours, 1.1)])
+    gloo, ours = least(calls, 10 * SAMPLES, 1 if quick() else 3, everyone.barrier)
+    tell([Row("all-reduce of 1 KB over c10d, 2 processes", "Gloo", gloo, ours, 1.1)])
 
 
 def data_parallel_worker() -> None:
-    everyone = _begin()
+    everyone = begin()
     rank = current().index
     place = flow.placement("cpu", ranks=[0, 1])
     found = []
@@ -130,8 +134,8 @@ def data_parallel_worker() -> None:
         graph = Training(b, lambda m, x, y: m(x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
         t, o = least(
             [theirs, lambda graph=graph, x=x, y=y: graph(x, y).to_local().item()],
-            max(n // (5 if _quick() else 1), 2), 7, everyone.barrier,
+            max(n // (5 if quick() else 1), 2), 7, everyone.barrier,
         )  # fmt: skip
         found.append(Row(f"data-parallel GPT step, 2 ranks, {size}", "torch DDP", t, o, limit))
         graph.close()
-    _tell(found)
+    tell(found)

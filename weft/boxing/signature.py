@@ -15,6 +15,7 @@ from dataclasses import dataclass
 from typing import Any, NamedTuple
 
 from weft.boxing import planner
+from weft.boxing.links import ONE_HOST, Links
 from weft.core import sbp as sbps
 from weft.core.errors import PlacementError, SbpError
 from weft.core.placement import Placement
@@ -41,12 +42,12 @@ class Signature:
 Held = tuple[tuple[NdSbp, ...], ...]
 
 
-def choose(op: Op, args: tuple[Any, ...], held: Held = ()) -> Signature:
+def choose(op: Op, args: tuple[Any, ...], held: Held = (), links: Links = ONE_HOST) -> Signature:
     """The signature of a call. `args` hold a Spec in the place of every tensor.
 
     `held` says, per flattened operand, in which other layouts it exists already: to get there costs nothing.
     """
-    return _choose(op.name, freeze(args), held)
+    return _choose(op.name, freeze(args), held, links)
 
 
 def flatten(op: Op, args: tuple[Any, ...]) -> list[Any]:
@@ -74,14 +75,14 @@ def replaced(op: Op, args: tuple[Any, ...], make: Any) -> tuple[Any, ...]:
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def _choose(name: str, frozen: tuple[Any, ...], held: Held) -> Signature:
+def _choose(name: str, frozen: tuple[Any, ...], held: Held, links: Links) -> Signature:
     call = _call(name, frozen)
     best: tuple[float, float, int, int] | None = None
     chosen: Combination | None = None
     for order, combination in enumerate(_legal(call)):
         ins, outs = combination.inputs, combination.outputs
         seconds = sum(
-            0.0 if held and nd_sbp in held[i] else _cost(spec, nd_sbp)
+            0.0 if held and nd_sbp in held[i] else _cost(spec, nd_sbp, links)
             for i, (spec, nd_sbp) in enumerate(zip(call.specs, ins, strict=True))
         )
         if best is not None and seconds > best[0]:
@@ -212,10 +213,10 @@ def _written(op: Op, args: tuple[Any, ...]) -> list[int]:
     return found
 
 
-def _cost(spec: Spec, nd_sbp: NdSbp) -> float:
+def _cost(spec: Spec, nd_sbp: NdSbp, links: Links) -> float:
     if spec.nd_sbp == nd_sbp:
         return 0.0
-    return planner.cost(spec.shape, spec.dtype, spec.placement, spec.nd_sbp, spec.placement, nd_sbp)
+    return planner.cost(spec.shape, spec.dtype, spec.placement, spec.nd_sbp, spec.placement, nd_sbp, links)
 
 
 def _share(shape: tuple[int, ...], placement: Placement, nd_sbp: NdSbp) -> float:

@@ -1,14 +1,18 @@
 """Which nodes run together: a chain is what one actor does in one act.
 
-A chain's key is (placement, once per micro-batch or per launch, depth). Depth counts, along the longest way to a node,
-how often data changed placement or rate; so a chain never waits for something that waits for it, and each edge between
-chains leads from a lesser depth to a greater one. A pipeline's first stage has a chain of depth 0 on the way forward
-and one of depth 2 S - 2 on the way back. What may be put off (`Node.late`) is a chain apart.
+A chain's key is (placement, once per micro-batch or per launch, depth, late, stream). Depth counts, along the longest
+way to a node, how often data changed placement, rate or stream; so a chain never waits for something that waits for it,
+and each edge between chains leads from a lesser depth to a greater one. A pipeline's first stage has a chain of depth 0
+on the way forward and one of depth 2 S - 2 on the way back. What may be put off (`Node.late`) is a chain apart.
+
+What has a stream of its own begins when the chain ends that makes its operands. So it cuts that chain: what comes later
+in the job, and needs nothing of it, goes on in the next one, beside it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Container
+import math
+from collections.abc import Callable, Container
 from typing import NamedTuple
 
 from weft.core.placement import Placement
@@ -22,6 +26,7 @@ class Key(NamedTuple):
     micro: bool
     depth: int
     late: bool = False
+    stream: str = ""  # one of its own, apart from the rank's compute
 
 
 def placement_of(v: Value) -> Placement | None:
@@ -33,9 +38,11 @@ def is_alias(node: Node, variables: Container[Value]) -> bool:
     return node.op in OPS and OPS[node.op].view and node.args[0] in variables
 
 
-def assign(job: Job) -> dict[Node, tuple[Key, ...]]:
+def assign(job: Job, stream_of: Callable[[Node], str] = lambda node: "") -> dict[Node, tuple[Key, ...]]:
     """The chains of each node that runs: one, or two where it crosses from one placement to another."""
     found: dict[Node, tuple[Key, ...]] = {}
+    reached: dict[tuple[Placement | None, bool], int] = {}  # how deep the chains are so far, and
+    cut: dict[tuple[Placement | None, bool], int] = {}  # how deep at least what comes now
     home: dict[Value, Key | None] = {}  # the chain that makes a value; None: it is there before any chain runs
     memory: set[Value] = set()  # variables and views of them
     for node in job.nodes:
@@ -59,14 +66,19 @@ def assign(job: Job) -> dict[Node, tuple[Key, ...]]:
         crossing = bool(places) and places[0] is not there
         start = places[0] if crossing else there
         rate = node.micro or node.op in ("accumulate", "pack")  # those two run in the micro chain and end there
+        stream = stream_of(node)
+        line = start, rate
         depth = 1 if rate else 0  # what is prepared once a launch comes before every micro-batch
+        depth = max(depth, (reached if stream else cut).get(line, depth))
         for v in node.operands():
             source = home[v]
             if source is not None:
                 moved = source.placement is not placement_of(v) or source.placement is not start
-                moved = moved or source.micro != rate or source.late != node.late
+                moved = moved or source.micro != rate or source.late != node.late or source.stream != stream
                 depth = max(depth, source.depth + moved)
-        first = Key(start, rate, depth, node.late)
+        first = Key(start, rate, depth, node.late, stream)
+        table = cut if stream else reached
+        table[line] = max(table.get(line, depth), depth)
         keys = (first, Key(there, rate, depth + 1)) if crossing else (first,)
         found[node] = keys
         for v in node.outputs:
@@ -86,7 +98,37 @@ def _put_off(job: Job, found: dict[Node, tuple[Key, ...]]) -> None:
         wanted = [read[v] for v in node.outputs if v in read]
         if wanted and len(own) == 1 and (node.late or node.extra.get("backward")):
             first = min(wanted, key=lambda k: k.depth)
-            if (first.placement, first.micro) == (own[0].placement, own[0].micro):
+            if all(getattr(first, k) == getattr(own[0], k) for k in ("placement", "micro", "stream")):
                 own = found[node] = (first,)
         for v in node.operands():
             read[v] = min(read.get(v, own[0]), own[0], key=lambda k: k.depth)
+
+
+def views_again(
+    k: Key, nodes: list[Node], homes: dict[Node, tuple[Key, ...]], maker: dict[Value, Node]
+) -> list[Node]:  # fmt: skip
+    """Views that other chains of a rank have made and this one reads: made again they cost nothing, where passing them
+    on would copy them. Between chains of micro-batches they are passed on: that limits how far these run ahead."""
+    if k.stream or k.micro:
+        return []
+    found: dict[Node, None] = {}
+
+    def look(node: Node) -> None:
+        for v in node.operands():
+            n = maker.get(v)
+            if n is not None and n not in found and homes[n][-1] != k and _looks(n):
+                if homes[n] == (k._replace(depth=homes[n][0].depth),):
+                    look(n)
+                    found[n] = None
+
+    for node in nodes:
+        if len(homes[node]) == 1:
+            look(node)
+    return list(found)
+
+
+def _looks(n: Node) -> bool:
+    """Whether a node shows the memory of its operand, and not much less of it than there is."""
+    if n.op not in OPS or not OPS[n.op].view or not isinstance(n.args[0], Value):
+        return False
+    return math.prod(n.args[0].shape) <= sum(math.prod(v.shape) for v in n.outputs)

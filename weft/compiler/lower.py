@@ -15,6 +15,7 @@ from weft.compiler.layout import Crossing, Packet, local_shape, sliced
 from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
 from weft.compiler.program import Chain, Strides, lower_chain
+from weft.compiler.streams import stream_of
 from weft.compiler.turns import Turns
 from weft.core.errors import CompileError
 from weft.job.job import Job
@@ -22,6 +23,7 @@ from weft.job.text import show, without_places
 from weft.job.value import Node, Value
 from weft.plan import ids, order
 from weft.plan.plan import Plan, Port, Register, Stream, Task
+from weft.plan.verify import Act
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 
@@ -57,9 +59,9 @@ class _Lowering:
     def __init__(self, job: Job, rank: int, world_size: int, options: Options) -> None:
         self.job, self.rank, self.world_size, self.options = job, rank, world_size, options
         self.micro = options.micro_batches
-        self.homes = chains.assign(job)
+        self.homes = chains.assign(job, lambda node: stream_of(node, options))
         keys = dict.fromkeys(k for ks in self.homes.values() for k in ks)
-        self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, k.late, str(k.placement)))
+        self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, k.late, str(k.placement), k.stream))
         self.index = {k: i for i, k in enumerate(self.keys)}
         self.mine = [k for k in self.keys if k.placement is None or rank in k.placement]
         self.ahead = 2 if len(self.mine) > 1 else 1  # a lone chain shares its thread with both ends: none can run ahead
@@ -78,7 +80,10 @@ class _Lowering:
         return self.index[end] if isinstance(end, Key) else len(self.keys) + self.ends.index(end)
 
     def task_id(self, end: Key | str, rank: int) -> int:
-        stream = 0 if isinstance(end, Key) else max(0, self.ends.index(end) - 1)  # a loader has its own thread
+        if isinstance(end, Key):
+            stream = len(self.ends) - 1 if end.stream else 0
+        else:
+            stream = max(0, self.ends.index(end) - 1)  # a loader has its own thread
         return ids.encode(rank, self.device, 0, stream, self.place(end) + 1)
 
     def packet(
@@ -100,6 +105,8 @@ class _Lowering:
         if isinstance(end, str):
             return end
         last = self.index[end] == len(self.keys) - 1
+        if end.stream:
+            return f"{end.stream}{self.index[end]}"
         role = "weights" if end.late else "step" if not end.micro and (last or self.micro > 1) else "chain"
         return f"{role}{self.index[end]}"
 
@@ -114,9 +121,7 @@ class _Lowering:
         lowered = Lowered(Plan(job.name, rank, self.world_size), job, self.options)
         lowered.roles = {self.title(k): role for k, role in self.roles.items() if role}
         memory = self.memory
-        made: dict[Value, Key] = {}
-        for node, keys in self.homes.items():
-            made.update(dict.fromkeys(node.outputs, keys[-1]))
+        made = {v: keys[-1] for node, keys in self.homes.items() for v in node.outputs}
         given = {n.outputs[0]: n.outputs[0] for n in job.nodes if n.op in ("input", "host")}
         given |= {v: v for n in job.nodes if n.op == "source" for v in n.outputs}
         given |= {n.outputs[0]: n.args[0] for n in job.nodes if n.op == "unpack"}
@@ -129,6 +134,8 @@ class _Lowering:
             for k in keys:
                 if k in members:
                     members[k].append(node)
+        maker = {v: node for node in self.homes for v in node.outputs}
+        again = {k: chains.views_again(k, members[k], self.homes, maker) for k in self.mine}
         imports: dict[Key, dict[Value, Packet]] = {k: {} for k in self.mine}
         exports: dict[Key, dict[Value, list[Packet]]] = {k: {} for k in self.mine}
         self.crossings: dict[Key, dict[Node, Crossing]] = {k: {} for k in self.mine}
@@ -149,14 +156,15 @@ class _Lowering:
         feed_of = {v: feeds[n.args[0]] for n in job.nodes if n.op == "source" for v in n.outputs}
         self.readers = {p.id: set() for p in feeds.values()}
         for k in self.mine:
-            for node in members[k]:
+            near = {v for n in again[k] for v in n.outputs}
+            for node in (*again[k], *members[k]):
                 keys = self.homes[node]
                 if len(keys) == 2:
                     self._cross(node, keys, k)
                     if k is not keys[0]:
                         continue
                 for v in node.operands():
-                    if v in memory or (v in made and made[v] == k):
+                    if v in memory or v in near or (v in made and made[v] == k):
                         continue
                     if v in given:
                         feed = imports[k][v] = feed_of.get(given[v], feeds[SOURCE])
@@ -198,8 +206,9 @@ class _Lowering:
         strides = strides_of(job)
         variables = {v: strides.get(v) for v in memory}
         for k in self.mine:
+            nodes = [*self._needed(aliases, members[k]), *again[k], *members[k]]
             chain = Chain(
-                self.title(k), rank, [*self._needed(aliases, members[k]), *members[k]], imports[k], exports[k],
+                self.title(k), rank, nodes, imports[k], exports[k],
                 self.crossings[k], self.arrivals[k], self.departures[k], variables, self.micro, lowered.unpacked,
             )  # fmt: skip
             task = self._task(k, chain)
@@ -209,6 +218,8 @@ class _Lowering:
         ends = self._ends(lowered)
         registers = [self._register(p) for p in lowered.packets.values()]
         streams = [Stream(ids.stream_of(t), name, "worker") for t, (name, _) in lowered.loaders.items()]
+        own = {ids.stream_of(self.task_id(k, rank)): k.stream for k in self.mine if k.stream}
+        streams += [Stream(index, name, "worker") for index, name in own.items()]
         lowered.plan = Plan(
             job.name, rank, self.world_size, (Stream(0, "compute"), *streams), (*ends[:-1], *tasks, *ends[-1:]),
             tuple(sorted(registers, key=lambda r: r.id)), shared_hash(job),
@@ -297,20 +308,30 @@ class _Lowering:
                 self.packet(w, k, self.rank, self.rank, 1, full, LOOP)
 
     def _take_turns(self) -> None:
-        """Chains with collectives act in one order on all ranks: a turn goes round between them. And so do those of a
-        pipeline in which it matters who goes first.
+        """Chains with collectives act in one order on all ranks: on each stream a turn goes round between them. And so
+        do those of a pipeline in which it matters who goes first.
 
-        A collective holds up its rank's thread, so where data goes from placement to placement, the other chains take
-        turns too: else one that the partner waits for could come to stand behind it.
+        A collective holds up its stream's thread, so where data goes from placement to placement, or from stream to
+        stream, the other chains take turns too: else one that the partner waits for could come to stand behind it.
         """
-        crossing = any(len(keys) == 2 for keys in self.homes.values())
-        mine = {self.place(k): k for k in self.mine if crossing or k in self.turns.talking}
-        if len(mine) < 2 or (self.turns.talking.isdisjoint(self.mine) and not self.pipeline.timed):
+        talking = [k for k in self.mine if k in self.turns.talking]
+        mixed = any(len(keys) == 2 for keys in self.homes.values()) or len({k.stream for k in talking}) > 1
+        streams = {k.stream for k in talking}
+        if self.pipeline.timed:
+            streams.add("")
+        sequences = [
+            {self.place(k): k for k in self.mine if k.stream == stream and (mixed or k in talking)}
+            for stream in sorted(streams)
+        ]
+        if all(len(mine) < 2 for mine in sequences):
             return
-        every = self.turns.acts(
+        acts = self.turns.acts(
             self.micro, self.copies, self._period, lambda k: len(self.roles[k]), self.pipeline.due
         )  # fmt: skip
-        acts = [a for a in every if a.task in mine]
+        for mine in sequences:
+            self._in_turn([a for a in acts if a.task in mine], mine)
+
+    def _in_turn(self, acts: list[Act], mine: dict[int, Key]) -> None:
         for (a, b), turns in order.handovers(acts).items():
             p = self.packet(mine[a], mine[b], self.rank, self.rank, 1, int(turns[-1][2]), TURN)
             p.at = tuple(t[0] for t in turns), tuple(sorted(t[1] for t in turns))
@@ -335,8 +356,8 @@ class _Lowering:
                 writes[p.id] = Port(p.id, 1, p.at[0]) if p.at[0] else Port(p.id, self._period(k, p.target))
         acts = self.micro if k.micro else 1
         return Task(
-            self.task_id(k, self.rank), chain.name, "compute", tuple(reads.values()), tuple(writes.values()), acts,
-            step=lower_chain(chain),
+            self.task_id(k, self.rank), chain.name, "collective" if k.stream else "compute", tuple(reads.values()),
+            tuple(writes.values()), acts, step=lower_chain(chain),
         )  # fmt: skip
 
     def _ends(self, lowered: Lowered) -> list[Task]:

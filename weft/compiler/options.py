@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import msgspec
 
+from weft.boxing.links import ONE_HOST, Links
+
 
 class Options(msgspec.Struct, frozen=True):
     """Every option is read by the pass it belongs to."""
@@ -12,4 +14,6 @@ class Options(msgspec.Struct, frozen=True):
     fuse_bytes: int = 32 << 20  # how much one fused all-reduce may hold
     auto_parallel: bool = False
     zero_bubble: bool = False
+    links: Links = ONE_HOST  # the network, by which routes and sizes are chosen
+    backend: str = "local"  # of the transport
     verify: bool = True

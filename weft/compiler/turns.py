@@ -66,10 +66,10 @@ class Turns:
         return [Act(place[key[a.task]], a.number) for a in found]
 
     def _lanes(self) -> dict[Key, int]:
-        """Chains whose placements share a rank can't act at once, nor those that are tied by a third one."""
+        """Chains of a stream whose placements share a rank can't act at once, nor those that a third one ties."""
         lanes: dict[Key, int] = {}
         for n, k in enumerate(self.keys):
-            near = {lanes[other] for other in lanes if _meet(k.placement, other.placement)}
+            near = {lanes[o] for o in lanes if o.stream == k.stream and _meet(k.placement, o.placement)}
             lanes = {other: n if lane in near else lane for other, lane in lanes.items()}
             lanes[k] = n
         return lanes

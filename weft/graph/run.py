@@ -17,8 +17,10 @@ from weft.compiler.bind import Binder
 from weft.compiler.layout import Packet
 from weft.compiler.local import kernel_of, local_call
 from weft.compiler.lower import Lowered
+from weft.compiler.streams import COLLECTIVES
 from weft.core.dispatch import hooks
 from weft.core.rank import current
+from weft.graph.device_streams import Cuda, in_order
 from weft.graph.draws import Draws
 from weft.graph.feed import Feed, Reader, follow
 from weft.graph.lines import GraphLine
@@ -29,7 +31,7 @@ from weft.runtime.executor import NAP, Executor, Ticket
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import exchanged
 from weft.tensor.written import mark
-from weft.transport import transport_of
+from weft.transport import Line, transport_of
 from weft.vm import vm_of
 from weft.vm.dependency import join, pending, untouched, writable
 from weft.vm.instruction import Instruction
@@ -65,6 +67,7 @@ class Running:
         self.device = _device(lowered)
         self.rank, self.transport, self.vm = current(), transport_of(), vm_of()
         self.lent, self.line = line, line.line  # eager calls go on while launches are in flight
+        self.beside = Line(self.transport, f"{self.line.name}/{COLLECTIVES}")  # and so do the two streams' own
         self.order = threading.Lock()  # of launches, as threads take them in
         self.waiting: collections.deque[Launch] = collections.deque()  # launched, not yet taken in by the source
         self.under_way: collections.deque[Launch] = collections.deque()  # taken in, not yet handed out by the sink
@@ -84,6 +87,8 @@ class Running:
         self.launches = 0
         self.brief = False  # the last launch took less time than it would take another thread to begin one
         acts = {t: self._chain(t) for t in lowered.chains} | self._ends() | self._readers()
+        if self.device.type == "cuda":
+            acts = in_order(lowered.plan, acts, Cuda(self.device))
         self.executor = Executor(lowered.plan, acts, self.channels, deadline=self.transport.deadline, watch=self._watch)
         traced = self.rank.resources.get(TRACED)
         if traced is not None:
@@ -115,7 +120,8 @@ class Running:
             binder = self.binders.get(task_id)
             if binder is None:
                 rank = self.rank.index
-                binder = Binder(task.name, task.step, rank, arena, self.named, self.line, self.draws)
+                line = self.line if task.kind == "compute" else self.beside
+                binder = Binder(task.name, task.step, rank, arena, self.named, line, self.draws)
                 self.binders[task_id] = binder
             slots = {p.register: self.memory[p.register][s] for p, s in zip(task.consumes, turn.consumed, strict=True)}
             slots |= {p.register: self.memory[p.register][s] for p, s in zip(task.produces, turn.produced, strict=True)}

@@ -7,7 +7,10 @@ import weakref
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any
 
+import msgspec
+
 from weft.autograd.call import refresh
+from weft.boxing.network import links_of
 from weft.compiler import passes
 from weft.compiler.lower import lower
 from weft.core import dispatch
@@ -47,7 +50,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
     form = tree.form((args, kwargs))
     if current().world_size > 1:
         transport_of().note(f"tracing graph {graph.name}")
-    options = graph.config.options()
+    options = msgspec.structs.replace(graph.config.options(), links=links_of(current()), backend=transport_of().backend)
     job = Job(graph.name)
     job.micro_batches = options.micro_batches
     builder = Builder(job, said_of(graph))

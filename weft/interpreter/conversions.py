@@ -9,6 +9,7 @@ from zlib import crc32
 import torch
 
 from weft.boxing import execute
+from weft.boxing.network import links_of
 from weft.boxing.part import device_of
 from weft.boxing.planner import route
 from weft.core import fingerprints, shard
@@ -46,12 +47,13 @@ def to_global(x: Tensor, placement: Placement, nd_sbp: NdSbp) -> Tensor:
     target = spec.replace(placement=placement, nd_sbp=nd_sbp)
     if target is spec:
         return of_shard(x.shard, spec) if x.shard is not None else x
-    path = route(spec.shape, spec.dtype, spec.placement, spec.nd_sbp, placement, nd_sbp)
     rank, transport = current(), transport_of()
+    links = links_of(rank)
+    path = route(spec.shape, spec.dtype, spec.placement, spec.nd_sbp, placement, nd_sbp, links)
     if rank.world_size > 1:
         fingerprints.of(rank).fold(*_layouts(spec, target))
     transport.note(f"to_global {spec} -> {placement} {sbps.show(nd_sbp)}")
-    return of_shard(execute.run(path, x._local("to_global"), rank.index, transport), target)
+    return of_shard(execute.run(path, x._local("to_global"), rank.index, transport, links.hosts), target)
 
 
 @functools.lru_cache(maxsize=4096)

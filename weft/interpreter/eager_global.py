@@ -10,6 +10,8 @@ from zlib import crc32
 import torch
 
 from weft.boxing import Route, execute, signature
+from weft.boxing.links import Links
+from weft.boxing.network import links_of
 from weft.boxing.part import device_of, kernel_of, local_arguments, pass_over
 from weft.boxing.planner import route
 from weft.boxing.signature import Signature
@@ -35,11 +37,11 @@ class Prepared:
 
     __slots__ = ("op", "routes", "kernel", "args", "inputs", "outputs", "member", "box", "shape", "placement")
 
-    def __init__(self, op: Op, args: tuple[Any, ...], chosen: Signature, rank: int) -> None:
+    def __init__(self, op: Op, args: tuple[Any, ...], chosen: Signature, rank: int, links: Links) -> None:
         specs = signature.flatten(op, args)
         self.op = op
         self.routes: tuple[Route | None, ...] = tuple(
-            None if a is b else route(a.shape, a.dtype, a.placement, a.nd_sbp, b.placement, b.nd_sbp)
+            None if a is b else route(a.shape, a.dtype, a.placement, a.nd_sbp, b.placement, b.nd_sbp, links)
             for a, b in zip(specs, chosen.inputs, strict=True)
         )
         if not any(self.routes):
@@ -57,9 +59,9 @@ class Prepared:
 
 
 @functools.lru_cache(maxsize=1 << 16)
-def _prepare(op: Op, frozen: tuple[Any, ...], rank: int) -> Prepared:
+def _prepare(op: Op, frozen: tuple[Any, ...], rank: int, links: Links) -> Prepared:
     args = tuple(_plain(a) for a in frozen)
-    return Prepared(op, args, signature.choose(op, args), rank)
+    return Prepared(op, args, signature.choose(op, args, links=links), rank, links)
 
 
 @functools.lru_cache(maxsize=1 << 12)
@@ -94,7 +96,7 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
     here = current()
     rank = here.index
     try:
-        prepared = _prepare(op, tuple(map(_key, args)), rank)
+        prepared = _prepare(op, tuple(map(_key, args)), rank, links_of(here))
     except WeftError:
         raise
     except Exception:  # of what isn't what it should be
@@ -198,6 +200,7 @@ def _boxed(op: Op, args: tuple[Any, ...], routes: tuple[Route | None, ...]) -> t
 
 def along(t: Tensor, path: Route, why: str) -> Tensor:
     """A global tensor taken along a route."""
-    rank, transport = current().index, transport_of()
+    here, transport = current(), transport_of()
     transport.note(f"boxing {path.src} -> {path.dst} for {why}")
-    return of_shard(execute.run(path, t._local(why), rank, transport), path.dst)
+    hosts = links_of(here).hosts
+    return of_shard(execute.run(path, t._local(why), here.index, transport, hosts), path.dst)

@@ -8,9 +8,11 @@ from __future__ import annotations
 from typing import Any
 
 from weft.boxing import signature
+from weft.boxing.network import links_of
 from weft.core.device import Device
 from weft.core.errors import PlacementError, TraceError
 from weft.core.placement import Placement
+from weft.core.rank import current
 from weft.core.spec import Spec
 from weft.job.builder import Builder
 from weft.job.value import Value
@@ -48,7 +50,7 @@ def emit(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
         if local:
             raise PlacementError(f"{op.name}: some operands are global and some are local in this graph: {values}")
         held = tuple(builder.held(v) for v in values)
-        chosen = signature.choose(op, _stand_ins(args, _spec), held if any(held) else ())
+        chosen = signature.choose(op, _stand_ins(args, _spec), held if any(held) else (), links_of(current()))
         builder.moves(values, chosen.inputs)
         return builder.add(op.name, args, [(s.shape, s.dtype, s, _CPU) for s in chosen.outputs], chosen=chosen)
     forms = infer(op, _stand_ins(args, lambda v: Form(v.shape, v.dtype)))

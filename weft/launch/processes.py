@@ -17,7 +17,8 @@ from pathlib import Path
 from typing import IO
 
 from weft.core.errors import ArgumentError, DeadlineError, RankError
-from weft.transport.base import bounded, world_of
+from weft.transport.base import bounded
+from weft.transport.hosts import world_of
 from weft.transport.rendezvous import serve
 from weft.transport.roll import run_of, tell_end, told_failure
 from weft.transport.secret import VARIABLE as SECRET

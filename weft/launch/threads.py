@@ -14,7 +14,8 @@ import torch
 
 from weft.core.rank import Rank, enter
 from weft.transport import LocalTransport, LocalWorld, PeerFailed, raised
-from weft.transport.base import bounded, world_of
+from weft.transport.base import bounded
+from weft.transport.hosts import world_of
 
 GRACE = 8.0  # seconds that the other ranks have to end after one failed
 

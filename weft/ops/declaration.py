@@ -271,17 +271,20 @@ class Op:
     def described(self, args: tuple[Any, ...]) -> str | Iterable[Rule] | None:
         """What the declaration says of layouts: a notation for the tensors that this call has, rules, or nothing."""
         described = self.layout_function(*args) if self.layout_function else self.notation
-        if not isinstance(described, str):
-            return described
+        return self._present(described, args) if isinstance(described, str) else described
+
+    def _present(self, text: str, args: tuple[Any, ...]) -> str:
         places = self._places(args)
-        return notation.present(described, tuple(len(places[self.names[i]]) for i in self.operands))
+        return notation.present(text, tuple(len(places[self.names[i]]) for i in self.operands))
 
     def products(
         self, args: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], outputs: tuple[tuple[int, ...], ...]
     ) -> int:
         """How many elements a call goes through, or multiplies: what it costs to compute grows with that."""
         described = self.described(args)
-        if isinstance(described, str):
+        if not isinstance(described, str):
+            described = self._present(self.notation, args) if self.notation else None
+        if described is not None:
             return notation.products(described, shapes, outputs)
         return max(map(math.prod, (*shapes, *outputs)), default=0)
 

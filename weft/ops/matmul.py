@@ -96,7 +96,7 @@ def _(rand):
     yield rand(6), rand(6)
 
 
-@op()
+@op("... k, n k, n -> ... n")
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias.
 

@@ -12,6 +12,7 @@ What no notation can say takes a function from shapes and attributes to such a t
 from __future__ import annotations
 
 import functools
+import itertools
 import math
 from dataclasses import dataclass
 from typing import NamedTuple
@@ -130,11 +131,17 @@ def rules(
 
 
 def products(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...]) -> int:
-    """How many elements all axes together span: what a contraction multiplies, an element-wise op goes through."""
+    """How many elements a contraction multiplies, or an element-wise op goes through: the most that the axes of one
+    operand or result span, or of two operands that share an axis which others lack. (An attention multiplies queries by
+    keys, then scores by values, and never the axes of all three.)"""
     axes = _axes(text, shapes, outputs)
     if axes is None:
         return max(map(math.prod, (*shapes, *outputs)), default=0)
-    return math.prod(axes.size.values())
+    inputs, results, size = axes
+    every = [set(term) for term in (*inputs, *results)]
+    common = set.intersection(*every) if every else set()
+    pairs = (a | b for a, b in itertools.combinations(map(set, inputs), 2) if a & b - common)
+    return max((math.prod(size[axis] for axis in term) for term in (*every, *pairs)), default=0)
 
 
 def shapes(text: str, operands: tuple[Shape, ...]) -> tuple[Shape, ...] | None:

@@ -17,6 +17,7 @@ from weft.transport.agent import end_with_agent
 from weft.transport.base import Channel, Group, PeerFailed, Transport, default_deadline
 from weft.transport.c10d import C10dTransport
 from weft.transport.forking import refuse_as_children
+from weft.transport.hosts import HOSTS, imagined
 from weft.transport.line import Line
 from weft.transport.local import LocalTransport, LocalWorld
 from weft.transport.rendezvous import Meeting, is_loopback, tell_absence
@@ -64,6 +65,8 @@ def open_transport(rank: Rank, backend: str | None = None, deadline: float | Non
     meeting.enter(name)
     if name == "auto":
         name = _suited(rank, meeting, patience)
+    elif name == "shm" and len(set(imagined(rank.world_size) or (0,))) > 1:
+        raise RankError(f"WEFT_TRANSPORT=shm joins ranks of one host, and {HOSTS} imagines several: c10d joins them")
     elif name == "shm" and meeting.page is None:
         raise RankError("WEFT_TRANSPORT=shm needs memory that processes can share, which this system has not")
     return BACKENDS[name](rank, meeting, patience)
@@ -73,7 +76,9 @@ def _suited(rank: Rank, meeting: Meeting, patience: float) -> str:
     """What all ranks can use. The first to know decides, without waiting for all where they can only be on one host."""
     roll = meeting.roll
     mine = "c10d"
-    if rank.local_size == rank.world_size and meeting.page is not None and not torch.cuda.is_available():
+    if len(set(imagined(rank.world_size) or (0,))) > 1:
+        pass
+    elif rank.local_size == rank.world_size and meeting.page is not None and not torch.cuda.is_available():
         if "LOCAL_WORLD_SIZE" not in os.environ and not is_loopback(meeting.host):
             roll.gather(patience)
         if all(there.host == roll.mine.host for there in roll.here.values()):

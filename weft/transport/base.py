@@ -7,7 +7,7 @@ import os
 import time
 import weakref
 from abc import ABC, abstractmethod
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 
 import torch
 from torch import Tensor
@@ -15,6 +15,7 @@ from torch import Tensor
 from weft.core.errors import ArgumentError, DeadlineError, PlacementError, RankError
 from weft.transport.check import PROGRAM, Diverged, checking
 from weft.transport.forking import refuse_in_children
+from weft.transport.hosts import SlowLink, imagined
 from weft.transport.stuck import LOOK, STUCK, Need, Waiting, Watcher, say
 from weft.transport.whole import PeerFailed, at_once, broken, broken_message, flat, form
 
@@ -39,12 +40,6 @@ def bounded(given: object, name: str) -> float:
     if isinstance(given, int | float) and 0 < given < LONGEST:
         return given
     raise ArgumentError(f"{name} is how many seconds a wait may take, a number above 0 like 300; got {given!r}")
-
-
-def world_of(n: object) -> int:
-    if isinstance(n, int) and n >= 1 and n is not True:
-        return n
-    raise ArgumentError(f"a world has one rank or more; got {n!r}")
 
 
 class Channel(ABC):
@@ -168,9 +163,13 @@ class Transport(ABC):
     rank: int
     world_size: int
     deadline: float
+    backend = ""  # its name among BACKENDS
+    link: SlowLink | None = None  # between hosts, where it is imagined
 
     def __init__(self, rank: int, world_size: int, deadline: float | None = None) -> None:
         self.rank, self.world_size = rank, world_size
+        self._imagined = imagined(world_size)
+        self.several_hosts = len(set(self._imagined or (0,))) > 1  # or there may be
         self.deadline = default_deadline() if deadline is None else deadline
         self.check = checking()
         self.stuck_after = STUCK
@@ -179,6 +178,10 @@ class Transport(ABC):
         self._ways: dict[tuple[int, int, str], BaseException | None] = {}  # see `moving`
         self._channels: weakref.WeakSet[Channel] = weakref.WeakSet()
         refuse_in_children(self)
+
+    def host_of(self, rank: int) -> Hashable:
+        """What names the host of a rank; equal for ranks of one host. May wait until the rank has come."""
+        return 0 if self._imagined is None else self._imagined[rank]
 
     def held(self) -> Iterable[object]:
         """What others may hold of this transport."""

@@ -11,7 +11,7 @@ import queue
 import socket
 import threading
 from collections import Counter, defaultdict, deque
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Hashable, Sequence
 from datetime import timedelta
 from typing import Any
 from zlib import crc32
@@ -27,7 +27,8 @@ from weft.transport.c10d_channel import FIRST_TAG, C10dChannel
 from weft.transport.c10d_group import C10dGroup
 from weft.transport.c10d_roads import Coalesced, Roads
 from weft.transport.check import PROGRAM
-from weft.transport.rendezvous import Meeting
+from weft.transport.hosts import SlowLink, slow_link, until
+from weft.transport.rendezvous import Meeting, is_loopback
 from weft.transport.stuck import Need, Waiting
 from weft.transport.waiter import Waiter
 from weft.transport.watch import SETTLE, Watch
@@ -37,9 +38,13 @@ MESSAGES = 1 << 30  # tags of messages; those of channels are below
 
 
 class C10dTransport(Transport):
+    backend = "c10d"
+
     def __init__(self, rank: Rank, meeting: Meeting, deadline: float | None = None) -> None:
         super().__init__(rank.index, rank.world_size, deadline)
         self._meeting = meeting
+        self._here = rank.local_size == rank.world_size and is_loopback(meeting.host)
+        self.link, self.several_hosts = slow_link(), self.several_hosts or (self._imagined is None and not self._here)
         self._processes: dict[tuple[tuple[int, ...], str, str], Any] = {}
         self._watch = Watch(meeting)
         self._closed = False
@@ -53,6 +58,25 @@ class C10dTransport(Transport):
         self._tags: set[int] = set()  # the counter that they come from bears no proof
         self._roads = Roads(self.processes)
         self._to_myself: defaultdict[str, deque[Tensor]] = defaultdict(deque)
+
+    def host_of(self, rank: int) -> Hashable:
+        if self._imagined is not None or self._here:
+            return super().host_of(rank)
+        roll = self._meeting.roll
+        if rank != self.rank and rank not in roll.here:
+            self.wait_until(lambda: roll.look() or rank in roll.here, f"rank {rank} to come", (rank,))
+        return roll.mine.host if rank == self.rank else roll.here[rank].host
+
+    def over_link(self, ranks: Sequence[int]) -> SlowLink | None:
+        """The imagined link, where these ranks are on several hosts."""
+        if self.link is None or not self.several_hosts:
+            return None
+        return self.link if len({self.host_of(r) for r in ranks}) > 1 else None
+
+    def carried(self, ranks: Sequence[int], size: float) -> float:
+        """When so many bytes for these ranks will have come, on the monotonic clock; 0 where no link is imagined."""
+        link = self.over_link(ranks) if self.link is not None and size else None
+        return 0.0 if link is None else link.arrival(size)
 
     def processes(self, ranks: tuple[int, ...], device: str, line: str = "", what: object = "a message") -> Any:
         """The process group of these ranks for tensors on this type of device; `what` is the call that needs it."""
@@ -202,6 +226,8 @@ class C10dTransport(Transport):
         with Coalesced(self, ranks, [post[2] for post in posts], line):
             works = self._post(posts, line, ranks, bool(among))
         self._finish_exchange(works, line, needs)
+        if self.link is not None:
+            self._carry(posts)
         for t, flat in back:
             t.copy_(flat)
         for src, t in receives:
@@ -209,6 +235,13 @@ class C10dTransport(Transport):
                 if not self._to_myself[line]:
                     raise RankError(f"rank {src} receives from itself what it has not sent; send first")
                 t.copy_(self._to_myself[line].popleft().view(t.shape))
+
+    def _carry(self, posts: Sequence[tuple[str, int, Tensor, int]]) -> None:
+        """Wait until an exchange would have come over the imagined link, both ways at a time."""
+        far = [(way, t.nbytes) for way, peer, t, _ in posts if self.over_link((self.rank, peer))]
+        ways = [[size for w, size in far if w == way] for way in ("send", "recv")]
+        if any(ways):
+            until(self.carried(range(self.world_size), max(map(sum, ways))))
 
     def _message(self, src: int, dst: int, t: Tensor, line: str) -> tuple[str, int]:
         """The next message from one rank to another: its words, and a tag that both ends derive from what they expect.
@@ -308,8 +341,8 @@ class C10dTransport(Transport):
         self._ends.append(made)
         return made
 
-    def waiter(self, name: str, kept: object) -> Waiter:
-        self._waiters.append(made := Waiter(f"weft-{name}-{self.rank}", kept))
+    def waiter(self, name: str, kept: object, link: SlowLink | None = None) -> Waiter:
+        self._waiters.append(made := Waiter(f"weft-{name}-{self.rank}", kept, link))
         return made
 
     def put(self, key: str, value: bytes) -> None:

@@ -41,7 +41,7 @@ class C10dChannel(Channel):
             self._buffers = [wire[:size].view(self.dtype).view(self.shape) for wire in self._wire]
         processes = transport.processes(self._pair, "cpu")
         self._sending = transport.waiter("sending", processes)
-        self._receiving = transport.waiter("receiving", processes)
+        self._receiving = transport.waiter("receiving", processes, transport.over_link(self._pair))
         self._sends = self._receives = 0
         for _ in range(self.copies):
             self._expect()

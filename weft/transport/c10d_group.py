@@ -35,6 +35,7 @@ from weft.transport.check import (
     misfit,
     words,
 )  # fmt: skip
+from weft.transport.hosts import until
 from weft.transport.whole import collective
 
 if TYPE_CHECKING:
@@ -53,6 +54,8 @@ OPS = {
 }
 # What Gloo and NCCL can't add up, and the dtype in which they can; every value fits.
 WIDER = {torch.int16: torch.int32, torch.bool: torch.uint8, torch.uint16: torch.int32, torch.uint32: torch.int64}
+# How often the bytes that a member gives go over its link, in a ring of so many.
+TIMES = {"allreduce": lambda n: 2 * (n - 1) / n, "allgather": lambda n: n - 1, "broadcast": lambda n: 1}
 OF_BOOL = {"sum": "max", "prod": "min", "max": "max", "min": "min"}  # or, and
 
 
@@ -98,7 +101,9 @@ class C10dGroup(Group):
         """Gather the frames of all members, and see that all called the same."""
         while self._sums:
             self._sums[-1].wait()
+        carried = self._transport.carried(self.ranks, self._length * (self.size - 1))
         self._agree(call, self._send(call, data))
+        until(carried)
 
     def _send(self, call: Call, data: Sequence[Tensor] = ()) -> Any:
         """Begin to gather frames; `data` travels along."""
@@ -157,12 +162,14 @@ class C10dGroup(Group):
         return found
 
     def _run(self, call: Call, t: Tensor, method: str, *arguments: Any) -> None:
+        carried = self._transport.carried(self.ranks, t.nbytes * TIMES[method](self.size))
         processes = self._transport.processes(self.ranks, t.device.type, self._line, call)
         try:
             work = getattr(processes, method)(*arguments)
         except RuntimeError as error:
             raise self._transport.explained(error, self._shown(call), self.ranks) from None
         self._finish(call, work, t.is_cuda)
+        until(carried)
 
     # ---- the collectives -----------------------------------------------------------------------------------
 
@@ -321,6 +328,7 @@ class Sum(UnderWay):
         self._group, self._call, self._t = group, call, t
         self._frames: Any = None
         self._work: Any = None
+        self._carried = 0.0
 
     def go_on(self) -> None:
         with self._whole():
@@ -356,6 +364,7 @@ class Sum(UnderWay):
             group._agree(self._call, self._frames)
             group._agreed.add(self._call)
         processes = group._transport.processes(group.ranks, t.device.type, group._line)
+        self._carried = group._transport.carried(group.ranks, t.nbytes * TIMES["allreduce"](group.size))
         try:
             self._work = processes.allreduce([t])
         except RuntimeError as error:
@@ -371,6 +380,7 @@ class Sum(UnderWay):
             if first._work is None:
                 first._start()
         self._group._finish(self._call, self._work, self._t.is_cuda)
+        until(self._carried)
 
 
 def _reducible(t: Tensor, reduce: str) -> tuple[Tensor, str]:

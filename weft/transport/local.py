@@ -69,6 +69,8 @@ class _Laid:
 
 
 class LocalTransport(Transport):
+    backend = "local"
+
     def __init__(self, world: LocalWorld, rank: int, deadline: float | None = None) -> None:
         super().__init__(rank, world.size, deadline)
         self.world = world

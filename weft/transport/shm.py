@@ -33,6 +33,8 @@ class _Yielder(threading.local):
 
 
 class ShmTransport(Transport):
+    backend = "shm"
+
     def __init__(self, rank: Rank, meeting: Meeting, deadline: float | None = None) -> None:
         super().__init__(rank.index, rank.world_size, deadline)
         self._meeting = meeting

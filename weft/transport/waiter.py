@@ -11,12 +11,15 @@ from typing import Any
 
 from torch import Tensor
 
+from weft.transport.hosts import SlowLink
+
 
 class Waiter:
-    """`kept` must outlive the thread: a process group that goes away under a wait takes the process with it."""
+    """`kept` must outlive the thread: a process group that goes away under a wait takes the process with it. What is
+    received comes over `link`, where that is imagined."""
 
-    def __init__(self, name: str, kept: object) -> None:
-        self._kept = kept
+    def __init__(self, name: str, kept: object, link: SlowLink | None = None) -> None:
+        self._kept, self._link = kept, link
         self.started = 0
         self.done = 0  # how many works are complete; written by the thread alone
         self.error: RuntimeError | None = None
@@ -38,6 +41,8 @@ class Waiter:
             work, message = next_work
             try:
                 work.wait()
+                if message is not None and self._link is not None:
+                    self._link.carry(message.nbytes)
                 if message is not None and not message[-1].item():
                     return
             except RuntimeError as error:

@@ -6,7 +6,7 @@ node's signature says, and `to_global` nodes are gone.
 
 from __future__ import annotations
 
-from weft.boxing import Route, signature
+from weft.boxing import Links, Route, signature
 from weft.boxing.planner import route
 from weft.boxing.steps import Exchange, Relabel
 from weft.compiler.options import Options
@@ -19,15 +19,15 @@ from weft.ops import OPS
 
 
 def run(job: Job, options: Options) -> None:
-    moves = _Moves(job)
+    moves = _Moves(job, options.links)
     for node in job.nodes:
         moves.place(node)
     job.rebuild(moves.nodes)
 
 
 class _Moves:
-    def __init__(self, job: Job) -> None:
-        self.job = job
+    def __init__(self, job: Job, links: Links) -> None:
+        self.job, self.links = job, links
         self.nodes: list[Node] = []
         self.table: dict[Value, Value] = {}
         self.moved: dict[tuple[Value, Spec], Value] = {}
@@ -48,7 +48,7 @@ class _Moves:
             self.moved = {key: v for key, v in self.moved.items() if key[0] not in overwritten}
 
     def fit(self, node: Node) -> None:
-        chosen = node.signature or signature.choose(OPS[node.op], tuple(_spec(a) for a in node.args))
+        chosen = node.signature or signature.choose(OPS[node.op], tuple(_spec(a) for a in node.args), links=self.links)
         node.signature = chosen
         for v, spec in zip(node.outputs, chosen.outputs, strict=True):
             if v.spec is not spec:
@@ -75,7 +75,7 @@ class _Moves:
         if known is not None:
             return known
         now = v
-        path = route(v.shape, v.dtype, v.spec.placement, v.spec.nd_sbp, spec.placement, spec.nd_sbp)
+        path = route(v.shape, v.dtype, v.spec.placement, v.spec.nd_sbp, spec.placement, spec.nd_sbp, self.links)
         states = list(path.states())
         for step, after in zip(path.steps, states[1:], strict=True):
             target = v.spec.replace(placement=after.placement, nd_sbp=after.nd_sbp)
@@ -88,7 +88,7 @@ class _Moves:
                 text = str(step)
                 node = Node(
                     shared.name, "boxing", (now, text), (shared,), reader.scope, reader.at, self.job.is_micro(v),
-                    stage=reader.stage, extra={"route": Route(now.spec, target, (step,))},
+                    stage=reader.stage, extra={"route": Route(now.spec, target, (step,)), "hosts": self.links.hosts},
                 )  # fmt: skip
                 self.nodes.append(node)
                 self.job.producer[shared] = node

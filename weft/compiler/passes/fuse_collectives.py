@@ -1,26 +1,43 @@
 """Many small all-reduces become few large ones: gradients that are only needed together travel together.
 
-An all-reduce moves down to its first reader. Those of one group, dtype and reduction that then stand in one gap merge,
-up to `fuse_bytes` at a time.
+A line of a chain moves down to its first reader. Those of one group, dtype and reduction that then stand in one gap
+merge, up to `fuse_bytes` at a time.
+
+What is a task on a stream of its own moves up instead: it begins as soon as its last producer has ended, and goes while
+the chain goes on. How large its buckets are is a matter of time: when gradients are there, by what nodes before them
+compute, and how long the link takes for them.
 """
 
 from __future__ import annotations
 
-from typing import Any
+import itertools
+from typing import Any, Final, NamedTuple
 
+from weft.boxing.costs import Costs
+from weft.boxing.links import Links
 from weft.boxing.steps import AllReduce
+from weft.compiler.chains import is_alias
 from weft.compiler.options import Options
+from weft.compiler.passes.layouts import work
+from weft.compiler.streams import stream_of
 from weft.job.job import Job
 from weft.job.value import Node, Value
 
+HANDOVER: Final = 500e-6  # seconds: two hand-overs between threads, a chain cut in two, a second round with the others
+
 
 def run(job: Job, options: Options) -> None:
+    _late(job, options)
+    _early(job, options)
+
+
+def _late(job: Job, options: Options) -> None:
     readers = job.readers()
     place = {n: i for i, n in enumerate(job.nodes)}
     groups: dict[Any, list[Node]] = {}
     for node in job.nodes:
         key = _key(node)
-        if key is not None and readers[node.outputs[0]]:
+        if key is not None and readers[node.outputs[0]] and not stream_of(node, options):
             first = min(place[r] for r in readers[node.outputs[0]])
             groups.setdefault((first, key), []).append(node)
     fused: set[Node] = set()
@@ -38,6 +55,80 @@ def run(job: Job, options: Options) -> None:
         if node not in fused:
             nodes.append(node)
     job.rebuild(nodes)
+
+
+def _early(job: Job, options: Options) -> None:
+    """Each collective with a stream behind its last producer, in buckets."""
+    place = {n: i for i, n in enumerate(job.nodes)}
+    memory: set[Value] = set()
+    moving: dict[Node, int] = {}
+    for node in job.nodes:
+        if node.op == "variable" or is_alias(node, memory):
+            memory.update(node.outputs)
+        elif stream_of(node, options) and memory.isdisjoint(node.operands()):  # else it is read where it stands
+            moving[node] = max(place[job.producer[v]] for v in node.operands())
+    if not moving:
+        return
+    readers = job.readers()
+    times = list(itertools.accumulate(work(n, n.signature) if n.signature else 0.0 for n in job.nodes))
+    groups: dict[Any, list[Reduction]] = {}
+    for node in sorted(moving, key=lambda n: (moving[n], place[n])):
+        ready, read = moving[node], min((place[r] for r in readers[node.outputs[0]]), default=0)
+        groups.setdefault(_key(node) or node, []).append(Reduction(node, ready, times[ready], read))
+    behind: dict[int, list[Node]] = {}
+    for key, members in groups.items():
+        many = len(members) > 1 and not isinstance(key, Node)
+        for bucket in _timely(members, options) if many else [[m] for m in members]:
+            together = [m.node for m in bucket]
+            behind.setdefault(bucket[-1].ready, []).append(_fuse(together) if len(bucket) > 1 else together[0])
+    nodes: list[Node] = []
+    for i, node in enumerate(job.nodes):
+        if node not in moving:
+            nodes.append(node)
+        nodes.extend(behind.get(i, ()))
+    job.rebuild(nodes)
+
+
+class Reduction(NamedTuple):
+    """An all-reduce that may be fused: which node of the job makes its operand, when, and which reads its result."""
+
+    node: Node
+    ready: int
+    seconds: float
+    read: int
+
+
+def _timely(members: list[Reduction], options: Options) -> list[list[Reduction]]:
+    """A bucket closes as soon as the link is free to take it, if its bytes take longer than its call. While the link is
+    taken nothing is gained by closing; once it is free, each moment that it waits is lost."""
+    found: list[list[Reduction]] = []
+    size = free = 0
+    transfer = alone = 0.0
+    for m in members:
+        spec = m.node.outputs[0].spec
+        assert spec is not None
+        bucket = found[-1] if found else []
+        due = transfer > alone and free < m.seconds
+        if not bucket or due or size + spec.bytes > options.fuse_bytes or m.ready >= min(b.read for b in bucket):
+            if bucket:
+                free = max(free, bucket[-1].seconds) + alone + transfer
+            found.append([])
+            size, transfer, alone = 0, 0.0, 0.0
+        found[-1].append(m)
+        latency, seconds = _seconds(m.node, options.links)
+        size, transfer, alone = size + spec.bytes, transfer + seconds - latency, HANDOVER + latency
+    return found
+
+
+def _seconds(node: Node, links: Links) -> tuple[float, float]:
+    """What its call costs, without its bytes and with them."""
+    route = node.extra["route"]
+    before, after = list(route.states())[:2]
+    few, all_of_it = (
+        Costs(route.shape, itemsize, links).of(route.steps[0], before, after).seconds
+        for itemsize in (0, route.dtype.itemsize)
+    )
+    return few, all_of_it
 
 
 def _key(node: Node) -> Any:
@@ -68,8 +159,9 @@ def _buckets(members: list[Node], most: int) -> list[list[Node]]:
 
 def _fuse(bucket: list[Node]) -> Node:
     first = bucket[0]
+    extra = {"routes": [n.extra["route"] for n in bucket], "hosts": first.extra.get("hosts")}
     values: tuple[Value, ...] = tuple(n.args[0] for n in bucket)
     return Node(
         f"{first.name}+{len(bucket) - 1}", "boxing", (values, first.args[1]), tuple(n.outputs[0] for n in bucket),
-        first.scope, first.at, first.micro, stage=first.stage, extra={"routes": [n.extra["route"] for n in bucket]},
+        first.scope, first.at, first.micro, stage=first.stage, extra=extra,
     )  # fmt: skip

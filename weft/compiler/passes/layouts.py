@@ -21,7 +21,7 @@ from typing import Any, Final, NamedTuple
 import numpy as np
 
 from weft.boxing import planner
-from weft.boxing.links import COMPUTE, MEMORY
+from weft.boxing.links import COMPUTE, MEMORY, ONE_HOST, Links
 from weft.boxing.signature import Signature, candidates, choose, flatten, replaced
 from weft.compiler.options import Options
 from weft.compiler.passes.dead_code import written
@@ -38,7 +38,7 @@ BRANCHES: Final = 1000  # of the search, after which the best that was found is 
 def run(job: Job, options: Options) -> None:
     if not options.auto_parallel:
         return
-    problem = Problem.of(job)
+    problem = Problem.of(job, options.links)
     before = problem.traced()
     after = problem.solve()
     if problem.seconds(after) < problem.seconds(before):
@@ -72,13 +72,14 @@ class Problem:
     free: list[Free] = field(default_factory=list)
     maker: dict[Value, tuple[int, int]] = field(default_factory=dict)  # of free nodes: number, output
     edges: list[Edge] = field(default_factory=list)
+    links: Links = ONE_HOST
 
     @staticmethod
-    def of(job: Job) -> Problem:
-        found = Problem()
+    def of(job: Job, links: Links = ONE_HOST) -> Problem:
+        found = Problem(links=links)
         for node in job.nodes:  # a job that was read from text says nothing of them
             if node.signature is None and node.op in OPS and any(v.spec is not None for v in node.operands()):
-                node.signature = choose(OPS[node.op], tuple(map(_spec, node.args)))
+                node.signature = choose(OPS[node.op], tuple(map(_spec, node.args)), links=links)
         held = _held(job)
         for node in job.nodes:
             if node.signature is None or node in held:
@@ -88,7 +89,7 @@ class Problem:
             signatures = candidates(node.op, frozen)
             number = len(found.free)
             reads = tuple(flatten(OPS[node.op], node.args))
-            found.free.append(Free(node, signatures, tuple(_work(node, s) for s in signatures), reads))
+            found.free.append(Free(node, signatures, tuple(work(node, s) for s in signatures), reads))
             found.maker.update((v, (number, i)) for i, v in enumerate(node.outputs))
             found.edges += [Edge(v, number, i, None) for i, v in enumerate(reads)]
         return found
@@ -126,7 +127,7 @@ class Problem:
         """Computing, and movements, of which those that several readers want are made once."""
         moves = {(e.value, self.made(e.value, choice), self.wanted(e, choice)) for e in self.edges}
         work = sum(f.seconds[c] for f, c in zip(self.free, choice, strict=True))
-        return work + sum(_moving(a, b) for _, a, b in moves)
+        return work + sum(_moving(a, b, self.links) for _, a, b in moves)
 
     # ---- the least -------------------------------------------------------------------------------------
 
@@ -161,7 +162,7 @@ class Problem:
             f = self.free[number]
             near = {e for v in (*f.reads, *f.node.outputs) for e in readers[v]}
             moves = {(e.value, self.made(e.value, choice), self.wanted(e, choice)) for e in near}
-            return f.seconds[choice[number]] + sum(_moving(a, b) for _, a, b in moves)
+            return f.seconds[choice[number]] + sum(_moving(a, b, self.links) for _, a, b in moves)
 
         for _ in range(20):
             before = list(choice)
@@ -199,7 +200,7 @@ class _Program:
             flow = {}
             for a in states:
                 for b in wishes:
-                    seconds = _moving(a, b)
+                    seconds = _moving(a, b, problem.links)
                     column = flow[a, b] = self.column(seconds if alone else 0.0)
                     if not alone and seconds:
                         if (e.value, a, b) not in shared:
@@ -341,13 +342,13 @@ def _spec(a: Any) -> Any:
     return tuple(map(_spec, a)) if isinstance(a, (tuple, list)) else a
 
 
-def _moving(a: Spec, b: Spec) -> float:
+def _moving(a: Spec, b: Spec, links: Links) -> float:
     """Seconds from one layout to another."""
-    return 0.0 if a is b else planner.cost(a.shape, a.dtype, a.placement, a.nd_sbp, b.placement, b.nd_sbp)
+    return 0.0 if a is b else planner.cost(a.shape, a.dtype, a.placement, a.nd_sbp, b.placement, b.nd_sbp, links)
 
 
-def _work(node: Node, s: Signature) -> float:
-    """Seconds that a rank computes: as long as its part of the data takes to pass, or of the multiplications."""
+def work(node: Node, s: Signature) -> float:
+    """Seconds for which a rank computes: as long as its part of the data takes to pass, or of the multiplications."""
     op = OPS[node.op]
     if op.view:
         return 0.0

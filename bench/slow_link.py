@@ -1,0 +1,97 @@
+"""Data-parallel training over a slow link: two processes on imagined hosts, and Gloo between them.
+
+The link is slowed until a step's sums take as long over it as the step takes to compute. Three steps are measured in
+turn: Weft's with its collectives on a stream of their own, the same with each as a line of its chain, and torch's DDP.
+DDP's sums go through a communication hook that lets Gloo do them and then waits as Weft's transport does, on a thread
+of its own, so that they go on beside backward as they would without the hook.
+"""
+
+import queue
+import threading
+from typing import Any
+
+import torch
+import torch.distributed as dist
+
+import weft as flow
+from bench.measure import Row, least
+from bench.models import GPTS
+from bench.steps import Training, gpt_pair, torch_step
+from bench.two_ranks import B, S, begin, quick, run, tell
+from weft.compiler.streams import WAYS
+from weft.core.rank import current
+from weft.interop import from_torch
+from weft.transport import transport_of
+from weft.transport.c10d import C10dTransport
+from weft.transport.hosts import HOSTS, SlowLink, until
+
+SIZE = list(GPTS)[-1]
+
+
+def rows(quickly: bool) -> list[Row]:
+    return run("slow_link_worker", quickly, "c10d", {HOSTS: "2"}, "bench.slow_link")
+
+
+class Hook:
+    """DDP's sums over a slow link, one after another."""
+
+    def __init__(self, link: SlowLink) -> None:
+        self.link, self.given = link, queue.SimpleQueue[Any]()
+        threading.Thread(target=self._run, daemon=True).start()
+
+    def _run(self) -> None:
+        while True:
+            t, done = self.given.get()
+            come = self.link.arrival(t.nbytes)  # of two ranks each sends, and receives, as much as it has
+            dist.all_reduce(t.div_(2))
+            until(come)
+            done.set_result(t)
+
+    def hook(self, state: object, bucket: dist.GradBucket) -> torch.futures.Future[torch.Tensor]:
+        done: torch.futures.Future[torch.Tensor] = torch.futures.Future()
+        self.given.put((bucket.buffer(), done))
+        return done
+
+
+def slow_link_worker() -> None:
+    everyone = begin()
+    transport, rank = transport_of(), current().index
+    assert isinstance(transport, C10dTransport)
+    a, b, ids, targets = gpt_pair(SIZE)
+    half = ids.shape[0] // 2
+    mine = slice(rank * half, (rank + 1) * half)
+    x, y = ids[mine].clone(), targets[mine].clone()
+    alone = Training(b, lambda m, x, y: m(x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
+    local = from_torch(x), from_torch(y)
+    repeats = 3 if quick() else 30
+    (compute,) = least([lambda: alone(*local).item()], 3, repeats, everyone.barrier)
+    alone.close()
+    told = torch.tensor([compute])
+    everyone.all_reduce(told)
+    gradients = sum(p.nelement() * p.element_size() for p in a.parameters())
+    link = transport.link = SlowLink(gradients / told.item())
+    ddp = torch.nn.parallel.DistributedDataParallel(a)
+    ddp.register_comm_hook(None, Hook(link).hook)
+    theirs = torch_step(lambda: ddp(x, y), torch.optim.AdamW(a.parameters(), lr=1e-3))
+    place = flow.placement("cpu", ranks=[0, 1])
+
+    def graph(way: Any) -> Any:
+        before, WAYS["c10d", "cpu"] = WAYS["c10d", "cpu"], way
+        _, m, _, _ = gpt_pair(SIZE)
+        m.to_global(placement=place, sbp=B)
+        batch = [from_torch(t).to_global(placement=place, sbp=S(0)) for t in (x, y)]
+        made = Training(m, lambda m, x, y: m(x, y), flow.optim.AdamW(m.parameters(), lr=1e-3))
+        made(*batch).to_local().item()
+        WAYS["c10d", "cpu"] = before
+        return made, lambda: made(*batch).to_local().item()
+
+    (streamed, step), (inline, held_up) = graph("stream"), graph("inline")
+    t, o, i = least([theirs, step, held_up], 1, repeats, everyone.barrier)
+    case = f"data-parallel GPT step over a slow link, 2 ranks, {SIZE}"
+    tell([
+        Row(case, "the same inline", i, o, 0.75),
+        Row(case, "torch DDP", t, o, 0.9),
+        Row(f"{case}: computing alone", "-", None, compute),
+    ])  # fmt: skip
+    for made in (streamed, inline):
+        made.close()

@@ -1,0 +1,211 @@
+"""Collectives on a stream of their own: the values of lines of the chain, one order on all ranks, and overlap."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.compiler.passes import fuse_collectives
+from weft.compiler.streams import WAYS
+from weft.launch import spawn_threads
+from weft.plan import parse, verify
+from weft.plan.ids import rank_of
+from weft.plan.plan import Plan
+from weft.runtime import Message
+from weft.simulator import simulate
+from weft.transport.hosts import HOSTS, LINK
+
+S, B = flow.sbp.split, flow.sbp.broadcast
+LAYERS, WIDTH = 4, 8
+Found = tuple[list[Any], list[Any], str, str]
+
+
+class Train(nn.Graph):
+    def __init__(self, model: nn.Module, micro_batches: int, zero: bool) -> None:
+        super().__init__()
+        self.model = model
+        self.config.set_gradient_accumulation_steps(micro_batches)
+        self.config.enable_zero(zero, shard_min_size=8)
+        self.add_optimizer(flow.optim.AdamW(model.parameters(), lr=0.05))
+
+    def build(self, x: flow.Tensor, y: flow.Tensor) -> flow.Tensor:
+        loss = nn.functional.mse_loss(self.model(x), y)
+        loss.backward()
+        return loss
+
+
+def layers() -> nn.Sequential:
+    flow.manual_seed(0)
+    return nn.Sequential(*[m for _ in range(LAYERS) for m in (nn.Linear(WIDTH, WIDTH), nn.Tanh())])
+
+
+def batch(step: int) -> tuple[flow.Tensor, flow.Tensor]:
+    rng = np.random.default_rng(step)
+    x, y = (flow.tensor(rng.normal(size=(16, WIDTH)).astype(np.float32)) for _ in range(2))
+    return x, y
+
+
+def run(graph: Train, model: nn.Module, before: Any, after: Any) -> Found:
+    """Three steps: losses and parameters, the plan, and the job."""
+    losses = []
+    for step in range(3):
+        x, y = batch(step)
+        losses.append(graph(x.to_global(**before), y.to_global(**after)).numpy())
+    found = losses, [p.detach().numpy() for p in model.parameters()], str(graph.plan), str(graph.job)
+    graph.close()
+    return found
+
+
+def replicas(ranks: Any = (0, 1, 2, 3), micro_batches: int = 1, zero: bool = False) -> Found:
+    place = flow.placement("cpu", list(ranks))
+    model = layers().to_global(placement=place, sbp=B)
+    split = {"placement": place, "sbp": S(0)}
+    return run(Train(model, micro_batches, zero), model, split, split)
+
+
+def tensor_parallel() -> Found:
+    """Rows of the grid are hosts: sums of products within them, sums of gradients between them."""
+    place = flow.placement("cpu", [[0, 1], [2, 3]])
+    model = layers().to_global(placement=place, sbp=(B, B))
+    for i in range(0, 2 * LAYERS, 4):
+        for layer, dim in ((model[i], 0), (model[i + 2], 1)):
+            layer.weight = nn.Parameter(layer.weight.to_global(placement=place, sbp=(B, S(dim))))
+        model[i].bias = nn.Parameter(model[i].bias.to_global(placement=place, sbp=(B, S(0))))
+    split = {"placement": place, "sbp": (S(0), B)}
+    return run(Train(model, 1, False), model, split, split)
+
+
+class Stages(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        whole = layers()
+        self.first, self.second = whole[:4], whole[4:]
+
+    def forward(self, x: flow.Tensor) -> flow.Tensor:
+        return self.second(self.first(x))
+
+
+def pipeline() -> Found:
+    """Two stages, each of them on both hosts."""
+    places = [flow.placement("cpu", [0, 2]), flow.placement("cpu", [1, 3])]
+    model = Stages()
+    model.first.to_global(placement=places[0], sbp=B)
+    model.second.to_global(placement=places[1], sbp=B)
+    graph = Train(model, 4, False)
+    graph.model.first.to(nn.graph.GraphModule).set_stage(0, places[0])
+    graph.model.second.to(nn.graph.GraphModule).set_stage(1, places[1])
+    return run(graph, model, *({"placement": place, "sbp": S(0)} for place in places))
+
+
+def zero() -> Found:
+    return replicas(zero=True)
+
+
+def accumulated() -> Found:
+    return replicas(micro_batches=4)
+
+
+def one_each() -> Found:
+    return replicas((1, 2))
+
+
+CASES = [replicas, one_each, accumulated, zero, tensor_parallel, pipeline]
+
+
+@pytest.fixture
+def two_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv(HOSTS, "2")
+    monkeypatch.setattr(
+        fuse_collectives, "_timely", lambda all, options: [all[i : i + 2] for i in range(0, len(all), 2)]
+    )
+
+
+def on_both_ways(case: Callable[[], Found], monkeypatch: pytest.MonkeyPatch) -> tuple[list[Found], list[Found]]:
+    streamed = spawn_threads(4, case, deadline=20)
+    monkeypatch.setitem(WAYS, ("c10d", "cpu"), "inline")
+    return streamed, spawn_threads(4, case, deadline=20)
+
+
+def plans_of(found: list[Found]) -> list[Plan]:
+    return [parse(plan) for _, _, plan, _ in found if plan]
+
+
+@pytest.mark.parametrize("case", CASES)
+def test_a_stream_gives_what_lines_of_the_chain_give(
+    case: Callable[[], Found], two_hosts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streamed, inline = on_both_ways(case, monkeypatch)
+    for (losses, parameters, _, _), (others, its, _, _) in zip(streamed, inline, strict=True):
+        for a, b in zip([*losses, *parameters], [*others, *its], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
+    assert any(t.kind == "collective" for p in plans_of(streamed) for t in p.tasks)
+    assert not any(t.kind == "collective" for p in plans_of(inline) for t in p.tasks)
+    verify(plans_of(streamed))
+
+
+def test_a_bucket_closes_at_its_last_producer_and_goes_beside_backward(
+    two_hosts: None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    streamed, inline = on_both_ways(replicas, monkeypatch)
+    plans = plans_of(streamed)
+    calls = [t.name for t in plans[0].tasks if t.kind == "collective"]
+    assert len(calls) == LAYERS  # a layer's gradients each
+    chains = [t.name for t in plans[0].tasks if t.kind == "compute"]
+    instant = {"source": 0.0, "sink": 0.0}
+    timeline = simulate(plans, instant, launches=1)
+    for call in calls[:-1]:
+        (one,) = [a for a in timeline.of(call) if a.rank == 0]
+        beside = [
+            a for name in chains for a in timeline.of(name) if a.rank == 0 and a.start < one.end and a.end > one.start
+        ]
+        assert beside, f"nothing was computed beside {call}"
+    alone = {**instant, **dict.fromkeys(calls, 0.0)}
+    assert timeline.span == simulate(plans, alone).span + 1  # only the last, of the first layer, is waited for
+    assert len(plans_of(inline)[0].tasks) == 3
+
+
+def test_the_next_launch_waits_for_the_update_of_this_one(two_hosts: None) -> None:
+    plans = plans_of(spawn_threads(4, replicas, deadline=20))
+    timeline = simulate(plans, launches=3)
+    chains = [t.name for t in plans[0].tasks if t.kind == "compute"]
+    for rank in range(4):
+        first = [a.start for a in timeline.of(chains[0]) if a.rank == rank]
+        last = [a.end for a in timeline.of(chains[-1]) if a.rank == rank]
+        assert all(a >= b for a, b in zip(first[1:], last, strict=False))
+
+
+def test_a_stage_goes_on_while_what_it_sent_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.delenv(HOSTS, raising=False)
+    plans = plans_of(spawn_threads(4, pipeline, deadline=20))
+
+    def latency(message: Message) -> float:
+        """A message to another rank takes as long as an act, as over a link between hosts."""
+        ends = registers.get(message.register, (0, 0))
+        return float(ends[0] != ends[1])
+
+    registers = {r.id: (rank_of(r.producer), rank_of(r.consumers[0])) for p in plans for r in p.registers}
+    instant = {t.name: 0.0 for p in plans for t in p.tasks if t.acts == 1}
+    timeline = simulate(plans, instant, latency=latency)
+    forward = [a for a in timeline.of("chain0") if a.rank == 0]
+    assert forward[1].start == forward[0].end  # two copies: one under way, one to write
+
+
+def told() -> None:
+    """In a process: what training gives on two ranks, and whether collectives had a stream."""
+    losses, parameters, plan, _ = replicas((0, 1))
+    print(json.dumps([[a.tolist() for a in [*losses, *parameters]], "collective " in plan]))
+
+
+def test_every_transport_gives_the_same(world: Any) -> None:
+    ways = {"shm": {}, "c10d": {HOSTS: "2"}, "auto": {HOSTS: "0,1", LINK: "1e9,0.001"}}
+    found = {name: json.loads(world("told", 2, name, env=env).well()[0]) for name, env in ways.items()}
+    assert [streamed for _, streamed in found.values()] == [False, True, True]
+    for values, _ in found.values():
+        for a, b in zip(values, found["shm"][0], strict=True):
+            np.testing.assert_allclose(a, b, rtol=1e-5, atol=1e-6)
