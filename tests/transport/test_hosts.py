@@ -21,7 +21,14 @@ from weft.transport.hosts import HOSTS, LINK, SlowLink, imagined, slow_link
 
 @pytest.mark.parametrize(
     ("given", "ranks", "found"),
-    [("", 4, None), ("1", 4, (0, 0, 0, 0)), ("2", 4, (0, 0, 1, 1)), ("0,1,0,1", 4, (0, 1, 0, 1)), ("3", 3, (0, 1, 2))],
+    [
+        ("", 4, None),
+        ("2", 1, None),
+        ("1", 4, (0, 0, 0, 0)),
+        ("2", 4, (0, 0, 1, 1)),
+        ("0,1,0,1", 4, (0, 1, 0, 1)),
+        ("3", 3, (0, 1, 2)),
+    ],
 )
 def test_which_host_a_rank_is_on(given: str, ranks: int, found: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv(HOSTS, given)

@@ -27,15 +27,15 @@ def world_of(n: object) -> int:
 
 
 def imagined(world_size: int) -> tuple[int, ...] | None:
-    """The host of each rank, as the environment imagines them; None where it says nothing."""
+    """The host of each rank, as the environment imagines them; None where it says nothing, or there is but one rank."""
     given = os.environ.get(HOSTS, "").strip()
-    if not given:
+    if not given or world_size == 1:
         return None
     words = given.split(",")
     if all(word.strip().isdecimal() for word in words):
         if len(words) == 1 and 0 < int(given) <= world_size and not world_size % int(given):
             return tuple(rank * int(given) // world_size for rank in range(world_size))
-        if len(words) == world_size > 1:
+        if len(words) == world_size:
             return tuple(map(int, words))
     raise RankError(
         f"{HOSTS} splits the ranks of one machine into imagined hosts: a number that divides the {world_size} ranks, "
