@@ -16,4 +16,5 @@ class Options(msgspec.Struct, frozen=True):
     zero_bubble: bool = False
     links: Links = ONE_HOST  # the network, by which routes and sizes are chosen
     backend: str = "local"  # of the transport
+    zero: int = 0  # the stage; 0 keeps everything whole
     verify: bool = True

@@ -37,7 +37,7 @@ IDLE: Final[dict[str, str]] = {
         "enable_use_buffer_to_fuse_all_reduce", "enable_use_compute_stream", "set_fusion_max_ops_num",
         "set_fusion_threshold_mbytes", "set_stream_num",
     )},
-    "config.enable_zero(shard_restore_level)": "a parameter is gathered once a launch and let go after its last reader",
+    "config.enable_zero(shard_restore_level)": "the stage says how long a parameter is whole",
     "Graph.add_optimizer(is_sparse)": "gradients are dense",
     **{f"Graph.debug({name})": "an op tells the line of the program that it comes from, and no more of the stack"
        for name in ("max_py_stack_depth", "only_user_py_stack", "op_repr_with_py_stack")},

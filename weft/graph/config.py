@@ -24,6 +24,7 @@ class GraphConfig:
         self._micro_batches = 1
         self._amp: tuple[bool, Any] = (False, None)
         self.shard_min_size: int | None = None  # parameters of so many elements are split over data-parallel ranks
+        self._zero_stage = 0
         self._auto_parallel = False
         self._zero_bubble = False
         self._frozen = False
@@ -68,11 +69,13 @@ class GraphConfig:
     def enable_zero(
         self, mode: bool = True, *, stage: int = 2, shard_min_size: int = 1024, shard_restore_level: int = 1
     ) -> None:
-        """Split over data-parallel ranks what they would all hold: parameters that an optimizer updates, if they have
-        `shard_min_size` elements or more, with their gradients and the optimizer's states.
+        """Split over data-parallel ranks what they would all hold, of parameters that an optimizer updates and that
+        have `shard_min_size` elements or more.
 
-        The parameters stay split when the graph was compiled; whoever reads them moves them as needed. That is more
-        than stages 1 and 2 ask for, and what stage 3 does.
+        Stage 1 splits the optimizer's states; gradients are scattered when all are there. Stage 2 splits the
+        gradients, too: each bucket is scattered as soon as backward has made it. In stage 3 parameters are whole only
+        while they are read: gathered one bucket ahead, dropped, and gathered again for backward. In each the
+        parameters rest split between launches; whoever reads them moves them as needed.
         """
         if stage not in (1, 2, 3) or shard_restore_level not in (0, 1, 2):
             raise GraphError(
@@ -82,6 +85,7 @@ class GraphConfig:
         self._still_open("enable_zero()")
         idle("config.enable_zero(shard_restore_level)", mode and shard_restore_level != 1)
         self.shard_min_size = max(int(shard_min_size), 1) if mode else None
+        self._zero_stage = stage if mode else 0
 
     def enable_zero_bubble(self, mode: bool = True) -> None:
         """Of a pipeline's backward, put off the gradients of the weights, which no other stage waits for, to where a
@@ -105,8 +109,9 @@ class GraphConfig:
     def options(self) -> Options:
         self._frozen = True
         return Options(
-            micro_batches=self._micro_batches, auto_parallel=self._auto_parallel, zero_bubble=self._zero_bubble
-        )
+            micro_batches=self._micro_batches, auto_parallel=self._auto_parallel, zero_bubble=self._zero_bubble,
+            zero=self._zero_stage,
+        )  # fmt: skip
 
     @property
     def proto(self) -> str:
@@ -116,6 +121,6 @@ class GraphConfig:
     def __repr__(self) -> str:
         steps = f", gradient_accumulation_steps={self._micro_batches}" if self._micro_batches > 1 else ""
         amp = ", amp=True" if self._amp[0] else ""
-        zero = ", zero=True" if self.shard_min_size is not None else ""
+        zero = f", zero=True, stage={self._zero_stage}" if self._zero_stage else ""
         zero += ", zero_bubble=True" if self._zero_bubble else ""
         return f"(CONFIG:config:GraphConfig(training={self.training}{steps}{amp}{zero}))"

@@ -204,6 +204,7 @@ class Builder:
             return value
         if key not in self._read:
             assert t.spec is not None
+            self.job.parts.add(value)
             spec = t.spec.replace(nd_sbp=nd_sbp)
             form = (value.shape, value.dtype, spec, value.device)
             args = (value, spec.placement, nd_sbp)

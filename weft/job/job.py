@@ -19,6 +19,7 @@ class Job:
         self.name = name
         self.nodes: list[Node] = []
         self.variables: dict[Value, Any] = {}  # to the tensors whose memory they are
+        self.parts: set[Value] = set()  # the variables that rest in parts, under ZeRO
         self.producer: dict[Value, Node] = {}
         self.loaders: dict[str, Any] = {}  # by the name that source nodes give
         self.micro_batches = 1

@@ -11,8 +11,10 @@ from weft.compiler.passes import (
     common_subexpressions,
     dead_code,
     fuse_collectives,
+    gather_parameters,
     layouts,
     recompute,
+    scatter_gradients,
     side_by_side,
     zero_bubble,
 )
@@ -25,6 +27,8 @@ PASSES: tuple[tuple[str, Callable[[Job, Options], None]], ...] = (
     ("recompute", recompute.run),  # activation checkpointing
     ("layouts", layouts.run),  # of all nodes at once, where that is asked for
     ("boxing", boxing.run),  # movements become nodes, shared between those who need the same
+    ("scatter_gradients", scatter_gradients.run),  # ZeRO: where gradients become parts
+    ("gather_parameters", gather_parameters.run),  # ZeRO: where parameters are whole
     ("fuse_collectives", fuse_collectives.run),
     ("zero_bubble", zero_bubble.run),  # which part of backward is put off
 )

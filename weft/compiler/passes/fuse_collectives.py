@@ -40,19 +40,19 @@ def _late(job: Job, options: Options) -> None:
         if key is not None and readers[node.outputs[0]] and not stream_of(node, options):
             first = min(place[r] for r in readers[node.outputs[0]])
             groups.setdefault((first, key), []).append(node)
-    fused: set[Node] = set()
+    gone: set[Node] = set()
     before: dict[int, list[Node]] = {}
     for (first, _), members in groups.items():
         for bucket in _buckets(members, options.fuse_bytes):
             if len(bucket) > 1:
-                fused.update(bucket)
-                before.setdefault(first, []).append(_fuse(bucket))
-    if not fused:
+                gone.update(bucket)
+                before.setdefault(first, []).append(fused(bucket))
+    if not gone:
         return
     nodes: list[Node] = []
     for i, node in enumerate(job.nodes):
         nodes.extend(before.get(i, ()))
-        if node not in fused:
+        if node not in gone:
             nodes.append(node)
     job.rebuild(nodes)
 
@@ -157,7 +157,10 @@ def _buckets(members: list[Node], most: int) -> list[list[Node]]:
     return found
 
 
-def _fuse(bucket: list[Node]) -> Node:
+def fused(bucket: list[Node]) -> Node:
+    """One node that moves many values alike; what is alone stays as it is."""
+    if len(bucket) == 1:
+        return bucket[0]
     first = bucket[0]
     extra = {"routes": [n.extra["route"] for n in bucket], "hosts": first.extra.get("hosts")}
     values: tuple[Value, ...] = tuple(n.args[0] for n in bucket)

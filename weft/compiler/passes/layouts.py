@@ -26,7 +26,7 @@ from weft.boxing.signature import Signature, candidates, choose, flatten, replac
 from weft.compiler.options import Options
 from weft.compiler.passes.dead_code import written
 from weft.core.spec import Spec
-from weft.job.job import Job
+from weft.job.job import SPECIAL, Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.ops.infer import freeze
@@ -78,7 +78,8 @@ class Problem:
     def of(job: Job, links: Links = ONE_HOST) -> Problem:
         found = Problem(links=links)
         for node in job.nodes:  # a job that was read from text says nothing of them
-            if node.signature is None and node.op in OPS and any(v.spec is not None for v in node.operands()):
+            lacks = node.signature is None and node.op in OPS and node.op not in SPECIAL
+            if lacks and any(v.spec is not None for v in node.operands()):
                 node.signature = choose(OPS[node.op], tuple(map(_spec, node.args)), links=links)
         held = _held(job)
         for node in job.nodes:
