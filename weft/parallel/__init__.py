@@ -2,5 +2,6 @@
 
 from weft.nn.replicas import DataParallel
 from weft.parallel.ddp import DistributedDataParallel, no_sync
+from weft.parallel.fsdp import FSDPModule, fully_shard
 
-__all__ = ["DataParallel", "DistributedDataParallel", "no_sync"]
+__all__ = ["DataParallel", "DistributedDataParallel", "FSDPModule", "fully_shard", "no_sync"]

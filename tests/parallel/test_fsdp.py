@@ -1,0 +1,242 @@
+"""Fully-sharded data parallelism: as one rank would train on all of the data, holding parts."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from weft import nn
+from weft.core.errors import ArgumentError, OptionError, TraceError
+from weft.distributed.fsdp import FSDPModule, fully_shard
+from weft.launch import spawn_threads
+from weft.parallel.fsdp import KEY
+
+S, B = flow.sbp.split, flow.sbp.broadcast
+DATA = torch.randn(12, 5, generator=torch.Generator().manual_seed(0)).tolist()
+
+
+class Block(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 3 * width), nn.Linear(3 * width, width)
+
+    def forward(self, x: Any) -> Any:
+        return x + self.down(flow.tanh(self.up(self.norm(x))))
+
+
+class Net(nn.Module):
+    """Uneven sizes, a weight that is read twice, a scalar, and one that is frozen."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.blocks = nn.Sequential(Block(5), Block(5))
+        self.tied, self.head = nn.Linear(5, 5), nn.Linear(5, 1)
+        self.scale = nn.Parameter(flow.tensor(0.5))
+        self.head.weight.requires_grad_(False)
+
+    def forward(self, x: Any) -> Any:
+        return self.head(self.tied(self.blocks(self.tied(x)))) * self.scale
+
+
+def sharded(net: Any, **options: Any) -> Any:
+    for block in net.blocks:
+        fully_shard(block, **options)
+    return fully_shard(net, **options)
+
+
+OPTIMIZERS: dict[str, Callable[[Any], Any]] = {
+    "AdamW": lambda ps: flow.optim.AdamW(ps, lr=0.05),
+    "momentum": lambda ps: flow.optim.SGD(ps, lr=0.05, momentum=0.9),
+    "LAMB": lambda ps: flow.optim.LAMB(ps, lr=0.05),
+}
+
+
+def train(net: Any, data: Any, optimizer: str, batches: int = 1, clip: bool = False, steps: int = 3) -> list[float]:
+    opt, losses = OPTIMIZERS[optimizer](net.parameters()), []
+    for _ in range(steps):
+        opt.zero_grad()
+        for x in data.chunk(batches, 0):
+            loss = net(x).square().mean() / batches
+            loss.backward()
+        if clip:
+            nn.utils.clip_grad_norm_(net.parameters(), 0.1)
+        opt.step()
+        losses.append(loss.item())
+    return losses
+
+
+def alone(optimizer: str, batches: int, clip: bool) -> list[Any]:
+    flow.manual_seed(0)
+    net = Net()
+    train(net, flow.tensor(DATA), optimizer, batches, clip)
+    return [p.tolist() for p in net.parameters()]
+
+
+@pytest.mark.parametrize(
+    ("ranks", "optimizer", "batches", "clip", "again"),
+    [
+        (2, "AdamW", 1, False, None), (3, "AdamW", 2, False, True), (2, "momentum", 1, True, False),
+        (3, "LAMB", 1, False, None), (1, "AdamW", 1, True, True),
+    ],
+)  # fmt: skip
+def test_ranks_train_on_all_of_the_data(ranks: int, optimizer: str, batches: int, clip: bool, again: Any) -> None:
+    def run() -> Any:
+        rank = flow.env.get_rank()
+        flow.manual_seed(rank)  # the first rank's count
+        net = sharded(Net(), reshard_after_forward=again)
+        assert isinstance(net, FSDPModule) and isinstance(net, Net) and not isinstance(Net(), FSDPModule)
+        # each rank has its part of every batch
+        data = torch.tensor(DATA).view(batches, ranks, -1, 5)[:, rank].reshape(-1, 5)
+        train(net, flow.tensor(data.tolist()), optimizer, batches, clip)
+        for p in net.parameters():
+            assert p.is_global and p.sbp == ((S(0),) if p.ndim and p.shape[0] >= ranks > 1 else (B,))
+        return [p.numpy().tolist() for p in net.parameters()]
+
+    expected = alone(optimizer, batches, clip)
+    for found in spawn_threads(ranks, run, deadline=30):
+        for a, b in zip(expected, found, strict=True):
+            torch.testing.assert_close(torch.tensor(b), torch.tensor(a), rtol=1e-4, atol=1e-5)
+
+
+def held(net: Any) -> int:
+    """The bytes of whole parameters that are there just now."""
+    parts = [m.__dict__[KEY] for m in net.modules() if KEY in m.__dict__]
+    return sum(s.data.untyped_storage().nbytes() for p in parts for s in p.members if s.split)
+
+
+def test_a_layer_is_whole_only_while_it_computes() -> None:
+    def run() -> None:
+        net = nn.Sequential(*(nn.Linear(8, 8) for _ in range(4)))
+        size = 4 * (64 + 8)
+        for layer in net:
+            fully_shard(layer)
+        fully_shard(net)
+        seen: list[int] = []
+        for layer in net:
+            layer.register_forward_hook(lambda *_: seen.append(held(net)))
+        assert held(net) == 0
+        y = net(flow.ones(2, 8))
+        assert held(net) == 0 and max(seen) <= size
+        seen.clear()
+        for layer in net:
+            layer.register_full_backward_hook(lambda *_: seen.append(held(net)))
+        net(flow.ones(2, 8, requires_grad=True)).sum().backward()
+        assert held(net) == 0 and max(seen) <= size
+        net.set_reshard_after_forward(False)
+        y = net(flow.ones(2, 8))
+        assert held(net) == 4 * size
+        y.sum().backward()
+        assert held(net) == 0
+        net[0].set_modules_to_forward_prefetch([net[1]])
+        net.set_reshard_after_forward(True)
+        seen.clear()
+        net(flow.ones(2, 8))
+        assert seen[0] == size and held(net) == 0  # dropped by then is the first, and there the second
+        with flow.no_grad():
+            net(flow.ones(2, 8))
+        assert held(net) == 0
+        net[1].unshard()
+        assert net[1].weight.is_local and net[1].weight.shape == (8, 8) and held(net) == size
+        net[1].reshard()
+        assert net[1].weight.is_global and held(net) == 0
+
+    spawn_threads(2, run, deadline=30)
+
+
+def test_gradients_wait_where_no_sync_is_asked_for() -> None:
+    def run(waits: bool) -> Any:
+        flow.manual_seed(0)
+        net = sharded(Net())
+        mine = flow.tensor(DATA[flow.env.get_rank() :: 2])
+        net.set_requires_gradient_sync(not waits)
+        net(mine[:3]).sum().backward()
+        assert not waits or all(p.grad is None for p in net.parameters())
+        net.set_requires_gradient_sync(True)
+        net(mine[3:]).sum().backward()
+        return [None if p.grad is None else p.grad.numpy().tolist() for p in net.parameters()]
+
+    at_once, later = spawn_threads(2, run, False), spawn_threads(2, run, True)
+    for a, b in zip(at_once[0], later[0], strict=True):
+        assert (a is None) is (b is None)
+        if a is not None:
+            torch.testing.assert_close(torch.tensor(a), torch.tensor(b), rtol=1e-4, atol=1e-5)
+
+
+def test_what_is_computed_again_is_gathered_again() -> None:
+    def run(again: bool, reentrant: bool) -> Any:
+        flow.manual_seed(0)
+        net = sharded(Net())
+        if again:
+            for block in net.blocks:
+                inner = block.forward
+                block.forward = lambda x, f=inner: flow.utils.checkpoint.checkpoint(f, x, use_reentrant=reentrant)
+        net(flow.tensor(DATA)).sum().backward()
+        return [None if p.grad is None else p.grad.numpy().tolist() for p in net.parameters()]
+
+    expected = spawn_threads(2, run, False, False)[0]
+    for reentrant in (True, False):
+        for a, b in zip(expected, spawn_threads(2, run, True, reentrant, deadline=20)[0], strict=True):
+            torch.testing.assert_close(a and torch.tensor(a), b and torch.tensor(b), rtol=1e-4, atol=1e-5)
+
+
+def test_states_go_to_other_layouts_and_back() -> None:
+    def run() -> None:
+        flow.manual_seed(0)
+        net, x = sharded(Net()), flow.tensor(DATA)
+        opt = flow.optim.AdamW(net.parameters(), lr=0.1)
+        net(x).sum().backward()
+        opt.step()
+        place = flow.placement("cpu", [0, 1])
+        plain = Net().to_global(placement=place, sbp=B)
+        plain.load_state_dict(net.state_dict())
+        other = flow.optim.AdamW(plain.parameters(), lr=0.1)
+        other.load_state_dict(copy.deepcopy(opt.state_dict()))
+        assert other.state_dict()["state"][0]["exp_avg"].sbp == (B,)
+        expected = plain(x.to_global(placement=place, sbp=B)).numpy()
+        torch.testing.assert_close(net(x)._local("test"), torch.tensor(expected), rtol=1e-4, atol=1e-5)
+        again = sharded(Net())
+        again(x)  # its root is whole; loading puts the parts in their places first
+        again.load_state_dict(plain.state_dict())
+        torch.testing.assert_close(again(x)._local("test"), torch.tensor(expected), rtol=1e-4, atol=1e-5)
+
+    spawn_threads(2, run, deadline=30)
+
+
+class Inside(nn.Graph):
+    def __init__(self, net: Any) -> None:
+        super().__init__()
+        self.net = net
+
+    def build(self, x: Any) -> Any:
+        return self.net(x)
+
+
+def test_what_cannot_be_sharded_says_why() -> None:
+    def run() -> None:
+        place = flow.placement("cpu", [0, 1])
+        with pytest.raises(ArgumentError, match="takes a module"):
+            fully_shard(flow.ones(2))  # type: ignore[type-var]
+        with pytest.raises(ArgumentError, match="weight is global already"):
+            fully_shard(nn.Linear(2, 2).to_global(placement=place, sbp=B))
+        with pytest.raises(OptionError, match=r"use flow\.autocast"):
+            fully_shard(nn.Linear(2, 2), mp_policy=object())
+        grid = flow.distributed.init_device_mesh("cpu", (2, 1))
+        with pytest.raises(ArgumentError, match=r"one axis; this mesh has 2.*enable_zero"):
+            fully_shard(nn.Linear(2, 2), mesh=grid)
+        net = fully_shard(nn.Linear(2, 2), mesh=flow.distributed.init_device_mesh("cpu", (2,)))
+        with pytest.raises(ArgumentError, match="was applied to this Linear before"):
+            fully_shard(net)
+        with pytest.raises(TraceError, match=r"enable_zero\(stage=3\)"):
+            Inside(net)(flow.ones(1, 2))
+        tied = nn.Sequential(nn.Linear(2, 2), nn.Linear(2, 2))
+        tied[1].weight = tied[0].weight
+        fully_shard(tied[0])
+        with pytest.raises(ArgumentError, match=r"1\.weight is also a parameter of 0"):
+            fully_shard(tied)
+
+    spawn_threads(2, run, deadline=30)

@@ -1,0 +1,364 @@
+"""Fully-sharded data parallelism, eagerly: each rank trains on its own data and holds a part of each parameter.
+
+A parameter rests as a global tensor, split along its first dimension; so optimizers, clipping and checkpoints know it
+as they know any other. While its module computes, a local tensor that holds the whole stands in its place: it is
+gathered before forward, dropped after it, and gathered again, into the same tensor, for backward. Its gradient is
+scattered as soon as backward has made it. These are the movements of a graph under ZeRO's stage 3, with the same
+buckets: what is large goes straight from where it lies to where it is wanted.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Iterable, Sequence
+from typing import Any, Final, TypeVar
+
+import torch
+
+from weft.autograd import no_grad
+from weft.autograd.graph import at_end_of_backward, passing
+from weft.autograd.sweep import accumulate
+from weft.autograd.trees import leaves
+from weft.boxing.segments import cut, segments
+from weft.compiler import buckets
+from weft.core.dispatch import here, hooks
+from weft.core.errors import ArgumentError, OptionError, TraceError
+from weft.core.placement import Placement
+from weft.core.rank import current
+from weft.core.sbp import broadcast, split
+from weft.nn.module import Module
+from weft.ops import OPS
+from weft.tensor.blob import blob_of
+from weft.tensor.parameter import Parameter
+from weft.tensor.tensor import Tensor, of_shard, of_torch
+from weft.transport import transport_of
+from weft.transport.base import Group
+
+M = TypeVar("M", bound=Module)
+LINE: Final = "parts"  # gathers and scatters are ordered among themselves: users may compute and move beside them
+KEY: Final = "_parts"  # of a module that was sharded: its `Parts`
+MOVED: Final = "fully_shard(): {} is {}: parameters are to be local, each rank's alike, and become global here"
+
+
+class _Kind(type):
+    def __instancecheck__(cls, module: Any) -> bool:
+        return isinstance(module, Module) and KEY in module.__dict__
+
+
+class FSDPModule(metaclass=_Kind):
+    """A module that `fully_shard` was applied to stays of its own type; `isinstance` tells of it."""
+
+
+def fully_shard(
+    module: M, *, mesh: Any = None, reshard_after_forward: bool | None = None,
+    ignored_params: Iterable[Tensor] | None = None, mp_policy: Any = None, offload_policy: Any = None,
+    shard_placement_fn: Any = None,
+) -> M:  # fmt: skip
+    """Split a module's parameters over the ranks, those left out that a module inside of it has split already; gives
+    the module itself.
+
+    Apply it to layers first, from the inside out, and to the model last: what one call splits is gathered and dropped
+    together. Parameters and buffers begin as the first rank's. Gradients are the mean over the ranks. With
+    `reshard_after_forward=False` the whole stays from forward until backward is done with it; by default that is so for
+    the outermost module only, whose backward begins at once. All ranks use the same parameters in the same order.
+
+    The module gets PyTorch's methods `unshard()`, `reshard()`, `set_requires_gradient_sync(bool)`,
+    `set_reshard_after_forward(bool)`, `set_modules_to_forward_prefetch(modules)` and
+    `set_modules_to_backward_prefetch(modules)`.
+    """
+    for name, given, instead in (
+        ("mp_policy", mp_policy, "flow.autocast"), ("offload_policy", offload_policy, "parameters on the CPU"),
+        ("shard_placement_fn", shard_placement_fn, "global parameters in a layout of your own"),
+    ):  # fmt: skip
+        if given is not None:
+            raise OptionError(f"fully_shard({name}=...): parameters are split as they are, along dim 0; use {instead}")
+    if not isinstance(module, Module):
+        raise ArgumentError(f"fully_shard takes a module; got {type(module).__name__}")
+    if KEY in module.__dict__:
+        raise ArgumentError(f"fully_shard was applied to this {type(module).__name__} before")
+    if mesh is not None and mesh.ndim != 1:
+        raise ArgumentError(
+            f"fully_shard splits over one axis; this mesh has {mesh.ndim}. For replicas of what is split, make the "
+            "parameters global on the grid, and train a graph with config.enable_zero(): it splits along one axis"
+        )
+    place = Placement("cpu", range(current().world_size)) if mesh is None else mesh.placement
+    ignored = {id(p) for p in ignored_params or ()}
+    parts = module.__dict__[KEY] = Parts(module, place, ignored, reshard_after_forward)
+    for name in ("unshard", "reshard"):
+        module.__dict__[name] = getattr(parts, name)
+    for name in ("set_requires_gradient_sync", "set_reshard_after_forward"):
+        module.__dict__[name] = functools.partial(_set, module, name)
+    for name in ("forward", "backward"):
+        module.__dict__[f"set_modules_to_{name}_prefetch"] = functools.partial(parts.prefetch, name)
+    return module
+
+
+def _set(module: Module, name: str, value: bool, *, recurse: bool = True) -> None:
+    for inner in module.modules() if recurse else (module,):
+        if KEY in inner.__dict__:
+            setattr(inner.__dict__[KEY], name.removeprefix("set_"), bool(value))
+
+
+class Sharded:
+    """One parameter: the part that rests, and the whole that stands in its place for a while."""
+
+    def __init__(self, name: str, p: Parameter, place: Placement, holders: list[tuple[Module, str]]) -> None:
+        self.name, self.part, self.holders = name, p, holders
+        ranks = place.shape[0]
+        self.split = p.ndim > 0 and p.shape[0] >= ranks > 1
+        with no_grad():
+            same = OPS["from_local"](p.detach(), place, (broadcast,), None)  # the first rank's
+            part = OPS["clone"](OPS["to_global"](same, place, (split(0) if self.split else broadcast,)))
+            data = same.to_local()._local("fully_shard") if self.split else part._local("fully_shard")
+            p.data = part
+        self.data = data.clone() if self.split else data
+        self.whole = Parameter(of_torch(self.data), p.requires_grad)
+        self.bytes = self.data.nbytes
+        self.hooked = False
+        if self.split:
+            self.views = cut(self.data, 0, ranks)
+            self.size = self.data.untyped_storage().nbytes()
+            self.drop()
+
+    def here(self) -> torch.Tensor:
+        return self.part._local("fully_shard")
+
+    def drop(self) -> None:
+        if self.split:
+            hooks.wait_write(self.whole.blob)
+            self.data.untyped_storage().resize_(0)
+
+    def make_room(self) -> None:
+        storage = self.data.untyped_storage()
+        if self.split and storage.nbytes() < self.size:
+            storage.resize_(self.size)
+
+    def stand(self, p: Parameter) -> None:
+        for module, name in self.holders:
+            module.__dict__[name] = p  # its role stays; a graph need not look anew
+
+
+class Parts:
+    """The parameters that one module's forward and backward need whole."""
+
+    def __init__(self, module: Module, place: Placement, ignored: set[int], again: bool | None) -> None:
+        self.module, self.place = module, place
+        self.reshard_after_forward, self.requires_gradient_sync = again, True
+        self.is_whole = self.fresh = self.in_backward = False
+        self.some_gone = False  # of what is whole, as backward is done with it
+        self.ahead: dict[str, list[Parts]] = {"forward": [], "backward": []}
+        self.arrived: list[Sharded] = []
+        self.group: Group = transport_of().group(place.members, LINE)
+        self.members = [Sharded(name, p, place, at) for name, p, at in _own(module, ignored)]
+        most = buckets.limit(sum(s.bytes for s in self.members))
+        self.alone = {s for s in self.members if s.split and buckets.travels_alone(s.bytes, most)}
+        self.together: dict[Any, list[Sharded]] = {}
+        for s in self.members:
+            if s.split and s not in self.alone:
+                self.together.setdefault(s.data.dtype, []).append(s)
+        for b in module.buffers():
+            if b.is_local:
+                self.group.broadcast(b._local("fully_shard"), 0)
+        module.register_forward_pre_hook(lambda m, args: self.before_forward(), prepend=True)
+        module.register_forward_hook(lambda m, args, result: self.after_forward(result))
+        module.register_state_dict_pre_hook(lambda *_: self.reshard())
+        module.register_load_state_dict_pre_hook(lambda *_: self.reshard())
+
+    # ---- whole and not -------------------------------------------------------------------------------
+
+    def unshard(self) -> None:
+        """Gather the parameters, as they are now."""
+        for s in self.members:
+            hooks.wait_write(s.whole.blob)
+            s.make_room()
+        with torch.autograd._unsafe_preserve_version_counter(tuple(s.data for s in self.members if s.split)):
+            for s in self.members:
+                if s in self.alone:
+                    self.group.all_gather(s.views, s.here())
+            for dtype, several in self.together.items():
+                self._gather(dtype, several)
+        if not self.is_whole:
+            for s in self.members:
+                self._hook(s)
+                s.stand(s.whole)
+                if not s.split:
+                    s.whole.blob = blob_of(s.part)  # the same memory
+        self.is_whole, self.some_gone = True, False
+
+    def _gather(self, dtype: torch.dtype, several: list[Sharded]) -> None:
+        memory = torch.empty(sum(s.data.numel() for s in several), dtype=dtype)
+        found = segments(memory, [s.data.shape for s in several], 0, self.group.size)
+        mine = found[self.group.index]
+        torch._foreach_copy_(mine.parts, [s.here() for s in several])
+        self.group.all_gather([s.flat for s in found], mine.flat)
+        places = [v for s in several for v in s.views]
+        torch._foreach_copy_(places, [p.parts[i] for i in range(len(several)) for p in found])
+
+    def reshard(self) -> None:
+        """Put the parts in their places, and let the whole go."""
+        if not self.is_whole:
+            return
+        self.is_whole = self.fresh = False
+        for s in self.members:
+            s.drop()
+            s.stand(s.part)
+
+    def prefetch(self, way: str, modules: Sequence[Module]) -> None:
+        """Gather what these modules need when this one begins."""
+        self.ahead[way] = [m.__dict__[KEY] for m in modules]
+
+    def _ahead(self, way: str) -> None:
+        for parts in self.ahead[way]:
+            if not parts.fresh:
+                parts.unshard()
+                parts.fresh = True
+
+    # ---- forward -------------------------------------------------------------------------------------
+
+    def before_forward(self) -> None:
+        if here.trace is not None:
+            raise TraceError(
+                "a module that was sharded by fully_shard() gathers its parameters as it is called; in a graph the job "
+                "says that. Make the parameters global instead, model.to_global(placement=..., sbp=flow.sbp.broadcast),"
+                " and call self.config.enable_zero(stage=3) in the graph's __init__"
+            )
+        if self.reshard_after_forward is None:  # the outermost, if nobody is at work when it is first called
+            working = _working()
+            self.reshard_after_forward = bool(working)
+        _working().append(self)
+        if not (self.fresh or (passing.ends is not None and self.is_whole and not self.some_gone)):
+            self.unshard()
+        self.fresh = False
+        self._ahead("forward")
+
+    def after_forward(self, result: Any) -> None:
+        working = _working()
+        while working and working.pop() is not self:  # what failed in between
+            pass
+        if passing.ends is not None:  # computed again for backward, which needs it whole
+            self._watch()
+            return
+        outputs = [t for t in leaves(result) if isinstance(t, Tensor) and t.requires_grad and t.node is not None]
+        for t in outputs if here.grad else ():
+            t.register_hook(self.before_backward)
+        if self.reshard_after_forward or not outputs:
+            self.reshard()
+
+    # ---- backward ------------------------------------------------------------------------------------
+
+    def before_backward(self, _: Tensor) -> None:
+        if self.in_backward:
+            return
+        self._watch()
+        if not self.is_whole or self.some_gone:
+            self.unshard()
+        self.fresh = False
+        self._ahead("backward")
+
+    def _watch(self) -> None:
+        if not self.in_backward:
+            self.in_backward = True
+            at_end_of_backward(self.finish, outermost=True)
+
+    def _hook(self, s: Sharded) -> None:
+        if s.part.requires_grad is not s.whole.requires_grad:
+            s.whole.requires_grad = s.part.requires_grad
+        if s.whole.requires_grad and not s.hooked:
+            s.hooked = True
+            s.whole.register_post_accumulate_grad_hook(functools.partial(self.found, s))
+
+    def found(self, s: Sharded, _: Tensor) -> None:
+        """Backward has made a gradient, and is done with the parameter."""
+        self._watch()
+        if not self.requires_gradient_sync:
+            return
+        several = [s]
+        if s.split and s not in self.alone:
+            self.arrived.append(s)
+            expected = [other for other in self.together[s.data.dtype] if other.whole.requires_grad]
+            several = [a for a in self.arrived if a.data.dtype is s.data.dtype]
+            if len(several) < len(expected):
+                return
+        self._scatter(several)
+        for each in several:
+            each.drop()
+        self.some_gone = True
+
+    def _scatter(self, several: list[Sharded]) -> None:
+        """Give each rank its part of the mean."""
+        self.arrived = [s for s in self.arrived if s not in several]
+        several.sort(key=self.members.index)
+        grads = []
+        for s in several:
+            assert s.whole.grad is not None
+            grads.append(s.whole.grad._local("fully_shard"))
+            s.whole.grad = None
+        with no_grad():
+            for s, mine in zip(several, self._parts_of(several, grads), strict=True):
+                assert s.part.spec is not None
+                accumulate(s.part, of_shard(mine, s.part.spec), False)
+
+    def _parts_of(self, several: list[Sharded], grads: list[torch.Tensor]) -> list[torch.Tensor]:
+        size, index = self.group.size, self.group.index
+        if not several[0].split:
+            whole = grads[0].contiguous()
+            self.group.all_reduce(whole, "sum")
+            return [whole.div_(size)]
+        if len(several) == 1:
+            parts = cut(grads[0].contiguous(), 0, size)
+            mine = torch.empty_like(parts[index])
+            self.group.reduce_scatter(mine, parts)
+            return [mine.div_(size)]
+        memory = torch.empty(sum(g.numel() for g in grads), dtype=grads[0].dtype)
+        found = segments(memory, [g.shape for g in grads], 0, size)
+        for i, g in enumerate(grads):
+            torch._foreach_copy_([s.parts[i] for s in found], cut(g, 0, size))
+        mine = found[index]
+        self.group.reduce_scatter(mine.flat, [s.flat for s in found])
+        mine.flat.div_(size)
+        return [part.clone() for part in mine.parts]
+
+    def finish(self) -> None:
+        """Backward is through: scatter what waited for others that got no gradient, and let the whole go."""
+        self.in_backward = False
+        waiting: dict[Any, list[Sharded]] = {}
+        if self.requires_gradient_sync:
+            for s in self.members:  # also what backward found when there was no sync
+                if s.whole.grad is not None:
+                    waiting.setdefault(s.data.dtype if s.split and s not in self.alone else s, []).append(s)
+        for several in waiting.values():
+            self._scatter(several)
+        self.arrived.clear()
+        self.reshard()
+
+
+def _own(module: Module, ignored: set[int]) -> list[tuple[str, Parameter, list[tuple[Module, str]]]]:
+    """A module's parameters that none inside of it has split yet, with all the places that they have in it."""
+    found: dict[int, tuple[str, Parameter, list[tuple[Module, str]]]] = {}
+    inside: dict[int, str] = {}
+    for path, inner in module.named_modules():
+        if inner is not module and KEY in inner.__dict__:
+            inside |= dict.fromkeys((id(s.part) for s in inner.__dict__[KEY].members), path)
+    for path, inner in module.named_modules():
+        for name, p in inner._parameters.items():
+            if p is None or id(p) in ignored:
+                continue
+            full = f"{path}.{name}" if path else name
+            if id(p) in inside:
+                if not f"{path}.".startswith(f"{inside[id(p)]}."):
+                    raise ArgumentError(
+                        f"fully_shard(): {full} is also a parameter of {inside[id(p)]}, which was sharded by itself, "
+                        "and would be whole only while that computes. Shard a module that holds both in one call"
+                    )
+                continue
+            if p.is_global:
+                raise ArgumentError(MOVED.format(full, f"global already, {p.placement} {p.sbp}"))
+            if p.device.type != "cpu":
+                raise ArgumentError(MOVED.format(full, f"on {p.device}; only parameters on the CPU are split eagerly"))
+            found.setdefault(id(p), (full, p, []))[2].append((inner, name))
+    return list(found.values())
+
+
+def _working() -> list[Parts]:
+    """The sharded modules of this rank whose forward is going on, outermost first."""
+    return current().resource("sharded modules at work", lambda rank: [])
