@@ -15,7 +15,7 @@ import torch
 from rich.console import Console
 from rich.table import Table
 
-from bench import costs, gpu, memory, one_rank, pipelines, slow_link, two_ranks
+from bench import costs, gpu, memory, one_rank, pipelines, slow_link, two_ranks, zero
 from bench.measure import Row
 
 GROUPS: dict[str, Callable[[bool], list[Row]]] = {
@@ -24,6 +24,7 @@ GROUPS: dict[str, Callable[[bool], list[Row]]] = {
     "layers": one_rank.layers,
     "graphs": one_rank.graphs,
     "memory": memory.memory,
+    "zero": zero.zero,
     "global": two_ranks.ops,
     "all_reduce": two_ranks.all_reduce,
     "data_parallel": two_ranks.data_parallel,

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import gc
 import subprocess
 import sys
 from collections.abc import Callable
 from typing import Any
 
 import torch
-from torch.profiler import ProfilerActivity, profile
+from torch.profiler import ProfilerActivity, profile, record_function
 
 from bench.measure import Row
 from bench.models import GPTS
@@ -34,15 +35,31 @@ def _apart(kind: str, size: str) -> int:
 
 def peak(step: Callable[[], Any], steps: int = 3) -> int:
     """The most bytes held at once beyond what was held before, over some steps from the first one on."""
+    return peak_of(lambda: step, steps)
+
+
+BEGIN = "steps begin"
+
+
+def peak_of(make: Callable[[], Callable[[], Any]], steps: int = 3) -> int:
+    """The most bytes held at once while a step runs some times from the first one on; what it took to make it counts
+    as far as it is still held."""
     with profile(activities=[ProfilerActivity.CPU], profile_memory=True) as recorded:
+        step = make()
+        gc.collect()
+        with record_function(BEGIN):
+            pass
         for _ in range(steps):
             step()
     assert recorded.profiler is not None and recorded.profiler.kineto_results is not None
-    events = [e for e in recorded.profiler.kineto_results.events() if e.name() == "[memory]"]
+    events = sorted(recorded.profiler.kineto_results.events(), key=lambda e: e.start_ns())
     held = most = 0
-    for event in sorted(events, key=lambda e: e.start_ns()):
-        held += event.nbytes()  # pyright: ignore[reportAttributeAccessIssue]  (missing in torch's stubs)
-        most = max(most, held)
+    for event in events:
+        if event.name() == BEGIN:
+            most = held
+        elif event.name() == "[memory]":
+            held += event.nbytes()  # pyright: ignore[reportAttributeAccessIssue]  (missing in torch's stubs)
+            most = max(most, held)
     return most
 
 

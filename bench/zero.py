@@ -1,0 +1,110 @@
+"""Peak memory of a rank that trains a GPT on four, in parts: ZeRO's stages and eager fully-sharded data parallelism
+beside torch's FSDP2 over Gloo.
+
+Ours are the bytes that kernels were given. Torch's are those of its tensors, by its own tracker for FSDP2: less, by a
+third, than kernels and Gloo were given in the same steps.
+"""
+
+from __future__ import annotations
+
+import json
+import os
+from typing import Any, Final
+
+import torch
+import torch.distributed as dist
+from torch.distributed._tools.fsdp2_mem_tracker import FSDPMemTracker
+from torch.distributed.device_mesh import init_device_mesh
+from torch.distributed.fsdp import fully_shard
+
+import weft as flow
+from bench.measure import Row
+from bench.memory import peak_of
+from bench.models import VOCABULARY, models
+from bench.steps import Step, Training, torch_step
+from weft.core.rank import current
+from weft.interop import from_torch
+from weft.launch import spawn
+
+RANKS: Final = 4
+LIMIT: Final = 1.05
+SIZE: Final = (4, 256, 1, 128)  # layers, width, batch of each rank, tokens: parameters weigh as much as activations
+S, B = flow.sbp.split, flow.sbp.broadcast
+
+
+def zero(quick: bool) -> list[Row]:
+    """Peaks of a rank, parameters and states included. torch's FSDP2 keeps whole parameters between forward and
+    backward, as stages 1 and 2 do, or gathers them again, as stage 3 and `fully_shard` do."""
+    case = "peak of a rank, GPT 4 layers, d 256, 1x128 on 4 ranks, AdamW"
+    kept, again = _apart("fsdp-kept"), _apart("fsdp")
+    rows = [Row(f"{case}: whole", "FSDP2, parameters kept", kept, _apart("graph-0"), unit="bytes")]
+    for stage, theirs in ((1, kept), (2, kept), (3, again)):
+        name = "FSDP2" + ", parameters kept" * (stage < 3)
+        rows.append(Row(f"{case}: ZeRO stage {stage}", name, theirs, _apart(f"graph-{stage}"), LIMIT, unit="bytes"))
+    rows.append(Row(f"{case}: eager fully_shard", "FSDP2", again, _apart("eager"), LIMIT, unit="bytes"))
+    return rows
+
+
+def _apart(kind: str) -> int:
+    ended = spawn(RANKS, "bench.zero:worker", env={"BENCH_KIND": kind}, deadline=120.0)
+    return max(json.loads(rank.out.splitlines()[-1]) for rank in ended)
+
+
+def worker() -> None:
+    torch.set_num_threads(1)
+    kind = os.environ["BENCH_KIND"]
+    if kind.startswith("fsdp"):
+        print(_of_fsdp(again=kind == "fsdp"))
+    else:
+        print(peak_of(_eager if kind == "eager" else lambda: _graph(int(kind[-1]))))
+
+
+def _batch() -> tuple[torch.Tensor, torch.Tensor]:
+    _, _, batch, tokens = SIZE
+    ids = torch.randint(0, VOCABULARY, (batch, tokens + 1), generator=torch.Generator().manual_seed(current().index))
+    return ids[:, :-1].contiguous(), ids[:, 1:].contiguous()
+
+
+def _model(lib: Any) -> Any:
+    layers, width, _, tokens = SIZE
+    lib.manual_seed(0)
+    return models(lib).GPT(layers, width, tokens)
+
+
+def _of_fsdp(again: bool) -> int:
+    dist.init_process_group("gloo")
+    model, mesh = _model(torch), init_device_mesh("cpu", (RANKS,))
+    for block in model.blocks:
+        fully_shard(block, mesh=mesh, reshard_after_forward=again)
+    fully_shard(model, mesh=mesh, reshard_after_forward=again)
+    ids, targets = _batch()
+    optimizer = torch.optim.AdamW(model.parameters(), lr=1e-3)
+    tracker = FSDPMemTracker(model, optimizer)
+    tracker.track_inputs((ids, targets))
+    step = torch_step(lambda: model(ids, targets), optimizer)
+    with tracker:
+        for _ in range(3):
+            step()
+            tracker.reset_mod_stats()
+    dist.destroy_process_group()
+    return int(tracker.get_tracker_snapshot("peak")[torch.device("cpu")]["Total"])
+
+
+def _eager() -> Step:
+    model = _model(flow)
+    for block in model.blocks:
+        flow.distributed.fsdp.fully_shard(block)
+    flow.distributed.fsdp.fully_shard(model)
+    ids, targets = map(from_torch, _batch())
+    return torch_step(lambda: model(ids, targets), flow.optim.AdamW(model.parameters(), lr=1e-3))
+
+
+def _graph(stage: int) -> Step:
+    place = flow.placement("cpu", ranks=list(range(RANKS)))
+    model = _model(flow).to_global(placement=place, sbp=B)
+    x, y = (from_torch(t).to_global(placement=place, sbp=S(0)) for t in _batch())
+    graph = Training(model, lambda m, x, y: m(x, y), flow.optim.AdamW(model.parameters(), lr=1e-3))
+    if stage:
+        graph.config.enable_zero(stage=stage)
+    graph.compile(x, y)
+    return lambda: graph(x, y).to_local().item()
