@@ -19,7 +19,8 @@ from weft.autograd import no_grad
 from weft.autograd.graph import at_end_of_backward, passing
 from weft.autograd.sweep import accumulate
 from weft.autograd.trees import leaves
-from weft.boxing.segments import cut, segments
+from weft.boxing.execute import execute, execute_together
+from weft.boxing.lowering import LocalStep
 from weft.compiler import buckets
 from weft.core.dispatch import here, hooks
 from weft.core.errors import ArgumentError, OptionError, TraceError
@@ -33,6 +34,7 @@ from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 from weft.transport import transport_of
 from weft.transport.base import Group
+from weft.transport.line import Line
 
 M = TypeVar("M", bound=Module)
 LINE: Final = "parts"  # gathers and scatters are ordered among themselves: users may compute and move beside them
@@ -116,7 +118,6 @@ class Sharded:
         self.bytes = self.data.nbytes
         self.hooked = False
         if self.split:
-            self.views = cut(self.data, 0, ranks)
             self.size = self.data.untyped_storage().nbytes()
             self.drop()
 
@@ -148,10 +149,11 @@ class Parts:
         self.some_gone = False  # of what is whole, as backward is done with it
         self.ahead: dict[str, list[Parts]] = {"forward": [], "backward": []}
         self.arrived: list[Sharded] = []
-        self.group: Group = transport_of().group(place.members, LINE)
+        self.line = Line(transport_of(), LINE)
+        self.group: Group = self.line.group(place.members)
         self.members = [Sharded(name, p, place, at) for name, p, at in _own(module, ignored)]
         most = buckets.limit(sum(s.bytes for s in self.members))
-        self.alone = {s for s in self.members if s.split and buckets.travels_alone(s.bytes, most)}
+        self.alone = [s for s in self.members if s.split and buckets.travels_alone(s.bytes, most)]
         self.together: dict[Any, list[Sharded]] = {}
         for s in self.members:
             if s.split and s not in self.alone:
@@ -172,11 +174,8 @@ class Parts:
             hooks.wait_write(s.whole.blob)
             s.make_room()
         with torch.autograd._unsafe_preserve_version_counter(tuple(s.data for s in self.members if s.split)):
-            for s in self.members:
-                if s in self.alone:
-                    self.group.all_gather(s.views, s.here())
-            for dtype, several in self.together.items():
-                self._gather(dtype, several)
+            for several in (*([s] for s in self.alone), *self.together.values()):
+                self._box("all_gather", several, [s.here() for s in several], [s.data for s in several])
         if not self.is_whole:
             for s in self.members:
                 self._hook(s)
@@ -185,14 +184,17 @@ class Parts:
                     s.whole.blob = blob_of(s.part)  # the same memory
         self.is_whole, self.some_gone = True, False
 
-    def _gather(self, dtype: torch.dtype, several: list[Sharded]) -> None:
-        memory = torch.empty(sum(s.data.numel() for s in several), dtype=dtype)
-        found = segments(memory, [s.data.shape for s in several], 0, self.group.size)
-        mine = found[self.group.index]
-        torch._foreach_copy_(mine.parts, [s.here() for s in several])
-        self.group.all_gather([s.flat for s in found], mine.flat)
-        places = [v for s in several for v in s.views]
-        torch._foreach_copy_(places, [p.parts[i] for i in range(len(several)) for p in found])
+    def _box(self, kind: str, several: list[Sharded], given: list[torch.Tensor], outs: list[torch.Tensor]) -> None:
+        """The movement that a graph would make of them."""
+        before, shape = tuple(given[0].shape), tuple(outs[0].shape)
+        step = LocalStep(
+            kind, current().index, several[0].part.dtype, "cpu", before, shape, self.place.members, self.group.index,
+            dim=0, reduce="sum",
+        )  # fmt: skip
+        if len(several) == 1:
+            execute(step, given[0], self.line, out=outs[0])
+        else:
+            execute_together(step, given, outs, self.line)
 
     def reshard(self) -> None:
         """Put the parts in their places, and let the whole go."""
@@ -299,24 +301,15 @@ class Parts:
                 accumulate(s.part, of_shard(mine, s.part.spec), False)
 
     def _parts_of(self, several: list[Sharded], grads: list[torch.Tensor]) -> list[torch.Tensor]:
-        size, index = self.group.size, self.group.index
+        size = self.group.size
         if not several[0].split:
-            whole = grads[0].contiguous()
-            self.group.all_reduce(whole, "sum")
-            return [whole.div_(size)]
-        if len(several) == 1:
-            parts = cut(grads[0].contiguous(), 0, size)
-            mine = torch.empty_like(parts[index])
-            self.group.reduce_scatter(mine, parts)
-            return [mine.div_(size)]
-        memory = torch.empty(sum(g.numel() for g in grads), dtype=grads[0].dtype)
-        found = segments(memory, [g.shape for g in grads], 0, size)
-        for i, g in enumerate(grads):
-            torch._foreach_copy_([s.parts[i] for s in found], cut(g, 0, size))
-        mine = found[index]
-        self.group.reduce_scatter(mine.flat, [s.flat for s in found])
-        mine.flat.div_(size)
-        return [part.clone() for part in mine.parts]
+            outs = [grads[0].contiguous()]
+            self.group.all_reduce(outs[0])
+        else:
+            outs = [torch.empty_like(s.here()) for s in several]
+            self._box("reduce_scatter", several, grads, outs)
+        torch._foreach_div_(outs, size)
+        return outs
 
     def finish(self) -> None:
         """Backward is through: scatter what waited for others that got no gradient, and let the whole go."""
