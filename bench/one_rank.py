@@ -6,8 +6,10 @@ from collections.abc import Callable
 from typing import Any
 
 import torch
+import torch.nn.functional as torch_f
 
 import weft as flow
+import weft.nn.functional as f
 from bench.measure import Row, least
 from bench.models import GPTS, MLPS
 from bench.steps import classifier_steps, gpt_steps, mlp_steps, ours
@@ -24,6 +26,16 @@ def ops(quick: bool) -> list[Row]:
         ("eager matmul 8x8", lambda: torch.matmul(a, b), lambda: flow.matmul(x, y), 2.2),
         ("eager add 8x8, with tape", lambda: torch.add(a, w), lambda: flow.add(x, v), 2.5),
         ("eager x.sum().item()", lambda: a.sum().item(), lambda: x.sum().item(), 2.5),
+        ("eager view", lambda: a.view(4, 16), lambda: x.view(4, 16), 2.3),
+        ("eager x[:, 2:6]", lambda: a[:, 2:6], lambda: x[:, 2:6], 2.0),
+        ("eager x[1]", lambda: a[1], lambda: x[1], 2.3),
+        ("eager chunk, 2 parts", lambda: a.chunk(2), lambda: x.chunk(2), 2.4),
+        ("eager unbind, 8 parts", lambda: a.unbind(), lambda: x.unbind(), 2.5),
+        ("eager zeros 8x8", lambda: torch.zeros(8, 8), lambda: flow.zeros(8, 8), 2.0),
+        ("eager empty 8x8", lambda: torch.empty(8, 8), lambda: flow.empty(8, 8), 2.2),
+        ("eager arange", lambda: torch.arange(8), lambda: flow.arange(8), 2.0),
+        ("eager rand 8x8", lambda: torch.rand(8, 8), lambda: flow.rand(8, 8), 2.2),
+        ("eager smooth_l1_loss 8x8", lambda: torch_f.smooth_l1_loss(a, b), lambda: f.smooth_l1_loss(x, y), 1.5),
     ]
     found = []
     for case, torchs, wefts, limit in pairs:

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+import weakref
+from collections.abc import Callable, Sequence
 from typing import Any
 
 import torch
@@ -15,6 +16,7 @@ from weft.core.dtype import DType
 from weft.core.spec import Spec
 from weft.interpreter import conversions, stack
 from weft.ops.declaration import OPS, Op
+from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor, of_shard, of_torch, of_value, rewrap
 from weft.tensor.written import next_sequence, overwritten
 from weft.vm.dependency import alias
@@ -91,12 +93,29 @@ def refresh(t: Tensor) -> None:
         t.node, t._requires_grad, t._view_of = again.node, again._requires_grad, again._view_of
 
 
-def looking(x: Tensor, op: Op, attributes: tuple[Any, ...], data: torch.Tensor) -> Tensor:
-    """A view of a local tensor that an op would make, over memory at hand; not for the tape."""
-    y = object.__new__(Tensor)
-    y.blob = alias(x.blob, data)
-    y._view_of = (x, op, attributes, x.node, None)
-    return y
+def looking_each(
+    x: Tensor, op: Op, attributes: Sequence[tuple[Any, ...]], parts: Sequence[torch.Tensor]
+) -> tuple[Tensor, ...]:
+    """Views of a local tensor that an op would make with each of these attributes, over memory at hand; not for the
+    tape."""
+    node, first, found = x.node, alias(x.blob, parts[0]), []
+    access, ready, blob = first.access, first.now is not None, first
+    add = access.blobs.append
+    for each, data in zip(attributes, parts):  # noqa: B905  (strict= takes longer)
+        if blob is None:
+            blob = new(Blob)
+            blob.data = data
+            blob.now = data if ready else None
+            blob.access = access
+            add(ref(blob))
+        y = new(Tensor)
+        y.blob, blob = blob, None
+        y._view_of = (x, op, each, node, None)
+        found.append(y)
+    return tuple(found)
+
+
+new, ref = object.__new__, weakref.ref
 
 
 def fresh(t: Tensor) -> Tensor:

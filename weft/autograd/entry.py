@@ -31,16 +31,20 @@ def make_entry(op: Op) -> Callable[..., Any]:
     """The function behind a public op."""
     if op.conversion or op.writes or not op.operands:
         return _general(op)
-    space: dict[str, Any] = {
+    entry: Any = written_late(op.name, lambda: source_of(op), space_of(op), f"<weft entry of {op.name}>")
+    entry.__doc__, entry.__module__, entry.__wrapped__ = op.__doc__, op.__module__, op.__wrapped__
+    return entry
+
+
+def space_of(op: Op) -> dict[str, Any]:
+    """The names that the text of an op's entry uses."""
+    return {
         "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call,
         "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing, "in_place": in_place,
         "kernel": op.kernel, "alias": alias, "again": again, "next_sequence": next_sequence,
         "data_of": data_of, "any_wanting": any_wanting,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
-    entry: Any = written_late(op.name, lambda: source_of(op), space, f"<weft entry of {op.name}>")
-    entry.__doc__, entry.__module__, entry.__wrapped__ = op.__doc__, op.__module__, op.__wrapped__
-    return entry
 
 
 def _general(op: Op) -> Callable[..., Any]:
@@ -141,17 +145,24 @@ def wanting(op: Op, i: int) -> str:
 
 def source_of(op: Op) -> str:
     """The entry as Python text."""
-    names = op.names
+    names = ", ".join(op.names)
     lines = [f"def {op.name}({', '.join(header_of(op))}):", *refits(op, "call"), "    if here.plain:"]
     reading, kernel_args = at_hand(op)
     lines += reading
     lines.append("        if ready:")
     lines.append("            try:")
-    several = len(op.returns) > 1
     targets = ", ".join(f"r{j}" for j in range(len(op.returns)))
     lines.append(f"                {targets} = kernel({', '.join(kernel_args)})")
     lines.append("            except Exception as cause:")
-    lines.append(f"                return again(op, cause, ({', '.join(names)},), call)")
+    lines.append(f"                return again(op, cause, ({names},), call)")
+    lines += wrapped(op)
+    lines += in_general(op, "call")
+    return "\n".join(lines) + "\n"
+
+
+def wrapped(op: Op) -> list[str]:
+    """Text that makes tensors of what the kernel gave, r0, r1, ..., puts the call on the tape, and returns them."""
+    names, lines = op.names, []
     for j in range(op.visible):
         lines.append(f"            y{j} = new(Tensor)")
         if not op.view:
@@ -164,21 +175,19 @@ def source_of(op: Op) -> str:
             attributes = "".join(f"{n}, " for i, n in enumerate(names) if i != op.operands[0])
             lines.append(f"            y{j}._view_of = ({base}, op, ({attributes}), {base}.node, None)")
     if op.vjp is not None and any(op.differentiable[: op.visible]):
-        lines += _record(op, several)
-    outs = ", ".join(f"y{j}" for j in range(op.visible))
-    lines.append(f"            return {outs}")
-    lines += in_general(op, "call")
-    return "\n".join(lines) + "\n"
+        lines += _record(op)
+    lines.append(f"            return {', '.join(f'y{j}' for j in range(op.visible))}")
+    return lines
 
 
-def _record(op: Op, several: bool) -> list[str]:
+def _record(op: Op) -> list[str]:
     wants = [wanting(op, i) for i in op.operands]
     edges = [
         f"(({n}.node or {n}) if {n}._view_of is None else edge({n})) if {wanting(op, i)} else None"
         for i, n in ((i, op.names[i]) for i in op.operands)
     ]
     pad = " " * 16
-    lines = [f"            if here.grad and ({' or '.join(wants)}):"]
+    lines = [f"            if ({' or '.join(wants)}) and here.grad:"]
     if op.visible > 1 or op.lists:  # rare: leave it to the general recorder
         outs = ", ".join([f"y{j}" for j in range(op.visible)])
         hidden = ", ".join(f"r{j}" for j in range(op.visible, len(op.returns)))
@@ -230,7 +239,7 @@ def _record(op: Op, several: bool) -> list[str]:
     ]
     if op.differentiable[0] and _may_be_integer(op):
         lines[0] = (
-            f"            if here.grad and ({' or '.join(wants)}) and (r0.is_floating_point() or r0.is_complex()):"
+            f"            if ({' or '.join(wants)}) and here.grad and (r0.is_floating_point() or r0.is_complex()):"
         )
     return lines
 

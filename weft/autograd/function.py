@@ -56,7 +56,9 @@ class CustomNode:
         self, function: type[Function], context: Context, edges: tuple[Any, ...], outputs: tuple[Any, ...]
     ) -> None:
         self.function, self.context, self.edges = function, context, edges
-        self.shapes = tuple((y.detach() if isinstance(y, Tensor) else None) for y in outputs)
+        self.shapes: tuple[Any, ...] = ()  # of what zeros will be made
+        if context.materialize_grads:
+            self.shapes = tuple((y.detach() if isinstance(y, Tensor) else None) for y in outputs)
         self.sequence = next_sequence()
         self.outputs_count = len(outputs)
         self.hooks: dict[int, dict[int, Callable[..., Any]]] | None = None
@@ -140,9 +142,9 @@ class Function:
         outputs: tuple[Any, ...] = result if isinstance(result, tuple) else (result,)
         if not (here.grad and any(context.needs_input_grad)):
             return result
-        edges = tuple(edge(a) if isinstance(a, Tensor) and a._requires_grad else None for a in args)
         wrapped = tuple(rewrap(y) if isinstance(y, Tensor) and y._requires_grad else y for y in outputs)
         several = len(wrapped) > 1
+        edges = tuple(edge(a) if isinstance(a, Tensor) and a._requires_grad else None for a in args)
         node = CustomNode(cls, context, edges, wrapped)
         for i, y in enumerate(wrapped):
             if isinstance(y, Tensor) and id(outputs[i]) not in context._non_differentiable and y.dtype.differentiable:

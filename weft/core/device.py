@@ -53,13 +53,13 @@ class Device:
         return self
 
     def __enter__(self) -> Device:
-        _chosen.outer = (*_chosen.outer, _chosen.usual)
-        _chosen.usual = self.check()
+        chosen.outer = (*chosen.outer, chosen.usual)
+        chosen.usual = self.check()
         return self
 
     def __exit__(self, *_: object) -> None:
-        *outer, _chosen.usual = _chosen.outer
-        _chosen.outer = tuple(outer)
+        *outer, chosen.usual = chosen.outer
+        chosen.outer = tuple(outer)
 
 
 class _Chosen(threading.local):
@@ -68,23 +68,23 @@ class _Chosen(threading.local):
     outer: tuple[Device | None, ...] = ()  # what it was around each `with` block
 
 
-_chosen = _Chosen()
+chosen = _Chosen()
 
 
 def usual() -> Device | None:
     """Where this thread's tensors go of which nothing else is said; None for the CPU."""
-    return _chosen.usual
+    return chosen.usual
 
 
 def choose_usual(device: Device | None) -> None:
     """Let this thread's tensors go there of which nothing else is said."""
-    _chosen.usual = None if device is None else device.check()
+    chosen.usual = None if device is None else device.check()
 
 
 def choose_cuda(index: int) -> None:
     """Let "cuda" stand for this device in this thread."""
     torch.cuda.set_device(index)
-    _chosen.cuda = True
+    chosen.cuda = True
 
 
 def current_cuda() -> int:
@@ -92,11 +92,11 @@ def current_cuda() -> int:
     count = torch.cuda.device_count()
     if not count:
         return 0
-    if not _chosen.cuda:
+    if not chosen.cuda:
         mine = current().local_index % count
         if mine and not torch.cuda.current_device():
             torch.cuda.set_device(mine)
-        _chosen.cuda = True
+        chosen.cuda = True
     return torch.cuda.current_device()
 
 

@@ -30,11 +30,12 @@ class Source:
     met      the fingerprint of the source of the last global draw; 0: there was none. For a rank's own source
     """
 
-    __slots__ = ("seed", "draws", "generators", "only", "pending", "met", "__weakref__")
+    __slots__ = ("seed", "draws", "generators", "cpu", "only", "pending", "met", "__weakref__")
 
     def __init__(self, only: torch.device | None = None) -> None:
         self.seed, self.draws, self.met = DEFAULT_SEED, 0, 0
         self.generators: dict[torch.device, torch.Generator] = {}
+        self.cpu: torch.Generator | None = None  # of them, once it is made
         self.only = None if only is None else self.on(only)
         self.pending: Any = None
 
@@ -54,6 +55,7 @@ class Source:
                 return self.only  # whose device isn't the kernel's, as the kernel will say
             found = self.generators[device] = torch.Generator(device)
             found.manual_seed(self.seed)
+            self.cpu = self.generators.get(CPU)
         return found
 
     def settle(self) -> None:
@@ -161,6 +163,15 @@ def generator(device: torch.device) -> torch.Generator | None:
     if device.type == "meta":
         return None
     return (_override.drawing or of()).generator(device)
+
+
+def on_cpu() -> torch.Generator | None:
+    """`generator(CPU)`, for those who ask often."""
+    drawing = _override.drawing or current().resources.get("random")
+    if drawing.__class__ is not Source or drawing.pending is not None or drawing.cpu is None:
+        return generator(CPU)
+    drawing.draws += 1
+    return drawing.cpu
 
 
 def fingerprint(rank: Rank | None = None) -> int:

@@ -352,6 +352,15 @@ class Bound:
     def bartlett_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor: ...
 
     @staticmethod
+    def basic_index(x: Tensor, key: Any) -> Tensor: ...
+
+    @staticmethod
+    def basic_index_scatter(base: Tensor, part: Tensor, key: Any) -> Tensor: ...
+
+    @staticmethod
+    def basic_index_zeros(x: Tensor, shape: tuple[_int, ...] | list[_int], key: Any) -> Tensor: ...
+
+    @staticmethod
     def batch_gather(input: Tensor, indices: Tensor) -> Tensor: ...
 
     @staticmethod
@@ -368,6 +377,14 @@ class Bound:
 
     @staticmethod
     def bent(x: Tensor, slope: Tensor) -> Tensor: ...
+
+    @staticmethod
+    def bent_error(
+        x: Tensor, target: Tensor, bend: _float = 1.0, slope: _float = 1.0, mean: _bool = True
+    ) -> Tensor: ...
+
+    @staticmethod
+    def bent_error_grad(dy: Tensor, x: Tensor, target: Tensor, bend: _float, factor: _float) -> Tensor: ...
 
     @staticmethod
     def bernoulli(x: Tensor, p: _float | None = None, *, generator: Any = None, dtype: Any = None) -> Tensor: ...

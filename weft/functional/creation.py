@@ -18,12 +18,12 @@ from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError, ours
 from weft.core.placement import Placement, placed_at
 from weft.core.sbp import NdSbp, broadcast
+from weft.functional.short import Making
 from weft.functional.table import public
 from weft.ops import create
 from weft.ops.convert import from_local, to_global
 from weft.ops.declaration import Op
-from weft.ops.shape import together
-from weft.tensor.tensor import Tensor, at_hand, of_torch
+from weft.tensor.tensor import Tensor, of_torch
 
 Sizes = int | Sequence[int]  # f(2, 3) or f((2, 3))
 Where = tuple[Device | None, Placement | None, NdSbp | None]
@@ -106,14 +106,14 @@ def _filled(name: str, value: float) -> Callable[..., Tensor]:
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = f"A tensor of {name}.\n\n>>> flow.{name}(2, 2).tolist()\n{[[value] * 2] * 2}"
-    return public("flow")(make)
+    return public("flow", short=Making(getattr(torch, name), "*size", "size"))(make)
 
 
 ones = _filled("ones", 1.0)
 zeros = _filled("zeros", 0.0)
 
 
-@public("flow")
+@public("flow", short=Making(torch.full, "size, fill_value", "size"))
 def full(
     size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None,
     sbp: Any = None, requires_grad: bool = False,
@@ -135,7 +135,7 @@ def _kind(value: Any, dtype: Any) -> DType:
     return get_default_dtype() if isinstance(value, float) else dtypes.of(type(value))
 
 
-@public("flow")
+@public("flow", short=Making(torch.empty, "*size", "size"))
 def empty(
     *size: Sizes, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
@@ -147,7 +147,11 @@ def empty(
     return finished(y.pin_memory() if pin_memory else y, requires_grad)
 
 
-@public("flow")
+BETWEEN = "*((start,) if end is None else (start, end, step))"
+COUNT = "(abs((start if end is None else end - start) / step),)"
+
+
+@public("flow", short=Making(torch.arange, BETWEEN, COUNT))
 def arange(
     start: Any = None, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
     placement: Placement | None = None, sbp: Any = None, requires_grad: bool = False,
@@ -331,14 +335,17 @@ def _random(name: str, op: Any, doc: str) -> Callable[..., Tensor]:
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = doc
-    return public("flow")(make)
+    return public("flow", short=Making(getattr(torch, name), "*size, generator=drawn()", "size"))(make)
 
 
 rand = _random("rand", create.rand, "Draws from the uniform distribution over [0, 1).")
 randn = _random("randn", create.randn, "Draws from the normal distribution.")
 
 
-@public("flow")
+BOUNDS = "*(_sizes if len(_sizes) == 3 else (0, *_sizes)), generator=drawn()"
+
+
+@public("flow", short=Making(torch.randint, BOUNDS, "_sizes[-1]"))
 def randint(
     *bounds: Any, low: int | None = None, high: int | None = None, size: Any = None, dtype: Any = None,
     device: Any = None, placement: Placement | None = None, sbp: Any = None, generator: Any = None,
@@ -367,7 +374,7 @@ def randint(
     return finished(y, requires_grad)
 
 
-@public("flow")
+@public("flow", short=Making(torch.randperm, "n, generator=drawn()", "(n,)"))
 def randperm(
     n: int, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
     generator: Any = None, requires_grad: bool = False,
@@ -377,23 +384,3 @@ def randperm(
     with drawing(generator):
         y = made(create.randperm, (n, kind), place("randperm", device, placement, sbp, 1), splits=False)
     return finished(y, requires_grad)
-
-
-@public("flow")
-def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
-    """Draws from normal distributions: one mean and standard deviation for all of a size, or one for each element.
-
-    >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
-    [1.0, 2.0]
-    """
-    if (least := at_hand(std) if isinstance(std, Tensor) else torch.as_tensor(std)) is not None and (least < 0).any():
-        raise ArgumentError("normal expects all elements of std >= 0.0: a standard deviation has no sign")
-    wanted, shape = options.pop("requires_grad", False), size
-    given = [v for v in (mean, std) if isinstance(v, Tensor)]
-    if given and size is None:
-        one, shape = given[0], together(*(t.shape for t in given))
-        where = {"placement": one.placement, "sbp": one.sbp} if one.is_global else {"device": one.device}
-        options = {"dtype": one.dtype, **where}
-    elif size is None:
-        raise ArgumentError("normal(): a mean and a standard deviation that are numbers need a size=(...)")
-    return finished(randn(shape, generator=generator, **options) * std + mean, wanted)  # type: ignore[operator]

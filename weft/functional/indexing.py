@@ -14,7 +14,6 @@ from weft.functional.conversion import cast
 from weft.functional.keys import (
     Step,
     beside,
-    check_index,
     is_mask,
     leading_mask,
     mask_alone,
@@ -22,37 +21,35 @@ from weft.functional.keys import (
     parse,
     positions_alone,
     positions_listed,
-    span_of,
-    view_of,
 )
 from weft.functional.overwrite import number_like
-from weft.functional.parts import unbind
 from weft.functional.shaping import broadcast_shapes
-from weft.functional.table import calling, overwriting, public
+from weft.functional.short import Short, shortened
+from weft.functional.table import ADAPTERS, calling, overwriting, public
 from weft.ops import OPS
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
-_select_now, _narrow_now, _expand, _where = map(calling, ("select", "narrow", "expand", "where"))
+_select_now, _expand, _where = map(calling, ("select", "expand", "where"))
 _index, _fill_over = calling("index"), overwriting(OPS["fill"])
 _copy_over = overwriting(OPS["copy"])
 _masked_fill, _mask_over = calling("masked_fill"), overwriting(OPS["masked_fill"])
+_unbind = ADAPTERS["flow"]["unbind"]
 KEYS = (int, slice, tuple, Tensor)  # what can't be meant otherwise
 
 
-def getitem(x: Tensor, key: Any) -> Tensor:
+_BASIC = frozenset({int, slice, type(None), type(Ellipsis)})  # the classes of what asks for views
+_PART = Short(
+    "basic_index",
+    "d0[key] if key.__class__ in basic or (key.__class__ is tuple and only(map(type, key)) and key.count(...) < 2) "
+    "else None",
+    names={"basic": _BASIC, "only": _BASIC.issuperset},
+)
+
+
+def _getitem(x: Tensor, key: Any) -> Tensor:
     """x[key]."""
     kind = type(key)
-    if kind is int:
-        shape = x.shape
-        if not shape:
-            raise IndexingError(f"x[{key}]: invalid index of a 0-dim tensor; read it with x.item()")
-        check_index(key, 0, shape)
-        return _select_now(x, 0, key)
-    if kind is slice:
-        if not x.ndim:
-            raise IndexingError("x[:]: slice() cannot be applied to a 0-dim tensor; write x[...]")
-        return _narrow_now(x, 0, *span_of(key, x.shape[0]))
     if kind is Tensor:
         if positions_alone(x, key):
             return _index(x, [key])
@@ -60,9 +57,11 @@ def getitem(x: Tensor, key: Any) -> Tensor:
             return _index(x, [key])
     elif kind is list and (places := positions_listed(x, key)) is not None:
         return _index(x, [places])
-    elif (view := view_of(x, key)) is not None:
-        return view
-    elif kind not in KEYS and (read := meant(key)) is not key:
+    elif kind is int and not x.ndim:
+        raise IndexingError(f"x[{key}]: invalid index of a 0-dim tensor; read it with x.item()")
+    elif kind is slice and not x.ndim:
+        raise IndexingError("x[:]: slice() cannot be applied to a 0-dim tensor; write x[...]")
+    elif kind not in KEYS and (read := meant(key, 4)) is not key:
         return getitem(x, read)
     steps, gathered = parse(x, key)
     for op, attributes in steps:
@@ -72,11 +71,19 @@ def getitem(x: Tensor, key: Any) -> Tensor:
     return x if steps else OPS["view"](x, tuple(x.shape))
 
 
+def _no_part(x: Tensor, key: Any) -> None:
+    return None
+
+
+getitem = shortened(_getitem, _getitem, _PART)
+_part: Any = shortened(_no_part, _no_part, _PART)
+
+
 def iterate(x: Tensor) -> Iterator[Tensor]:
     """The slices along the first dimension."""
     if not x.ndim:
         raise ArgumentError("iteration over a 0-d tensor: it has no first dimension; read it with x.item()")
-    return iter(unbind(x))
+    return iter(_unbind(x))
 
 
 def setitem(x: Tensor, key: Any, value: Any) -> None:
@@ -91,7 +98,7 @@ def setitem(x: Tensor, key: Any, value: Any) -> None:
             _put(x, [key], value)
             return
     elif x.spec is None and here.trace is None:
-        part = view_of(x, key)
+        part = _part(x, key)
         if part is not None:
             _write(part, value)
             return

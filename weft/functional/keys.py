@@ -12,7 +12,6 @@ from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, IndexingError, OptionError
 from weft.core.sbp import broadcast
 from weft.functional import creation
-from weft.functional.table import calling
 from weft.ops import OPS
 from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor, of_torch
@@ -22,48 +21,13 @@ INTS = frozenset({int})
 NUMBERS = INTS | {bool}
 LONG = 32  # as many elements are positions, whatever they are
 _select, _narrow, _unsqueeze = (OPS[n] for n in ("select", "narrow", "unsqueeze"))
-_select_now, _narrow_now, _unsqueeze_now = map(calling, ("select", "narrow", "unsqueeze"))
 
 
-def view_of(x: Tensor, key: Any) -> Tensor | None:
-    """x[key] for a key of ints, slices, None and one Ellipsis, without a list of steps; None for any other, and where
-    `parse` has something to say."""
-    kind = type(key)
-    if key is None:
-        return _unsqueeze_now(x, 0)
-    if kind is int or kind is slice:
-        key = (key,)
-    elif kind is not tuple:
-        return None
-    left = x.ndim  # dimensions that the key leaves as they are
-    for k in key:
-        left -= k is not None and k is not Ellipsis
-    dim, dots, made = 0, left, x
-    for k in key:
-        kind = type(k)
-        if kind is slice:
-            if k.start is not None or k.stop is not None or k.step is not None:
-                n = made.shape[dim] if dim < made.ndim else -1
-                if n < 0 or (k.step is not None and not (type(k.step) is int and k.step > 0)):
-                    return None
-                made = _narrow_now(made, dim, *span_of(k, n))
-            dim += 1
-        elif kind is int:
-            if dim >= made.ndim or not -made.shape[dim] <= k < made.shape[dim]:
-                return None
-            made = _select_now(made, dim, k)
-        elif k is None:
-            made = _unsqueeze_now(made, dim)
-            dim += 1
-        elif k is Ellipsis and dots >= 0:
-            dim, dots = dim + dots, -1
-        else:
-            return None
-    return None if left < 0 or made is x else made
+def meant(key: Any, depth: int = 3) -> Any:
+    """A key as torch reads it: a short sequence, of which an element stands for dimensions of its own, is a tuple.
 
-
-def meant(key: Any) -> Any:
-    """A key as torch reads it: a short sequence, of which an element stands for dimensions of its own, is a tuple."""
+    `depth`: how many calls up the program is, for a warning.
+    """
     if type(key) is list and NUMBERS.issuperset(map(type, key)):
         return key
     if isinstance(key, (tuple, Tensor, np.ndarray, torch.Tensor)) or not _sequence(key) or len(key) >= LONG:
@@ -73,7 +37,7 @@ def meant(key: Any) -> Any:
     warnings.warn(
         "Using a non-tuple sequence for multidimensional indexing is deprecated: x[[a, b]] is read as x[a, b] here, as "
         "in the torch that is installed, and will be x[flow.tensor([a, b])]. Write the one that you mean",
-        stacklevel=3,
+        stacklevel=depth,
     )
     return tuple(key)
 

@@ -15,6 +15,7 @@ from weft.core.idle import idle_format
 from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.creation import Sizes, finished, size_of
+from weft.functional.short import Making
 from weft.functional.table import public
 from weft.job.order import alike
 from weft.ops import OPS, create
@@ -78,7 +79,7 @@ def _like(name: str, op: Any) -> None:
 
     make.__name__ = make.__qualname__ = name
     make.__doc__ = op.__doc__
-    public("flow")(make)
+    public("flow", short=Making(getattr(torch, name), "x.blob.now"))(make)
 
 
 _like("ones_like", create.ones_like)
@@ -86,12 +87,15 @@ _like("zeros_like", create.zeros_like)
 _like("empty_like", create.empty_like)
 
 
-@public("flow")
+@public("flow", short=Making(torch.full_like, "x.blob.now, fill_value"))
 def full_like(
     x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
     """One value in x's form."""
+    if device is None and placement is None and sbp is None:
+        value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+        return finished(create.full_like(x, value, None if dtype is None else dtypes.of(dtype)), requires_grad)
     options = form(x, dtype, device, placement, sbp)
     return creation.full(tuple(x.shape), fill_value, requires_grad=requires_grad, **options)
 
@@ -122,7 +126,8 @@ def _random_like(name: str, make: Callable[..., Tensor], law: str) -> None:
 
     like.__name__ = like.__qualname__ = name
     like.__doc__ = f"{make.__doc__} In x's form."
-    public("flow")(like)
+    short = Making(getattr(torch, name), "x.blob.now, generator=drawn()")
+    public("flow", short=short)(like)
 
 
 _random_like("rand_like", creation.rand, "uniform")
@@ -153,7 +158,8 @@ def _new(name: str, make: Callable[..., Tensor]) -> None:
 
     new.__name__ = new.__qualname__ = name
     new.__doc__ = f"A tensor of this size, in the form of x for the rest: see `flow.{name.removeprefix('new_')}`."
-    public("flow tensor")(new)
+    short = Making(getattr(torch.Tensor, name), "x.blob.now, *size", "size")
+    public("flow tensor", short=short)(new)
 
 
 _new("new_ones", creation.ones)

@@ -2,37 +2,41 @@
 
 from __future__ import annotations
 
+import functools
 import itertools
 from collections.abc import Sequence
 from typing import Any
 
 import torch
 
-from weft.autograd.call import looking
-from weft.autograd.function import Function
+from weft.autograd.call import edge, looking_each
+from weft.autograd.function import Context, CustomNode, Function
+from weft.autograd.node import Slot
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, ShapeError
+from weft.functional.short import Parts, Short
 from weft.functional.table import calling, public
-from weft.ops import OPS
+from weft.ops import OPS, Op
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
-_reshape, _narrow, _select, _unsqueeze, _cat, _stack = map(
-    calling, ["reshape", "narrow", "select", "unsqueeze", "cat", "stack"]
+_reshape, _narrow, _select, _unsqueeze, _cat, _stack, _zeros_like = map(
+    calling, ["reshape", "narrow", "select", "unsqueeze", "cat", "stack", "zeros_like"]
 )
+_NARROW, _SELECT = OPS["narrow"], OPS["select"]
 MOST_PARTS = 1 << 20  # of one tensor: what is asked for beyond is a slip, and would take minutes
 
 
-@public("flow tensor")
+@public("flow tensor", straight=True)
 def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
 
     >>> [p.tolist() for p in flow.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]
     """
+    size = split_size_or_sections
     d = dim_of(dim, x.ndim)
     whole = x.shape[d]
-    size = split_size_or_sections
     if isinstance(size, int):
         if size <= 0:
             raise ArgumentError(f"split(): parts of size {size}; a size is at least 1")
@@ -44,60 +48,83 @@ def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) 
                 f"split_with_sizes expects split_sizes to sum exactly to {whole} (input tensor's size at dimension "
                 f"{d}), but got split_sizes={sizes}, which make {sum(sizes)}: split() of {list(x.shape)}"
             )
-    places, at = [], 0
-    for size in sizes:
-        places.append((d, at, size))
-        at += size
-    return _Cut.apply(x, d, places) if _taped(x, len(places)) else _narrowed(x, d, places)
+    places = [(d, end - size, size, 1) for size, end in zip(sizes, itertools.accumulate(sizes), strict=True)]
+    data = x.blob.now
+    if data is not None and here.plain:
+        return _views(x, _NARROW, places, torch.split_with_sizes(data, sizes, d), _Cut)
+    if len(places) > 1 and here.grad and x.requires_grad:
+        return _Cut.apply(x, _NARROW, places)
+    return tuple(_narrow(x, *place) for place in places)
 
 
 class _Cut(Function):
     """Views that together are all of x: their gradients lie side by side, and are put together once."""
 
+    join = _cat
+
     @staticmethod
     def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
-        x, ctx.dim, places = args
-        return _narrowed(x, ctx.dim, places)
+        x, op, places = args
+        _remember(ctx, x, op, places)
+        return tuple(op(x, *place) for place in places)
 
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
-        return _cat(gradients, ctx.dim), None, None
+    @classmethod
+    def backward(cls, ctx: Any, *gradients: Any) -> tuple[Any, ...]:
+        pairs = zip(gradients, ctx.places, strict=True)
+        every = [_zeros_like(ctx.op(ctx.whole, *place), None) if g is None else g for g, place in pairs]
+        return cls.join(every, ctx.places[0][0]), None, None
 
 
-class _Slices(Function):
+class _Slices(_Cut):
     """Likewise, of views that lack the dimension."""
 
     @staticmethod
-    def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
-        x, ctx.dim, count = args
-        return _selected(x, ctx.dim, count)
-
-    @staticmethod
-    def backward(ctx: Any, *gradients: Tensor) -> tuple[Any, ...]:
-        return stack(gradients, ctx.dim), None, None
+    def join(gradients: Sequence[Tensor], dim: int) -> Tensor:
+        return stack(gradients, dim)
 
 
-def _narrowed(x: Tensor, dim: int, places: list[tuple[int, int, int]]) -> tuple[Tensor, ...]:
-    """Parts that follow each other, at once where the memory is at hand."""
-    data = x.blob.now
-    if data is None or not here.plain or (here.grad and x.requires_grad):
-        return tuple(_narrow(x, *place) for place in places)
-    parts = torch.split_with_sizes(data, [size for _, _, size in places], dim)
-    return tuple(looking(x, OPS["narrow"], (*place, 1), part) for place, part in zip(places, parts, strict=True))
+def _remember(ctx: Any, x: Tensor, op: Op, places: Sequence[tuple[int, ...]]) -> None:
+    ctx.whole, ctx.op, ctx.places = x.detach(), op, places
+    ctx.set_materialize_grads(False)
 
 
-def _selected(x: Tensor, dim: int, count: int) -> tuple[Tensor, ...]:
-    data = x.blob.now
-    if data is None or not here.plain or (here.grad and x.requires_grad):
-        return tuple(_select(x, dim, i) for i in range(count))
-    return tuple(looking(x, OPS["select"], (dim, i), part) for i, part in enumerate(data.unbind(dim)))
+def _views(
+    x: Tensor, op: Op, places: Sequence[tuple[int, ...]], parts: Sequence[torch.Tensor], function: type[_Cut]
+) -> tuple[Tensor, ...]:
+    """Views of local memory at hand, on the tape as one call if there are several."""
+    if not (x._requires_grad and here.grad):
+        return looking_each(x, op, places, parts)
+    if len(parts) == 1:
+        return (op(x, *places[0]),)
+    found, context = looking_each(x, op, places, parts), Context()
+    _remember(context, x, op, places)
+    node: Any = CustomNode(function, context, (edge(x), None, None), found)
+    for i, y in enumerate(found):
+        y.node, y._requires_grad = Slot(node, i), True
+    return found
 
 
-def _taped(x: Tensor, count: int) -> bool:
-    return count > 1 and here.grad and x.requires_grad
+def _chunked(x: Tensor, parts: Sequence[torch.Tensor], dim: int) -> tuple[Tensor, ...] | None:
+    size = parts[0].shape[dim]
+    return _views(x, _NARROW, _spans(dim, size, len(parts), parts[-1].shape[dim]), parts, _Cut) if size else None
 
 
-@public("flow tensor")
+@functools.lru_cache(1024)
+def _spans(dim: int, size: int, count: int, last: int) -> tuple[tuple[int, ...], ...]:
+    """The attributes of `narrow` for parts of this size, the last of which has another."""
+    return tuple((dim, i * size, size if i < count - 1 else last, 1) for i in range(count))
+
+
+@functools.lru_cache(1024)
+def _indices(dim: int, count: int) -> tuple[tuple[int, ...], ...]:
+    return tuple((dim, i) for i in range(count))
+
+
+def _unbound(x: Tensor, parts: Sequence[torch.Tensor], dim: int) -> tuple[Tensor, ...] | None:
+    return _views(x, _SELECT, _indices(dim, len(parts)), parts, _Slices) if parts else None
+
+
+@public("flow tensor", short=Parts(f"d0.chunk(chunks, dim) if chunks <= {MOST_PARTS} else ()", _chunked))
 def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of at most so many parts along a dimension, all of one size but the last.
 
@@ -131,7 +158,7 @@ def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int =
     return tuple(_narrow(x, dim, a, max(b - a, 0)) for a, b in itertools.pairwise(cuts))
 
 
-@public("flow tensor")
+@public("flow tensor", short=Parts("d0.unbind(dim)", _unbound))
 def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     """Views of every slice along a dimension, which goes away.
 
@@ -139,11 +166,13 @@ def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
     [[1, 2], [3, 4]]
     """
     d = dim_of(dim, x.ndim)
-    n = x.shape[d]
-    return _Slices.apply(x, d, n) if _taped(x, n) else _selected(x, d, n)
+    places = _indices(d, x.shape[d])
+    if len(places) > 1 and here.grad and x.requires_grad:
+        return _Slices.apply(x, _SELECT, places)
+    return tuple(_select(x, *place) for place in places)
 
 
-@public("flow")
+@public("flow", short=Short("stack"))
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """The tensors side by side along a new dimension.
 

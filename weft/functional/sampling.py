@@ -5,18 +5,20 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any
 
-from weft.core.errors import OptionError, ShapeError
+import torch
+
+from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional import creation
 from weft.functional.conversion import cast
-from weft.functional.creation import drawing
+from weft.functional.creation import drawing, finished
 from weft.functional.likeness import beside, form
 from weft.functional.overwrite import bernoulli_, exponential_
 from weft.functional.signature import guarded
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.explain import LONGER
-from weft.ops.shape import dim_of
-from weft.tensor.tensor import Tensor
+from weft.ops.shape import dim_of, together
+from weft.tensor.tensor import Tensor, at_hand
 
 _add, _sub, _mul, _div, _log, _softmax, _reshape, _matmul, _cat = map(
     calling, ("add", "sub", "mul", "div", "log", "softmax", "reshape", "matmul", "cat")
@@ -47,6 +49,26 @@ def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *, gener
     """
     with drawing(generator):
         return OPS["multinomial"](x, num_samples, replacement)
+
+
+@public("flow")
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
+    """Draws from normal distributions: one mean and standard deviation for all of a size, or one for each element.
+
+    >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
+    [1.0, 2.0]
+    """
+    if (least := at_hand(std) if isinstance(std, Tensor) else torch.as_tensor(std)) is not None and (least < 0).any():
+        raise ArgumentError("normal expects all elements of std >= 0.0: a standard deviation has no sign")
+    wanted, shape = options.pop("requires_grad", False), size
+    given = [v for v in (mean, std) if isinstance(v, Tensor)]
+    if given and size is None:
+        one, shape = given[0], together(*(t.shape for t in given))
+        where = {"placement": one.placement, "sbp": one.sbp} if one.is_global else {"device": one.device}
+        options = {"dtype": one.dtype, **where}
+    elif size is None:
+        raise ArgumentError("normal(): a mean and a standard deviation that are numbers need a size=(...)")
+    return finished(creation.randn(shape, generator=generator, **options) * std + mean, wanted)  # type: ignore[operator]
 
 
 def poisson(rate: Tensor, generator: Any = None) -> Tensor:

@@ -10,6 +10,7 @@ from torch import Size
 from weft.core.dtype import DType
 from weft.core.errors import IndexingError, ShapeError
 from weft.functional.creation import Sizes, size_of
+from weft.functional.short import Short, shortened
 from weft.functional.table import calling, public
 from weft.ops.shape import dim_of, resolve, together
 from weft.tensor.tensor import Tensor
@@ -20,7 +21,7 @@ _reshape, _view, _permute, _transpose, _expand, _flip = map(
 )
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor", straight=True, short=Short("reshape", "d0.reshape(*shape)"))
 def reshape(x: Tensor, *shape: Sizes) -> Tensor:
     """x in another shape, sharing memory where strides allow; -1 stands for what is left.
 
@@ -30,7 +31,7 @@ def reshape(x: Tensor, *shape: Sizes) -> Tensor:
     return _reshape(x, size_of("reshape", shape))
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor", straight=True, short=Short("view", "d0.view(*shape)"))
 def view(x: Tensor, *shape: Sizes) -> Tensor:
     """x in another shape, sharing memory; -1 stands for what is left. Given a dtype, x's memory read as that.
 
@@ -70,7 +71,7 @@ def flip(x: Tensor, *dims: Sizes) -> Tensor:
     return _flip(x, size_of("flip", dims))
 
 
-@public("flow tensor")
+@public("flow tensor", short=Short("permute", "d0.permute(*dims)"))
 def permute(x: Tensor, *dims: Sizes) -> Tensor:
     """x with its dimensions in another order.
 
@@ -90,7 +91,7 @@ def permute(x: Tensor, *dims: Sizes) -> Tensor:
     return _permute(x, order)
 
 
-@public("flow tensor")
+@public("flow tensor", short=Short("expand", "d0.expand(*shape)"))
 def expand(x: Tensor, *shape: Sizes) -> Tensor:
     """x seen as a larger shape, without copying; -1 keeps a dimension.
 
@@ -141,7 +142,7 @@ def broadcast_tensors(*tensors: Tensor) -> list[Tensor]:
     return [_expand(t, tuple(shape)) for t in given]
 
 
-@public("flow tensor")
+@public("flow tensor", short=Short("reshape", "d0.flatten(start_dim, end_dim)"))
 def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
     """x with a run of dimensions made one.
 
@@ -167,7 +168,10 @@ def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
     return _reshape(x, (*shape[:d], *resolve((shape[d],), tuple(sizes)), *shape[d + 1 :]))
 
 
-@public("flow tensor")
+_MATRIX = Short("transpose", "d0.t() if d0.ndim == 2 else None", "dim0, dim1 = 0, 1")
+
+
+@public("flow tensor", short=_MATRIX)
 def t(x: Tensor) -> Tensor:
     """The transpose of a matrix; a vector is its own."""
     if x.ndim > 2:
@@ -175,9 +179,12 @@ def t(x: Tensor) -> Tensor:
     return x if x.ndim < 2 else _transpose(x, 0, 1)
 
 
-def transposed(x: Tensor) -> Tensor:
+def _reversed(x: Tensor) -> Tensor:
     """x with its dimensions in the reverse order."""
     return x if x.ndim < 2 else _permute(x, tuple(reversed(range(x.ndim))))
+
+
+transposed = shortened(_reversed, _reversed, _MATRIX)
 
 
 def matrix_transposed(x: Tensor) -> Tensor:

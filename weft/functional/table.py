@@ -18,6 +18,7 @@ from weft.autograd.overwrite import make_overwriting
 from weft.core.dispatch import hooks
 from weft.core.errors import WeftError
 from weft.functional import names
+from weft.functional.short import Making, Parts, Short, shortened
 from weft.functional.signature import F, forwarding, guarded, taught
 from weft.ops import OPS
 from weft.ops.declaration import Op
@@ -27,11 +28,14 @@ Function = Callable[..., Any]
 ADAPTERS: Final[dict[str, dict[str, Function]]] = {"flow": {}, "tensor": {}, "neural": {}, "bound": {}}
 
 
-def public(where: str, name: str = "", straight: bool = False) -> Callable[[F], F]:
+def public(
+    where: str, name: str = "", straight: bool = False, short: Short | Making | Parts | None = None
+) -> Callable[[F], F]:
     """Mark an adapter: its places, of which bound is `flow._C` alone, and its names if not its own.
 
     Users call it guarded, Weft as it is. A `straight` one hands its arguments to an op without a look at them, and the
-    op judges them: only whether they fit the parameters is left to see, which costs less than a guard.
+    op judges them: only whether they fit the parameters is left to see, which costs less than a guard. One with a
+    `short` way takes that first.
     """
 
     def mark(f: F) -> F:
@@ -39,6 +43,8 @@ def public(where: str, name: str = "", straight: bool = False) -> Callable[[F], 
             f.__doc__ = OPS[f.__name__].__doc__
         for n in (name or f.__name__).split():
             shown = (forwarding if straight else guarded)(f, n)
+            if short is not None:
+                shown = shortened(f, shown, short)
             for place in where.split():
                 assert n not in ADAPTERS[place], f"{n} has two adapters in {place}"
                 ADAPTERS[place][n] = shown

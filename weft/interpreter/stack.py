@@ -22,8 +22,9 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
 
 
 def compose(op: Op, args: tuple[Any, ...]) -> Any:
-    """The outputs of the composition that stands in for this op on these operands, or NotImplemented."""
-    if op.composition is None or not is_global(op, args):
+    """The outputs of the composition that stands in for this op on these operands, or NotImplemented. A graph has it
+    of a view, too."""
+    if op.composition is None or not ((op.view and here.trace is not None) or is_global(op, args)):
         return NotImplemented
     try:
         return op.composition(*args)

@@ -11,6 +11,7 @@ from weft.functional.info import promote_types
 from weft.functional.linalg import vector_norm
 from weft.functional.shaping import broadcast_shapes
 from weft.ops import OPS
+from weft.ops.bent_error import bent_error
 from weft.ops.square_error import square_error
 from weft.tensor.tensor import Tensor, at_hand
 
@@ -108,6 +109,8 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
     if beta == 0:
         return l1_loss(input, target, reduction)
     _told(input, target)
+    if reduction in ("mean", "sum") and input.shape == target.shape:
+        return bent_error(*_floats("smooth_l1_loss", input, target), beta, 1.0, reduction == "mean")
     d = sub(*_floats("smooth_l1_loss", input, target))
     size = absolute(d)
     bent = div(mul(0.5, mul(d, d)), beta)
@@ -125,6 +128,8 @@ def huber_loss(
     if not input.dtype.is_floating_point:
         raise DtypeError(f"huber_loss is of its input's dtype, so that must be of floats; got {input.dtype}: x.float()")
     _told(input, target)
+    if reduction in ("mean", "sum") and input.shape == target.shape and input.dtype is target.dtype:
+        return bent_error(input, target, delta, delta, reduction == "mean")
     d = sub(*_floats("huber_loss", input, target))
     size = absolute(d)
     loss = where(OPS["le"](size, delta), mul(0.5, mul(d, d)), mul(delta, sub(size, 0.5 * delta)))

@@ -5,10 +5,12 @@ from __future__ import annotations
 import itertools
 import math
 from collections.abc import Sequence
+from typing import Any
 
 import torch
 from torch import Tensor
 
+from weft.ops.create import zeros_like
 from weft.ops.declaration import Size, op
 from weft.ops.elementwise import sub
 from weft.ops.form import Form
@@ -156,6 +158,83 @@ def _(base, part, dim, index):
 def _(rand):
     yield rand(4, 6), 0, 2
     yield rand(4, 6), 1, -1
+
+
+# ---- both, and new dimensions ------------------------------------------------------------------------
+
+
+@op(linear="x", view=True)
+def basic_index(x: Tensor, key: Any) -> Tensor:
+    """x[key], for a key of ints, slices, None and one Ellipsis: what an eager program asks for as one view. A graph,
+    and a global tensor, have `narrow`, `select` and `unsqueeze` of it.
+
+    >>> flow._C.basic_index(flow.arange(6).view(2, 3), (1, slice(0, 2))).tolist()
+    [3, 4]
+    """
+    return x[key]
+
+
+@basic_index.instead
+def _(x, key):
+    return x[key]
+
+
+@basic_index.grad
+def _(dy, x_shape, key):
+    return basic_index_zeros(dy, tuple(x_shape), key)
+
+
+@basic_index.scattered
+def _(base, part, key):
+    return basic_index_scatter(base, part, key)
+
+
+@op(linear="x", returns="dx", shape_of="shape")
+def basic_index_zeros(x: Tensor, shape: Size, key: Any) -> Tensor:
+    """Zeros of `shape` that hold x in the place `basic_index` would read."""
+    y = x.new_zeros(tuple(shape))
+    y[key] = x
+    return y
+
+
+@basic_index_zeros.grad
+def _(ddx, key):
+    return basic_index(ddx, key)
+
+
+@op(linear="base+part")
+def basic_index_scatter(base: Tensor, part: Tensor, key: Any) -> Tensor:
+    """base with `part` in the place `basic_index` would read.
+
+    >>> flow._C.basic_index_scatter(flow.zeros(3), flow.tensor(1.), 1).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    y = base.clone()
+    y[key] = part
+    return y
+
+
+@basic_index_scatter.grad
+def _(dy, key, needs):
+    gone = basic_index_scatter(dy, zeros_like(basic_index(dy, key)), key) if needs[0] else None
+    return gone, basic_index(dy, key) if needs[1] else None
+
+
+@basic_index.samples
+def _(rand):
+    yield rand(4, 6), (slice(None), slice(1, 5, 2))
+    yield rand(4, 6), (None, 1, Ellipsis, slice(-2, None))
+    yield rand(4, 6), -1
+
+
+@basic_index_zeros.samples
+def _(rand):
+    yield rand(4, 2), (4, 6), (slice(None), slice(1, 5, 2))
+
+
+@basic_index_scatter.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 2), (slice(None), slice(1, 5, 2))
 
 
 # ---- several tensors ---------------------------------------------------------------------------------
