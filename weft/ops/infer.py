@@ -26,11 +26,21 @@ class Number(NamedTuple):
     type: type
 
 
+class Between(NamedTuple):
+    """A slice in a key: Python's can't be hashed."""
+
+    start: Any
+    stop: Any
+    step: Any
+
+
 def freeze(value: Any) -> Any:
     """A hashable twin of an argument."""
+    if isinstance(value, slice):
+        return Between(value.start, value.stop, value.step)
     if isinstance(value, (int, float, complex)):
         return Number(value, type(value))
-    if isinstance(value, (list, tuple)) and not isinstance(value, (Form, Number)):
+    if isinstance(value, (list, tuple)) and not isinstance(value, (Form, Number, Between)):
         return tuple(freeze(v) for v in value)
     return value
 
@@ -38,6 +48,8 @@ def freeze(value: Any) -> Any:
 def thaw(value: Any) -> Any:
     if isinstance(value, Number):
         return value.value
+    if isinstance(value, Between):
+        return slice(*value)
     if isinstance(value, tuple) and not isinstance(value, Form):
         return tuple(thaw(v) for v in value)
     return value
