@@ -135,3 +135,28 @@ def test_arguments_of_every_kind() -> None:
         "placement('cpu:[0,1]'), sbp('S(0)'), (%x, None)) : float32[2] cpu:0\n"
     )
     assert show(parse(text)) == text
+
+
+def test_print_folds_lists_and_states_and_show_tells_all() -> None:
+    graph = Train(nn.Sequential(*[nn.Linear(4, 4) for _ in range(8)]), adam=True)
+    graph(flow.ones(2, 4))
+    text, whole = str(graph.job), show(graph.job)
+    assert max(map(len, text.splitlines())) < 400 < max(map(len, whole.splitlines()))
+    assert "\n%m.0.weight-exp_avg ... %m.0.weight-step: 33 variables, 1.3 KB\n" in text
+    assert "%m.0.weight, %m.0.bias, ... 14 more" in text
+    assert show(parse(whole)) == whole
+
+
+def test_a_graph_tells_what_its_passes_took_and_did(capsys: pytest.CaptureFixture[str]) -> None:
+    class Twice(nn.Graph):
+        def build(self, x: flow.Tensor) -> flow.Tensor:
+            return flow.relu(x) + flow.relu(x)
+
+    graph = Twice()
+    graph.debug(3)
+    graph(flow.ones(2))
+    lines = capsys.readouterr().out.splitlines()
+    first = next(i for i, line in enumerate(lines) if line.startswith("common_subexpressions: "))
+    assert lines[first].endswith(" ms, 5 -> 4 nodes")
+    assert [line[0] for line in lines[first + 1 : first + 4]] == ["-", "-", "+"]  # a relu goes, and add reads the other
+    assert [line.partition(":")[0] for line in graph.passes().splitlines()] == [p.name for p in graph.job.passes]

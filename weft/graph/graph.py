@@ -186,19 +186,16 @@ class Graph:
             start = time.perf_counter()
             self.__dict__["_compiled"] = compile_graph(self, args, kwargs)
             if self._told >= 0:
-                said = [
-                    f"{self._name}: compiled in {time.perf_counter() - start:.3f} s",
-                    repr(self),
-                    self.job,
-                    self.plan,
-                ]
+                took = f"{self._name}: compiled in {time.perf_counter() - start:.3f} s\n{self.passes()}"
+                said = [took, repr(self), self.job, self.plan]
                 print(*said[: self._told + 2], sep="\n", flush=True)
 
     def debug(
         self, v_level: int = -1, *, ranks: int | Sequence[int] | None = None, max_py_stack_depth: int = 2,
         only_user_py_stack: bool = True, op_repr_with_py_stack: bool = False,
     ) -> None:  # fmt: skip
-        """Print, when the graph is compiled, how long it took and its blocks; from 1 on the job, from 2 on the plan.
+        """Print, when the graph is compiled, how long it and each pass took, and its blocks; from 1 on the job, from 2
+        on the plan, and, at 3, what each pass changed of the job, ahead of all.
 
         On rank 0, or on `ranks`, of which -1 means all. A negative level prints nothing.
         """
@@ -242,7 +239,8 @@ class Graph:
 
     @property
     def job(self) -> Job:
-        """The logical graph after the passes; `str(graph.job)` is text."""
+        """The logical graph after the passes; `print(graph.job)` shows it, long lists folded, and `weft.job.show` all
+        of it."""
         return self._need().lowered.job
 
     @property
@@ -273,6 +271,10 @@ class Graph:
         gradients of inputs and of weights take one unit each.
         """
         return imagine(self._need().lowered, durations)
+
+    def passes(self) -> str:
+        """The passes of the compiler: how long each took, and how many nodes it met and left."""
+        return "\n".join(map(str, self.job.passes))
 
     def report(self) -> str:
         """Who waits for which register of whom."""

@@ -78,7 +78,7 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         finally:
             builder.settle(keep=False)
     refuse_overlaps(job)
-    passes.apply(job, options)
+    passes.apply(job, options, passes.told(job) if graph._told >= TELLS_PASSES else None)
     rank = current()
     draws.check(job, rank.world_size)
     lowered = lower(job, rank.index, rank.world_size, options)
@@ -95,6 +95,9 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         lowered, running, form, outputs, examples, graph._optimizers,
         [numbers[n.args[0]] for n in hosts], made, graph._scaler if finite is not None else None, holders,
     )  # fmt: skip
+
+
+TELLS_PASSES = 3  # the level of `Graph.debug` from which on
 
 
 def _forget() -> None:

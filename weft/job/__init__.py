@@ -1,9 +1,9 @@
 """The job: the logical graph of one nn.Graph, as data and as text. What was traced lies here; passes rewrite it."""
 
 from weft.job.job import Job
-from weft.job.text import parse, show
+from weft.job.text import folded, parse, show
 from weft.job.value import Node, Value
 
-Job.__str__ = show  # type: ignore[assignment,method-assign]
+Job.__str__ = folded  # type: ignore[assignment,method-assign]
 
-__all__ = ["Job", "Node", "Value", "parse", "show"]
+__all__ = ["Job", "Node", "Value", "folded", "parse", "show"]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, NamedTuple
 
 from weft.core.errors import CompileError
 from weft.job.value import Node, Value
@@ -10,6 +10,19 @@ from weft.job.value import Node, Value
 SPECIAL = (
     "input", "variable", "output", "unpack", "accumulate", "pack", "boxing", "to_global", "host", "source", "steer",
 )  # fmt: skip
+
+
+class Pass(NamedTuple):
+    """What a pass took, in seconds, and how many nodes it met and left."""
+
+    name: str
+    seconds: float
+    before: int
+    after: int
+
+    def __str__(self) -> str:
+        change = f"{self.before} nodes" if self.before == self.after else f"{self.before} -> {self.after} nodes"
+        return f"{self.name}: {self.seconds * 1e3:.2f} ms, {change}"
 
 
 class Job:
@@ -24,6 +37,7 @@ class Job:
         self.loaders: dict[str, Any] = {}  # by the name that source nodes give
         self.micro_batches = 1
         self.reasons: list[str] = []  # why passes chose what they chose
+        self.passes: list[Pass] = []  # those that have run
 
     def append(self, node: Node) -> None:
         self.nodes.append(node)

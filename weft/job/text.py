@@ -8,6 +8,8 @@ job Train_0, 4 micro-batches
 
 from __future__ import annotations
 
+import itertools
+import math
 import re
 from typing import Any
 
@@ -23,14 +25,37 @@ from weft.core.literal import NAME
 from weft.core.reading import MALFORMED
 from weft.core.spec import Spec
 from weft.job.job import Job
+from weft.job.movements import amount
 from weft.job.value import Node, Value
 
 PLACE = "    # "
 
 
 def show(job: Job) -> str:
-    head = f"job {job.name}" + (f", {job.micro_batches} micro-batches" if job.micro_batches > 1 else "")
-    return "\n".join([head, *map(show_node, job.nodes)]) + "\n"
+    """All of it, which `parse` reads back."""
+    return "\n".join([_head(job), *map(show_node, job.nodes)]) + "\n"
+
+
+def folded(job: Job) -> str:
+    """For a reader: long lists by their first members, and many variables in a row, such as an optimizer's states, by
+    the first and the last of them."""
+    lines = [_head(job)]
+    for state, run in itertools.groupby(job.nodes, lambda n: n.op == "variable" and not n.at):
+        nodes = list(run)
+        if state and len(nodes) > LONG:
+            size = sum(math.prod(v.shape) * v.dtype.itemsize for n in nodes for v in n.outputs)
+            ends = (nodes[0].outputs[0].name, nodes[-1].outputs[0].name)
+            lines.append(f"%{ends[0]} ... %{ends[1]}: {len(nodes)} variables, {amount(size)}")
+        else:
+            lines += [show_node(n, LONG) for n in nodes]
+    return "\n".join(lines) + "\n"
+
+
+LONG = 4  # what has more members is folded
+
+
+def _head(job: Job) -> str:
+    return f"job {job.name}" + (f", {job.micro_batches} micro-batches" if job.micro_batches > 1 else "")
 
 
 def without_places(text: str) -> str:
@@ -38,13 +63,14 @@ def without_places(text: str) -> str:
     return "\n".join(line.partition(PLACE)[0] for line in text.splitlines())
 
 
-def show_node(n: Node) -> str:
-    left = ", ".join(f"%{v.name}" for v in n.outputs)
-    forms = ", ".join(v.form for v in n.outputs)
+def show_node(n: Node, most: int | None = None) -> str:
+    """A line; of lists with more members than `most`, the first and how many more there are."""
+    left = _some([f"%{v.name}" for v in n.outputs], most)
+    forms = _some([v.form for v in n.outputs], most)
     marks = {"@micro": n.micro, "@late": n.late, "@ranked": n.ranked, f"@stage({n.stage})": n.stage is not None}
     marked = "".join(f" {word}" for word, on in marks.items() if on)
     where = ", ".join(filter(None, (n.scope, n.at)))
-    called = f"{n.op}({', '.join(map(_argument, n.args))})"
+    called = f"{n.op}({', '.join(_argument(a, most) for a in n.args)})"
     named = "" if n.outputs and n.outputs[0].name == n.name else f"{n.name}: "
     return (
         named + (f"{left} = " if left else "") + called + (f" : {forms}" if forms else "") + marked
@@ -52,7 +78,15 @@ def show_node(n: Node) -> str:
     )  # fmt: skip
 
 
-def _argument(a: Any) -> str:
+def _some(texts: list[str], most: int | None) -> str:
+    if most is None or len(texts) <= most:
+        return ", ".join(texts)
+    return f"{', '.join(texts[: most - 2])}, ... {len(texts) - most + 2} more"
+
+
+def _argument(a: Any, most: int | None = None) -> str:
+    if most is not None and isinstance(a, (tuple, list)) and len(a) > most and any(isinstance(v, Value) for v in a):
+        return f"({_some([_argument(v) for v in a], most)})"
     try:
         return literal.show(a, lambda v: v.name if isinstance(v, Value) else None)
     except TypeError as cause:

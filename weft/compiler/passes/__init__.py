@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+import time
 from collections.abc import Callable
 from typing import Any
 
@@ -18,7 +20,8 @@ from weft.compiler.passes import (
     side_by_side,
     zero_bubble,
 )
-from weft.job.job import Job
+from weft.job.job import Job, Pass
+from weft.job.text import show
 
 PASSES: tuple[tuple[str, Callable[[Job, Options], None]], ...] = (
     ("common_subexpressions", common_subexpressions.run),
@@ -35,10 +38,28 @@ PASSES: tuple[tuple[str, Callable[[Job, Options], None]], ...] = (
 
 
 def apply(job: Job, options: Options, watch: Callable[[str, Job], Any] | None = None) -> None:
-    """Run every pass; `watch` sees the job after each. With `options.verify`, each must leave it well formed."""
+    """Run every pass; `watch` sees the job after each. With `options.verify`, each must leave it well formed.
+
+    The job remembers what each took, and what it left.
+    """
     for name, run in PASSES:
+        start, before = time.perf_counter(), len(job.nodes)
         run(job, options)
+        job.passes.append(Pass(name, time.perf_counter() - start, before, len(job.nodes)))
         if options.verify:
             job.verify()
         if watch is not None:
             watch(name, job)
+
+
+def told(job: Job, out: Callable[[str], Any] = print) -> Callable[[str, Job], None]:
+    """A watcher that tells which lines of the job each pass took away and put in."""
+    before = [show(job).splitlines()]
+
+    def watch(name: str, job: Job) -> None:
+        lines = show(job).splitlines()
+        changes = list(difflib.unified_diff(before[0], lines, lineterm="", n=0))[2:]
+        before[0] = lines
+        out("\n".join([str(job.passes[-1]), *(line for line in changes if not line.startswith("@@"))]))
+
+    return watch
