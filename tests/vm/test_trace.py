@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import json
 import threading
+from typing import Any
 
 import torch
 
 import weft as flow
 from weft.core.rank import Rank, enter
+from weft.launch import spawn_threads
 from weft.tensor.blob import Blob
 from weft.vm import merge, parse, trace, vm_of, write
 from weft.vm.trace import Event, Trace
@@ -33,13 +35,13 @@ def traced(rank: Rank) -> tuple[Trace, Blob, Blob]:
 
 
 def test_events():
-    t, x, y = traced(Rank())
+    t, *_ = traced(Rank())
     events = {e.name: e for e in t.events}
     assert sorted(events) == ["all_reduce", "relu", "save", "step"]
     reduce, save = events["all_reduce"], events["save"]
     assert (save.kind, save.stream, save.policy, save.thread) == ("op", "file", "worker", "weft rank 0 file")
     assert save.waited_for == (reduce.serial,) and reduce.waited_for == ()
-    assert (save.reads, save.writes) == ((id(x),), (id(y),))
+    assert save.reads == events["all_reduce"].writes == ("float32[]#1",) and save.writes == ("float32[]#2",)
     assert events["relu"].thread == "MainThread" and events["step"].thread == ""
     assert all(e.queued <= e.start <= e.end and not e.failed for e in t.events)
     assert reduce.end <= save.start
@@ -68,11 +70,42 @@ def test_a_trace_ends_when_its_block_raises():
     rank.close()
 
 
+SUM = ("float32[2]#7",)
+
+
 def fixed(rank: int) -> Trace:
     t = 1_700_000_000_000_000_000
     events = [
-        Event(1, "all_reduce", "collective", "collective", "worker", "w", t, t + 2000, t + 9000, (), (), (7,), False),
-        Event(2, "add", "op", "compute", "inline", "main", t + 500, t + 9500, t + 9900, (1,), (7,), (8,), True),
+        Event(
+            1,
+            "all_reduce",
+            "collective",
+            "collective",
+            "worker",
+            "w",
+            t,
+            t + 2000,
+            t + 9000,
+            (),
+            (),
+            SUM,
+            False,
+        ),
+        Event(
+            2,
+            "add",
+            "op",
+            "compute",
+            "inline",
+            "main",
+            t + 500,
+            t + 9500,
+            t + 9900,
+            (1,),
+            SUM,
+            (),
+            True,
+        ),
         Event(3, "step", "launch", "graph", "external", "", t, t + 1000, t + 5000, (), (), (), False),
     ]
     return Trace(rank, events)
@@ -106,7 +139,7 @@ def test_chrome_and_merge(tmp_path):
     assert sorted(names.values()) == ["collective (w)", "compute (main)", "graph"]
     (add,) = (e for e in mine if e["name"] == "add")
     assert (add["ph"], add["ts"], add["dur"], names[add["tid"]]) == ("X", 8.5, 0.4, "compute (main)")
-    assert add["args"]["waited_for"] == ["all_reduce"] and add["args"]["failed"] and add["args"]["reads"] == ["0x7"]
+    assert add["args"]["waited_for"] == ["all_reduce"] and add["args"]["failed"] and add["args"]["reads"] == [*SUM]
     begin, end = (e for e in mine if e["name"] == "step")
     assert (begin["ph"], begin["ts"], end["ph"], end["ts"]) == ("b", 0.0, "e", 4.0) and begin["id"] == end["id"]
     start, finish = (e for e in mine if e["name"] == "waits for")
@@ -131,3 +164,20 @@ def test_calls_made_inside_are_recorded_where_they_ran():
     assert [e.name for e in t.events] == ["relu", "relu_grad"]
     assert (relu.kind, relu.policy, relu.thread) == ("op", "inline", threading.current_thread().name)
     assert relu.writes[0] in back.reads and relu.end <= back.start and not relu.failed
+
+
+def collectives() -> list[Any]:
+    P, S, B = flow.placement("cpu", ranks=[0, 1]), flow.sbp.split(0), flow.sbp.broadcast
+    x = flow.ones(4, 2, placement=P, sbp=S)
+    with flow.vm.trace() as t:
+        x.to_global(sbp=B)
+        flow.comm.all_reduce(flow.ones(3))
+    flow.comm.barrier()
+    return [(e.name, e.kind, e.moved, e.peers, e.line.partition(":")[0]) for e in t.events if e.kind == "collective"]
+
+
+def test_a_trace_has_collectives_with_their_bytes_and_ranks_and_lines():
+    expected = [("all_gather", 16, "test_trace.py"), ("all_reduce", 12, "test_trace.py")]
+    for found in spawn_threads(2, collectives):
+        assert [(n, size, line) for n, _, size, _, line in found] == expected
+        assert all(kind == "collective" and peers == (0, 1) for _, kind, _, peers, _ in found)

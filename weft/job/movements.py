@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections import defaultdict
 
 from weft.boxing.planner import cost_of
+from weft.core.amount import amount
 from weft.job.job import Job
 from weft.job.value import Node, Value
 
@@ -37,16 +38,3 @@ def movements(job: Job) -> str:
 
 def _layout(nd_sbp: tuple[object, ...]) -> str:
     return f"({', '.join(map(str, nd_sbp))})"
-
-
-def amount(size: float) -> str:
-    """Bytes, in the unit that suits.
-
-    >>> amount(1536), amount(3 << 20), amount(12)
-    ('1.5 KB', '3.1 MB', '12 B')
-    """
-    for unit in ("B", "KB", "MB", "GB"):
-        if size < 1000 or unit == "GB":
-            break
-        size /= 1000
-    return f"{size:.0f} B" if unit == "B" else f"{size:.1f} {unit}"

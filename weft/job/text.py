@@ -18,6 +18,7 @@ from weft.core import dtype as dtypes
 from weft.core import literal
 from weft.core import placement as placements
 from weft.core import sbp as sbps
+from weft.core.amount import amount
 from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.errors import CompileError, WeftError
@@ -25,7 +26,6 @@ from weft.core.literal import NAME
 from weft.core.reading import MALFORMED
 from weft.core.spec import Spec
 from weft.job.job import Job
-from weft.job.movements import amount
 from weft.job.value import Node, Value
 
 PLACE = "    # "

@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import itertools
-import linecache
-import os
-import sys
 import threading
 from collections.abc import Callable, Sequence
 from types import CodeType, TracebackType
-from typing import TYPE_CHECKING, Literal, NamedTuple
+from typing import TYPE_CHECKING, Literal
 
+from weft.core.program import Line, line_of, place
 from weft.tensor.blob import Blob
 
 if TYPE_CHECKING:
@@ -30,21 +27,7 @@ State = Literal[
     "failed",
 ]
 
-# What counts as Weft itself when the line of the user's code is looked for; generated sources are named "<weft ...>".
-_INSIDE = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<weft")
 _NONE: frozenset[Instruction] = frozenset()
-
-
-class Line(NamedTuple):
-    """A line of a program."""
-
-    file: str
-    number: int
-    function: str
-
-    def __str__(self) -> str:
-        source = linecache.getline(self.file, self.number).strip()
-        return f"{self.file}:{self.number}, in {self.function}" + (f": {source}" if source else "")
 
 
 class Instruction:
@@ -91,24 +74,16 @@ class Instruction:
         self._code: CodeType | None = None
 
     def remember_line(self) -> None:
-        """Note the line of user code that issues it. Inline ones need it only while tracing: they raise right there.
-
-        Only the code object and the offset: a frame would keep the user's variables alive, a text costs too much.
-        """
-        frame = sys._getframe(1)
-        while frame is not None and frame.f_code.co_filename.startswith(_INSIDE):
-            frame = frame.f_back
-        if frame is not None:
-            self._code, self._offset = frame.f_code, frame.f_lasti
+        """Note the line of user code that issues it. Inline ones need it only while tracing: they raise right there."""
+        found = place(2)
+        if found is not None:
+            self._code, self._offset = found
 
     @property
     def line(self) -> Line | None:
         """The line of user code that issued it; None if that isn't known, as in Weft's own threads."""
         code = self._code
-        if code is None or code.co_filename == threading.__file__:
-            return None
-        (position,) = itertools.islice(code.co_positions(), self._offset // 2, self._offset // 2 + 1)
-        return Line(code.co_filename, position[0] or code.co_firstlineno, code.co_qualname)
+        return None if code is None or code.co_filename == threading.__file__ else line_of(code, self._offset)
 
     @property
     def finished(self) -> bool:

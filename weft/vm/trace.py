@@ -13,17 +13,22 @@ import os
 import threading
 import time
 from collections.abc import Callable, Iterator, Sequence
+from functools import partial
 from typing import Any, NamedTuple
 
 import msgspec
 
+from weft.core.amount import amount
 from weft.core.dispatch import here, intercept
 from weft.core.errors import ArgumentError
+from weft.core.program import line
 from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
 from weft.ops.declaration import Op
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor
+from weft.transport.watching import watched
+from weft.transport.whole import form
 from weft.vm.instruction import Instruction
 from weft.vm.machine import Recorder, VirtualMachine, vm_of
 
@@ -31,7 +36,12 @@ _COLUMNS = ("start us", "waited", "ran", "instruction", "kind", "stream", "threa
 
 
 class Event(NamedTuple):
-    """One instruction's life. Times are nanoseconds since 1970; operands are the identities of their blobs."""
+    """One instruction's life, or an op's, a collective's or an act's. Times are nanoseconds since 1970; operands are
+    forms, such as float32[2,3]#7, numbered by their memory.
+
+    moved, peers    of a collective: the bytes of this rank's part, and with which ranks
+    line            of the program that issued it
+    """
 
     serial: int
     name: str
@@ -43,9 +53,12 @@ class Event(NamedTuple):
     start: int
     end: int
     waited_for: tuple[int, ...]  # serials
-    reads: tuple[int, ...]
-    writes: tuple[int, ...]
+    reads: tuple[str, ...]
+    writes: tuple[str, ...]
     failed: bool
+    moved: int = 0
+    peers: tuple[int, ...] = ()
+    line: str = ""
 
 
 class Trace:
@@ -56,6 +69,12 @@ class Trace:
         self.events = list(events)
         # Durations want the steady clock, ranks of several processes share only the other one.
         self.anchor = _anchor()
+        self._numbers: dict[int, int] = {}
+
+    def form(self, blob: Blob) -> str:
+        """A blob as events show it."""
+        data, number = blob.data, self._numbers.setdefault(id(blob), len(self._numbers) + 1)
+        return f"?#{number}" if data is None else f"{form(data)}#{number}"
 
     def record(self, instruction: Instruction) -> None:
         stream, anchor, end = instruction.stream, self.anchor, time.perf_counter_ns()
@@ -74,9 +93,10 @@ class Trace:
                 (instruction.started_ns or end) + anchor,
                 end + anchor,
                 instruction.waited,
-                tuple(id(blob) for blob in instruction.const),
-                tuple(id(blob) for blob in (*instruction.mut, *instruction.mut2)),
+                tuple(map(self.form, instruction.const)),
+                tuple(map(self.form, (*instruction.mut, *instruction.mut2))),
                 instruction.state == "failed",
+                line="" if instruction.line is None else instruction.line.brief,
             )
         )
 
@@ -90,7 +110,8 @@ class Trace:
         for e in sorted(self.events, key=lambda e: (e.start, e.serial)):
             times = (f"{t / 1000:.1f}" for t in (e.start - zero, e.start - e.queued, e.end - e.start))
             after = ", ".join(names.get(serial, f"#{serial}") for serial in e.waited_for)
-            name = names[e.serial] + (" failed" if e.failed else "")
+            about = f" {amount(e.moved)} among {', '.join(map(str, e.peers))}" if e.peers else ""
+            name = names[e.serial] + about + (" failed" if e.failed else "")
             rows.append((*times, name, e.kind, e.stream, e.thread, after))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = (
@@ -112,9 +133,11 @@ class Trace:
                 "serial": e.serial,
                 "queued_us": (e.start - e.queued) / 1000,
                 "waited_for": [by_serial[s].name if s in by_serial else f"#{s}" for s in e.waited_for],
-                "reads": [hex(i) for i in e.reads],
-                "writes": [hex(i) for i in e.writes],
+                "reads": list(e.reads),
+                "writes": list(e.writes),
                 "failed": e.failed,
+                **({"bytes": e.moved, "ranks": list(e.peers)} if e.peers else {}),
+                **({"line": e.line} if e.line else {}),
             }
             if e.policy == "external":  # several may be under way on one stream, so they don't nest
                 span = {"name": e.name, "id": f"{pid}.{e.serial}", **about}
@@ -167,12 +190,25 @@ class _Calls:
             return result
         finally:
             begin, end = (t + self.trace.anchor for t in (start, time.perf_counter_ns()))
-            reads, writes = (tuple(map(id, blobs)) for blobs in (read, _blobs((result,))))
-            thread = threading.current_thread().name
+            reads, writes = (tuple(map(self.trace.form, blobs)) for blobs in (read, _blobs((result,))))
+            thread, at = threading.current_thread().name, line()
             waited = tuple(sorted(pending))
             self.trace.events.append(
                 Event(
-                    serial, op.name, "op", "compute", "inline", thread, begin, begin, end, waited, reads, writes, failed
+                    serial,
+                    op.name,
+                    "op",
+                    "compute",
+                    "inline",
+                    thread,
+                    begin,
+                    begin,
+                    end,
+                    waited,
+                    reads,
+                    writes,
+                    failed,
+                    line=at.brief if (at := line()) is not None else "",
                 )
             )
 
@@ -204,11 +240,31 @@ def trace(rank: Rank | None = None) -> Iterator[Trace]:
     recorded = Trace(machine.rank.index)
     _listen(machine, lambda recorders: (*recorders, recorded))
     try:
-        with intercept(_Calls(recorded, machine)) if machine.rank is current() else contextlib.nullcontext():
+        with contextlib.ExitStack() as inside:
+            if machine.rank is current():
+                inside.enter_context(intercept(_Calls(recorded, machine)))
+            if (transport := machine.rank.resources.get("transport")) is not None:
+                inside.enter_context(watched(transport, partial(_moved, recorded, machine)))
             yield recorded
         machine.drain()
     finally:
         _listen(machine, lambda recorders: tuple(r for r in recorders if r is not recorded))
+
+
+def _moved(
+    trace: Trace, machine: VirtualMachine, name: str, size: int, ranks: tuple[int, ...], start: int, failed: bool
+) -> None:
+    """Record a collective, or a message, that has ended in this thread."""
+    begin, end = (t + trace.anchor for t in (start, time.perf_counter_ns()))
+    with machine.lock:
+        serial = machine._serial = machine._serial + 1
+    at, thread = line(), threading.current_thread().name
+    trace.events.append(
+        Event(
+            serial, name, "collective", "collective", "inline", thread, begin, begin, end, (), (), (), failed, size,
+            ranks, "" if at is None else at.brief,
+        )
+    )  # fmt: skip
 
 
 def merge(traces: Sequence[Trace]) -> list[dict[str, Any]]:

@@ -1,0 +1,51 @@
+"""Where the running thread is in the user's program."""
+
+from __future__ import annotations
+
+import itertools
+import linecache
+import os
+import sys
+from types import CodeType
+from typing import NamedTuple
+
+# What counts as Weft itself when the line of the user's code is looked for; generated sources are named "<weft ...>".
+INSIDE = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<weft")
+
+
+class Line(NamedTuple):
+    """A line of a program."""
+
+    file: str
+    number: int
+    function: str
+
+    def __str__(self) -> str:
+        source = linecache.getline(self.file, self.number).strip()
+        return f"{self.file}:{self.number}, in {self.function}" + (f": {source}" if source else "")
+
+    @property
+    def brief(self) -> str:
+        return f"{os.path.basename(self.file)}:{self.number}"
+
+
+def place(depth: int = 1) -> tuple[CodeType, int] | None:
+    """The code of the user's that called, and the offset in it; None in Weft's own threads.
+
+    A frame would keep the user's variables alive, a text costs too much.
+    """
+    frame = sys._getframe(depth)
+    while frame is not None and frame.f_code.co_filename.startswith(INSIDE):
+        frame = frame.f_back
+    return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def line_of(code: CodeType, offset: int) -> Line:
+    (position,) = itertools.islice(code.co_positions(), offset // 2, offset // 2 + 1)
+    return Line(code.co_filename, position[0] or code.co_firstlineno, code.co_qualname)
+
+
+def line() -> Line | None:
+    """The line of the user's program that this thread is at."""
+    found = place(2)
+    return None if found is None or found[0].co_filename.endswith("threading.py") else line_of(*found)
