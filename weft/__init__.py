@@ -109,6 +109,7 @@ from weft.functional.random import Generator, default_generator
 from weft.interop import files as _files
 from weft.interop import from_torch, mock_torch, to_torch
 from weft.interop import oneflow as _oneflow
+from weft.interpreter.explain import explain
 from weft.nn import averaging
 from weft.nn import inner as _inner
 from weft.nn.utils import stateless
@@ -207,9 +208,9 @@ __all__ = [
     "Generator", "GradScaler", "OutOfMemoryError", "Parameter", "Size", "Tensor", "_C", "accelerator", "amp", "asyncs",
     "autocast", "autocast_decorator", "autograd", "backends", "bfloat16", "boxing", "channels_last", "channels_last_3d",
     "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "contiguous_format", "cpu", "cuda", "data",
-    "default_generator", "device", "distributed", "distributions", "dtype", "e", "enable_grad", "env", "errors", "fft",
-    "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "from_torch", "func", "functional",
-    "get_autocast_cpu_dtype", "get_autocast_dtype",
+    "default_generator", "device", "distributed", "distributions", "dtype", "e", "enable_grad", "env", "errors",
+    "explain", "fft", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "from_torch", "func",
+    "functional", "get_autocast_cpu_dtype", "get_autocast_dtype",
     "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf", "inference_mode", "int16", "int32", "int64", "int8",
     "is_autocast_cache_enabled", "is_autocast_enabled", "is_grad_enabled", "jit", "launch", "layout", "linalg", "load",
     "memory_format", "mock_torch", "mps", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel",

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import itertools
 import random
+import re
 import threading
 
 import pytest
 
-from weft.core.errors import RankError
+import weft as flow
+from weft.core.errors import DeadlineError, RankError
 from weft.launch import spawn_threads
 from weft.transport import Group, transport_of
 from weft.transport.check import Check, Told, checking, decoded, every_steps, story
@@ -82,6 +84,42 @@ def test_who_counts_no_calls_is_in_no_circle() -> None:
         group.barrier()
 
     spawn_threads(3, run, deadline=20)
+
+
+def receives() -> str:
+    transport = transport_of()
+    transport.stuck_after = 0.02
+    with pytest.raises(RankError, match="wait for each other") as found:
+        flow.comm.recv(1 - transport.rank, (2,), flow.float32)
+    transport.put(f"over {transport.rank}", b"")
+    transport.get(f"over {1 - transport.rank}", 20.0)  # who ended would be the reason that the other is told
+    return str(found.value)
+
+
+def test_a_circle_of_waits_names_each_ranks_line() -> None:
+    for said in spawn_threads(2, receives, deadline=20):
+        for rank in (0, 1):
+            assert re.search(rf"rank {rank} is in .* at .*test_stuck.py:\d+, in receives: flow.comm.recv\(", said), said
+
+
+def late() -> str:
+    """Rank 2 waits for rank 1, which waits for rank 0, which doesn't come."""
+    transport = transport_of()
+    transport.stuck_after, said = 0.02, ""
+    if transport.rank:
+        transport.deadline = 0.4 * transport.rank
+        with pytest.raises(DeadlineError) as found:
+            flow.comm.barrier([0, 1]) if transport.rank == 1 else flow.comm.recv(1, (2,), flow.float32)
+        said = str(found.value)
+    if transport.rank == 2:
+        transport.put("over", b"")
+    transport.get("over", 20.0)
+    return said
+
+
+def test_a_deadline_names_what_others_wait_for_and_where() -> None:
+    said = spawn_threads(3, late, deadline=20)[2]
+    assert re.search(r"; rank 1 waits for .* at .*test_stuck.py:\d+, in late: ", said), said
 
 
 def test_variables(monkeypatch: pytest.MonkeyPatch) -> None:

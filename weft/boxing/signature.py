@@ -109,6 +109,25 @@ def candidates(name: str, frozen: tuple[Any, ...]) -> tuple[Signature, ...]:
     return tuple(_signature(call, c) for c in reversed(distinct.values()))
 
 
+def reason(op: Op, args: tuple[Any, ...]) -> str:
+    """Why the signature of a call was chosen, in words: what the next best would have cost. `args` as in `choose`."""
+    chosen, specs = choose(op, args), flatten(op, args)
+
+    def seconds(s: Signature) -> float:
+        return sum(_cost(spec, to.nd_sbp) for spec, to in zip(specs, s.inputs, strict=True))
+
+    def shown(s: Signature) -> str:
+        ins, outs = ([sbps.show(spec.nd_sbp) for spec in specs] for specs in (s.inputs, s.outputs))
+        return f"{', '.join(ins)} -> {', '.join(outs[: op.visible])}"
+
+    others = [s for s in candidates(op.name, freeze(args)) if s.inputs != chosen.inputs]
+    text = f"which runs as {shown(chosen)} ({seconds(chosen) * 1e6:.1f} us of moving)"
+    if not others:
+        return f"{text}, the only way"
+    other = min(others, key=seconds)
+    return f"{text}; the next best, {shown(other)}, takes {seconds(other) * 1e6:.1f} us"
+
+
 class _Call(NamedTuple):
     """What is known of a call before a layout is chosen."""
 

@@ -21,6 +21,7 @@ from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
+from weft.interpreter.explain import moving
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments
 from weft.tensor import form
@@ -53,7 +54,10 @@ def to_global(x: Tensor, placement: Placement, nd_sbp: NdSbp) -> Tensor:
     if rank.world_size > 1:
         fingerprints.of(rank).fold(*_layouts(spec, target))
     transport.note(f"to_global {spec} -> {placement} {sbps.show(nd_sbp)}")
-    return of_shard(execute.run(path, x._local("to_global"), rank.index, transport, links.hosts), target)
+    return moving(
+        path, "to_global", True, (), None,
+        lambda: of_shard(execute.run(path, x._local("to_global"), rank.index, transport, links.hosts), target),
+    )  # fmt: skip
 
 
 @functools.lru_cache(maxsize=4096)

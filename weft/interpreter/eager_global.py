@@ -23,6 +23,7 @@ from weft.core.rank import current
 from weft.core.spec import Spec
 from weft.interpreter import conversions
 from weft.interpreter.eager_local import execute as run_kernel
+from weft.interpreter.explain import WATCHING, moving
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments
 from weft.ops.infer import Number
@@ -193,14 +194,20 @@ def _boxed(op: Op, args: tuple[Any, ...], routes: tuple[Route | None, ...]) -> t
 
     def box(t: Tensor) -> Tensor:
         path = next(todo)
-        return t if path is None else along(t, path, op.name)
+        return t if path is None else along(t, path, op.name, op, args)
 
     return signature.replaced(op, args, box)
 
 
-def along(t: Tensor, path: Route, why: str) -> Tensor:
-    """A global tensor taken along a route."""
+def along(t: Tensor, path: Route, why: str, op: Op | None = None, args: tuple[Any, ...] = ()) -> Tensor:
+    """A global tensor taken along a route; for a call of an op, if it is given."""
     here, transport = current(), transport_of()
     transport.note(f"boxing {path.src} -> {path.dst} for {why}")
     hosts = links_of(here).hosts
-    return of_shard(execute.run(path, t._local(why), here.index, transport, hosts), path.dst)
+    if WATCHING not in here.resources:
+        return of_shard(execute.run(path, t._local(why), here.index, transport, hosts), path.dst)
+    specs = args if op is None else signature.replaced(op, args, lambda t: t.spec)
+    return moving(
+        path, why, op is None, specs, op,
+        lambda: of_shard(execute.run(path, t._local(why), here.index, transport, hosts), path.dst),
+    )  # fmt: skip

@@ -16,7 +16,7 @@ from weft.core.errors import ArgumentError, DeadlineError, PlacementError, RankE
 from weft.transport.check import PROGRAM, Diverged, checking
 from weft.transport.forking import refuse_in_children
 from weft.transport.hosts import SlowLink, imagined
-from weft.transport.stuck import LOOK, STUCK, Need, Waiting, Watcher, say
+from weft.transport.stuck import LOOK, STUCK, Need, Waiting, Watcher, say, told
 from weft.transport.whole import PeerFailed, at_once, broken, broken_message, flat, form
 
 SPINS = 60  # looks before the first yield: the other side usually is microseconds away
@@ -354,6 +354,7 @@ class Transport(ABC):
                     raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {_said(what)}") from None
                 if now - start > limit:
                     alive = "all ranks are alive, so some rank is slow, or is not making the matching call"
+                    alive += told(self, needed or range(self.world_size))
                     raise DeadlineError(
                         f"rank {self.rank} waited {limit:g} s for {_said(what)}; {self.missing(needed) or alive}. "
                         "WEFT_DEADLINE=seconds sets how long a wait may take"

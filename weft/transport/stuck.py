@@ -19,6 +19,7 @@ from typing import Any
 import msgspec
 
 from weft.core.errors import RankError
+from weft.core.program import line as program_line
 from weft.transport.check import PROGRAM, decoded
 
 STUCK = 1.0  # seconds of waiting after which a rank says so
@@ -79,6 +80,9 @@ class Watcher:
     def __init__(self, transport: Any, waiting: Waiting) -> None:
         self._transport, self._waiting = transport, waiting
         self._number = next(_numbers)
+        self._at = (
+            f" at {at}" if (at := program_line()) is not None else ""
+        )  # the thread that looks is the one that waits
         self._node, self._said = "", b""
         self.found = False  # a circle, of which the others are to read
 
@@ -86,7 +90,10 @@ class Watcher:
         """Raise if this rank waits in a circle."""
         line, what, needs, promises = self._waiting()
         self._node = "" if line in PROGRAM else line
-        mine = Wait(self._number, what, list(needs), dict(promises))
+        if self._at is None:  # the thread that looks is the one that waits
+            at = program_line()
+            self._at = "" if at is None else f" at {at}"
+        mine = Wait(self._number, what + self._at, list(needs), dict(promises))
         self._say(mine)
         me, read = self._transport.rank, dict[int, Wait | None]({self._transport.rank: mine})
 
@@ -133,6 +140,16 @@ class Watcher:
         if not data:
             return None
         return decoded(data, Wait, f"what rank {rank} says that it waits for")  # type: ignore[return-value]
+
+
+def told(transport: Any, ranks: Iterable[int]) -> str:
+    """In words, for what others wait in the program, as far as they have said so."""
+    found = []
+    for rank in ranks:
+        data = transport.peek(f"waits/{rank}/") if rank != transport.rank else None
+        if data:
+            found.append(f"rank {rank} waits for {decoded(data, Wait, f'what rank {rank} says').what}")  # type: ignore
+    return "".join(f"; {text}" for text in found)
 
 
 def _of(wait: Wait | None) -> Wait:
