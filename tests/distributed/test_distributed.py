@@ -12,6 +12,7 @@ import weft.distributed as dist
 from tests.ranks import on
 from weft.core.errors import ArgumentError, RankError
 from weft.launch import spawn_threads
+from weft.transport import transport_of
 
 
 @on(3)
@@ -178,3 +179,18 @@ def test_objects_by_their_places_in_a_group() -> None:
         assert gathered == ([1, 2] if rank == 2 else [None, None])
     dist.barrier(timeout=None)
     assert dist.DistBackendError is RankError
+
+
+@on(2)
+def test_a_sum_that_need_not_be_waited_for_is_an_instruction_of_its_own() -> None:
+    transport = transport_of()
+    transport.overlaps = True  # as over c10d
+    x = flow.tensor([dist.get_rank() + 1.0])
+    with flow.vm.trace() as t:
+        work = dist.all_reduce(x, async_op=True)
+        y = x * 2  # who reads it waits
+        assert work is not None and work.wait() and work.is_completed() and work.is_success()
+    assert y.item() == 6 and x.item() == 3
+    (event,) = (e for e in t.events if e.stream == "collective:0,1")
+    assert (event.kind, event.policy, event.writes[0].partition("#")[0]) == ("collective", "worker", "float32[1]")
+    assert event.line.startswith("test_distributed.py:")

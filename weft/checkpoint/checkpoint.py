@@ -27,21 +27,28 @@ from weft.core.spec import Spec
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 from weft.transport import transport_of
+from weft.vm.instruction import Instruction
+from weft.vm.machine import vm_of
 
 
-def save(obj: Any, path: Any, global_dst_rank: int | None = None) -> None:
+def save(obj: Any, path: Any, global_dst_rank: int | None = None, *, wait: bool = True) -> Instruction | None:
     """Write tensors, numbers and strings, in nested dicts, lists and tuples. The file appears at once, whole; in a
     folder, if the path is one.
 
     Local tensors: the calling rank writes. With a global tensor inside, every rank of the world calls, and one writes:
     `global_dst_rank`, or the first rank of the first tensor's placement.
+
+    With `wait=False`, for local tensors, the file is written while the program goes on: who overwrites a tensor of it
+    waits, and the instruction that this gives has a `wait()`, which raises what went wrong.
     """
     form, tensors = described(obj)
     placed = [t for t in tensors.values() if t.is_global]
     if not placed:
         if global_dst_rank is None or current().index == global_dst_rank:
-            file.write(path, form, {name: t._local("save") for name, t in tensors.items()})
-        return
+            return _written(path, form, tensors, wait)
+        return None
+    if not wait:
+        raise ArgumentError("save(wait=False) is for local tensors: of global ones, all ranks write and wait together")
     rank = current()
     writer = placed[0].placement.members[0] if global_dst_rank is None else global_dst_rank
     if not 0 <= writer < rank.world_size:
@@ -60,6 +67,21 @@ def save(obj: Any, path: Any, global_dst_rank: int | None = None) -> None:
             raise CheckpointError(f"rank {writer} could not write {path}; its own error says why")
     if failure is not None:
         raise failure
+    return None
+
+
+def _written(path: Any, form: Any, tensors: Mapping[str, Tensor], wait: bool) -> Instruction | None:
+    """Write local tensors, by an instruction that reads them: in this thread, or on the stream for files."""
+
+    def write() -> None:
+        file.write(path, form, {name: blob.data for name, blob in blobs.items() if blob.data is not None})
+
+    for t in tensors.values():
+        t._local("save")  # or why it has no data
+    blobs, machine = {name: t.blob for name, t in tensors.items()}, vm_of()
+    stream = machine.stream("file here", "inline") if wait else machine.stream("file")
+    made = machine.submit("file", stream, write, const=list(blobs.values()), name="save")
+    return None if wait else made
 
 
 def _at(t: Tensor, writer: int) -> torch.Tensor:

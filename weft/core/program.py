@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import linecache
 import os
@@ -9,8 +10,9 @@ import sys
 from types import CodeType
 from typing import NamedTuple
 
-# What counts as Weft itself when the line of the user's code is looked for; generated sources are named "<weft ...>".
-INSIDE = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<weft")
+# What counts as Weft itself when the line of the user's code is looked for: generated sources are named "<weft ...>",
+# and Python's own context managers stand between.
+INSIDE = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<weft", contextlib.__file__)
 
 
 class Line(NamedTuple):

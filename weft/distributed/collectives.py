@@ -9,7 +9,7 @@ from typing import Any
 from weft.core.errors import ArgumentError
 from weft.core.idle import idle
 from weft.distributed.groups import get_world_size, members, root
-from weft.distributed.messages import Work, settle
+from weft.distributed.messages import Begun, Work, settle
 from weft.functional import comm
 from weft.tensor.tensor import Tensor
 
@@ -31,9 +31,13 @@ def _done(async_op: bool) -> Work | None:
 
 
 def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Replace the tensor on every rank with the reduction of all ranks' ones."""
-    comm.all_reduce(tensor, op, _ready(group))
-    return _done(async_op)
+    """Replace the tensor on every rank with the reduction of all ranks' ones. `async_op` over c10d: while the program
+    goes on; whoever reads the tensor waits."""
+    if not async_op:
+        comm.all_reduce(tensor, op, _ready(group))
+        return None
+    begun = comm.all_reduce_later(tensor, op, _ready(group))
+    return Work() if begun is None else Begun(begun)
 
 
 def broadcast(

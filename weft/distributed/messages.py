@@ -16,6 +16,7 @@ from weft.core.rank import current
 from weft.distributed.groups import root
 from weft.functional import comm
 from weft.tensor.tensor import Tensor
+from weft.vm.instruction import Instruction
 
 
 class Work:
@@ -34,6 +35,20 @@ class Work:
         return self._run is None
 
     is_success = is_completed
+
+
+class Begun(Work):
+    """A collective that is under way."""
+
+    def __init__(self, instruction: Instruction) -> None:
+        super().__init__(instruction.wait)
+        self._instruction = instruction
+
+    def is_completed(self) -> bool:
+        return self._instruction.finished
+
+    def is_success(self) -> bool:
+        return self._instruction.state == "done"
 
 
 class _Pending:

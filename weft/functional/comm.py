@@ -13,12 +13,14 @@ import torch
 
 from weft.core import dtype as dtypes
 from weft.core.device import Device
-from weft.core.dispatch import hooks
+from weft.core.dispatch import here, hooks
 from weft.core.errors import ArgumentError, RankError, SbpError, ShapeError
 from weft.core.rank import current
 from weft.tensor import form
 from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import Group, transport_of
+from weft.vm.instruction import Instruction
+from weft.vm.machine import vm_of
 
 Ranks = Sequence[int] | None  # those of a group; None: everyone
 
@@ -92,6 +94,24 @@ def all_reduce(tensor: Tensor, op: str = "sum", group: Ranks = None) -> Tensor:
     if whole is not data:
         data.copy_(whole)
     return tensor
+
+
+LATER = "later"  # the line of transports' groups that keeps the order of sums that nobody waits for
+
+
+def all_reduce_later(tensor: Tensor, op: str = "sum", group: Ranks = None) -> Instruction | None:
+    """`all_reduce` as an instruction, beside the program: whoever reads or writes the tensor waits for it. All ranks of
+    a group begin such sums in one order. None where it was done at once, since that takes less time."""
+    transport, ranks = transport_of(), _ranks("all_reduce", group)
+    data = _data("all_reduce", tensor)
+    if not transport.overlaps or not data.is_contiguous() or here.trace is not None:
+        all_reduce(tensor, op, group)
+        return None
+    machine, members = vm_of(), transport.group(ranks, LATER)
+    stream = machine.stream(f"collective:{','.join(map(str, ranks))}", "worker")
+    return machine.submit(
+        "collective", stream, lambda: members.all_reduce(data.data, op), mut=[tensor.blob], name="all_reduce"
+    )
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Ranks = None) -> None:

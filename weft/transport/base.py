@@ -158,8 +158,10 @@ class Group(ABC):
 
 
 class Transport(ABC):
-    """One rank's connection to the others."""
+    """One rank's connection to the others. `overlaps`: what is under way leaves the program's thread free, so that a
+    collective which need not be waited for pays as one of a thread of its own."""
 
+    overlaps = False
     rank: int
     world_size: int
     deadline: float
@@ -354,7 +356,7 @@ class Transport(ABC):
                     raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {_said(what)}") from None
                 if now - start > limit:
                     alive = "all ranks are alive, so some rank is slow, or is not making the matching call"
-                    alive += told(self, needed or range(self.world_size))
+                    alive += told(self, needed or range(self.world_size)) if limit else ""  # else it was a look
                     raise DeadlineError(
                         f"rank {self.rank} waited {limit:g} s for {_said(what)}; {self.missing(needed) or alive}. "
                         "WEFT_DEADLINE=seconds sets how long a wait may take"

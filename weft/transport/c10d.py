@@ -39,6 +39,7 @@ MESSAGES = 1 << 30  # tags of messages; those of channels are below
 
 class C10dTransport(Transport):
     backend = "c10d"
+    overlaps = True
 
     def __init__(self, rank: Rank, meeting: Meeting, deadline: float | None = None) -> None:
         super().__init__(rank.index, rank.world_size, deadline)

@@ -16,7 +16,7 @@ from weft.core.fingerprints import Entry
 from weft.transport import reduction
 from weft.transport.base import LOOK_AROUND, Channel, Group, PeerFailed, Transport
 from weft.transport.check import PROGRAM, Diverged, Told, misfit, story, texts, unlike, words
-from weft.transport.stuck import LOOK, Need, Waiting
+from weft.transport.stuck import LOOK, Need, Waiting, told
 from weft.transport.whole import collective
 
 LEND = 1 << 15  # bytes; above, others read the tensor itself, and its owner waits until they have
@@ -176,9 +176,10 @@ class LocalTransport(Transport):
                     raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {said}") from None
                 left = end - time.monotonic()
                 if left <= 0:
+                    others = told(self, needed or range(self.world_size)) if limit else ""  # a look, not a wait
                     raise DeadlineError(
                         f"rank {self.rank} waited {limit:g} s for {said}; no rank has failed, so some rank is slow, or "
-                        "is not making the matching call. WEFT_DEADLINE=seconds sets how long a wait may take"
+                        f"is not making the matching call{others}. WEFT_DEADLINE=seconds sets how long a wait may take"
                     )
                 self.world.changed.wait(min(left, LOOK))
 

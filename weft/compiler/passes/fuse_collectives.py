@@ -80,7 +80,7 @@ def _early(job: Job, options: Options) -> None:
         many = len(members) > 1 and not isinstance(key, Node)
         for bucket in _timely(members, options) if many else [[m] for m in members]:
             together = [m.node for m in bucket]
-            behind.setdefault(bucket[-1].ready, []).append(_fuse(together) if len(bucket) > 1 else together[0])
+            behind.setdefault(bucket[-1].ready, []).append(fused(together) if len(bucket) > 1 else together[0])
     nodes: list[Node] = []
     for i, node in enumerate(job.nodes):
         if node not in moving:
