@@ -167,7 +167,7 @@ def generator(device: torch.device) -> torch.Generator | None:
 
 def on_cpu() -> torch.Generator | None:
     """`generator(CPU)`, for those who ask often."""
-    drawing = _override.drawing or current().resources.get("random")
+    drawing: Any = _override.drawing or current().resources.get("random")
     if drawing.__class__ is not Source or drawing.pending is not None or drawing.cpu is None:
         return generator(CPU)
     drawing.draws += 1

@@ -6,7 +6,7 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator
 from functools import partial, wraps
-from typing import Any
+from typing import Any, cast
 
 from torch import Tensor
 
@@ -36,16 +36,16 @@ def watched(transport: Transport, heard: Heard) -> Iterator[None]:
     def found(*args: Any, **options: Any) -> Group:
         return follow(group(*args, **options))
 
-    group = transport.group
+    group, own = transport.group, cast(dict[str, Any], vars(transport))
     for each in list(transport._groups.values()):
         follow(each)
     _wrap(transport, "exchange", partial(_exchanged, transport.rank), heard)
-    transport.__dict__["group"] = found
+    own["group"] = found
     try:
         yield
     finally:
         for name in ("group", "exchange"):
-            transport.__dict__.pop(name, None)
+            own.pop(name, None)
         for owner in owners:
             for name in (*GIVEN, "barrier"):
                 owner.__dict__.pop(name, None)
