@@ -24,16 +24,16 @@ __all__ = [
     "Generator", "GradScaler", "OutOfMemoryError", "Parameter", "Size", "Tensor", "_C", "accelerator", "amp", "asyncs",
     "autocast", "autocast_decorator", "autograd", "backends", "bfloat16", "boxing", "channels_last", "channels_last_3d",
     "checkpoint", "clear_autocast_cache", "comm", "complex128", "complex64", "contiguous_format", "cpu", "cuda", "data",
-    "default_generator", "device", "distributed", "distributions", "dtype", "e", "enable_grad", "env", "errors", "fft",
-    "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "from_torch", "func", "functional",
-    "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype", "graph", "inf",
-    "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled", "is_autocast_enabled",
-    "is_grad_enabled", "jit", "launch", "layout", "linalg", "load", "memory_format", "mock_torch", "mps",
-    "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement", "preserve_format",
-    "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled", "set_autocast_cpu_dtype",
-    "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype", "set_default_dtype", "set_grad_enabled",
-    "set_printoptions", "show", "signal", "special", "strided", "testing", "to_torch", "uint16", "uint32", "uint64",
-    "uint8", "utils", "version", "vm", "vmap", "xpu"
+    "default_generator", "device", "distributed", "distributions", "dtype", "e", "enable_grad", "env", "errors",
+    "explain", "fft", "float16", "float32", "float64", "float8_e4m3fn", "float8_e5m2", "from_torch", "func",
+    "functional", "get_autocast_cpu_dtype", "get_autocast_dtype", "get_autocast_gpu_dtype", "get_default_dtype",
+    "graph", "inf", "inference_mode", "int16", "int32", "int64", "int8", "is_autocast_cache_enabled",
+    "is_autocast_enabled", "is_grad_enabled", "jit", "launch", "layout", "linalg", "load", "memory_format",
+    "mock_torch", "mps", "multiprocessing", "nan", "newaxis", "nn", "no_grad", "optim", "parallel", "pi", "placement",
+    "preserve_format", "profiler", "random", "register", "save", "sbp", "set_autocast_cache_enabled",
+    "set_autocast_cpu_dtype", "set_autocast_dtype", "set_autocast_enabled", "set_autocast_gpu_dtype",
+    "set_default_dtype", "set_grad_enabled", "set_printoptions", "show", "signal", "special", "strided", "testing",
+    "to_torch", "uint16", "uint32", "uint64", "uint8", "utils", "version", "vm", "vmap", "xpu"
 ]
 
 from torch import Size as Size
@@ -106,6 +106,7 @@ from weft.functional.creation import set_default_dtype as set_default_dtype
 from weft.functional.random import Generator as Generator
 from weft.interop.torch_state import from_torch as from_torch
 from weft.interop.torch_state import to_torch as to_torch
+from weft.interpreter.explain import explain as explain
 from weft.tensor.parameter import Parameter as Parameter
 from weft.tensor.printing import set_printoptions as set_printoptions
 from weft.tensor.printing import show as show

@@ -10,6 +10,7 @@ rank to another. Ranks are always counted in the world.
 from weft.functional.comm import all_gather as all_gather
 from weft.functional.comm import all_gather_into_tensor as all_gather_into_tensor
 from weft.functional.comm import all_reduce as all_reduce
+from weft.functional.comm import all_reduce_later as all_reduce_later
 from weft.functional.comm import all_to_all as all_to_all
 from weft.functional.comm import barrier as barrier
 from weft.functional.comm import broadcast as broadcast
