@@ -4,19 +4,17 @@ from __future__ import annotations
 
 import argparse
 import contextlib
-import importlib.util
 import os
 import signal
 import sys
-import types
 from collections.abc import Sequence
 from functools import partial
-from pathlib import Path
 from typing import NoReturn, cast
 
 from weft.core.errors import ArgumentError, RankError
 from weft.launch.hosts import Hosts
 from weft.launch.processes import GRACE, Processes, blamed, redirected, said, variables_of
+from weft.launch.program import code_of, main_module
 from weft.launch.threads import spawn_threads
 from weft.transport import BACKENDS
 from weft.transport.rendezvous import serve
@@ -127,10 +125,10 @@ def _stop(number: int, _: object) -> NoReturn:
 def run_threads(given: argparse.Namespace) -> int:
     if given.nnodes > 1 or given.no_python or given.redirect_stdout_and_stderr:
         raise ArgumentError("--threads runs a Python program's ranks in this one process; it takes -m and nothing more")
-    code, place, package = _code(given.program, given.module)
+    code, place, package = code_of(given.program, given.module)
     sys.argv = [place, *given.arguments]
     # Each rank has its own `__main__`; pickles and the like, which look for the one and only, find rank 0's.
-    mains = [_main_module(place, package) for _ in range(given.nproc_per_node)]
+    mains = [main_module(place, package) for _ in range(given.nproc_per_node)]
     sys.modules["__main__"] = mains[0]
     free = iter(mains)
 
@@ -154,29 +152,6 @@ def run_threads(given: argparse.Namespace) -> int:
 
 class _Done(Exception):
     """A rank called sys.exit() and all is well."""
-
-
-def _main_module(place: str, package: str | None) -> types.ModuleType:
-    module = types.ModuleType("__main__")
-    module.__dict__.update(__file__=place, __builtins__=__builtins__, __package__=package)
-    return module
-
-
-def _code(program: str, as_module: bool) -> tuple[types.CodeType, str, str | None]:
-    """A program's code, where it is, and its package; `sys.path` then begins as Python would have it."""
-    if not as_module:
-        path = Path(program)
-        if not path.is_file():
-            raise ArgumentError(f"there is no program {program!r}; for a module's name, give -m")
-        sys.path[0] = str(path.resolve().parent)
-        return compile(path.read_bytes(), str(path), "exec"), str(path), None
-    found = importlib.util.find_spec(program)
-    if found is not None and found.submodule_search_locations is not None:
-        found = importlib.util.find_spec(f"{program}.__main__")
-    if found is None or found.origin is None:
-        raise ArgumentError(f"there is no module {program!r} to run; is it on the path?")
-    code = compile(Path(found.origin).read_bytes(), found.origin, "exec")
-    return code, found.origin, found.parent
 
 
 if __name__ == "__main__":

@@ -1,0 +1,82 @@
+"""Once this is imported, `import oneflow` gives Weft: `python -m weft.oneflow train.py` runs a program so.
+
+Every module of OneFlow's that Weft has is Weft's own module under that name, not a copy.
+"""
+
+from __future__ import annotations
+
+import importlib
+import importlib.util
+import os
+import sys
+from collections.abc import Sequence
+from importlib.abc import InspectLoader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from pathlib import Path
+from types import CodeType, ModuleType
+from typing import Final
+
+from weft.core.errors import ArgumentError
+
+WEFT: Final = __name__.partition(".")[0]
+THEIRS: Final = "oneflow"
+FOLDER: Final = Path(__file__).parent / "path"  # on PYTHONPATH, it lets every Python find an `oneflow`, which is Weft
+
+
+class Names(MetaPathFinder, InspectLoader):
+    """Finds modules of OneFlow's: those of Weft's that have their paths."""
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name.partition(".")[0] != THEIRS or (own := _own(name)) is None:
+            return None
+        return ModuleSpec(name, self, origin=own.origin, is_package=own.submodule_search_locations is not None)
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        sys.modules[module.__name__] = importlib.import_module(_ours(module.__name__))
+
+    def get_code(self, fullname: str) -> CodeType | None:
+        """What `python -m oneflow.distributed.launch` runs."""
+        own = _own(fullname)
+        return own.loader.get_code(own.name) if own and isinstance(own.loader, InspectLoader) else None
+
+    def get_source(self, fullname: str) -> str | None:
+        own = _own(fullname)
+        return own.loader.get_source(own.name) if own and isinstance(own.loader, InspectLoader) else None
+
+
+def _ours(name: str) -> str:
+    return WEFT + name.removeprefix(THEIRS)
+
+
+def _own(name: str) -> ModuleSpec | None:
+    """How the module of Weft's under this name was found or would be; some are made by hand."""
+    own = _ours(name)
+    made = sys.modules.get(own)
+    if made is None:
+        return importlib.util.find_spec(own)
+    return made.__spec__ or importlib.util.spec_from_loader(own, None, is_package=hasattr(made, "__path__"))
+
+
+def _enable() -> None:
+    there = sys.modules.get(THEIRS)
+    if there is not None and there is not sys.modules[WEFT] and Path(there.__file__ or "").parent.parent != FOLDER:
+        raise ArgumentError(
+            f"oneflow was imported before weft.oneflow, from {there.__file__}; write `import weft.oneflow` above it, "
+            "or run the program with `python -m weft.oneflow program.py`"
+        )
+    if not any(isinstance(finder, Names) for finder in sys.meta_path):
+        sys.meta_path.insert(0, Names())
+    sys.modules[THEIRS] = sys.modules[WEFT]
+
+
+def for_children() -> None:
+    """Let every Python that this process starts, such as a launcher's ranks, find OneFlow here."""
+    others = os.environ.get("PYTHONPATH", "")
+    if str(FOLDER) not in others.split(os.pathsep):
+        os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(FOLDER), others)))
+
+
+_enable()

@@ -1,0 +1,3 @@
+"""Weft, where a path says so: `export PYTHONPATH=$(python -m weft.oneflow)`."""
+
+import weft.oneflow  # noqa: F401
