@@ -44,9 +44,8 @@ def view(x: Tensor, *shape: Sizes) -> Tensor:
 
 
 def _viewed(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A global tensor that is no view itself counts as being in order, however a kernel laid out this rank's part."""
-    in_parts = x.spec is not None and x.value is None and x._view_of is None
-    return _reshape(x, shape) if in_parts else _view(x, shape)
+    """A global tensor has no strides, as in OneFlow: however a kernel laid out this rank's part, it can be viewed."""
+    return _view(x, shape) if x.spec is None else _reshape(x, shape)
 
 
 @public("tensor")

@@ -140,6 +140,8 @@ class ProxyModule:
         found = getattr(self.__dict__["_origin"], name)
         if name in ("items", "values") and isinstance(self._origin, ModuleDict):
             return lambda: [self._proxied(item) for item in found()]
+        if isinstance(found, Tensor):  # a parameter has a static side, and OneFlow before 0.9 calls that config, too
+            found.__dict__.setdefault("config", GraphTensor.of(found))
         return found
 
     def __setattr__(self, name: str, value: Any) -> None:

@@ -16,11 +16,18 @@ from pathlib import Path
 from types import CodeType, ModuleType
 from typing import Final
 
+import numpy as np
+
 from weft.core.errors import ArgumentError
 
 WEFT: Final = __name__.partition(".")[0]
 THEIRS: Final = "oneflow"
 FOLDER: Final = Path(__file__).parent / "path"  # on PYTHONPATH, it lets every Python find an `oneflow`, which is Weft
+
+# numpy's names of OneFlow's day, which its programs use and numpy has since taken away
+NUMPYS: Final = {"float": float, "int": int, "bool": bool, "object": object, "str": str, "complex": complex,
+                 "product": np.prod, "cumproduct": np.cumprod, "sometrue": np.any, "alltrue": np.all,
+                 "float_": np.float64, "complex_": np.complex128, "Inf": np.inf, "NaN": np.nan}  # fmt: skip
 
 
 class Names(MetaPathFinder, InspectLoader):
@@ -70,6 +77,9 @@ def _enable() -> None:
     if not any(isinstance(finder, Names) for finder in sys.meta_path):
         sys.meta_path.insert(0, Names())
     sys.modules[THEIRS] = sys.modules[WEFT]
+    for name, value in NUMPYS.items():
+        if name not in vars(np):
+            setattr(np, name, value)
 
 
 def for_children() -> None:
