@@ -2,7 +2,8 @@
 
     python -m weft.oneflow -m oneflow.distributed.launch --nproc_per_node 4 libai_train.py gpt graph FOLDER tensor=2
 
-Rank 0 leaves the losses in FOLDER/losses.txt; `--resume` goes on from the last checkpoint there.
+Rank 0 leaves the losses in FOLDER/losses.txt. `--again 1` then begins anew from the checkpoint after step 1, as a
+program that was broken off there would.
 """
 
 import argparse
@@ -99,6 +100,10 @@ class Trainer(DefaultTrainer):
         super().__init__(cfg)
         self._trainer.write_metrics = self.write_losses  # libai's own moves each loss to a GPU
 
+    def run_step(self):
+        flow.manual_seed(self.iter)  # so that dropout is the same after a resume
+        super().run_step()
+
     def write_losses(self, losses, data_time):
         total = sum(loss.mean().numpy() for loss in losses.values())
         if dist.is_main_process():
@@ -126,9 +131,9 @@ def config(given):
         zoo=dict(model=given.model), model=MODELS[given.model], optim=optim, graph=dict(graph, enabled=given.mode == "graph"),
         dataloader={}, train=dict(
             output_dir=given.folder, train_micro_batch_size=BATCH // ranks // acc, test_micro_batch_size=1,
-            num_accumulation_steps=acc, train_iter=given.steps, train_epoch=0, warmup_ratio=0.0, resume=given.resume, load_weight="",
+            num_accumulation_steps=acc, train_iter=given.steps, train_epoch=0, warmup_ratio=0.0, resume=False, load_weight="",
             log_period=1, seed=1, amp=dict(enabled=False), activation_checkpoint=dict(enabled="checkpointing" in sizes),
-            zero_optimization=dict(enabled=zero > 0, stage=zero), checkpointer=dict(period=given.period),
+            zero_optimization=dict(enabled=zero > 0, stage=zero), checkpointer=dict(period=2),
             evaluation=dict(enabled=False), rdma_enabled=False,
             scheduler=LazyCall(WarmupCosineLR)(warmup_factor=0.001, alpha=0.01, warmup_method="linear"),
             dist=dict(data_parallel_size=ranks, tensor_parallel_size=tensor, pipeline_parallel_size=pipeline,
@@ -141,11 +146,22 @@ def main():
     parser.add_argument("mode", choices=("eager", "graph"))
     parser.add_argument("folder")
     parser.add_argument("sizes", nargs="*", help="tensor=2 pipeline=2 zero=1 accumulate=2")
-    parser.add_argument("--steps", type=int, default=6)
-    parser.add_argument("--period", type=int, default=3, help="steps between checkpoints")
-    parser.add_argument("--resume", action="store_true")
+    parser.add_argument("--steps", type=int, default=4)
+    parser.add_argument("--again", type=int, default=None, metavar="STEP")
     given = parser.parse_args()
+    train(given, resume=False)
+    if given.again is not None:
+        flow.comm.barrier()
+        if dist.is_main_process():
+            with open(os.path.join(given.folder, "last_checkpoint"), "w") as file:
+                file.write(f"model_{given.again:07d}")
+        flow.comm.barrier()
+        train(given, resume=True)
+
+
+def train(given, resume):
     cfg = config(given)
+    cfg.train.resume = resume
     dist.setup_dist_util(cfg.train.dist)  # libai's default_setup would compile an index builder, whose Makefile the
     _check_batch_size(cfg)  # package lacks
     os.makedirs(given.folder, exist_ok=True)

@@ -237,11 +237,12 @@ class _Lowering:
         return memory
 
     def _needed(self, aliases: list[Node], nodes: list[Node]) -> list[Node]:
-        """The views of variables that these nodes read."""
+        """The views of variables that these nodes read on this rank: of one elsewhere it may get what is sent."""
         wanted = {v for n in nodes for v in n.operands()}
         found: list[Node] = []
         for n in reversed(aliases):
-            if not wanted.isdisjoint(n.outputs):
+            spec = n.outputs[0].spec
+            if not wanted.isdisjoint(n.outputs) and (spec is None or self.rank in spec.placement):
                 found.append(n)
                 wanted.update(n.operands())
         return found[::-1]

@@ -51,6 +51,12 @@ class TensorType:
     def __instancecheck__(self, x: Any) -> bool:
         return isinstance(x, Tensor) and x.dtype == self.dtype and x.is_cuda == self.is_cuda
 
+    def __or__(self, other: Any) -> Any:
+        """For annotations, `flow.FloatTensor | None`, which are read as of any tensor."""
+        return Tensor | other
+
+    __ror__ = __or__
+
     def __repr__(self) -> str:
         return f"<class 'weft.{'cuda.' * self.is_cuda}{self.__name__}'>"
 

@@ -1,22 +1,25 @@
 """`flow.mock_torch`: while it is enabled, `import torch` in a program of one's own gives Weft.
 
-Packages that are installed, Weft and torch among them, go on importing torch itself: who imports decides.
+Who imports decides: packages that are installed go on importing torch itself, unless `enable(packages=("timm",))` names
+them. What Weft lacks and isn't about tensors, such as `torch.fx`, is torch's own.
 """
 
 from __future__ import annotations
 
 import builtins
+import functools
 import importlib
 import site
 import sys
 import sysconfig
-from collections.abc import Sequence
-from types import ModuleType, TracebackType
+from collections.abc import Mapping, Sequence
+from types import FrameType, ModuleType, TracebackType
 from typing import Any, Final
 
 import torch
+from torch import overrides
 
-from weft.core.errors import WeftError
+from weft.core.errors import ArgumentError, WeftError
 
 WEFT: Final = __name__.partition(".")[0]
 
@@ -42,16 +45,12 @@ class ModuleWrapper(ModuleType):
             self.__dict__["__file__"] = getattr(target, "__file__", None)
 
     def __getattr__(self, name: str) -> Any:
+        if name == "__all__":
+            return self._target.__all__
         if name.startswith("__"):
             raise AttributeError(name)
-        path = f"{self.__name__}.{name}"
-        try:
-            found = getattr(self._target, name)
-        except AttributeError:
-            if not _is_spread(path, self._target):
-                raise AttributeError(error_msg(path)) from None
-            found = self._target
-        return self.__dict__.setdefault(name, ModuleWrapper(path, found) if isinstance(found, ModuleType) else found)
+        found = _mock.look(f"{self.__name__}.{name}", self._target)
+        return found if isinstance(found, Missing) else self.__dict__.setdefault(name, found)
 
     def __setattr__(self, name: str, value: Any) -> None:
         setattr(self._target, name, value)
@@ -61,6 +60,24 @@ class ModuleWrapper(ModuleType):
 
     def __repr__(self) -> str:
         return f"<module '{self.__name__}', which is {self._target!r}>"
+
+
+class Missing:
+    """Under `enable(lazy=True)`, what stands for a name that Weft lacks, until it is used."""
+
+    def __init__(self, name: str) -> None:
+        self.__name__ = name
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return Missing(f"{self.__name__}.{name}")
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(error_msg(self.__name__))
+
+    def __repr__(self) -> str:
+        return f"<{self.__name__}, which Weft lacks>"
 
 
 def _is_spread(path: str, folder: Any) -> bool:
@@ -75,6 +92,34 @@ def _is_spread(path: str, folder: Any) -> bool:
     return any(getattr(value, "__module__", "") == path and hasattr(folder, name) for name, value in vars(file).items())
 
 
+@functools.cache
+def _of_tensors() -> frozenset[int]:
+    """The functions of torch's that take or make tensors, as torch itself lists them for those who override it."""
+    listed = overrides.get_overridable_functions().values()
+    return frozenset(map(id, [*overrides.get_ignored_functions(), *(f for functions in listed for f in functions)]))
+
+
+def _passed(path: str) -> Any:
+    """What torch has under this name if that isn't about tensors: those would be torch's, and Weft's don't fit."""
+    try:
+        return importlib.import_module(path)
+    except ImportError:
+        folder, _, name = path.rpartition(".")
+        try:
+            found = getattr(importlib.import_module(folder), name)
+        except ImportError:
+            raise AttributeError(path) from None
+    if id(found) in _of_tensors() or (isinstance(found, type) and issubclass(found, ABOUT_TENSORS)):
+        raise AttributeError(path)
+    return found
+
+
+ABOUT_TENSORS: Final = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function)
+OURS: Final[dict[str, Any]] = {  # in modules of torch's that pass
+    "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # nothing here looks at addresses
+}
+
+
 class _Mock:
     """The state of the whole program: whether it is on, and what it replaced."""
 
@@ -82,14 +127,55 @@ class _Mock:
         self.on = False
         self.real = builtins.__import__
         self.root: ModuleWrapper | None = None
+        self.lazy = False
+        self.extra: dict[str, Any] = dict(OURS)
+        self.packages: frozenset[str] = frozenset()
+        self.aside: dict[str, ModuleType] = {}  # modules of these packages that see the other torch
+
+    def ask(self, lazy: bool, extra: Mapping[str, Any] | None, packages: Sequence[str]) -> None:
+        self.lazy, self.extra, self.root = lazy, {**OURS, **(extra or {})}, None
+        if isinstance(packages, str):
+            raise ArgumentError(f"mock_torch.enable(packages={packages!r}): a list of names, such as [{packages!r}]")
+        if self.on:
+            self._swap()
+        self.packages = self.packages.union(packages)
+        if self.on:
+            self._swap()
+
+    def look(self, path: str, target: Any) -> Any:
+        """What stands for `path` in the module of Weft's or of torch's that stands for its folder."""
+        name = path.rpartition(".")[2]
+        if path in self.extra:
+            given = self.extra[path]
+            return _named(given) if isinstance(given, str) else given
+        try:
+            found = getattr(target, name)
+        except AttributeError:
+            found = _file_of(target, name)
+            if found is None and _is_spread(path, target):
+                found = target
+            if found is None:
+                try:
+                    found = _passed(path)
+                except AttributeError:
+                    if self.lazy:
+                        return Missing(path)
+                    raise AttributeError(error_msg(path)) from None
+        if not isinstance(found, ModuleType):
+            return ModuleWrapper(path, found) if path == "torch._C" else found
+        ours = found.__name__.partition(".")[0] != "torch" or any(k.startswith(f"{path}.") for k in self.extra)
+        return ModuleWrapper(path, found) if ours else found
 
     def find(self, path: str) -> Any:
         if self.root is None:
             self.root = ModuleWrapper("torch", sys.modules[WEFT])
         found: Any = self.root
+        at = "torch"
         for name in path.split(".")[1:]:
+            at = f"{at}.{name}"
             try:
-                found = getattr(found, name)
+                theirs = isinstance(found, ModuleType) and not isinstance(found, ModuleWrapper)
+                found = importlib.import_module(at) if theirs else getattr(found, name)
             except AttributeError as cause:
                 raise ModuleNotFoundError(str(cause), name=path) from None
         return found
@@ -101,7 +187,7 @@ class _Mock:
         for what it has imported in sys.modules, and gives an empty list where a statement gives a tuple or None."""
         if isinstance(fromlist, list) and not fromlist:
             return self.real(name, globals, locals, (), level)
-        if level or name.partition(".")[0] != "torch" or not _is_own(globals):
+        if level or name.partition(".")[0] != "torch" or not self.is_own(globals):
             return self.real(name, globals, locals, fromlist or (), level)
         found = self.find(name)
         return found if fromlist else self.find("torch")
@@ -114,7 +200,25 @@ class _Mock:
             if builtins.__import__ != self.load:
                 raise WeftError("mock_torch: something else took over `import` since; it can't be disabled before that")
             builtins.__import__ = self.real
+        if on != self.on:
+            self._swap()
         self.on = on
+
+    def _swap(self) -> None:
+        """Each side has the packages' modules that it imported."""
+        here = [name for name in sys.modules if name.partition(".")[0] in self.packages]
+        aside, self.aside = self.aside, {name: sys.modules.pop(name) for name in here}
+        sys.modules.update(aside)
+
+    def is_own(self, globals: dict[str, Any] | None) -> bool:
+        """Whether code with these globals sees Weft: it is of no installed package but of those that were named, and
+        neither Weft's nor torch's."""
+        found = globals or {}
+        package = str(found.get("__name__", "")).partition(".")[0]
+        if package in self.packages:
+            return True
+        installed = package in (WEFT, "torch") or str(found.get("__file__", "")).startswith(INSTALLED)
+        return not installed and not _is_made_by_torch(found)
 
 
 _mock = _Mock()
@@ -128,11 +232,36 @@ def _installed() -> tuple[str, ...]:
 INSTALLED: Final = _installed()
 
 
-def _is_own(globals: dict[str, Any] | None) -> bool:
-    """Whether code with these globals belongs to the program: to no installed package, and not to Weft or torch."""
-    found = globals or {}
-    package = str(found.get("__name__", "")).partition(".")[0]
-    return package not in (WEFT, "torch") and not str(found.get("__file__", "")).startswith(INSTALLED)
+def _is_made_by_torch(globals: dict[str, Any]) -> bool:
+    """Whether these are of a module that code of torch's is importing now: it writes some of its own to files."""
+    at: FrameType | None = sys._getframe(3)
+    if at is None or at.f_code.co_name != "<module>":
+        return False
+    while at is not None and (at.f_globals is globals or "importlib" in str(at.f_globals.get("__name__", ""))):
+        at = at.f_back
+    return at is not None and str(at.f_globals.get("__name__", "")).partition(".")[0] == "torch"
+
+
+def _file_of(folder: Any, name: str) -> ModuleType | None:
+    """A module of Weft's that nobody has imported yet."""
+    if not isinstance(folder, ModuleType) or folder.__name__.partition(".")[0] != WEFT:
+        return None
+    path = f"{folder.__name__}.{name}"
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError as error:
+        if error.name != path:
+            raise
+        return None
+
+
+def _named(path: str) -> Any:
+    """What a dotted name stands for."""
+    folder, _, name = path.rpartition(".")
+    try:
+        return importlib.import_module(path)
+    except ModuleNotFoundError:
+        return getattr(importlib.import_module(folder), name)
 
 
 def _exchange(names: dict[str, Any], mocked: bool) -> None:
@@ -162,8 +291,14 @@ class _Switch:
         self._set(self.before)
 
 
-def enable() -> _Switch:
-    """From now on, or in a `with`, torch is Weft: in imports to come, and for modules the caller has imported."""
+def enable(lazy: bool = False, extra_dict: Mapping[str, Any] | None = None, packages: Sequence[str] = ()) -> _Switch:
+    """From now on, or in a `with`, torch is Weft: in imports to come, and for modules the caller has imported.
+
+    With `lazy`, what Weft lacks is an error when it is called, not when it is imported. `extra_dict` says what stands
+    for a name: `{"torch.special_thing": "my_module.thing"}`, or the thing itself. Installed packages that are named
+    see Weft, too, in a copy of their own: `with flow.mock_torch.enable(packages=["timm"]): import timm`.
+    """
+    _mock.ask(lazy, extra_dict, packages)
     return _Switch(True, sys._getframe(1).f_globals)
 
 

@@ -157,4 +157,13 @@ def whole(x: Tensor) -> Tensor:
     return to_local(x if spec.nd_sbp == flat else to_global(x, spec.placement, flat))
 
 
-hooks.whole = whole
+def everywhere(x: Tensor) -> Tensor:
+    """The logical value on every rank of the world, in the placement or not, as a local tensor."""
+    spec = x.spec
+    assert spec is not None
+    if len(spec.placement.members) == current().world_size:
+        return whole(x)
+    return to_local(to_global(x, Placement.all(spec.placement.type), (broadcast,)))
+
+
+hooks.whole, hooks.everywhere = whole, everywhere

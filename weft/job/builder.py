@@ -193,6 +193,12 @@ class Builder:
         """Ops of the program shall read this tensor in a layout that isn't its own; the optimizers' ops as it lies."""
         self._read_as[id(blob_of(t))] = blob_of(t), nd_sbp
 
+    def layout_of(self, t: Tensor) -> NdSbp:
+        """In which layout the program sees a tensor: a parameter that rests in parts, as it is read."""
+        assert t.spec is not None
+        _, nd_sbp = self._read_as.get(id(blob_of(t)), (None, None)) if t.value is None else (None, None)
+        return t.spec.nd_sbp if nd_sbp is None or self.updating else nd_sbp
+
     def read(self, t: Tensor) -> Value:
         """What an op reads of an eager tensor."""
         self.memories.follow(t)

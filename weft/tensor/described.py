@@ -106,7 +106,7 @@ class Described(Methods):
     def sbp(self) -> NdSbp:
         if self.spec is None:
             raise SbpError("only global tensors have an sbp; make it global with .to_global(placement=..., sbp=...)")
-        return self.spec.nd_sbp
+        return self.spec.nd_sbp if here.trace is None else here.trace.layout_of(self)
 
     @property
     def ndim(self) -> int:

@@ -178,8 +178,11 @@ class Tensor(Described):
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The value as an array, which shares a CPU tensor's memory; also of a tensor that requires a gradient, as in
-        OneFlow, so there is nothing that `force` would have to force."""
-        return array_of(self._whole("numpy()"))
+        OneFlow, so there is nothing that `force` would have to force. Of a global tensor, every rank of the world asks
+        and gets it, wherever the tensor lies."""
+        if self.spec is not None and self.value is None:
+            return array_of(hooks.everywhere(self)._local("numpy()"))
+        return array_of(self._local("numpy()"))
 
     to_numpy = numpy
 
