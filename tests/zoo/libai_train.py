@@ -23,11 +23,26 @@ from libai.utils import distributed as dist
 from omegaconf import OmegaConf
 
 VOCABULARY, LENGTH, WIDTH, LAYERS, BATCH = 64, 8, 32, 4, 8
-COMMON = dict(bias_gelu_fusion=True, bias_dropout_fusion=True, scale_mask_softmax_fusion=True, initializer_range=0.02,
-              apply_query_key_layer_scaling=True, amp_enabled=False)
-TEXT = dict(vocab_size=VOCABULARY, hidden_size=WIDTH, num_attention_heads=4, hidden_dropout_prob=0.1,
-            attention_probs_dropout_prob=0.1, intermediate_size=2 * WIDTH, max_position_embeddings=LENGTH,
-            embedding_dropout_prob=0.1, layernorm_eps=1e-5, **COMMON)
+COMMON = dict(
+    bias_gelu_fusion=True,
+    bias_dropout_fusion=True,
+    scale_mask_softmax_fusion=True,
+    initializer_range=0.02,
+    apply_query_key_layer_scaling=True,
+    amp_enabled=False,
+)
+TEXT = dict(
+    vocab_size=VOCABULARY,
+    hidden_size=WIDTH,
+    num_attention_heads=4,
+    hidden_dropout_prob=0.1,
+    attention_probs_dropout_prob=0.1,
+    intermediate_size=2 * WIDTH,
+    max_position_embeddings=LENGTH,
+    embedding_dropout_prob=0.1,
+    layernorm_eps=1e-5,
+    **COMMON,
+)
 
 MODELS = {
     "gpt": LazyCall(GPTForPreTraining)(cfg=dict(
@@ -55,13 +70,25 @@ def sample(model):
         return Instance(input_ids=DistTensorData(words(LENGTH)), labels=DistTensorData(words(LENGTH), **last))
     if model == "bert":
         pair = DistTensorData(flow.randint(0, 2, ()), **last)
-        return Instance(input_ids=DistTensorData(words(LENGTH)), attention_mask=DistTensorData(ones),
-                        tokentype_ids=DistTensorData(flow.zeros(LENGTH, dtype=flow.long)), ns_labels=pair, **masked)
+        return Instance(
+            input_ids=DistTensorData(words(LENGTH)),
+            attention_mask=DistTensorData(ones),
+            tokentype_ids=DistTensorData(flow.zeros(LENGTH, dtype=flow.long)),
+            ns_labels=pair,
+            **masked,
+        )
     if model == "t5":
-        return Instance(encoder_input_ids=DistTensorData(words(LENGTH)), decoder_input_ids=DistTensorData(words(LENGTH)),
-                        encoder_attn_mask=DistTensorData(square), decoder_attn_mask=DistTensorData(flow.tril(square)),
-                        encoder_decoder_attn_mask=DistTensorData(square), **masked)
-    return Instance(images=DistTensorData(flow.randn(3, 16, 16)), labels=DistTensorData(flow.randint(0, 10, ()), **last))
+        return Instance(
+            encoder_input_ids=DistTensorData(words(LENGTH)),
+            decoder_input_ids=DistTensorData(words(LENGTH)),
+            encoder_attn_mask=DistTensorData(square),
+            decoder_attn_mask=DistTensorData(flow.tril(square)),
+            encoder_decoder_attn_mask=DistTensorData(square),
+            **masked,
+        )
+    return Instance(
+        images=DistTensorData(flow.randn(3, 16, 16)), labels=DistTensorData(flow.randint(0, 10, ()), **last)
+    )
 
 
 class Samples(flow.utils.data.Dataset):
@@ -118,17 +145,21 @@ class Trainer(DefaultTrainer):
 
 def config(given):
     sizes = dict(part.split("=") for part in given.sizes)
-    tensor, pipeline, zero, acc = (int(sizes.get(n, d)) for n, d in
-                                   (("tensor", 1), ("pipeline", 1), ("zero", 0), ("accumulate", 1)))
+    tensor, pipeline, zero, acc = (
+        int(sizes.get(n, d)) for n, d in (("tensor", 1), ("pipeline", 1), ("zero", 0), ("accumulate", 1))
+    )
     graph = {kind: LazyCall(GraphBase)(is_train=kind == "train_graph") for kind in ("train_graph", "eval_graph")}
     optim = LazyCall(flow.optim.AdamW)(
         params=LazyCall(get_default_optimizer_params)(clip_grad_max_norm=1.0, clip_grad_norm_type=2.0,
                                                       weight_decay_norm=0.0, weight_decay_bias=0.0),
         lr=1e-3, weight_decay=0.01, betas=(0.9, 0.999), eps=1e-8, do_bias_correction=True)  # fmt: skip
     ranks = flow.env.get_world_size() // (tensor * pipeline)
-    layers = LAYERS
+    model = MODELS[given.model]
+    if "dropout" in sizes:
+        for settings in (model, model.get("cfg", {})):
+            settings.update({name: 0.0 for name in settings if name.endswith(("dropout_prob", "drop_rate"))})
     return OmegaConf.create(dict(
-        zoo=dict(model=given.model), model=MODELS[given.model], optim=optim, graph=dict(graph, enabled=given.mode == "graph"),
+        zoo=dict(model=given.model), model=model, optim=optim, graph=dict(graph, enabled=given.mode == "graph"),
         dataloader={}, train=dict(
             output_dir=given.folder, train_micro_batch_size=BATCH // ranks // acc, test_micro_batch_size=1,
             num_accumulation_steps=acc, train_iter=given.steps, train_epoch=0, warmup_ratio=0.0, resume=False, load_weight="",
@@ -137,7 +168,7 @@ def config(given):
             evaluation=dict(enabled=False), rdma_enabled=False,
             scheduler=LazyCall(WarmupCosineLR)(warmup_factor=0.001, alpha=0.01, warmup_method="linear"),
             dist=dict(data_parallel_size=ranks, tensor_parallel_size=tensor, pipeline_parallel_size=pipeline,
-                      pipeline_num_layers=layers))), flags={"allow_objects": True})  # fmt: skip
+                      pipeline_num_layers=LAYERS))), flags={"allow_objects": True})  # fmt: skip
 
 
 def main():

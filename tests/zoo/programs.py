@@ -26,7 +26,7 @@ LAYOUTS = {  # sizes as libai's configurations name them; data parallelism is wh
     "data": ["tensor=1"],
     "tensor": ["tensor=4"],
     "data and tensor": ["tensor=2"],
-    "pipeline": ["pipeline=2", "accumulate=2"],
+    "pipeline": ["pipeline=2", "accumulate=2", "dropout=0"],  # micro-batches are cut out of each rank's part
     "pipeline and tensor": ["pipeline=2", "tensor=2", "accumulate=2"],
     "ZeRO": ["zero=2"],
     "recomputing": ["checkpointing=1"],
@@ -47,7 +47,14 @@ class Outcome:
 def losses(model: str, mode: str, ranks: int, sizes: list[str], again: bool = True) -> tuple[list[float], str]:
     """The losses of a program, or how it failed."""
     with tempfile.TemporaryDirectory() as folder:
-        command = [sys.executable, "-m", "weft.oneflow", "-m", "oneflow.distributed.launch", f"--nproc_per_node={ranks}"]
+        command = [
+            sys.executable,
+            "-m",
+            "weft.oneflow",
+            "-m",
+            "oneflow.distributed.launch",
+            f"--nproc_per_node={ranks}",
+        ]
         command += [str(HERE / "libai_train.py"), model, mode, folder, *sizes, *(["--again", "1"] if again else [])]
         try:
             done = subprocess.run(command, capture_output=True, text=True, timeout=LIMIT)
@@ -66,7 +73,9 @@ def of_libai(models: tuple[str, ...]) -> Iterator[Outcome]:
         for (layout, sizes), mode in itertools.product(LAYOUTS.items(), ("eager", "graph")):
             if mode == "eager" and layout not in EAGER:
                 continue
-            micro = tuple(s for s in sizes if s.startswith("accumulate"))  # dropout draws anew for each micro-batch
+            micro = tuple(
+                s for s in sizes if s.startswith(("accumulate", "dropout"))
+            )  # dropout draws anew for each micro-batch
             if micro not in told:
                 told[micro], fault = losses(model, "graph", 1, list(micro), again=False)
                 if fault:

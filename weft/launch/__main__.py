@@ -11,9 +11,12 @@ from collections.abc import Sequence
 from functools import partial
 from typing import NoReturn, cast
 
+import torch
+
 from weft.core.errors import ArgumentError, RankError
 from weft.launch.hosts import Hosts
-from weft.launch.processes import GRACE, Processes, blamed, redirected, said, variables_of
+from weft.launch.output import Output, streams_of
+from weft.launch.processes import GRACE, Processes, blamed, said, variables_of
 from weft.launch.program import code_of, main_module
 from weft.launch.threads import spawn_threads
 from weft.transport import BACKENDS
@@ -27,17 +30,27 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m weft.launch",
         description="Start a program's ranks on this host; when one fails, end the others.",
     )
-    it.add_argument(*either("nproc_per_node"), type=int, default=1, metavar="K", help="ranks on this host")
-    it.add_argument("--nnodes", type=int, default=1, metavar="N", help="hosts")
+    it.add_argument(*either("nproc_per_node"), type=ranks_here, default=1, metavar="K", help="ranks on this host: a "
+                    "number, cpu or gpu for as many as there are, auto for gpu where there are any, else cpu")  # fmt: skip
+    it.add_argument("--nnodes", type=hosts_of, default=1, metavar="N", help="hosts")
     it.add_argument(*either("node_rank"), type=int, default=0, metavar="R", help="which of the hosts this is")
     it.add_argument(*either("master_addr"), default="127.0.0.1", metavar="A", help="host 0, where the ranks meet")
     it.add_argument(*either("master_port"), type=int, default=0, metavar="P", help="0: any free one, on one host")
     it.add_argument("-m", "--module", action="store_true", help="the program is a module's name, as in python -m")
     it.add_argument(*either("no_python"), action="store_true", help="the program is run as it is, not by Python")
     it.add_argument("--redirect_stdout_and_stderr", action="store_true", help="into files below --logdir")
-    it.add_argument("--logdir", default="log", metavar="D")
+    it.add_argument("-r", "--redirects", default="0", metavar="W", help="1: stdout, 2: stderr, 3: both into files")
+    it.add_argument("-t", "--tee", default="0", metavar="W", help="as --redirects, and shown as well")
+    it.add_argument("--logdir", "--log_dir", "--log-dir", default="log", metavar="D")
+    it.add_argument(*either("no_label"), action="store_true", help="lines of ranks are shown without [rank 1]")
     it.add_argument("--transport", choices=("auto", *BACKENDS), help="how ranks reach each other")
     it.add_argument("--threads", action="store_true", help="the ranks are threads of one process")
+    torchrun = it.add_argument_group("torchrun's")
+    torchrun.add_argument("--standalone", action="store_true", help="one host, at a free port: as it is without")
+    torchrun.add_argument(*either("rdzv_endpoint"), metavar="A:P", help="--master_addr and --master_port in one")
+    for name in ("rdzv_backend", "rdzv_id", "rdzv_conf", "role", "local_addr", "monitor_interval", "start_method"):
+        torchrun.add_argument(*either(name), metavar="...", help=argparse.SUPPRESS)  # of its rendezvous: nothing here
+    torchrun.add_argument(*either("max_restarts"), type=int, default=0, help=argparse.SUPPRESS)
     it.add_argument("program")
     it.add_argument("arguments", nargs=argparse.REMAINDER)
     return it
@@ -48,8 +61,36 @@ def either(name: str) -> tuple[str, str]:
     return f"--{name}", f"--{name.replace('_', '-')}"
 
 
+def ranks_here(words: str) -> int:
+    if words in ("gpu", "auto", "cpu"):
+        gpus = torch.cuda.device_count()
+        if words == "gpu" and not gpus:
+            raise argparse.ArgumentTypeError("gpu: torch sees no CUDA device here; give cpu, or a number")
+        return gpus if gpus and words != "cpu" else os.cpu_count() or 1
+    return int(words)
+
+
+def hosts_of(words: str) -> int:
+    least, _, most = words.partition(":")
+    if most and least != most:
+        raise argparse.ArgumentTypeError(f"{words}: a run keeps the hosts it began with; give one number")
+    return int(least)
+
+
 def main(argv: Sequence[str] | None = None) -> int:
     given = parser().parse_args(argv)
+    if given.rdzv_endpoint:
+        given.master_addr, _, port = given.rdzv_endpoint.partition(":")
+        given.master_port = int(port) if port.isdecimal() else 29400
+    if given.standalone:
+        given.master_addr, given.master_port = "127.0.0.1", 0
+    if given.standalone and given.nnodes > 1:
+        raise ArgumentError(f"--standalone is one host, and --nnodes {given.nnodes} are several: leave one of them out")
+    if given.max_restarts:
+        raise ArgumentError(
+            f"--max_restarts {given.max_restarts}: ranks are not started anew; when one fails, all end, and the program "
+            "goes on from its last checkpoint when it is started again (docs/faults.md)"
+        )
     if given.nproc_per_node < 1 or not 0 <= given.node_rank < given.nnodes:
         raise ArgumentError(
             "--nproc_per_node is 1 or more, and --node_rank from 0 to --nnodes - 1; got "
@@ -85,8 +126,15 @@ def run_processes(given: argparse.Namespace) -> int:
     ]
     tell = hosts.ended if hosts is not None else partial(tell_end, cast(Signed, run))
     with contextlib.ExitStack() as files:
-        folder = given.logdir if given.redirect_stdout_and_stderr else None
-        processes = Processes(command, told, [redirected(folder, i, files) for i in range(n)])
+        kept = streams_of("3" if given.redirect_stdout_and_stderr else given.redirects, "--redirects")
+        tee = streams_of(given.tee, "--tee")
+        folder = given.logdir if kept or tee else None
+        labelled = n * given.nnodes > 1 and not given.no_label
+        output = Output(given.logdir, kept, tee, labelled, files)
+        if labelled:
+            told = [{"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"), **own} for own in told]
+        processes = Processes(command, told, [output.opened(i) for i in range(n)])
+        output.follow(processes.started)
         try:
             ends = processes.wait(enough=hosts and hosts.look, told=tell)
             failed = next((e for e in ends if e[1]), None)
@@ -107,6 +155,7 @@ def run_processes(given: argparse.Namespace) -> int:
                 hosts.end(0.0)
             raise
         processes.end()
+        output.finish()
     if hosts is not None:
         hosts.end(3 * GRACE)
     if failed is None and (hosts is None or hosts.failure is None):
@@ -123,7 +172,12 @@ def _stop(number: int, _: object) -> NoReturn:
 
 
 def run_threads(given: argparse.Namespace) -> int:
-    if given.nnodes > 1 or given.no_python or given.redirect_stdout_and_stderr:
+    if (
+        given.nnodes > 1
+        or given.no_python
+        or given.redirect_stdout_and_stderr
+        or (given.tee, given.redirects) != ("0", "0")
+    ):
         raise ArgumentError("--threads runs a Python program's ranks in this one process; it takes -m and nothing more")
     code, place, package = code_of(given.program, given.module)
     sys.argv = [place, *given.arguments]

@@ -13,7 +13,6 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import IO
 
 from weft.core.errors import ArgumentError, DeadlineError, RankError
@@ -47,7 +46,7 @@ class Processes:
         self,
         command: Sequence[str],
         variables: Sequence[Mapping[str, str]],
-        outputs: Sequence[tuple[IO[bytes] | int | None, IO[bytes] | int | None]],
+        outputs: Sequence[Sequence[IO[bytes] | int | None]],
     ) -> None:
         self.started: list[tuple[int, subprocess.Popen[bytes]]] = []
         try:
@@ -223,18 +222,3 @@ def spawn(
 def _read(file: IO[bytes]) -> str:
     file.seek(0)
     return file.read().decode(errors="replace")
-
-
-def redirected(
-    folder: str | None, local: int, files: contextlib.ExitStack
-) -> tuple[IO[bytes] | None, IO[bytes] | None]:
-    """Where OneFlow's launcher puts a rank's output: `folder/local_rank_i/stdout` and `stderr`."""
-    if folder is None:
-        return None, None
-    place = Path(folder) / f"local_rank_{local}"
-    try:
-        place.mkdir(parents=True, exist_ok=True)
-        out, err = (files.enter_context((place / name).open("wb")) for name in ("stdout", "stderr"))
-    except OSError as error:
-        raise ArgumentError(f"--logdir {folder!r} can't hold what ranks write: {error}") from None
-    return out, err

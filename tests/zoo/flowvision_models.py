@@ -1,0 +1,95 @@
+"""flowvision's classification models: each is built and trains a step, and gives torchvision's outputs where it has the
+same weights.
+
+    python -m weft.oneflow tests/zoo/flowvision_models.py            # all; or the names of some
+"""
+
+import sys
+import traceback
+
+import oneflow as flow
+import torch
+from flowvision.models import ModelCreator
+
+# torchvision's own ops may be built for another torch; no classification model has any, but importing it asks for two
+_ops = torch.library.Library("torchvision", "FRAGMENT")
+for _op in ("nms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor",
+            "qnms(Tensor dets, Tensor scores, float iou_threshold) -> Tensor"):  # fmt: skip
+    _ops.define(_op)
+import torchvision  # noqa: E402
+
+# not of classification, or of faces: these take other inputs
+OTHERS = {"detection", "segmentation", "style_transfer", "face_recognition"}
+LARGEST = 150_000_000  # parameters: what trains in a small machine's memory and time
+
+
+def names():
+    found = ModelCreator._model_entrypoints
+    return sorted(n for n, make in found.items() if not OTHERS.intersection(make.__module__.split(".")))
+
+
+def size_of(name):
+    return next((s for s in (448, 384) if str(s) in name), 299 if name.startswith("inception") else 224)
+
+
+def answer(y):
+    """The first output: some give those of helper heads, too."""
+    while isinstance(y, (tuple, list)):
+        y = y[0]
+    return y
+
+
+def of(name):
+    """What became of a model: how many parameters it has, and whether torchvision answers the same."""
+    model = ModelCreator.create_model(name)
+    count = sum(p.numel() for p in model.parameters())
+    if count > LARGEST:
+        return f"built, {count / 1e6:.0f} million parameters: too large to train here"
+    size = size_of(name)
+    words = beside_torchvision(name, model, size)
+    model.train()
+    optimizer = flow.optim.SGD(model.parameters(), lr=1e-3)
+    loss = flow.nn.functional.cross_entropy(answer(model(flow.randn(2, 3, size, size))), flow.tensor([1, 2]))
+    loss.backward()
+    optimizer.step()
+    assert flow.isfinite(loss).item() and any(p.grad is not None for p in model.parameters())
+    return f"trained{words}"
+
+
+def beside_torchvision(name, model, size):
+    make = getattr(torchvision.models, name, None)
+    if make is None:
+        return ""
+    options = {"init_weights": True} if name in ("googlenet", "inception_v3") else {}
+    theirs = make(weights=None, **options)
+    state = theirs.state_dict()
+    ours = model.state_dict()
+    if {k: tuple(v.shape) for k, v in state.items()} != {k: tuple(v.shape) for k, v in ours.items()}:
+        return ", other weights than torchvision's"
+    model.load_state_dict({k: flow.utils.tensor.from_torch(v) for k, v in state.items()})
+    model.eval(), theirs.eval()
+    x = torch.randn(2, 3, size, size)
+    with torch.no_grad(), flow.no_grad():
+        wanted, got = theirs(x), answer(model(flow.utils.tensor.from_torch(x)))
+    scale = wanted.abs().max().clamp(min=1)
+    assert ((torch.from_numpy(got.numpy()) - wanted).abs().max() / scale).item() < 1e-4, (
+        "other outputs than torchvision"
+    )
+    return ", as torchvision"
+
+
+def main(chosen):
+    failed = 0
+    for name in chosen or names():
+        try:
+            words = of(name)
+        except Exception as error:
+            failed += 1
+            words = f"failed: {type(error).__name__}: {str(error)[:200]}"
+            traceback.print_exc()
+        print(f"{name}: {words}", flush=True)
+    return failed > 0
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))

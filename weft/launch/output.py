@@ -1,0 +1,79 @@
+"""What ranks write: each line on the launcher's own stdout or stderr with its rank before it, in a file, or both."""
+
+from __future__ import annotations
+
+import contextlib
+import subprocess
+import sys
+import threading
+from collections.abc import Sequence
+from pathlib import Path
+from typing import IO
+
+from weft.core.errors import ArgumentError
+
+LAST = 2.0  # seconds for what was written to come through after the ranks have ended: who they started may hold on
+
+STREAMS = ("stdout", "stderr")
+
+
+def streams_of(words: str, option: str) -> frozenset[str]:
+    """Which streams `--tee 3` and the like mean, as torchrun counts them: 0 none, 1 stdout, 2 stderr, 3 both."""
+    if words not in ("0", "1", "2", "3"):
+        raise ArgumentError(f"{option} is 0 for none, 1 for stdout, 2 for stderr or 3 for both; got {words!r}")
+    return frozenset(name for i, name in enumerate(STREAMS) if int(words) >> i & 1)
+
+
+class Output:
+    """Where the streams of this host's ranks go: into files those in `redirects`, into both places those in `tee`."""
+
+    def __init__(
+        self, folder: str, redirects: frozenset[str], tee: frozenset[str], labelled: bool, files: contextlib.ExitStack
+    ) -> None:
+        self.folder, self.redirects, self.tee, self.labelled, self.files = folder, redirects, tee, labelled, files
+        self._lock, self._threads = threading.Lock(), list[threading.Thread]()
+
+    def opened(self, local: int) -> list[IO[bytes] | int | None]:
+        """A rank's stdout and stderr, as subprocess takes them."""
+        found: list[IO[bytes] | int | None] = []
+        for name in STREAMS:
+            if name in self.redirects and name not in self.tee:
+                found.append(self._file(local, name))
+            else:
+                found.append(subprocess.PIPE if self.labelled or name in self.tee else None)
+        return found
+
+    def _file(self, local: int, name: str) -> IO[bytes]:
+        """Where OneFlow's launcher puts a rank's output: `folder/local_rank_i/stdout` and `stderr`."""
+        place = Path(self.folder) / f"local_rank_{local}"
+        try:
+            place.mkdir(parents=True, exist_ok=True)
+            return self.files.enter_context((place / name).open("wb", buffering=0))
+        except OSError as error:
+            raise ArgumentError(f"--logdir {self.folder!r} can't hold what ranks write: {error}") from None
+
+    def follow(self, started: Sequence[tuple[int, subprocess.Popen[bytes]]]) -> None:
+        for local, (rank, process) in enumerate(started):
+            for name, pipe in zip(STREAMS, (process.stdout, process.stderr), strict=True):
+                if pipe is None:
+                    continue
+                file = self._file(local, name) if name in self.tee else None
+                label = f"[rank {rank}] ".encode() if self.labelled else b""
+                thread = threading.Thread(
+                    target=self._copy, args=(pipe, getattr(sys, name).buffer, label, file), daemon=True,
+                    name=f"weft-{name}-{rank}",
+                )  # fmt: skip
+                self._threads.append(thread)
+                thread.start()
+
+    def _copy(self, pipe: IO[bytes], out: IO[bytes], label: bytes, file: IO[bytes] | None) -> None:
+        for line in pipe:
+            with self._lock, contextlib.suppress(OSError, ValueError):  # nobody reads any more; ranks still write
+                out.write(label + line if line.endswith(b"\n") or not label else label + line + b"\n")
+                out.flush()
+            if file is not None:
+                file.write(line)
+
+    def finish(self) -> None:
+        for thread in self._threads:
+            thread.join(LAST)
