@@ -13,7 +13,7 @@ help:
 	@echo "make check   lint, format, types, layers, stubs"
 	@echo "make stubs   write the type stubs anew, after adding an op"
 	@echo "make bench   measure, side by side with torch, and write docs/benchmarks.md"
-	@echo "make zoo     train models of other libraries, which it installs, and write docs/models.md"
+	@echo "make zoo     train models and programs of others, which it installs; write docs/models.md, docs/from-oneflow.md"
 	@echo "make clean   remove what the others made"
 
 venv: $(STAMP)
@@ -46,9 +46,15 @@ stubs: $(STAMP)
 bench: $(STAMP)
 	$(BIN)/python -m bench
 
+# libai and flowvision are built with tools that they don't name and that newer ones lack, and pin old versions of what
+# they need: their own dependencies are what the extra names.
+OLD := $(VENV)/zoo-build
 zoo: $(STAMP)
 	$(PIP) install --quiet -c constraints-dev.txt --no-build-isolation -e '.[dev,zoo]'
+	$(PIP) install --quiet --target $(OLD) --upgrade 'setuptools<80' wheel pybind11
+	PYTHONPATH=$(abspath $(OLD)) $(PIP) install --quiet --no-build-isolation --no-deps libai==0.1.1 flowvision==0.2.2
 	$(BIN)/python -m tests.zoo
+	PYTHONPATH=$(abspath $(OLD)) $(BIN)/python -m tests.zoo.programs
 
 clean:
 	rm -rf $(VENV) build dist *.egg-info .pytest_cache .ruff_cache .hypothesis .import_linter_cache

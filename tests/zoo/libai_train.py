@@ -110,8 +110,9 @@ class InOrder:
         self.count, self.start = count, start
 
     def __iter__(self):
-        ranks = dist.get_data_parallel_size()
-        own, at = BATCH // ranks, self.start * BATCH + BATCH // ranks * dist.get_data_parallel_rank()
+        ranks, tensor = dist.get_data_parallel_size(), dist.get_tensor_parallel_size()
+        place = flow.env.get_rank() % (ranks * tensor) // tensor  # among the ranks of its stage
+        own, at = BATCH // ranks, self.start * BATCH + BATCH // ranks * place
         while True:
             yield [i % self.count for i in range(at, at + own)]
             at += BATCH
@@ -162,7 +163,8 @@ def config(given):
         zoo=dict(model=given.model), model=model, optim=optim, graph=dict(graph, enabled=given.mode == "graph"),
         dataloader={}, train=dict(
             output_dir=given.folder, train_micro_batch_size=BATCH // ranks // acc, test_micro_batch_size=1,
-            num_accumulation_steps=acc, train_iter=given.steps, train_epoch=0, warmup_ratio=0.0, resume=False, load_weight="",
+            num_accumulation_steps=acc, train_iter=given.steps, train_epoch=0, warmup_ratio=0.0, resume=False,
+            load_weight="",
             log_period=1, seed=1, amp=dict(enabled=False), activation_checkpoint=dict(enabled="checkpointing" in sizes),
             zero_optimization=dict(enabled=zero > 0, stage=zero), checkpointer=dict(period=2),
             evaluation=dict(enabled=False), rdma_enabled=False,

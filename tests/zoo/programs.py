@@ -1,14 +1,16 @@
 """Programs written for OneFlow, unmodified: runs libai's models in every layout and flowvision's classification models.
 
-    python -m tests.zoo.programs            # all, and write the counts into docs/from-oneflow.md: `make zoo`
-    python -m tests.zoo.programs gpt vit    # some of libai's; nothing is written
+    python -m tests.zoo.programs                  # all: `make zoo`, which installs them before
+    python -m tests.zoo.programs gpt flowvision   # some
+    python -m tests.zoo.programs nothing          # none
 
-They need what the extra `zoo` names, and libai and flowvision themselves, which `make zoo` installs.
+What was found is kept below build/, and the counts of all that is known are written into docs/from-oneflow.md.
 """
 
 from __future__ import annotations
 
 import itertools
+import json
 import os
 import re
 import subprocess
@@ -20,6 +22,7 @@ from pathlib import Path
 
 HERE = Path(__file__).parent
 PAGE = HERE.parents[1] / "docs" / "from-oneflow.md"
+FOUND = HERE.parents[1] / "build" / "zoo-oneflow.json"
 MARK = re.compile(r"(<!-- written by `make zoo` -->\n).*?(<!-- until here -->)", re.DOTALL)
 MODELS = ("gpt", "bert", "t5", "vit")
 LAYOUTS = {  # sizes as libai's configurations name them; data parallelism is what is left of the ranks
@@ -69,34 +72,67 @@ def losses(model: str, mode: str, ranks: int, sizes: list[str], again: bool = Tr
 def of_libai(models: tuple[str, ...]) -> Iterator[Outcome]:
     """Each model in each layout on four ranks: the losses of one rank, and after a resume the same once more."""
     for model in models:
-        told: dict[tuple[str, ...], list[float]] = {}
+        alone: dict[tuple[str, ...], list[float]] = {}
         for (layout, sizes), mode in itertools.product(LAYOUTS.items(), ("eager", "graph")):
             if mode == "eager" and layout not in EAGER:
                 continue
             micro = tuple(
                 s for s in sizes if s.startswith(("accumulate", "dropout"))
             )  # dropout draws anew for each micro-batch
-            if micro not in told:
-                told[micro], fault = losses(model, "graph", 1, list(micro), again=False)
+            if micro not in alone:
+                alone[micro], fault = losses(model, "graph", 1, list(micro), again=False)
                 if fault:
                     yield Outcome(model, "graph", "one rank", fault)
                     continue
             got, fault = losses(model, mode, 4, sizes)
-            wanted = told[micro] + told[micro][2:]
+            wanted = alone[micro] + alone[micro][2:]
             near = len(got) == len(wanted) and all(abs(a - b) < TOLERANCE for a, b in zip(got, wanted, strict=True))
             yield Outcome(model, mode, layout, fault or ("" if near else f"{got} instead of {wanted}"))
 
 
+def of_flowvision() -> Iterator[tuple[str, str]]:
+    command = [sys.executable, "-m", "weft.oneflow", str(HERE / "flowvision_models.py")]
+    running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
+    assert running.stdout is not None
+    for line in running.stdout:
+        name, _, words = line.strip().partition(": ")
+        yield name, words
+
+
+def told(found: dict[str, str], images: dict[str, str]) -> str:
+    """What is known, as the page has it."""
+    lines = ["| libai | eager | graph |", "|---|---|---|"]
+    for model in MODELS:
+        row = [model]
+        for mode in ("eager", "graph"):
+            mine = [v for k, v in found.items() if k.startswith(f"{model} {mode} ")]
+            row.append(f"{mine.count('')} of {len(mine)} layouts" if mine else "not run")
+        lines.append(f"| {' | '.join(row)} |")
+    faults = [f"- {k}: {v[:160]}" for k, v in found.items() if v]
+    trained, large, failed, same = (
+        sum(word in v for v in images.values()) for word in ("trained", "built", "failed", ", as torchvision")
+    )
+    lines.append(
+        f"Of flowvision's classification models {len(images)} were tried: {trained} trained a step, {large} were only "
+        f"built, being too large for it here, and {failed} failed; {same} gave torchvision's outputs for its weights."
+    )
+    lines += ["", *(f"- {k}: {v[:160]}" for k, v in images.items() if "failed" in v)]
+    return "\n".join(lines).rstrip() + "\n"
+
+
 def main(argv: list[str]) -> int:
-    failed: list[Outcome] = []
-    counts = dict.fromkeys(LAYOUTS, 0)
-    models = tuple(argv) or MODELS
-    rows = []
-    for one in of_libai(models):
+    known = json.loads(FOUND.read_text()) if FOUND.exists() else {"libai": {}, "flowvision": {}}
+    for one in of_libai(tuple(m for m in argv if m in MODELS) or (() if argv else MODELS)):
         print(f"{one.model} {one.mode} {one.layout}: {one.fault or 'as on one rank'}", flush=True)
-        rows.append(one)
-    failed = [one for one in rows if one.fault]
-    return bool(failed)
+        known["libai"][f"{one.model} {one.mode} {one.layout}"] = one.fault
+    for name, words in of_flowvision() if not argv or "flowvision" in argv else ():
+        print(f"{name}: {words}", flush=True)
+        known["flowvision"][name] = words
+    FOUND.parent.mkdir(parents=True, exist_ok=True)
+    FOUND.write_text(json.dumps(known, indent=1))
+    text = told(known["libai"], known["flowvision"])
+    PAGE.write_text(MARK.sub(lambda m: f"{m[1]}{text}{m[2]}", PAGE.read_text()))
+    return any(known["libai"].values()) or any("failed" in v for v in known["flowvision"].values())
 
 
 if __name__ == "__main__":

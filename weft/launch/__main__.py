@@ -30,8 +30,8 @@ def parser() -> argparse.ArgumentParser:
         prog="python -m weft.launch",
         description="Start a program's ranks on this host; when one fails, end the others.",
     )
-    it.add_argument(*either("nproc_per_node"), type=ranks_here, default=1, metavar="K", help="ranks on this host: a "
-                    "number, cpu or gpu for as many as there are, auto for gpu where there are any, else cpu")  # fmt: skip
+    counted = "ranks on this host: a number, cpu or gpu for as many as there are, auto for gpu, or cpu without any"
+    it.add_argument(*either("nproc_per_node"), type=ranks_here, default=1, metavar="K", help=counted)
     it.add_argument("--nnodes", type=hosts_of, default=1, metavar="N", help="hosts")
     it.add_argument(*either("node_rank"), type=int, default=0, metavar="R", help="which of the hosts this is")
     it.add_argument(*either("master_addr"), default="127.0.0.1", metavar="A", help="host 0, where the ranks meet")
@@ -88,8 +88,8 @@ def main(argv: Sequence[str] | None = None) -> int:
         raise ArgumentError(f"--standalone is one host, and --nnodes {given.nnodes} are several: leave one of them out")
     if given.max_restarts:
         raise ArgumentError(
-            f"--max_restarts {given.max_restarts}: ranks are not started anew; when one fails, all end, and the program "
-            "goes on from its last checkpoint when it is started again (docs/faults.md)"
+            f"--max_restarts {given.max_restarts}: ranks are not started anew; when one fails, all end, and a "
+            "program that is started again goes on from its last checkpoint (docs/faults.md)"
         )
     if given.nproc_per_node < 1 or not 0 <= given.node_rank < given.nnodes:
         raise ArgumentError(
