@@ -286,8 +286,8 @@ def test_the_launcher_is_interrupted_amid_training(tmp_path: Path) -> None:
     words = [sys.executable, "-m", "weft.launch", "--nproc_per_node", "2", str(program)]
     with started(words) as launcher:
         assert launcher.stdout is not None
-        for _ in range(2):
-            assert launcher.stdout.readline() == f"at step {STEP}\n"
+        said = {launcher.stdout.readline() for _ in range(2)}
+        assert said == {f"[rank {i}] at step {STEP}\n" for i in range(2)}
         start = time.monotonic()
         launcher.send_signal(signal.SIGINT)
         said = launcher.stdout.read()  # ends when the last process that can write to it has ended

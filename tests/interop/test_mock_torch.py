@@ -78,3 +78,51 @@ def test_a_program_sees_weft_in_torchs_place(tmp_path: Path, where: str) -> None
     (tmp_path / f"{where}.py").write_text("import sys\n" + PROGRAM)
     done = subprocess.run([sys.executable, f"{where}.py"], cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout.strip() == "done", done.stderr
+
+
+PASSED = """
+import importlib
+import sys
+
+import helper
+import weft as flow
+
+with flow.mock_torch.enable(extra_dict={"torch.special.zeta": "math.hypot"}):
+    import torch
+    for name in ("fx", "hub", "library", "overrides", "utils.hooks", "utils._pytree", "nn.attention.flex_attention",
+                 "distributed.tensor", "distributed.algorithms", "distributed.nn", "fx.node"):
+        exec(f"import torch.{name}")
+    importlib.import_module("torch.distributed.nn")         # torch's own writes modules, and imports them
+    from torch.distributed.tensor import DTensor
+    assert torch.special.zeta(3, 4) == 5 and torch.uint16.itemsize == 2 and torch.Stream and torch.cuda.CUDAGraph
+    assert torch._C.DispatchKey and torch.jit._overload_method and torch._dynamo.mark_static_address(torch.ones(1)) is None
+    for name in ("_grouped_mm", "nn.functional.no_such"):    # about tensors: torch's would not take Weft's
+        try:
+            exec(f"torch.{name}")
+            raise AssertionError(name)
+        except AttributeError as error:
+            assert f"Weft has no torch.{name}" in str(error)
+with flow.mock_torch.enable(lazy=True):
+    import torch
+    unknown = torch.nn.functional.no_such.thing
+    try:
+        unknown()
+    except NotImplementedError as error:
+        assert "torch.nn.functional.no_such.thing" in str(error)
+sys.path.insert(0, sys.argv[1])
+import package
+with flow.mock_torch.enable(packages=["package"]):
+    import package as mocked
+assert mocked.torch.ones is flow.ones and package.torch.ones is not flow.ones and sys.modules["package"] is package
+print("done")
+"""
+
+
+def test_what_is_not_about_tensors_is_torchs(tmp_path: Path) -> None:
+    (tmp_path / "helper.py").write_text("import torch\n")
+    (tmp_path / "site" / "package").mkdir(parents=True)
+    (tmp_path / "site" / "package" / "__init__.py").write_text("import torch\n")
+    (tmp_path / "main.py").write_text(PASSED)
+    words = [sys.executable, "main.py", str(tmp_path / "site")]
+    done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
+    assert done.stdout.strip() == "done", done.stderr

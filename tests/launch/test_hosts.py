@@ -48,7 +48,7 @@ def launch(world: Start, tmp_path: Path, *words: str) -> list[tuple[int, str]]:
 
 
 def test_ranks_of_two_hosts_meet_and_share_no_memory(world: Start, tmp_path: Path) -> None:
-    assert launch(world, tmp_path) == [(0, f"C10dTransport {i} 0 1 2 3.0\n") for i in range(2)]
+    assert launch(world, tmp_path) == [(0, f"[rank {i}] C10dTransport {i} 0 1 2 3.0\n") for i in range(2)]
 
 
 def test_a_failure_on_one_host_ends_the_other(world: Start, tmp_path: Path) -> None:

@@ -109,6 +109,7 @@ def told(found: dict[str, str], images: dict[str, str]) -> str:
             row.append(f"{mine.count('')} of {len(mine)} layouts" if mine else "not run")
         lines.append(f"| {' | '.join(row)} |")
     faults = [f"- {k}: {v[:160]}" for k, v in found.items() if v]
+    lines += ["", *faults, *([""] if faults else [])]
     trained, large, failed, same = (
         sum(word in v for v in images.values()) for word in ("trained", "built", "failed", ", as torchvision")
     )

@@ -145,6 +145,7 @@ def run_processes(given: argparse.Namespace) -> int:
                 hosts.tell(hosts.first, "was interrupted, with all others of its host")
             processes.signal(signal.SIGINT)
             processes.end(GRACE / 2)
+            output.finish()
             if hosts is not None:
                 hosts.end(1.0)
             print("weft.launch: interrupted; every rank was ended", file=sys.stderr, flush=True)

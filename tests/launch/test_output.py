@@ -1,0 +1,55 @@
+"""Lines say which rank wrote them; files keep them beside; torchrun's flags are known, and a script's are its own."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from weft.core.errors import ArgumentError
+from weft.launch.__main__ import main
+
+PROGRAM = """
+import os, sys
+print("words", *sys.argv[1:])
+sys.stderr.write("half a line")
+"""
+
+
+def launch(folder: Path, *words: str) -> tuple[list[str], list[str], int]:
+    (folder / "program.py").write_text(PROGRAM)
+    done = subprocess.run(
+        [sys.executable, "-m", "weft.launch", *words], cwd=folder, capture_output=True, text=True, timeout=110
+    )
+    return sorted(done.stdout.splitlines()), sorted(done.stderr.splitlines()), done.returncode
+
+
+def test_lines_have_ranks_and_arguments_are_the_scripts(tmp_path: Path) -> None:
+    torchrun = ["--standalone", "--nproc-per-node=2", "--rdzv-backend=c10d", "--rdzv-id=7", "--nnodes=1:1"]
+    out, err, code = launch(tmp_path, *torchrun, "program.py", "--nproc_per_node", "9", "--", "-t")
+    assert out == [f"[rank {i}] words --nproc_per_node 9 -- -t" for i in range(2)] and code == 0
+    assert err == [f"[rank {i}] half a line" for i in range(2)]
+
+
+def test_what_is_shown_is_kept_too(tmp_path: Path) -> None:
+    out, err, _ = launch(tmp_path, "--nproc_per_node", "2", "--tee", "1", "--logdir", "kept", "program.py")
+    assert out == ["[rank 0] words", "[rank 1] words"] and len(err) == 2
+    assert [(tmp_path / f"kept/local_rank_{i}/stdout").read_text() for i in range(2)] == ["words\n"] * 2
+    assert not (tmp_path / "kept/local_rank_0/stderr").exists()
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["--nproc_per_node", "many", "program.py"], "invalid ranks_here value"),
+        (["--max-restarts", "2", "program.py"], "goes on from its last checkpoint"),
+        (["--standalone", "--nnodes", "2", "program.py"], "--standalone is one host"),
+        (["--nnodes", "1:4", "program.py"], "keeps the hosts it began with"),
+    ],
+)
+def test_what_is_not_done_is_told(words: list[str], said: str, capsys: pytest.CaptureFixture[str]) -> None:
+    with pytest.raises((ArgumentError, SystemExit)) as told:
+        main(words)
+    assert said in f"{told.value} {capsys.readouterr().err}"

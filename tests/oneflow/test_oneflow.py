@@ -1,0 +1,83 @@
+"""A program that imports oneflow finds Weft: by the command, by one line, and through a path, in what it starts, too."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from weft.core.errors import ArgumentError
+from weft.launch.program import code_of
+from weft.oneflow import FOLDER
+from weft.oneflow.__main__ import main
+
+PROGRAM = """
+import sys
+import oneflow as flow
+import oneflow.nn as nn, oneflow.nn.functional as F
+import oneflow.nn.graph.util
+from oneflow.utils.data import DataLoader
+from oneflow.framework.tensor import Tensor
+import weft
+
+assert flow is weft and nn is weft.nn and DataLoader is weft.utils.data.DataLoader and Tensor is weft.Tensor
+assert isinstance(F.relu(flow.ones(2)), Tensor)
+try:
+    import oneflow.no_such_module
+except ModuleNotFoundError as error:
+    assert error.name == "oneflow.no_such_module"
+import numpy as np
+assert np.float is float
+print(flow.env.get_rank(), flow.env.get_world_size(), sys.argv[1:], __name__)
+"""
+
+
+def run(folder: Path, *words: str, path: str | None = None) -> list[str]:
+    (folder / "program.py").write_text(PROGRAM)
+    told = {**os.environ, **({} if path is None else {"PYTHONPATH": path})}
+    done = subprocess.run([sys.executable, *words], cwd=folder, env=told, capture_output=True, text=True, timeout=110)
+    assert done.returncode == 0, done.stderr
+    return sorted(done.stdout.splitlines())
+
+
+def test_a_command_runs_it(tmp_path: Path) -> None:
+    assert run(tmp_path, "-m", "weft.oneflow", "program.py", "-m", "x") == ["0 1 ['-m', 'x'] __main__"]
+
+
+def test_a_command_without_a_program_tells_the_path(capsys: pytest.CaptureFixture[str]) -> None:
+    main([])
+    assert capsys.readouterr().out == f"{FOLDER}\n" and (FOLDER / "oneflow" / "__init__.py").exists()
+
+
+def test_a_folder_on_the_path_runs_it_and_what_it_starts(tmp_path: Path) -> None:
+    words = ["-m", "oneflow.distributed.launch", "--nproc_per_node", "2", "program.py", "--x"]
+    assert run(tmp_path, *words, path=str(FOLDER)) == [f"[rank {i}] {i} 2 ['--x'] __main__" for i in range(2)]
+
+
+def test_a_line_at_its_top_is_enough(tmp_path: Path) -> None:
+    assert run(tmp_path, "-c", "import weft.oneflow, runpy; runpy.run_path('program.py')") == ["0 1 [] <run_path>"]
+
+
+def test_mistakes() -> None:
+    with pytest.raises(ArgumentError, match=r"no program 'nowhere\.py'"):
+        code_of("nowhere.py", False)
+    with pytest.raises(ArgumentError, match="no module 'nowhere'"):
+        code_of("nowhere", True)
+    with pytest.raises(SystemExit, match="usage"):
+        main(["-m"])
+
+
+def test_oneflow_itself_came_first(tmp_path: Path) -> None:
+    (tmp_path / "oneflow").mkdir()
+    (tmp_path / "oneflow" / "__init__.py").write_text("")
+    done = subprocess.run(
+        [sys.executable, "-c", "import oneflow, weft.oneflow"],
+        cwd=tmp_path,
+        capture_output=True,
+        text=True,
+        timeout=110,
+    )
+    assert "oneflow was imported before weft.oneflow" in done.stderr
