@@ -95,7 +95,8 @@ with flow.mock_torch.enable(extra_dict={"torch.special.zeta": "math.hypot"}):
     importlib.import_module("torch.distributed.nn")         # torch's own writes modules, and imports them
     from torch.distributed.tensor import DTensor
     assert torch.special.zeta(3, 4) == 5 and torch.uint16.itemsize == 2 and torch.Stream and torch.cuda.CUDAGraph
-    assert torch._C.DispatchKey and torch.jit._overload_method and torch._dynamo.mark_static_address(torch.ones(1)) is None
+    assert torch._C.DispatchKey and torch.jit._overload_method and torch.ops is helper.torch.ops
+    assert torch._dynamo.mark_static_address(torch.ones(1)) is None
     for name in ("_grouped_mm", "nn.functional.no_such"):    # about tensors: torch's would not take Weft's
         try:
             exec(f"torch.{name}")

@@ -13,7 +13,7 @@ import site
 import sys
 import sysconfig
 from collections.abc import Mapping, Sequence
-from types import FrameType, ModuleType, TracebackType
+from types import BuiltinFunctionType, FrameType, ModuleType, TracebackType
 from typing import Any, Final
 
 import torch
@@ -109,13 +109,15 @@ def _passed(path: str) -> Any:
             found = getattr(importlib.import_module(folder), name)
         except ImportError:
             raise AttributeError(path) from None
-    if id(found) in _of_tensors() or (isinstance(found, type) and issubclass(found, ABOUT_TENSORS)):
+    kernel = isinstance(found, BuiltinFunctionType) and hasattr(torch._C._VariableFunctions, found.__name__)
+    if kernel or id(found) in _of_tensors() or (isinstance(found, type) and issubclass(found, ABOUT_TENSORS)):
         raise AttributeError(path)
     return found
 
 
-ABOUT_TENSORS: Final = (torch.Tensor, torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function)
+ABOUT_TENSORS: Final = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function)
 OURS: Final[dict[str, Any]] = {  # in modules of torch's that pass
+    "torch.ops": torch.ops,  # where libraries look up and load operators of their own
     "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # nothing here looks at addresses
 }
 
