@@ -2,7 +2,8 @@
 
 """`flow.mock_torch`: while it is enabled, `import torch` in a program of one's own gives Weft.
 
-Packages that are installed, Weft and torch among them, go on importing torch itself: who imports decides.
+Who imports decides: packages that are installed go on importing torch itself, unless `enable(packages=("timm",))` names
+them. What Weft lacks and isn't about tensors, such as `torch.fx`, is torch's own.
 """
 
 

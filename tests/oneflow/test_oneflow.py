@@ -1,4 +1,4 @@
-"""A program that imports oneflow finds Weft: by the command, by one line, and through a path, in what it starts, too."""
+"""A program that imports oneflow finds Weft: by the command, by one line, and through a path, in what it starts."""
 
 from __future__ import annotations
 
