@@ -109,7 +109,7 @@ def _passed(path: str) -> Any:
             found = getattr(importlib.import_module(folder), name)
         except ImportError:
             raise AttributeError(path) from None
-    kernel = isinstance(found, BuiltinFunctionType) and hasattr(torch._C._VariableFunctions, found.__name__)
+    kernel = isinstance(found, BuiltinFunctionType) and hasattr(torch._C._VariableFunctions, found.__name__)  # type: ignore[attr-defined]
     if kernel or id(found) in _of_tensors() or (isinstance(found, type) and issubclass(found, ABOUT_TENSORS)):
         raise AttributeError(path)
     return found
