@@ -122,6 +122,10 @@ class Binder:
             self.memory.static[first.name] = kernel(*held)
             return
         if op.view and first is not None and self.memory.knows(args[0]):
+            base = self.memory.known(args[0])
+            if not base.numel():  # a view of nothing, as of a variable elsewhere, of which this rank gets what is sent
+                self.memory.static[first.name] = base.new_empty(first.shape)
+                return
             self._view(call, kernel)
             return
         found = [self.memory.of(r) for r in call.results]

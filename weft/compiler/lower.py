@@ -237,12 +237,11 @@ class _Lowering:
         return memory
 
     def _needed(self, aliases: list[Node], nodes: list[Node]) -> list[Node]:
-        """The views of variables that these nodes read on this rank: of one elsewhere it may get what is sent."""
+        """The views of variables that these nodes read."""
         wanted = {v for n in nodes for v in n.operands()}
         found: list[Node] = []
         for n in reversed(aliases):
-            spec = n.outputs[0].spec
-            if not wanted.isdisjoint(n.outputs) and (spec is None or self.rank in spec.placement):
+            if not wanted.isdisjoint(n.outputs):
                 found.append(n)
                 wanted.update(n.operands())
         return found[::-1]

@@ -182,6 +182,9 @@ class _Lowering:
 
     def _viewed(self, n: Node, base: torch.Tensor) -> Sequence[torch.Tensor]:
         (_, *others), options = self._local(n)
+        spec = n.outputs[0].spec
+        if spec is not None and self.chain.rank not in spec.placement:
+            return (base,)  # of a variable elsewhere: this rank gets what is sent
         made = kernel_of(OPS[n.op], dict(options).get("where"))(base, *others)
         return made if isinstance(made, (tuple, list)) else (made,)
 
