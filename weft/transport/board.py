@@ -100,8 +100,7 @@ class Board:
         states = {r: self.state(r) for r in range(self.world_size)}
         gone = sorted(r for r in dead if states[r] == ALIVE)
         if gone:
-            pid = self._roll.here[gone[0]].pid
-            raise PeerFailed(f"rank {gone[0]} (process {pid}) died without a word{self._at(gone[0])}")
+            raise PeerFailed(self._roll.died(gone[0], self._at(gone[0])))
         for wanted in (FAILED, FOLLOWED):
             for rank, state in states.items():
                 if state == wanted and rank != self.rank:

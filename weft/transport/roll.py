@@ -197,9 +197,15 @@ class Roll:
         if self._meeting.has(f"left/{rank}"):
             self.ended.add(rank)
             return ""
-        pid = self.here[rank].pid
-        why = f"(process {pid}) died without a word{note}"
-        return self._meeting.attempt(lambda: tell_failure(self._meeting.run, rank, why))
+        return self.died(rank, note)
+
+    def died(self, rank: int, note: str) -> str:
+        """Say that a rank was killed, for those who come when all who saw it have gone; returns the run's failure."""
+        why = f"(process {self.here[rank].pid}) died without a word{note}"
+        try:
+            return tell_failure(self._meeting.run, rank, why)
+        except Lost:
+            return f"rank {rank} {why}"
 
     def settled(self, rank: int) -> set[int]:
         """Whose processes have ended, after a moment for this rank's end to be told."""
