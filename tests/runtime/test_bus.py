@@ -1,6 +1,7 @@
 from __future__ import annotations
 
 import threading
+from collections.abc import Callable
 
 from weft.plan.net import Net
 from weft.runtime.bus import Bus, Mailbox
@@ -22,6 +23,9 @@ class FakeChannel:
 
     def acknowledged(self) -> int:
         return self.acks
+
+    def rings(self, bell: Callable[[], None]) -> bool:
+        return False
 
 
 NET = Net().node("a").node("b", rank=1).node("c", rank=1).wire("a", "b", "c", copies=2)

@@ -37,6 +37,9 @@ class FakeChannel:
     def acknowledged(self) -> int:
         return self._acks
 
+    def rings(self, bell: Callable[[], None]) -> bool:
+        return False
+
 
 class Log:
     """Acts that write down who acted."""

@@ -5,11 +5,11 @@ from __future__ import annotations
 import contextlib
 import multiprocessing
 import os
+import secrets
 import select
-import shutil
 import threading
 from collections.abc import Callable, Iterator, Mapping
-from multiprocessing.util import get_temp_dir
+from multiprocessing import connection, util
 from typing import Any
 
 import torch
@@ -77,6 +77,8 @@ class Begin:
 
     def __call__(self, number: int) -> None:
         threading.Thread(target=end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
+        if util.abstract_sockets_supported:
+            connection.arbitrary_address = address
         random.begin_anew(torch.initial_seed())  # torch gives each worker a seed, in each pass
         if self.function is not None:
             self.function(number)
@@ -89,8 +91,13 @@ def end_with(parent: Any) -> None:
         watched = os.pidfd_open(parent.pid)
         if os.getppid() == parent.pid:
             select.select([watched], [], [])
-    shutil.rmtree(get_temp_dir(), ignore_errors=True)  # the parent's, who can't any more
     os._exit(1)
+
+
+def address(family: str) -> str:
+    """Where the parent fetches a batch's memory: a socket in no folder, so none is left when all are killed at once.
+    Who may come there is asked for the processes' common key."""
+    return f"\0weft-loader-{os.getpid()}-{secrets.token_hex(8)}"
 
 
 class DataLoader(theirs.DataLoader):
@@ -118,6 +125,4 @@ class DataLoader(theirs.DataLoader):
         )  # fmt: skip
 
     def __iter__(self) -> Iterator[Any]:  # type: ignore[override]
-        if self.num_workers:
-            get_temp_dir()  # workers use their parent's, which removes it even where a worker was killed
         return map(to_weft, super().__iter__())

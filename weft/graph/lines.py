@@ -7,7 +7,7 @@ other when they compile the next graph together, and take the first.
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 from typing import Final
 
 import torch
@@ -49,6 +49,9 @@ class Lent(Channel):
 
     def acknowledged(self) -> int:
         return max(self._channel.acknowledged() - self._base, 0)  # the last of the earlier ones may be under way
+
+    def rings(self, bell: Callable[[], None]) -> bool:
+        return self._channel.rings(bell)
 
 
 class GraphLine:

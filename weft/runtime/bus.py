@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import threading
 from collections import deque
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from typing import Protocol
 
 from weft.core.errors import GraphError
@@ -20,6 +20,7 @@ class Channel(Protocol):
     def arrived(self) -> int: ...
     def acknowledge(self) -> None: ...
     def acknowledged(self) -> int: ...
+    def rings(self, bell: Callable[[], None]) -> bool: ...
 
 
 class Mailbox:
@@ -149,6 +150,12 @@ class Bus:
             else:
                 self.incoming[r.id] = Incoming(r, channel)
         self.remote = bool(self.outgoing or self.incoming)
+        self.silent = self.remote  # somebody must look whether anything has come
+
+    def wake(self, box: Mailbox) -> None:
+        """Let the channels wake the thread of this mailbox, if they can."""
+        ends = [end.channel for end in (*self.outgoing.values(), *self.incoming.values())]
+        self.silent = not all([channel.rings(box.ring) for channel in ends])
 
     def send(self, messages: Iterable[Message], here: Mailbox) -> None:
         """Send from the thread that owns the mailbox `here`."""

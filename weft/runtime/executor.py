@@ -81,6 +81,7 @@ class Executor:
         self._boxes = {t.id: workers.get(t.stream, self._main) for t in plan.tasks}
         self._stations = {t.id: Station(Actor(t, registers), acts[t.id], self._boxes[t.id]) for t in plan.tasks}
         self.bus = Bus(plan, self._boxes, channels or {})
+        self.bus.wake(self._main)
         self._place(plan)
         self._sources = [t for t in plan.tasks if not t.consumes]
         self._launch = [(self._boxes[t.id], Message(LAUNCH, t.id, NONE, t.acts)) for t in self._sources if not t.ahead]
@@ -218,7 +219,7 @@ class Executor:
 
     def _idle(self, spins: int) -> None:
         """Nothing to do right now. Another rank may answer within microseconds, a thread of this one rings."""
-        if not self.bus.remote:
+        if not self.bus.silent:
             self._main.wait(0.02)
         elif spins > ROUNDS:
             self._main.wait(min(0.00005 * (spins - ROUNDS), NAP))

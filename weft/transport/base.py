@@ -22,7 +22,7 @@ from weft.transport.whole import PeerFailed, at_once, broken, broken_message, fl
 SPINS = 60  # looks before the first yield: the other side usually is microseconds away
 YIELDING = 0.002  # seconds of giving the core away between looks; then naps, so that a slow peer costs nothing
 NAP, LONGEST_NAP = 50e-6, 2e-3  # seconds
-LOOK_AROUND = 0.02  # seconds between checks for dead peers and the deadline
+LOOK_AROUND = 0.005  # seconds between checks for dead peers and the deadline: torchrun ends all 0.1 s after the first
 LONGEST = 1e9  # seconds, or 31 years: what locks and c10d can wait
 SPEAK = 5.0  # seconds between words about who hasn't come
 
@@ -68,6 +68,10 @@ class Channel(ABC):
     @abstractmethod
     def acknowledged(self) -> int:
         """Producer: how many acknowledgements so far. Never waits."""
+
+    def rings(self, bell: Callable[[], None]) -> bool:
+        """Whether `bell` is called from now on when something has come, so that nobody needs to look."""
+        return False
 
 
 class UnderWay:
@@ -291,14 +295,18 @@ class Transport(ABC):
         needed: Sequence[int] = (),
         deadline: float | None = None,
         waiting: Waiting | None = None,
+        rest: Callable[[float], object] | None = None,
     ) -> None:
         """Return when `ready()`; meanwhile watch the deadline and the other ranks, and whether they wait for this one
-        (`waiting` tells for what it waits, see stuck.py)."""
-        for _ in range(SPINS):
+        (`waiting` tells for what it waits, see stuck.py). `rest` sleeps for a while at most, and wakes when it may be
+        ready; without it, this thread looks again and again."""
+        if rest is not None and not ready():
+            rest(LOOK_AROUND)
+        for _ in range(SPINS if rest is None else 1):
             if ready():
                 return
         with self.watched(waiting) as look_for_circle:
-            self._wait(ready, what, needed, self.deadline if deadline is None else deadline, look_for_circle)
+            self._wait(ready, what, needed, self.deadline if deadline is None else deadline, look_for_circle, rest)
 
     @contextlib.contextmanager
     def watched(self, waiting: Waiting | None) -> Iterator[Callable[[], None]]:
@@ -340,6 +348,7 @@ class Transport(ABC):
         needed: Sequence[int],
         limit: float,
         look_for_circle: Callable[[], None],
+        rest: Callable[[float], object] | None,
     ) -> None:
         start = looked = spoke = time.monotonic()
         nap = NAP
@@ -365,7 +374,9 @@ class Transport(ABC):
                     spoke = now
                     if missing := self.missing(needed):
                         say(f"rank {self.rank} waits for {_said(what)}; {missing}")
-            if now - start < YIELDING:
+            if rest is not None:
+                rest(LOOK_AROUND)
+            elif now - start < YIELDING:
                 self.give_way()
             else:
                 time.sleep(nap)

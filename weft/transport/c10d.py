@@ -6,6 +6,7 @@ The process groups are made directly over a store of their own, so torch.distrib
 from __future__ import annotations
 
 import contextlib
+import functools
 import os
 import queue
 import socket
@@ -33,7 +34,6 @@ from weft.transport.stuck import Need, Waiting
 from weft.transport.waiter import Waiter
 from weft.transport.watch import SETTLE, Watch
 
-MOMENT = timedelta(milliseconds=5)  # that a look at work under way takes at most
 MESSAGES = 1 << 30  # tags of messages; those of channels are below
 
 
@@ -166,8 +166,8 @@ class C10dTransport(Transport):
     ) -> None:
         """Wait for c10d's work; on CUDA only the stream waits."""
         try:
-            if not cuda and not over(work):
-                self.wait_until(lambda: over(work), what, ranks, waiting=waiting)
+            if not cuda:
+                self.wait_until(work.is_completed, what, ranks, waiting=waiting, rest=functools.partial(moment, work))
             work.wait()
         except RankError:
             raise
@@ -302,6 +302,7 @@ class C10dTransport(Transport):
                 what,
                 peers,
                 waiting=lambda: (line, _spoken(left()), left(), self.promises(line)),
+                rest=waiter.rest,
             )
             if waiter.error is not None:
                 raise self.explained(waiter.error, what, peers)
@@ -342,8 +343,10 @@ class C10dTransport(Transport):
         self._ends.append(made)
         return made
 
-    def waiter(self, name: str, kept: object, link: SlowLink | None = None) -> Waiter:
-        self._waiters.append(made := Waiter(f"weft-{name}-{self.rank}", kept, link))
+    def waiter(
+        self, name: str, kept: object, ring: Callable[[], None] = lambda: None, link: SlowLink | None = None
+    ) -> Waiter:  # fmt: skip
+        self._waiters.append(made := Waiter(f"weft-{name}-{self.rank}", kept, ring, link))
         return made
 
     def put(self, key: str, value: bytes) -> None:
@@ -384,9 +387,7 @@ def _spoken(needs: Sequence[Need]) -> str:
     return "; ".join(f"{other[n.key[:4]]} of message {n.key[5:]}" for n in needs[:3])
 
 
-def over(work: Any) -> bool:
-    """Whether it is complete, after a moment's wait in which this thread takes no time from Gloo's."""
-    if not work.is_completed():
-        with contextlib.suppress(RuntimeError):  # not yet; or failed, as the last wait will say
-            work.wait(MOMENT)
-    return work.is_completed()
+def moment(work: Any, seconds: float) -> None:
+    """Wait for it a little, in which this thread takes no time from Gloo's."""
+    with contextlib.suppress(RuntimeError):  # not yet; or failed, as the last wait will say
+        work.wait(timedelta(seconds=seconds))

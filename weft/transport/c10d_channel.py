@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+from collections.abc import Callable
 from typing import TYPE_CHECKING
 
 import torch
@@ -40,8 +41,10 @@ class C10dChannel(Channel):
             self._words = [torch.ones(1, dtype=torch.uint8) for _ in range(self.copies)]
             self._buffers = [wire[:size].view(self.dtype).view(self.shape) for wire in self._wire]
         processes = transport.processes(self._pair, "cpu")
-        self._sending = transport.waiter("sending", processes)
-        self._receiving = transport.waiter("receiving", processes, transport.over_link(self._pair))
+        self._bell: Callable[[], None] = lambda: None
+        link = transport.over_link(self._pair)
+        self._sending = transport.waiter("sending", processes, lambda: self._bell())
+        self._receiving = transport.waiter("receiving", processes, lambda: self._bell(), link)
         self._sends = self._receives = 0
         for _ in range(self.copies):
             self._expect()
@@ -68,6 +71,10 @@ class C10dChannel(Channel):
             if waiter.error is not None:
                 raise self._transport.explained(waiter.error, f"a channel with rank {self._peer}", (self._peer,))
         return self._receiving.done
+
+    def rings(self, bell: Callable[[], None]) -> bool:
+        self._bell = bell
+        return True
 
     def buffer(self, slot: int) -> Tensor:
         return self._buffers[slot]

@@ -267,31 +267,42 @@ class C10dGroup(Group):
             shapes = [tuple(t[self.index].shape) for t in (parts, outs)]
             raise RankError(f"all_to_all: {shapes[0]} is given where {shapes[1]} is expected")
         if self.size > 1:
-            sizes = torch.tensor([[p.numel() for p in parts], [o.numel() for o in outs]])
-            call = self._call(ALL_TO_ALL, parts[0].dtype, ())
-            if sizes.nbytes <= self._room:
-                self._meet(call, sizes)
-                self._compare_sizes(sizes)
-            else:  # messages of other sizes than expected don't meet
-                self._meet(call)
-            self._exchange(outs, parts)
+            self._meet_all(parts, outs)
         if outs[self.index] is not parts[self.index]:
             outs[self.index].copy_(parts[self.index].reshape(outs[self.index].shape))
 
-    def _compare_sizes(self, form: Tensor) -> None:
-        """Every member sees all of what each gives to each, and expects."""
-        every = torch.stack([self._data(i, form) for i in range(self.size)])
+    def _meet_all(self, parts: Sequence[Tensor], outs: Sequence[Tensor]) -> None:
+        """Every member says what it gives to each, and expects; whose parts have room in its frame, they are there."""
+        sizes = torch.tensor([[p.numel() for p in parts], [o.numel() for o in outs]])
+        call, room = self._call(ALL_TO_ALL, parts[0].dtype, ()), self._room - sizes.nbytes
+        if room < 0:  # messages of other sizes than expected don't meet
+            self._meet(call)
+            return self._exchange(outs, parts)
+        room = -1 if parts[0].is_cuda else room // parts[0].itemsize
+        self._meet(call, sizes, *(parts if sum(p.numel() for p in parts) <= room else ()))
+        every = torch.stack([self._data(i, sizes) for i in range(self.size)])
         given, wanted = every[:, 0], every[:, 1].t()
         for giver, taker in (given != wanted).nonzero().tolist()[:1]:
             raise Diverged(
                 misfit(self.ranks[giver], self.ranks[taker], *(int(n[giver, taker]) for n in (given, wanted)))
             )
+        gives = given.tolist()
+        came = [sum(counts) <= room for counts in gives]
+        for i, out in enumerate(outs):
+            if came[i] and i != self.index and out.numel():
+                before = sum(gives[i][: self.index]) * out.itemsize
+                out.copy_(self._data(i, out, sizes.nbytes + before))
+        if not all(came):
+            self._exchange(outs, parts, came)
 
-    def _exchange(self, outs: Sequence[Tensor], parts: Sequence[Tensor]) -> None:
-        """Member i gets `parts[i]`, this one excepted; sizes are as they are."""
+    def _exchange(self, outs: Sequence[Tensor], parts: Sequence[Tensor], came: Sequence[bool] = ()) -> None:
+        """Member i gets `parts[i]`, this one excepted; sizes are as they are. From some it `came` already."""
         others = [(i, r) for i, r in enumerate(self.ranks) if i != self.index]
         self._transport.exchange(
-            [(r, parts[i]) for i, r in others], [(r, outs[i]) for i, r in others], self._line, self.ranks
+            [(r, parts[i]) for i, r in others if not (came and came[self.index])],
+            [(r, outs[i]) for i, r in others if not (came and came[i])],
+            self._line,
+            self.ranks,
         )
 
     @collective

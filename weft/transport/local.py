@@ -14,7 +14,7 @@ from torch import Tensor
 from weft.core.errors import DeadlineError, RankError
 from weft.core.fingerprints import Entry
 from weft.transport import reduction
-from weft.transport.base import LOOK_AROUND, Channel, Group, PeerFailed, Transport
+from weft.transport.base import Channel, Group, PeerFailed, Transport
 from weft.transport.check import PROGRAM, Diverged, Told, misfit, story, texts, unlike, words
 from weft.transport.stuck import LOOK, Need, Waiting, told
 from weft.transport.whole import collective
@@ -160,6 +160,7 @@ class LocalTransport(Transport):
         needed: Sequence[int] = (),
         deadline: float | None = None,
         waiting: Waiting | None = None,
+        rest: Callable[[float], object] | None = None,
     ) -> None:
         """Like `wait_until`, for what is announced through the world's condition: no polling."""
         if ready():
@@ -184,7 +185,7 @@ class LocalTransport(Transport):
                 self.world.changed.wait(min(left, LOOK))
 
     def give_way(self) -> None:
-        time.sleep(LOOK_AROUND / 1000)  # threads of one process need the interpreter more than the core
+        time.sleep(20e-6)  # threads of one process need the interpreter more than the core
 
     def fail(self, why: str, followed: bool = False) -> None:
         if not (followed and self.world.failed):

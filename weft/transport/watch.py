@@ -10,7 +10,7 @@ import contextlib
 import os
 import threading
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 from weft.core.errors import RankError
 from weft.transport.base import PeerFailed
@@ -44,13 +44,18 @@ class Watch:
 
     def _run(self) -> None:
         count = 0
-        try:
+        with self._as_failure():
             run, store = self._meeting.run.connected_again(), self._meeting.under("watch")
             while not self._stop.is_set():
                 count += 1
                 store.set(f"beat/{self.rank}", f"{count}|{self.note}")
                 self._look(run, store)
                 self._stop.wait(BEAT)
+
+    @contextlib.contextmanager
+    def _as_failure(self) -> Iterator[None]:
+        try:
+            yield
         except RankError as error:  # somebody failed, or this rank isn't of the run
             lost = self._at(0) if "which serves the store, has ended" in str(error) else ""
             self.failure = self.failure or str(error) + lost
@@ -66,8 +71,7 @@ class Watch:
             return
         roll, now = self._roll, time.monotonic()
         self.meet()
-        for other in roll.peers.dead() - self._buried:
-            self._gone(store, other)
+        self._see_ends(store)
         for other in list(roll.here):
             if self._nearby(other) or other in self._buried or other in roll.ended:
                 continue
@@ -77,14 +81,18 @@ class Watch:
             if self._meeting.has(f"left/{other}") or now - self._beats[other][1] > SILENCE:
                 self._gone(store, other)
 
-    def _gone(self, store: Signed, other: int) -> None:
-        self._buried.add(other)
-        page = self._pages.get(other)
-        note = "" if page is None else page.read(NOTE, NOTE_SIZE)
-        if not note and store.check([f"beat/{other}"]):
-            note = store.get(f"beat/{other}").decode(errors="replace").split("|", 1)[1]
-        if told := self._roll.bury(other, f", at {note}" if note else ""):
+    def _see_ends(self, store: Signed | None = None) -> None:
+        """Of processes of this host."""
+        for other in self._roll.peers.dead() - self._buried:
+            self._gone(store, other)
+
+    def _gone(self, store: Signed | None, other: int) -> None:
+        note = self._at(other)
+        if not note and store is not None and store.check([f"beat/{other}"]):
+            note = ", at " + store.get(f"beat/{other}").decode(errors="replace").split("|", 1)[1]
+        if told := self._roll.bury(other, note):
             self.failure = self.failure or told
+        self._buried.add(other)
 
     def _at(self, other: int) -> str:
         page = self._pages.get(other)
@@ -110,9 +118,12 @@ class Watch:
             self._meeting.page.write(NOTE, what, NOTE_SIZE)
 
     def look_around(self, needed: Sequence[int]) -> None:
+        if self.failure is None:
+            self.meet()
+            with self._as_failure():  # at once, as torchrun ends the others within a tenth of a second
+                self._see_ends()
         if self.failure is not None:
             raise PeerFailed(self.failure)
-        self.meet()
         for rank in needed:
             if rank in self._roll.ended:
                 raise PeerFailed(f"rank {rank} has ended")
@@ -123,7 +134,7 @@ class Watch:
         end = time.monotonic() + (NEARBY if near else SETTLE)
         while time.monotonic() < end and self._thread.is_alive():
             self.look_around(needed)
-            time.sleep(BEAT / 5)
+            time.sleep(BEAT / 50)
         self.look_around(needed)
 
     def leave(self, why: str | None = None, followed: bool = False) -> None:
