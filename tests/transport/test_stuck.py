@@ -12,7 +12,7 @@ import pytest
 import weft as flow
 from weft.core.errors import DeadlineError, RankError
 from weft.launch import spawn_threads
-from weft.transport import Group, transport_of
+from weft.transport import Group, Line, transport_of
 from weft.transport.check import Check, Told, checking, decoded, every_steps, story
 from weft.transport.stuck import Need, Wait, circle
 
@@ -120,6 +120,29 @@ def late() -> str:
 def test_a_deadline_names_what_others_wait_for_and_where() -> None:
     said = spawn_threads(3, late, deadline=20)[2]
     assert re.search(r"; rank 1 waits for .* at .*test_stuck.py:\d+, in late: ", said), said
+
+
+def test_who_waits_on_another_line_is_named_at_the_deadline() -> None:
+    """As two graphs that ranks launch in different orders; another thread might go along the other line, so it is no
+    circle before."""
+    told = {}
+
+    def run() -> None:
+        transport = transport_of()
+        transport.stuck_after = 0.02
+        lines = [Line(transport, name) for name in ("a", "b")]
+        try:
+            for line in lines if transport.rank == 0 else lines[::-1]:
+                line.group((0, 1)).barrier()
+        except DeadlineError as error:
+            told[transport.rank] = str(error)
+            raise
+
+    with pytest.raises(DeadlineError):
+        spawn_threads(2, run, deadline=0.4)
+    rank, said = told.popitem()
+    assert f"rank {1 - rank} is in barrier" in said and "in the same order" in said
+    assert f"of line {'ba'[rank]!r} meanwhile" in said and f"which is in line {'ab'[rank]!r}" in said
 
 
 def test_variables(monkeypatch: pytest.MonkeyPatch) -> None:

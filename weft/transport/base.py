@@ -16,7 +16,7 @@ from weft.core.errors import ArgumentError, DeadlineError, PlacementError, RankE
 from weft.transport.check import PROGRAM, Diverged, checking
 from weft.transport.forking import refuse_in_children
 from weft.transport.hosts import SlowLink, imagined
-from weft.transport.stuck import LOOK, STUCK, Need, Waiting, Watcher, say, told
+from weft.transport.stuck import STUCK, Need, Waiting, Watcher, say, told
 from weft.transport.whole import PeerFailed, at_once, broken, broken_message, flat, form
 
 SPINS = 60  # looks before the first yield: the other side usually is microseconds away
@@ -179,6 +179,7 @@ class Transport(ABC):
         self.deadline = default_deadline() if deadline is None else deadline
         self.check = checking()
         self.stuck_after = STUCK
+        self.lines: set[str] = set()  # besides the program's own
         self._groups: dict[tuple[tuple[int, ...], str], Group] = {}
         self._opened: dict[tuple[str, int, int], int] = {}
         self._ways: dict[tuple[int, int, str], BaseException | None] = {}  # see `moving`
@@ -305,25 +306,15 @@ class Transport(ABC):
         for _ in range(SPINS if rest is None else 1):
             if ready():
                 return
-        with self.watched(waiting) as look_for_circle:
-            self._wait(ready, what, needed, self.deadline if deadline is None else deadline, look_for_circle, rest)
+        with self.watched(waiting) as watcher:
+            self._wait(ready, what, needed, self.deadline if deadline is None else deadline, watcher, rest)
 
     @contextlib.contextmanager
-    def watched(self, waiting: Waiting | None) -> Iterator[Callable[[], None]]:
-        """A wait inside of which the function that this gives is called now and then."""
-        if waiting is None:
-            yield lambda: None
-            return
-        watcher, next_look = Watcher(self, waiting), time.monotonic() + self.stuck_after
-
-        def look() -> None:
-            nonlocal next_look
-            if time.monotonic() > next_look:
-                watcher.look()
-                next_look = time.monotonic() + min(LOOK, self.stuck_after)
-
+    def watched(self, waiting: Waiting | None) -> Iterator[Watcher]:
+        """A wait inside of which the watcher looks now and then."""
+        watcher = Watcher(self, waiting)
         try:
-            yield look
+            yield watcher
         except BaseException:
             if not watcher.found:
                 with contextlib.suppress(RankError):
@@ -347,7 +338,7 @@ class Transport(ABC):
         what: str | Callable[[], str],
         needed: Sequence[int],
         limit: float,
-        look_for_circle: Callable[[], None],
+        watcher: Watcher,
         rest: Callable[[float], object] | None,
     ) -> None:
         start = looked = spoke = time.monotonic()
@@ -358,22 +349,26 @@ class Transport(ABC):
                 looked = now
                 try:
                     self.look_around(needed)
-                    look_for_circle()
+                    watcher.look()
                 except PeerFailed as failure:
                     if ready():  # what was waited for came before the end
                         return
                     raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {_said(what)}") from None
                 if now - start > limit:
-                    alive = "all ranks are alive, so some rank is slow, or is not making the matching call"
-                    alive += told(self, needed or range(self.world_size)) if limit else ""  # else it was a look
+                    others = told(self, needed or range(self.world_size)) if limit else ""  # else it was a look
+                    why = (
+                        self.missing(needed)
+                        or watcher.elsewhere()
+                        or (f"all ranks are alive, so some rank is slow, or is not making the matching call{others}")
+                    )
                     raise DeadlineError(
-                        f"rank {self.rank} waited {limit:g} s for {_said(what)}; {self.missing(needed) or alive}. "
+                        f"rank {self.rank} waited {limit:g} s for {_said(what)}; {why}. "
                         "WEFT_DEADLINE=seconds sets how long a wait may take"
                     )
                 if now - spoke > SPEAK:
                     spoke = now
-                    if missing := self.missing(needed):
-                        say(f"rank {self.rank} waits for {_said(what)}; {missing}")
+                    if why := self.missing(needed) or watcher.elsewhere():
+                        say(f"rank {self.rank} waits for {_said(what)}; {why}")
             if rest is not None:
                 rest(LOOK_AROUND)
             elif now - start < YIELDING:

@@ -116,11 +116,11 @@ class C10dTransport(Transport):
         self._meeting.put(f"come/{where}/{self.rank}", b"1")
         needs = [Need(r, f"come to {where}", 1) for r in ranks if r != self.rank]
         said = f"{what}, the first call of ranks {ranks}"
-        with self.watched(lambda: (line, said, needs, self.promises(line))) as look_for_circle:
+        with self.watched(lambda: (line, said, needs, self.promises(line))) as watcher:
 
             def look() -> None:
                 self.look_around(ranks)
-                look_for_circle()
+                watcher.look()
 
             for rank in ranks:
                 self._meeting.get(f"come/{where}/{rank}", self.deadline, look, ranks)

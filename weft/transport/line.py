@@ -14,6 +14,7 @@ class Line:
 
     def __init__(self, transport: Transport, name: str) -> None:
         self.transport, self.name = transport, name
+        transport.lines.add(name)
 
     def group(self, ranks: Sequence[int]) -> Group:
         return self.transport.group(ranks, self.name)

@@ -168,19 +168,22 @@ class LocalTransport(Transport):
         limit = self.deadline if deadline is None else deadline
         end = time.monotonic() + limit
         said = what if isinstance(what, str) else what()
-        with self.watched(waiting) as look_for_circle, self.world.changed:
+        with self.watched(waiting) as watcher, self.world.changed:
             while not ready():
                 try:
                     self.look_around(needed)
-                    look_for_circle()
+                    watcher.look()
                 except PeerFailed as failure:
                     raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {said}") from None
                 left = end - time.monotonic()
                 if left <= 0:
                     others = told(self, needed or range(self.world_size)) if limit else ""  # a look, not a wait
+                    why = watcher.elsewhere() or (
+                        f"no rank has failed, so some rank is slow, or is not making the matching call{others}"
+                    )
                     raise DeadlineError(
-                        f"rank {self.rank} waited {limit:g} s for {said}; no rank has failed, so some rank is slow, or "
-                        f"is not making the matching call{others}. WEFT_DEADLINE=seconds sets how long a wait may take"
+                        f"rank {self.rank} waited {limit:g} s for {said}; {why}. WEFT_DEADLINE=seconds sets how long a "
+                        "wait may take"
                     )
                 self.world.changed.wait(min(left, LOOK))
 

@@ -5,6 +5,9 @@ ranks, each by a key and a count: that they come to a group's call, or send or r
 its rank has given of each so far, and gives while it waits. If a rank needs what another, which waits itself, doesn't
 promise, and so on until one needs something of the first, then none of them ever goes on.
 
+Lines are watched each by itself, as threads of their own may go along them: where a rank waits on one line for another
+that waits for it on a second one, as when two graphs are launched in different orders, both say so, and go on waiting.
+
 Counts only grow and a wait's promises stay while it lasts, so what others wrote may be old, and the conclusion holds:
 the first rank knows of itself that it waits and what it gave, so the last still waits, and so on around.
 """
@@ -13,6 +16,7 @@ from __future__ import annotations
 
 import itertools
 import sys
+import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
 
@@ -77,17 +81,20 @@ def circle(first: int, waits: Callable[[int], Wait | None]) -> list[int]:
 class Watcher:
     """One wait of one rank that takes long."""
 
-    def __init__(self, transport: Any, waiting: Waiting) -> None:
+    def __init__(self, transport: Any, waiting: Waiting | None) -> None:
         self._transport, self._waiting = transport, waiting
         self._number = next(_numbers)
-        self._at = (
-            f" at {at}" if (at := program_line()) is not None else ""
-        )  # the thread that looks is the one that waits
+        self._next = time.monotonic() + transport.stuck_after
+        self._at: str | None = None
         self._node, self._said = "", b""
         self.found = False  # a circle, of which the others are to read
 
     def look(self) -> None:
-        """Raise if this rank waits in a circle."""
+        """Raise if this rank waits in a circle. Called as often as one likes."""
+        now = time.monotonic()
+        if self._waiting is None or now < self._next:
+            return
+        self._next = now + min(LOOK, self._transport.stuck_after)
         line, what, needs, promises = self._waiting()
         self._node = "" if line in PROGRAM else line
         if self._at is None:  # the thread that looks is the one that waits
@@ -99,7 +106,7 @@ class Watcher:
 
         def wait_of(rank: int) -> Wait | None:
             if rank not in read:
-                read[rank] = self._read(rank)
+                read[rank] = self._read(rank, self._node)
             return read[rank]
 
         for need in mine.needs:
@@ -116,6 +123,23 @@ class Watcher:
             )
             self._raise(mine, {str(r): _of(wait_of(r)).number for r in found}, why)
 
+    def elsewhere(self) -> str:
+        """Whether one for whom this rank waits, waits for this rank on another line. It may be another thread that
+        keeps both, so this is no circle, and worth saying."""
+        if self._waiting is None:
+            return ""
+        line, _, needs, _ = self._waiting()
+        for rank in dict.fromkeys(need.rank for need in needs):
+            for node in sorted({"", *self._transport.lines} - {"" if line in PROGRAM else line}):
+                wait = self._read(rank, node)
+                if wait is not None and any(need.rank == self._transport.rank for need in wait.needs):
+                    return (
+                        f"rank {rank} is in {wait.what} of {_place(node)} meanwhile, and there waits for rank "
+                        f"{self._transport.rank}, which is in {_place(line)}. Every rank must launch graphs, and make "
+                        "calls beside them, in the same order"
+                    )
+        return ""
+
     def _raise(self, mine: Wait, circle: dict[str, int], why: str) -> None:
         self.found = True
         self._say(msgspec.structs.replace(mine, circle=circle, why=why))
@@ -124,19 +148,19 @@ class Watcher:
     def over(self) -> None:
         """It came to an end, or was given up."""
         if self._said:
-            self._transport.put(self._key(self._transport.rank), b"")
+            self._transport.put(self._key(self._transport.rank, self._node), b"")
 
-    def _key(self, rank: int) -> str:
-        return f"waits/{rank}/{self._node}"
+    def _key(self, rank: int, node: str) -> str:
+        return f"waits/{rank}/{node}"
 
     def _say(self, wait: Wait) -> None:
         data = msgspec.json.encode(wait)
         if data != self._said:
             self._said = data
-            self._transport.put(self._key(self._transport.rank), data)
+            self._transport.put(self._key(self._transport.rank, self._node), data)
 
-    def _read(self, rank: int) -> Wait | None:
-        data = self._transport.peek(self._key(rank))
+    def _read(self, rank: int, node: str) -> Wait | None:
+        data = self._transport.peek(self._key(rank, node))
         if not data:
             return None
         return decoded(data, Wait, f"what rank {rank} says that it waits for")  # type: ignore[return-value]
@@ -150,6 +174,10 @@ def told(transport: Any, ranks: Iterable[int]) -> str:
         if data:
             found.append(f"rank {rank} waits for {decoded(data, Wait, f'what rank {rank} says').what}")  # type: ignore
     return "".join(f"; {text}" for text in found)
+
+
+def _place(line: str) -> str:
+    return "the program's own calls" if line in PROGRAM else f"line {line!r}"
 
 
 def _of(wait: Wait | None) -> Wait:
