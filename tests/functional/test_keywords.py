@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
 import torch
 
 import weft as flow
-from weft.core.errors import OpError
+from weft.core.errors import OpError, WeftError
+from weft.functional.table import ADAPTERS
 from weft.tensor.tensor import of_torch
 
 MATRIX = torch.tensor([[2.0, 0.5, 0.1], [0.5, 1.0, 0.2], [0.1, 0.2, 3.0]])
@@ -35,6 +37,10 @@ CALLS = """
     lib.linalg.lu_factor(A=S)
     lib.linalg.lu_solve(*lib.linalg.lu_factor(S), B=S)
     lib.linalg.vander(x=v, N=3)
+    lib.linalg.vander(ii)
+    lib.linalg.cond(S[:0])
+    lib.split(S[:0], 0)[0]
+    lib.max_pool1d(S.reshape(1, 3, 3), 2, [])
     lib.linalg.multi_dot(tensors=[S, S])
     lib.linalg.cross(input=v, other=v)
     lib.linalg.vecdot(x=v, y=v)
@@ -239,3 +245,15 @@ def test_they_have_the_gradient_of_the_others() -> None:
             (y[0] if n == name else y).square().sum().backward()
             grads.append(x.grad)
         assert grads[0].equal(grads[1])
+
+
+def test_an_argument_given_by_place_and_by_another_name_is_refused() -> None:
+    """Rather than one of the two passing unseen."""
+    x, tried = flow.ones(2, 3), 0
+    for where, home in (("flow", flow), ("neural", flow.nn.functional), ("tensor", flow.Tensor)):
+        for name, f in ADAPTERS[where].items():
+            if next(iter(inspect.signature(f).parameters), None) == "x" and hasattr(home, name):
+                with pytest.raises(WeftError):
+                    getattr(home, name)(x, input=flow.zeros(4))
+                tried += 1
+    assert tried > 400

@@ -102,6 +102,8 @@ def _named(transform: Callable[..., Any], name: str, usual: Sequence[int] | None
         return transform(input, s, dim, norm)
 
     def along(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:
+        if n == -1:  # which among the sizes of several dimensions leaves one as it is
+            raise ShapeError(f"{name}(): Invalid number of data points (-1) specified")
         return transform(input, n, dim, norm)
 
     made = along if usual == (-1,) else over
@@ -157,7 +159,10 @@ def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
 
 def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
     """The frequencies that the half transform of n real elements tells."""
-    places = range(n // 2 + 1)
+    count = int(n / 2) + 1
+    if count < 0:
+        raise ShapeError(f"rfftfreq(): Trying to create tensor with negative dimension {count}: [{count}]")
+    places = range(count)
     return creation.tensor([p / (n * d) for p in places], **{"dtype": creation.get_default_dtype(), **options})
 
 

@@ -133,7 +133,7 @@ def matrix_power(x: Any, n: int) -> Any:
 def chain_matmul(*matrices: Any) -> Any:
     """The product of several matrices."""
     given = matrices[0] if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else matrices
-    return given[0] if len(given) == 1 else multi_dot(given)
+    return multi_dot(given) if len(given) != 1 else given[0].clone()
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
@@ -221,6 +221,8 @@ def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any =
 
 def cond(x: Any, p: Any = None) -> Any:
     """How many times larger an error may become when a matrix is inverted."""
+    if 0 in x.shape[-2:]:
+        return creation.zeros(tuple(x.shape[:-2]), dtype=x.dtype, **beside(x))
     if p in (None, 2, -2):
         s: Any = linalg.svdvals(x)
         large, small = OPS["amax"](s, -1), OPS["amin"](s, -1)
@@ -261,6 +263,7 @@ def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
 def vander(x: Any, N: int | None = None) -> Any:
     """The powers of each element, from 0 on."""
     x = x if x.ndim else OPS["reshape"](x, (1,))
+    x = x if x.dtype.differentiable else OPS["cast"](x, dtypes.int64)  # as of products
     n = x.shape[-1] if N is None else N
     return OPS["unsqueeze"](x, -1) ** creation.arange(n, dtype=x.dtype, **beside(x))
 

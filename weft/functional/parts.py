@@ -38,9 +38,9 @@ def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) 
     d = dim_of(dim, x.ndim)
     whole = x.shape[d]
     if isinstance(size, int):
-        if size <= 0:
+        if size <= 0 and (size or whole):
             raise ArgumentError(f"split(): parts of size {size}; a size is at least 1")
-        sizes = [min(size, whole - at) for at in range(0, whole, size)] or [0]
+        sizes = [min(size, whole - at) for at in range(0, whole, size or 1)] or [0]
     else:
         sizes = list(size)
         if sum(sizes) != whole:

@@ -190,7 +190,10 @@ def guarded(f: F, name: str = "") -> F:
                 if taken:
                     return extras.applied(name, taken, call(*args, **rest), in_place)
                 placed, renamed = dict(zip(s.by_name, args, strict=False)), s.renamed(name, kwargs)
-                given, own = s.spread(name, {**placed, **(kwargs if renamed is None else renamed)})
+                named = kwargs if renamed is None else renamed
+                if twice := sorted(placed.keys() & named.keys()):
+                    raise ArgumentError(f"{call_text(name, args, kwargs)}: got several values for {twice[0]!r}") from cause
+                given, own = s.spread(name, {**placed, **named})
                 if given or own.keys() != kwargs.keys() | placed.keys():
                     return call(*given, **own)
             raise taught(name, f, cause, args, kwargs) from cause

@@ -117,6 +117,11 @@ def triplet_margin_with_distance_loss(
     """How far the positive is from being nearer to the anchor than the negative, by any distance and a margin."""
     if not margin > 0:
         raise OptionError(f"triplet_margin_with_distance_loss(): margin must be greater than 0, got {margin}")
+    if not anchor.ndim == positive.ndim == negative.ndim:
+        raise ShapeError(
+            "triplet_margin_with_distance_loss(): the anchor, positive and negative tensors are expected to have the "
+            f"same number of dimensions, but got {anchor.ndim}, {positive.ndim} and {negative.ndim}"
+        )
     distance = pairwise_distance if distance_function is None else distance_function
     near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:

@@ -56,6 +56,11 @@ def _example(name: str, dims: int, size: int, part: str = "", gives: str = "1.0"
     return f"\n\n>>> flow._C.{name}(flow.ones(1, 1, {', '.join('2' * dims)}), {size}){part}.item()\n{gives}"
 
 
+def _stride(stride: int | Size | None, kernel_size: int | Size) -> int | Size:
+    """As torch does: none, or no numbers, is the window's own size."""
+    return kernel_size if stride is None or stride == () or stride == [] else stride
+
+
 def _pooled(x: Form, dims: int, size: Size, stride: Size, padding: Size, dilation: Size) -> Form | None:
     """What windows of these sizes leave of x."""
     if not alike(x) or len(x.shape) < dims or 0 in x.shape:
@@ -82,7 +87,7 @@ def _max_pool(dims: int, shown: bool) -> Op:
         x: Tensor, kernel_size: int | Size, stride: int | Size | None = None, padding: int | Size = 0,
         dilation: int | Size = 1, ceil_mode: bool = False,
     ) -> Any:  # fmt: skip
-        sizes = [spread(v, dims) for v in (kernel_size, kernel_size if stride is None else stride, padding, dilation)]
+        sizes = [spread(v, dims) for v in (kernel_size, _stride(stride, kernel_size), padding, dilation)]
         return tuple(_planes(lambda t: kernel(t, *sizes, ceil_mode=ceil_mode), x, dims))
 
     body.__name__ = f"max_pool{dims}d_with_indices" if shown else f"max_pool{dims}d"
@@ -99,7 +104,7 @@ def _max_pool(dims: int, shown: bool) -> Op:
 
     @declared.form
     def _(x, kernel_size, stride, padding, dilation, ceil_mode):
-        sizes = (kernel_size, kernel_size if stride is None else stride, padding, dilation)
+        sizes = (kernel_size, _stride(stride, kernel_size), padding, dilation)
         made = _pooled(x, dims, *(spread(v, dims) for v in sizes)) if not ceil_mode else None
         return (made, Form(made.shape, int64)) if made else None
 
@@ -191,7 +196,7 @@ def _avg_pool(dims: int) -> Op:
         x: Tensor, kernel_size: int | Size, stride: int | Size | None = None, padding: int | Size = 0,
         ceil_mode: bool = False, count_include_pad: bool = True, divisor_override: int | None = None,
     ) -> Tensor:  # fmt: skip
-        sizes = [spread(v, dims) for v in (kernel_size, kernel_size if stride is None else stride, padding)]
+        sizes = [spread(v, dims) for v in (kernel_size, _stride(stride, kernel_size), padding)]
         options = {
             "ceil_mode": ceil_mode, "count_include_pad": count_include_pad, "divisor_override": divisor_override
         }  # fmt: skip
@@ -208,12 +213,12 @@ def _avg_pool(dims: int) -> Op:
 
     @declared.form
     def _(x, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-        sizes = [spread(v, dims) for v in (kernel_size, kernel_size if stride is None else stride, padding, 1)]
+        sizes = [spread(v, dims) for v in (kernel_size, _stride(stride, kernel_size), padding, 1)]
         return _pooled(x, dims, *sizes) if not ceil_mode and divisor_override is None else None
 
     @declared.grad
     def _(dy, x_shape, kernel_size, stride, padding, ceil_mode, count_include_pad, divisor_override):
-        sizes = [spread(v, dims) for v in (kernel_size, kernel_size if stride is None else stride, padding)]
+        sizes = [spread(v, dims) for v in (kernel_size, _stride(stride, kernel_size), padding)]
         return avg_pool_grad(dy, tuple(x_shape), *sizes, ceil_mode, count_include_pad, divisor_override)
 
     @declared.samples
