@@ -139,6 +139,15 @@ WORDS_OF: Final = {
     ("wide", "a list of numbers is a tensor"): """
         copy_ scalar_tensor
     """,
+    ("strict", "of nothing, or by a name and a place at once, no answer is made up"): """
+        add cumprod_
+    """,
+    ("lax", "kernels that torch lacks: of bools, complex numbers or halves"): """
+        ldexp xlog1py
+    """,
+    ("other", "two to a whole number is a float of the usual width"): """
+        ldexp
+    """,
     ("other", "torch's raw function leaves a loss unreduced whose target was broadcast"): """
         hinge_embedding_loss
     """,
@@ -148,7 +157,7 @@ REASONS_SAID: Final = [
     (kind, re.compile(said), why)
     for kind, said, why in (
         ("wide", r"must be (Tensor|Number), not (int|float|bool|complex)\b", "numbers stand for tensors"),
-        ("wide", r"must be \w+, not (Tensor|int|float|bool|NoneType|str)\b", "0-d tensors stand for numbers, None for all"),
+        ("wide", r"must be \w+, not (Tensor|int|float|bool|NoneType|str)\b", "tensors stand for numbers, None for all"),
         ("wide", r"must be tuple of (ints|Tensors), not (int|Tensor)|got NoneType$", "one stands for a tuple of one"),
         ("wide", r"missing \d+ required positional|Tensor.index\(\) missing", "what has a sensible default has it"),
         ("wide", r"takes (from )?\d+.* positional", "OneFlow has places for what torch takes by name"),

@@ -78,7 +78,7 @@ class Begin:
     def __call__(self, number: int) -> None:
         threading.Thread(target=end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
         if util.abstract_sockets_supported:
-            connection.arbitrary_address = address
+            connection.arbitrary_address = address  # pyright: ignore[reportAttributeAccessIssue]  (missing in its stubs)
         random.begin_anew(torch.initial_seed())  # torch gives each worker a seed, in each pass
         if self.function is not None:
             self.function(number)

@@ -211,6 +211,8 @@ def logdet(x: Any) -> Any:
 def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
     """How many singular values are more than next to nothing."""
     s: Any = linalg.svdvals(x)
+    if 0 in s.shape[-1:]:
+        return creation.zeros(tuple(s.shape[:-1]), dtype=dtypes.int64, **beside(x))
     tiny = 2.0**-23 if x.dtype is dtypes.float32 else 2.0**-52
     given = atol if tol is None else tol
     relative = (max(x.shape[-2:]) * tiny if given is None else 0.0) if rtol is None else rtol
@@ -221,7 +223,7 @@ def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any =
 
 def cond(x: Any, p: Any = None) -> Any:
     """How many times larger an error may become when a matrix is inverted."""
-    if 0 in x.shape[-2:]:
+    if x.ndim > 1 and 0 in x.shape[-2:]:
         return creation.zeros(tuple(x.shape[:-2]), dtype=x.dtype, **beside(x))
     if p in (None, 2, -2):
         s: Any = linalg.svdvals(x)

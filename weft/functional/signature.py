@@ -192,7 +192,8 @@ def guarded(f: F, name: str = "") -> F:
                 placed, renamed = dict(zip(s.by_name, args, strict=False)), s.renamed(name, kwargs)
                 named = kwargs if renamed is None else renamed
                 if twice := sorted(placed.keys() & named.keys()):
-                    raise ArgumentError(f"{call_text(name, args, kwargs)}: got several values for {twice[0]!r}") from cause
+                    said = call_text(name, args, kwargs)
+                    raise ArgumentError(f"{said}: got several values for {twice[0]!r}") from cause
                 given, own = s.spread(name, {**placed, **named})
                 if given or own.keys() != kwargs.keys() | placed.keys():
                     return call(*given, **own)

@@ -144,7 +144,7 @@ class Executor:
         return until
 
     def _why_not(self) -> str:
-        broken = f"is broken since an earlier launch failed: {self.error!r}; make a new executor"
+        broken = f"was broken off in an earlier launch: {self.error!r}; make the graph anew, on every rank"
         return "is closed" if self.error is None else broken
 
     def wait(self, until: int, deadline: float | None = None) -> None:

@@ -354,13 +354,10 @@ class Transport(ABC):
                     if ready():  # what was waited for came before the end
                         return
                     raise PeerFailed(f"{failure}; rank {self.rank} was waiting for {_said(what)}") from None
-                if now - start > limit:
-                    others = told(self, needed or range(self.world_size)) if limit else ""  # else it was a look
-                    why = (
-                        self.missing(needed)
-                        or watcher.elsewhere()
-                        or (f"all ranks are alive, so some rank is slow, or is not making the matching call{others}")
-                    )
+                if now - start > limit and not ready():
+                    alive = "all ranks are alive, so some rank is slow, or is not making the matching call"
+                    alive += told(self, needed or range(self.world_size)) if limit else ""  # else it was a look
+                    why = self.missing(needed) or watcher.elsewhere() or alive
                     raise DeadlineError(
                         f"rank {self.rank} waited {limit:g} s for {_said(what)}; {why}. "
                         "WEFT_DEADLINE=seconds sets how long a wait may take"
