@@ -34,6 +34,8 @@ CALLS = """
     lib.linalg.slogdet(A=S)
     lib.linalg.diagonal(A=S)
     lib.linalg.lu(A=S)
+    lib.linalg.lu(S * 0)
+    lib.linalg.matrix_rank(S[:0])
     lib.linalg.lu_factor(A=S)
     lib.linalg.lu_solve(*lib.linalg.lu_factor(S), B=S)
     lib.linalg.vander(x=v, N=3)

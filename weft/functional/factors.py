@@ -74,7 +74,7 @@ def lu(A: Any, *, pivot: bool = True) -> Triangles:
     [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[4.0, 0.0], [0.0, 2.0]]]
     """
     check_pivot(pivot)
-    return lu_unpack(*_lu_factor(A))
+    return lu_unpack(*OPS["lu_factor_ex"](A)[:2])  # of singular matrices too
 
 
 @public("flow")

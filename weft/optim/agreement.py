@@ -11,8 +11,7 @@ from weft.core.rank import current
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
-from weft.transport.alike import compare_data, kept_alike
-from weft.transport.check import Check, check_of, every_steps
+from weft.transport.check import Check, check_of, compare_data, every_steps, kept_alike
 
 if TYPE_CHECKING:
     from weft.optim.optimizer import Optimizer

@@ -19,9 +19,8 @@ from weft.core.rank import current
 from weft.nn.module import Module
 from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import transport_of
-from weft.transport.alike import compare_data, keep_alike
 from weft.transport.base import UnderWay
-from weft.transport.check import Check, every_steps
+from weft.transport.check import Check, compare_data, every_steps, keep_alike
 
 M = TypeVar("M", bound=Module)
 LINE = "gradients"  # sums under way are ordered among themselves only: forward may broadcast, and users may compute

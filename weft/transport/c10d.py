@@ -24,14 +24,13 @@ from torch import Tensor
 from weft.core.errors import ArgumentError, RankError
 from weft.core.rank import Rank
 from weft.transport.base import Channel, Group, PeerFailed, Transport
-from weft.transport.c10d_channel import FIRST_TAG, C10dChannel
+from weft.transport.c10d_channel import FIRST_TAG, C10dChannel, Waiter
 from weft.transport.c10d_group import C10dGroup
 from weft.transport.c10d_roads import Coalesced, Roads
 from weft.transport.check import PROGRAM
 from weft.transport.hosts import SlowLink, slow_link, until
 from weft.transport.rendezvous import Meeting, is_loopback
 from weft.transport.stuck import Need, Waiting
-from weft.transport.waiter import Waiter
 from weft.transport.watch import SETTLE, Watch
 
 MESSAGES = 1 << 30  # tags of messages; those of channels are below

@@ -2,22 +2,27 @@
 
 Every collective carries a number made of its kind, reduction, dtype, root and sizes, and of the rank's fingerprints.
 Where two numbers differ, all members write down what they called, read what the others did, and raise the same story.
+What ranks hold in common without a call is compared by its data: under WEFT_CHECK=full, and where parameters are kept
+alike.
 """
 
 from __future__ import annotations
 
 import enum
+import hashlib
 import os
-from collections.abc import Mapping, Sequence
-from typing import TYPE_CHECKING
+import weakref
+from collections.abc import Iterable, Mapping, Sequence
+from typing import TYPE_CHECKING, Any
 
 import msgspec
 import torch
+from torch import Tensor
 
 from weft.core import fingerprints
 from weft.core.errors import DeadlineError, RankError
 from weft.core.fingerprints import WORD, Entry, Words
-from weft.core.rank import Rank
+from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
 from weft.transport import reduction
 
@@ -30,6 +35,7 @@ DTYPES = tuple(sorted({d for d in vars(torch).values() if isinstance(d, torch.dt
 dtype_code = {d: i for i, d in enumerate(DTYPES)}
 _reduce_code = {r: i for i, r in enumerate(reduction.BINARY)}
 
+KEPT = "kept alike"  # a rank's resource: local parameters that somebody keeps alike on all ranks, by id
 PROGRAM = ("", "gradients")  # lines that the program itself goes along, in one order; others belong to threads
 TELLING = 5.0  # seconds that members who differ give each other to say what they called
 Sizes = Sequence[Sequence[int]]
@@ -174,3 +180,43 @@ def misfit(giver: int, taker: int, given: int, wanted: int) -> str:
     return (
         f"the ranks diverged in an all_to_all: rank {giver} gives rank {taker} {given} elements, which expects {wanted}"
     )
+
+
+# ---- data ------------------------------------------------------------------------------------------------------
+
+
+def keep_alike(params: Iterable[Any]) -> None:
+    """Say that local parameters are trained alike on all ranks of the world."""
+    kept = current().resource(KEPT, lambda _: {})
+    for p in params:
+        kept[id(p)] = weakref.ref(p, lambda _, key=id(p): kept.pop(key, None))
+
+
+def kept_alike(p: Any) -> bool:
+    found = current().resources.get(KEPT, {}).get(id(p))
+    return found is not None and found() is p
+
+
+def digest(t: Tensor) -> int:
+    """A number of the tensor's bits."""
+    data = t.detach().contiguous().cpu().reshape(-1).view(torch.uint8)
+    return int.from_bytes(hashlib.blake2b(data.numpy().tobytes(), digest_size=8).digest(), "little", signed=True)
+
+
+def compare_data(
+    transport: Transport, ranks: tuple[int, ...], tensors: Mapping[str, Tensor], what: str,
+    twin: Mapping[str, Mapping[int, int]] | None = None,
+) -> None:  # fmt: skip
+    """Raise on all of these ranks if a tensor differs where it should be the same: on all of them, or, of those in
+    `twin`, on a rank and the one that it names."""
+    mine = torch.tensor([digest(t) for t in tensors.values()], dtype=torch.int64)
+    rows = [torch.empty_like(mine) for _ in ranks]
+    transport.group(ranks).all_gather(rows, mine)
+    for i, name in enumerate(tensors):
+        for at, rank in enumerate(ranks):
+            other = ranks[0] if twin is None else twin[name][rank]
+            if rows[at][i] != rows[ranks.index(other)][i]:
+                raise RankError(
+                    f"the ranks diverged: {what} should be alike, and {name} differs between rank {other} and rank "
+                    f"{rank}. Did they begin with other values, or a rank write its own?"
+                )
