@@ -103,6 +103,7 @@ def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.
 
     def run() -> None:
         try:
+            _listened(host, port, patience)
             store = dist.TCPStore(host, port, None, False, timedelta(seconds=patience), wait_for_workers=False)
             store.check(["weft"])
             found.put(store)
@@ -123,6 +124,15 @@ def reach(host: str, port: int, patience: float, who: str, server: str) -> dist.
             f"{who} can't reach the store at {host}:{port}: {str(got).splitlines()[0]}. Is {server} running?"
         ) from None
     return got
+
+
+def _listened(host: str, port: int, patience: float) -> None:
+    """Wait until somebody listens there: c10d looks ever less often, and may miss one who stands in for rank 0."""
+    end = time.monotonic() + patience
+    while time.monotonic() < end:
+        with contextlib.suppress(OSError):
+            return socket.create_connection((host, port), QUICK).close()
+        time.sleep(LONGEST_NAP)
 
 
 def tell_absence(why: str) -> None:
