@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import functools
 from collections.abc import Callable
-from typing import Any
+from typing import Any, Final
 
 from weft.boxing import signature
 from weft.boxing.part import local_arguments
@@ -12,6 +12,9 @@ from weft.core.spec import Spec
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.ops.declaration import Op, Where
+from weft.plan.call import Ref
+
+SMALL: Final = 1 << 16  # bytes of a result that is copied to its place, where its kernel can't be told to write there
 
 
 def local_call(n: Node, rank: int) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
@@ -49,3 +52,10 @@ def _spec(a: Any) -> Any:
         assert isinstance(a.spec, Spec), f"{a} is local among global operands"
         return a.spec
     return tuple(_spec(v) for v in a) if isinstance(a, tuple) else a
+
+
+def refs(args: Any) -> Any:
+    """Arguments with references in the places of values."""
+    if isinstance(args, Value):
+        return Ref(args.name)
+    return tuple(map(refs, args)) if isinstance(args, (tuple, list)) else args

@@ -16,14 +16,13 @@ import torch
 
 from weft.compiler import homes, moves, rows
 from weft.compiler.layout import Crossing, Packet, Shape, local_shape
-from weft.compiler.local import kernel_of, local_call
+from weft.compiler.local import SMALL, kernel_of, local_call, refs
 from weft.compiler.memory import Block, aligned, plan
 from weft.compiler.moves import Move
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.plan.call import Call, Place, Ref, Result, Step, overwrites
 
-SMALL: Final = 1 << 16  # bytes
 FORM_ONLY: Final = ("ones_like", "zeros_like", "full_like")  # the operand's form is all that they read
 Strides = tuple[int, ...]
 
@@ -334,7 +333,7 @@ class _Lowering:
         elif n.op == "accumulate":
             (v,) = n.outputs
             assert self.exports.get(v), f"{n.name}: nobody reads the sum"
-            yield Call("accumulate", _refs(n.args), (self.result(v, self._place(n, v)),), name=n.name, at=at)
+            yield Call("accumulate", refs(n.args), (self.result(v, self._place(n, v)),), name=n.name, at=at)
         elif n.op == "pack":
             yield self._packed(n, at)
         else:
@@ -342,7 +341,7 @@ class _Lowering:
             op = "box.joined" if n.outputs and n.outputs[0] in self.wholes else n.op
             if op == "box.joined":
                 args, options = args[:1], ()
-            yield Call(op, _refs(args), tuple(self._results(n)), options, n.name, at)
+            yield Call(op, refs(args), tuple(self._results(n)), options, n.name, at)
 
     def _results(self, n: Node) -> Iterator[Result]:
         for v in n.outputs:
@@ -356,7 +355,7 @@ class _Lowering:
         if self.scratch.get(n):
             place = Place("arena", self.offsets["scratch", n])
             results.append(Result(f"{n.outputs[0].name}.scratch", "uint8", (self.scratch[n],), place))
-        return Call(f"box.{move.kind}", _refs(n.args[:1]), tuple(results), move.options, n.name, at)
+        return Call(f"box.{move.kind}", refs(n.args[:1]), tuple(results), move.options, n.name, at)
 
     def _packed(self, n: Node, at: str) -> Call:
         """A micro-batch's entry of an output."""
@@ -366,7 +365,7 @@ class _Lowering:
         part = shape[1:] if self.chain.shape(n.args[0]) == () else (shape[0] // k, *shape[1:])
         place = self._place(n, whole)
         place = Place(place.kind, place.offset, place.register, math.prod(part) * whole.dtype.itemsize)
-        return Call("pack", _refs(n.args), (self.result(whole, place, part),), name=n.name, at=at)
+        return Call("pack", refs(n.args), (self.result(whole, place, part),), name=n.name, at=at)
 
     def _exported(self, n: Node, v: Value) -> Iterator[Call]:
         """Copies into the registers that don't hold a value already."""
@@ -381,9 +380,3 @@ class _Lowering:
 
 def _told(t: torch.Tensor) -> Strides | None:
     return None if t.is_contiguous() else t.stride()
-
-
-def _refs(args: Any) -> Any:
-    if isinstance(args, Value):
-        return Ref(args.name)
-    return tuple(map(_refs, args)) if isinstance(args, (tuple, list)) else args

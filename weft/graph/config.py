@@ -27,6 +27,7 @@ class GraphConfig:
         self._zero_stage = 0
         self._auto_parallel = False
         self._zero_bubble = False
+        self._memory_budget = 0
         self._frozen = False
 
     def enable_auto_parallel(self, mode: bool = True) -> None:
@@ -34,6 +35,15 @@ class GraphConfig:
         parameters, outputs and what `to_global` says stay as they are. `graph.explain()` tells what was chosen."""
         self._still_open("enable_auto_parallel()")
         self._auto_parallel = bool(mode)
+
+    def set_memory_budget(self, bytes: int) -> None:
+        """Let a rank hold no more than this for the graph: parameters, states, inputs, and what a launch takes beside
+        them (`graph.memory()`). Forward values are computed again in backward as far as need be, the cheapest first;
+        `graph.explain()` tells which. `activation_checkpointing` of a module asks for it by hand."""
+        self._still_open("set_memory_budget()")
+        if isinstance(bytes, bool) or not isinstance(bytes, int) or bytes <= 0:
+            raise GraphError(f"config.set_memory_budget(bytes) takes a whole number of bytes above 0; got {bytes!r}")
+        self._memory_budget = bytes
 
     def enable_amp(self, mode: bool = True, *, dtype: Any = None) -> None:
         """Trace `build` under `autocast`: products in a short dtype, by default each device's own."""
@@ -110,7 +120,7 @@ class GraphConfig:
         self._frozen = True
         return Options(
             micro_batches=self._micro_batches, auto_parallel=self._auto_parallel, zero_bubble=self._zero_bubble,
-            zero=self._zero_stage,
+            zero=self._zero_stage, memory_budget=self._memory_budget,
         )  # fmt: skip
 
     @property

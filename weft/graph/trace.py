@@ -12,11 +12,10 @@ import msgspec
 from weft.autograd.call import refresh
 from weft.boxing.network import links_of
 from weft.compiler import passes
-from weft.compiler.lower import lower
 from weft.core import dispatch
 from weft.core.errors import GraphError
 from weft.core.rank import current
-from weft.graph import draws, scaling, tree
+from weft.graph import budget, scaling, tree
 from weft.graph.agree import agree
 from weft.graph.blocks import Said
 from weft.graph.compiled import Compiled, Holder, Output
@@ -78,10 +77,8 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         finally:
             builder.settle(keep=False)
     refuse_overlaps(job)
-    passes.apply(job, options, passes.told(job) if graph._told >= TELLS_PASSES else None)
-    rank = current()
-    draws.check(job, rank.world_size)
-    lowered = lower(job, rank.index, rank.world_size, options)
+    lowered = budget.compiled(job, options, passes.told(job) if graph._told >= TELLS_PASSES else None)
+    job, rank = lowered.job, current()
     verify(lowered.plan)
     for optimizer, _ in graph._optimizers:
         optimizer.agreement.announce(optimizer)

@@ -15,6 +15,7 @@ from weft.compiler.passes import (
     fuse_collectives,
     gather_parameters,
     layouts,
+    memory_budget,
     recompute,
     scatter_gradients,
     side_by_side,
@@ -27,6 +28,7 @@ PASSES: tuple[tuple[str, Callable[[Job, Options], None]], ...] = (
     ("common_subexpressions", common_subexpressions.run),
     ("side_by_side", side_by_side.run),  # sums of parts become concatenations
     ("dead_code", dead_code.run),
+    ("memory_budget", memory_budget.run),  # marks more for it
     ("recompute", recompute.run),  # activation checkpointing
     ("layouts", layouts.run),  # of all nodes at once, where that is asked for
     ("boxing", boxing.run),  # movements become nodes, shared between those who need the same

@@ -15,7 +15,7 @@ def run(job: Job, options: Options) -> None:
     first_backward = next((i for i, n in enumerate(job.nodes) if n.extra.get("backward")), len(job.nodes))
     again: dict[Value, Value] = {}
     nodes: list[Node] = list(job.nodes[:first_backward])
-    known = {v: n for n in marked for v in n.outputs if not _once(n)}
+    known = {v: n for n in marked for v in n.outputs if not once(n)}
     for node in job.nodes[first_backward:]:
         for v in dict.fromkeys(node.operands()):
             _copy(v, known, again, nodes, job)
@@ -50,7 +50,7 @@ def _copy(v: Value, known: dict[Value, Node], again: dict[Value, Value], nodes: 
             job.producer[o] = copied
 
 
-def _once(node: Node) -> bool:
+def once(node: Node) -> bool:
     """What would not come out the same, or has an effect: a draw, and running statistics that move on."""
     op = OPS.get(node.op)
     return op is None or op.random or bool(op.writes)

@@ -1,0 +1,110 @@
+"""A budget of memory: kept, with the same training; or refused, with the least that would do."""
+
+from __future__ import annotations
+
+import copy
+import re
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.core.errors import CompileError, GraphError
+from weft.launch import spawn_threads
+from weft.plan.usage import usage
+
+F = nn.functional
+
+
+class Block(nn.Module):
+    def __init__(self, width: int) -> None:
+        super().__init__()
+        self.norm, self.up, self.down = nn.LayerNorm(width), nn.Linear(width, 4 * width), nn.Linear(4 * width, width)
+
+    def forward(self, x: Any) -> Any:
+        return x + F.dropout(self.down(F.gelu(self.up(self.norm(x)))), 0.1)
+
+
+class Train(nn.Graph):
+    def __init__(self, model: nn.Module, budget: int = 0, steps: int = 1) -> None:
+        super().__init__()
+        self.model = model
+        self.add_optimizer(flow.optim.AdamW(model.parameters(), lr=0.01))
+        self.config.set_gradient_accumulation_steps(steps)
+        if budget:
+            self.config.set_memory_budget(budget)
+
+    def build(self, x: Any) -> Any:
+        loss = self.model(x).square().mean()
+        loss.backward()
+        return loss
+
+
+def model() -> nn.Module:
+    flow.manual_seed(3)
+    return nn.Sequential(*[Block(32) for _ in range(4)])
+
+
+def held(graph: Train) -> int:
+    told = usage(graph.plan)
+    return told.total + told.variables
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_it_is_kept_and_changes_no_value(steps: int) -> None:
+    plain = model()
+    twin, x = copy.deepcopy(plain), flow.randn(512 * steps, 32)
+    whole = Train(plain, steps=steps)
+    flow.manual_seed(5)
+    losses = [whole(x).mean().item() for _ in range(3)]
+    budget = int(held(whole) * 0.85)
+    tight = Train(twin, budget, steps)
+    flow.manual_seed(5)
+    assert [tight(x).mean().item() for _ in range(3)] == pytest.approx(losses, rel=1e-5)
+    assert held(tight) <= budget < held(whole)
+    (reason,) = tight.job.reasons
+    assert re.search(r"\d+ nodes are computed again in backward, some .* ms: a rank would hold", reason)
+    assert reason in tight.explain()
+    for p, q in zip(plain.parameters(), twin.parameters(), strict=True):
+        np.testing.assert_allclose(p.detach().numpy(), q.detach().numpy(), rtol=1e-4, atol=1e-6)
+
+
+def test_one_that_suffices_changes_nothing() -> None:
+    whole, x = Train(model()), flow.randn(64, 32)
+    whole(x).item()
+    ample = Train(model(), 2 * held(whole))
+    ample(x).item()
+    assert ample.job.reasons == [] and ample.job.nodes[-1].name == whole.job.nodes[-1].name
+    assert len(ample.job.nodes) == len(whole.job.nodes)
+
+
+def test_one_that_cannot_be_met_says_the_least() -> None:
+    x = flow.randn(512, 32)
+    with pytest.raises(CompileError, match="can't be met") as found:
+        Train(model(), 10_000)(x)
+    least = int(re.findall(r"can be given here is (\d+)", str(found.value))[0])
+    graph = Train(model(), int(least * 1.05))
+    graph(x).item()
+    assert held(graph) <= least * 1.1
+    for wrong in (0, -1, 1.5, True, "1 GB"):
+        with pytest.raises(GraphError, match="whole number of bytes"):
+            Train(model()).config.set_memory_budget(wrong)  # type: ignore[arg-type]
+
+
+def test_it_is_of_a_rank() -> None:
+    """Two ranks that share the batch need less each than one that has it all."""
+    x = np.random.default_rng(0).normal(size=(1024, 32)).astype(np.float32)
+    alone = Train(model())
+    alone(flow.tensor(x)).item()
+    budget = int(held(alone) * 0.8)
+
+    def rank() -> tuple[bool, list[str]]:
+        place, B = flow.placement("cpu", ranks=[0, 1]), flow.sbp.broadcast
+        graph = Train(model().to_global(placement=place, sbp=B), budget)
+        graph(flow.tensor(x).to_global(placement=place, sbp=B).to_global(sbp=flow.sbp.split(0))).numpy()
+        return held(graph) <= budget, graph.job.reasons
+
+    for fits, reasons in spawn_threads(2, rank):
+        assert fits and reasons == []

@@ -1,0 +1,78 @@
+"""A graph's memory budget: compiled again with less, until what the plans tell keeps to it on every rank."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+import msgspec
+import torch
+
+from weft.compiler import passes
+from weft.compiler.lower import Lowered, lower
+from weft.compiler.options import Options
+from weft.compiler.passes import memory_budget
+from weft.core.errors import CompileError
+from weft.core.rank import current
+from weft.graph import draws
+from weft.job.job import Job
+from weft.plan.usage import show, usage
+from weft.transport import transport_of
+
+STEPS: Final = 16  # in which less and less is asked for
+
+
+def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> Lowered:
+    """The job after the passes, lowered to this rank's plan."""
+    if not options.memory_budget:
+        return _lowered(job, options, watch)
+    least = variables = 0
+    for asked in _asked(job, options.memory_budget):
+        found = _lowered(_copy(job), msgspec.structs.replace(options, memory_budget=asked), watch)
+        held = _most(found)
+        if held <= options.memory_budget:
+            return found
+        least, variables = min(least or held, held), usage(found.plan).variables
+    raise CompileError(
+        f"graph {job.name}: a budget of {show(options.memory_budget)} can't be met: with all that may be computed again, "
+        f"a rank still holds {show(least)}, {show(variables)} of it for parameters and states. The least that "
+        f"set_memory_budget() can be given here is {least}"
+    )
+
+
+def _asked(job: Job, budget: int) -> Iterator[int]:
+    """What to ask of the pass: the budget, a little less, and then always of the same amounts: what is the least doesn't
+    depend on what was asked for first."""
+    whole = memory_budget.estimate(job)
+    yield from (budget, budget * 97 // 100, budget * 94 // 100)
+    for n in range(STEPS - 1, -1, -1):
+        if whole * n // STEPS < budget:
+            yield max(whole * n // STEPS, 1)
+
+
+def _lowered(job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> Lowered:
+    passes.apply(job, options, watch)
+    rank = current()
+    draws.check(job, rank.world_size)
+    return lower(job, rank.index, rank.world_size, options)
+
+
+def _copy(job: Job) -> Job:
+    """The same values, made by nodes that passes may change."""
+    twin, nodes = copy.copy(job), []
+    for n in job.nodes:
+        nodes.append(node := copy.copy(n))
+        node.extra = dict(n.extra)
+    twin.reasons = list(job.reasons)
+    twin.rebuild(nodes)
+    return twin
+
+
+def _most(lowered: Lowered) -> int:
+    """The most that any rank holds: all of them ask for the same then."""
+    told, rank = usage(lowered.plan), current()
+    held = torch.tensor([told.total + told.variables])
+    if rank.world_size > 1:
+        transport_of().group(tuple(range(rank.world_size))).all_reduce(held, "max")
+    return int(held.item())
