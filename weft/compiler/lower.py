@@ -11,6 +11,7 @@ from dataclasses import dataclass, field
 
 from weft.compiler import chains
 from weft.compiler.chains import Key
+from weft.compiler.ends import sink_step, source_step
 from weft.compiler.layout import Crossing, Packet, local_shape, sliced
 from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
@@ -22,6 +23,7 @@ from weft.job.job import Job
 from weft.job.text import show, without_places
 from weft.job.value import Node, Value
 from weft.plan import ids, order
+from weft.plan.call import Step
 from weft.plan.plan import Plan, Port, Register, Stream, Task
 from weft.plan.verify import Act
 from weft.tensor.blob import blob_of
@@ -141,18 +143,13 @@ class _Lowering:
         self.crossings: dict[Key, dict[Node, Crossing]] = {k: {} for k in self.mine}
         self.arrivals: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
         self.departures: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
+        names = {SOURCE: "inputs"} | {loader: f"{loader}.batch" for loader in job.loaders}
         feeds = {
             end: Packet(
-                self.number(end, SINK, rank, rank, LOOP),
-                name,
-                end,
-                SINK,
-                rank,
-                rank,
-                self.ahead if end == SOURCE else 2,
+                self.number(end, SINK, rank, rank, LOOP), name, end, SINK, rank, rank, self.ahead if end == SOURCE else 2
             )
-            for end, name in ((SOURCE, "inputs"), *((loader, f"{loader}.batch") for loader in job.loaders))
-        }
+            for end, name in names.items()
+        }  # fmt: skip
         feed_of = {v: feeds[n.args[0]] for n in job.nodes if n.op == "source" for v in n.outputs}
         self.readers = {p.id: set() for p in feeds.values()}
         for k in self.mine:
@@ -215,7 +212,7 @@ class _Lowering:
             lowered.chains[task.id] = chain
             tasks.append(task)
         lowered.source, lowered.sink = self.task_id(SOURCE, rank), self.task_id(SINK, rank)
-        ends = self._ends(lowered)
+        ends = self._ends(lowered, sink_step(lowered.outputs, lowered.views, strides, rank))
         registers = [self._register(p) for p in lowered.packets.values()]
         streams = [Stream(ids.stream_of(t), name, "worker") for t, (name, _) in lowered.loaders.items()]
         own = {ids.stream_of(self.task_id(k, rank)): k.stream for k in self.mine if k.stream}
@@ -360,11 +357,11 @@ class _Lowering:
             tuple(writes.values()), acts, step=lower_chain(chain),
         )  # fmt: skip
 
-    def _ends(self, lowered: Lowered) -> list[Task]:
+    def _ends(self, lowered: Lowered, shown: Step) -> list[Task]:
         """The source takes in a launch's inputs, loaders read ahead, the sink, the last, hands out outputs."""
         produced = tuple(Port(p.id) for p in self.packets.values() if p.source == SOURCE)
         free = [k for k in self.mine if not any(p.target == k and p.dst == self.rank for p in self.packets.values())]
-        ends = [Task(lowered.source, SOURCE, "source", (), produced)]
+        ends = [Task(lowered.source, SOURCE, "source", (), produced, step=source_step(self.job, lowered.inputs))]
         ends += [Task(t, name, "source", (), (Port(p.id),), ahead=True) for t, (name, p) in lowered.loaders.items()]
         if not produced and free:
             raise CompileError(
@@ -374,7 +371,7 @@ class _Lowering:
         consumed = [
             Port(p.id) for p in self.packets.values() if p.target == SINK and SINK in self.readers.get(p.id, {SINK})
         ]
-        return [*ends, Task(lowered.sink, SINK, "sink", tuple(consumed), ())]
+        return [*ends, Task(lowered.sink, SINK, "sink", tuple(consumed), (), step=shown)]
 
     def _register(self, p: Packet) -> Register:
         if p.id in self.readers:

@@ -15,6 +15,7 @@ from typing import Any, Final
 import torch
 
 from weft.compiler import homes, moves, rows
+from weft.compiler.ends import variable_options
 from weft.compiler.layout import Crossing, Packet, Shape, local_shape
 from weft.compiler.local import SMALL, kernel_of, local_call, refs
 from weft.compiler.memory import Block, aligned, plan
@@ -322,7 +323,7 @@ class _Lowering:
             yield Call("read", results=(self.result(v, place),), name=v.name)
         for v in dict.fromkeys(v for n in self.nodes for v in n.operands()):
             if v not in self.made_at and v in chain.variables:
-                yield Call("variable", results=(self.result(v, Place("variable")),), name=v.name)
+                yield Call("variable", (), (self.result(v, Place("variable")),), variable_options(v), v.name)
 
     def _calls(self, n: Node) -> Iterator[Call]:
         at = ", ".join(filter(None, (n.scope, n.at)))
@@ -338,6 +339,9 @@ class _Lowering:
             yield self._packed(n, at)
         else:
             args, options = self._local(n)
+            strides = n.extra.get("strides")
+            if strides and any(s is not None for s in strides):
+                options = (*options, ("strides", tuple(strides)))
             op = "box.joined" if n.outputs and n.outputs[0] in self.wholes else n.op
             if op == "box.joined":
                 args, options = args[:1], ()

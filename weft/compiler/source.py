@@ -34,10 +34,10 @@ class Static(dict[str, torch.Tensor]):
 class Memory:
     """Where results lie: the copies of the registers at hand, in which act of a launch, and the arena."""
 
-    def __init__(self, arena: torch.Tensor) -> None:
+    def __init__(self, arena: torch.Tensor, slots: Mapping[int, torch.Tensor] | None = None) -> None:
         self.arena = arena
         self.static = Static()
-        self.slots: Mapping[int, torch.Tensor] = {}
+        self.slots: Mapping[int, torch.Tensor] = slots or {}
         self.phase = 0
         self._bases: dict[tuple[int, str], torch.Tensor] = {}
 

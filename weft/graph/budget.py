@@ -35,14 +35,14 @@ def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
             return found
         least, variables = min(least or held, held), usage(found.plan).variables
     raise CompileError(
-        f"graph {job.name}: a budget of {show(options.memory_budget)} can't be met: with all that may be computed again, "
-        f"a rank still holds {show(least)}, {show(variables)} of it for parameters and states. The least that "
+        f"graph {job.name}: a budget of {show(options.memory_budget)} can't be met: with all that may be computed "
+        f"again, a rank still holds {show(least)}, {show(variables)} of it for parameters and states. The least that "
         f"set_memory_budget() can be given here is {least}"
     )
 
 
 def _asked(job: Job, budget: int) -> Iterator[int]:
-    """What to ask of the pass: the budget, a little less, and then always of the same amounts: what is the least doesn't
+    """What to ask of the pass: the budget, a little less, and then always the same amounts: what is the least doesn't
     depend on what was asked for first."""
     whole = memory_budget.estimate(job)
     yield from (budget, budget * 97 // 100, budget * 94 // 100)

@@ -9,14 +9,16 @@ from typing import Any, NamedTuple
 
 import torch
 
-from weft.compiler import passes
 from weft.compiler.lower import Lowered
 from weft.core.device import Device
 from weft.core.errors import GraphError
 from weft.graph import tree
 from weft.graph.run import Running
 from weft.job.value import Value
+from weft.ops import OPS
 from weft.optim.agreement import Agreement, check_alike
+from weft.plan.call import Ref
+from weft.plan.plan import Plan
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor, exchanged, of_shard, of_torch
 from weft.tensor.written import mark
@@ -29,10 +31,11 @@ class Compiled:
     def __init__(
         self, lowered: Lowered, running: Running, form: Any, outputs: Any, examples: list[tuple[str, Tensor]],
         optimizers: list[Any], numbers: list[Callable[[], float]], made: list[Value], scaler: Any,
-        holders: list[Holder],
+        holders: list[Holder], arguments: Any,
     ) -> None:  # fmt: skip
         self.lowered, self.running, self.form, self.outputs = lowered, running, form, outputs
         self.examples, self.optimizers, self.numbers, self.made = examples, optimizers, numbers, made
+        self.arguments = arguments  # of the first call
         self.scaler = scaler  # wants the last output, if it is there
         read = {id(blob_of(t)): t for t in lowered.job.variables.values()}
         self.holders = [h for h in holders if id(blob_of(h.parameter)) in read]
@@ -49,11 +52,12 @@ class Compiled:
 
     def _gather(self) -> None:
         lowered, running = self.lowered, self.running
-        written = {v for n in lowered.job.nodes for v in passes.dead_code.written(n)}
-        self.overwrites = [b for v, b in running.variables.items() if v in written and v.spec is not None]
+        names = written(lowered.plan)
+        changed = {v for v in running.variables if v.name in names}
+        self.overwrites = [b for v, b in running.variables.items() if v in changed and v.spec is not None]
         # one of them stands for all: they share a record of who reads and writes
-        self.writes = running.together([b for v, b in running.variables.items() if v in written])
-        self.reads = running.together([b for v, b in running.variables.items() if v not in written])
+        self.writes = running.together([b for v, b in running.variables.items() if v in changed])
+        self.reads = running.together([b for v, b in running.variables.items() if v not in changed])
 
     def __call__(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
         inputs = self._inputs(args) if not kwargs else None
@@ -204,3 +208,10 @@ def _quick(t: Tensor) -> Any:
 
 def _device(t: Tensor) -> Device:
     return t.device if t.spec is None else CPU
+
+
+def written(plan: Plan) -> set[str]:
+    """The names of what a rank's calls overwrite."""
+    places = ((c, i) for t in plan.tasks for c in t.step.calls if c.op in OPS for i in OPS[c.op].writes)
+    given = (c.args[i] for c, i in places)
+    return {v.name for a in given for v in (a if isinstance(a, tuple) else (a,)) if isinstance(v, Ref)}

@@ -70,11 +70,14 @@ class Draws:
         self.told = {s: self._told(s) for s in self.sources}
         self.together = any(v.spec is not None for n in self.steps for v in n.outputs)
         drawing = [n for n in self.steps if n.op != "steer"]
-        here = [c for c in lowered.chains.values() if c.random]
+        here = [
+            {c.name for c in t.step.calls} for t in lowered.plan.tasks
+            if any(c.op in OPS and OPS[c.op].random for c in t.step.calls)
+        ]  # fmt: skip
         self.named = {n.name: n for n in drawing}
-        self.ahead = bool(self.steps) and not (len(here) == 1 and set(drawing) <= set(here[0].nodes))
+        self.ahead = bool(self.steps) and not (len(here) == 1 and {n.name for n in drawing} <= here[0])
         self.last = self.steps[-1] if self.steps else None
-        self.mine = {n for c in here for n in c.nodes}.intersection(drawing)
+        self.mine = {n for n in drawing if any(n.name in names for names in here)}
         self.calls = {n: self._call(n) for n in drawing}
         self.own = Launched(random.of(rank).on)
         self.states: collections.deque[dict[Point, torch.Tensor]] = collections.deque()  # of the launches under way

@@ -12,6 +12,7 @@ from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.core.idle import idle
 from weft.core.rank import current
+from weft.graph import saved
 from weft.graph.blocks import ProxyModule, meta_text
 from weft.graph.compiled import Compiled
 from weft.graph.config import GraphConfig
@@ -52,6 +53,7 @@ class Graph:
             _compiled=None,
             _closed=False,
             _told=-1,
+            numbers={},
         )
 
     def build(self, *args: Any, **kwargs: Any) -> Any:
@@ -154,8 +156,17 @@ class Graph:
         for name, block in self._blocks.items():
             if name in state:
                 block.to(Module).load_state_dict(state[name], strict=strict)
-        for part, saved in zip(parts, trained, strict=False):
-            part.load_state_dict(saved)
+        for part, its in zip(parts, trained, strict=False):
+            part.load_state_dict(its)
+
+    def runtime_state_dict(self) -> dict[str, Any]:
+        """The compiled graph of this rank, for `flow.save`: its plan, and what its variables hold."""
+        return saved.state_of(self)
+
+    def load_runtime_state_dict(self, state: Mapping[str, Any]) -> None:
+        """Become the graph whose `runtime_state_dict()` this is, without tracing and compiling: `build` isn't called,
+        and there need be no modules. `graph.numbers` holds what the host says at each launch, rates above all."""
+        saved.load(self, state)
 
     def _training(self) -> list[Any]:
         """The optimizers, each with its schedule behind it, and the scaler."""

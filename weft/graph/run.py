@@ -14,10 +14,11 @@ import torch
 from weft.boxing.part import device_of
 from weft.compiler import abreast
 from weft.compiler.bind import Binder
-from weft.compiler.layout import Packet
-from weft.compiler.local import kernel_of, local_call
+from weft.compiler.local import kernel_of
 from weft.compiler.lower import Lowered
+from weft.compiler.source import Memory
 from weft.compiler.streams import COLLECTIVES
+from weft.core.device import Device
 from weft.core.dispatch import hooks
 from weft.core.rank import current
 from weft.graph.device_streams import Cuda, in_order
@@ -26,6 +27,9 @@ from weft.graph.feed import Feed, Reader, follow
 from weft.graph.lines import GraphLine
 from weft.job.value import Value
 from weft.ops import OPS
+from weft.plan.call import Call, Result
+from weft.plan.ids import rank_of
+from weft.plan.plan import Plan, Task
 from weft.runtime.actor import Turn
 from weft.runtime.executor import NAP, Executor, Ticket
 from weft.tensor.blob import Blob, blob_of
@@ -37,6 +41,7 @@ from weft.vm.dependency import join, pending, untouched, writable
 from weft.vm.instruction import Instruction
 
 BRIEF: Final = int(2e9 * NAP)  # the executor's own thread takes a launch up after one nap or two
+CHAINS: Final = ("compute", "collective")  # kinds of tasks
 TRACED: Final = "act trace"  # a rank's resource while it is profiled: makes, for a plan's name, what is told of acts
 
 
@@ -55,16 +60,15 @@ class Launch:
 class Running:
     """The runtime of one compiled graph on one rank.
 
-    `inputs` and `numbers` are the values that a launch fills: tensors, and what the host says anew each time (learning
-    rates).
+    `numbers` names what the host says anew at each launch (learning rates).
     """
 
     def __init__(
-        self, lowered: Lowered, inputs: list[Value], numbers: list[Value], written: list[int], line: GraphLine
+        self, lowered: Lowered, numbers: list[str], written: list[int], line: GraphLine
     ) -> None:  # fmt: skip
-        self.lowered, self.inputs, self.numbers = lowered, inputs, numbers
+        self.lowered, self.numbers = lowered, numbers
         self.written = written  # the places of the arguments that the program overwrites
-        self.device = _device(lowered)
+        self.device = _device(lowered.plan)
         self.rank, self.transport, self.vm = current(), transport_of(), vm_of()
         self.lent, self.line = line, line.line  # eager calls go on while launches are in flight
         self.beside = Line(self.transport, f"{self.line.name}/{COLLECTIVES}")  # and so do the two streams' own
@@ -86,7 +90,7 @@ class Running:
         self.feeds: list[Feed] = []
         self.launches = 0
         self.brief = False  # the last launch took less time than it would take another thread to begin one
-        acts = {t: self._chain(t) for t in lowered.chains} | self._ends() | self._readers()
+        acts = {t.id: self._chain(t) for t in lowered.plan.tasks if t.kind in CHAINS} | self._ends() | self._readers()
         if self.device.type == "cuda":
             acts = in_order(lowered.plan, acts, Cuda(self.device))
         self.executor = Executor(lowered.plan, acts, self.channels, deadline=self.transport.deadline, watch=self._watch)
@@ -95,11 +99,10 @@ class Running:
             self.executor.trace = traced(lowered.plan.name)
 
     def _registers(self) -> None:
-        plan = self.lowered.plan
-        for r in plan.registers:
-            packet = self.lowered.packets[r.id]
-            if packet.src != packet.dst:
-                channel = self.channels[r.id] = self.lent.channel(packet.src, packet.dst, r.bytes, r.copies)
+        for r in self.lowered.plan.registers:
+            source, (target, *_) = rank_of(r.producer), [*map(rank_of, r.consumers), rank_of(r.producer)]
+            if source != target:
+                channel = self.channels[r.id] = self.lent.channel(source, target, r.bytes, r.copies)
                 self.memory[r.id] = [channel.buffer(i)[: max(r.bytes, 1)] for i in range(r.copies)]
             else:
                 self.memory[r.id] = [
@@ -108,21 +111,20 @@ class Running:
 
     # ---- acts ------------------------------------------------------------------------------------------
 
-    def _chain(self, task_id: int) -> Callable[[Turn], None]:
+    def _chain(self, task: Task) -> Callable[[Turn], None]:
         """One act of a chain: the function bound to the copies that are its turn, made when they first are."""
-        task = self.lowered.plan.task(task_id)
         arena = torch.empty(task.step.arena, dtype=torch.uint8, device=self.device)
         functions: dict[Any, Callable[[], None]] = {}
         self.chains.append(functions)
         acts = task.acts
 
         def bind(turn: Turn, phase: int) -> Callable[[], None]:
-            binder = self.binders.get(task_id)
+            binder = self.binders.get(task.id)
             if binder is None:
                 rank = self.rank.index
                 line = self.line if task.kind == "compute" else self.beside
                 binder = Binder(task.name, task.step, rank, arena, self.named, line, self.draws)
-                self.binders[task_id] = binder
+                self.binders[task.id] = binder
             slots = {p.register: self.memory[p.register][s] for p, s in zip(task.consumes, turn.consumed, strict=True)}
             slots |= {p.register: self.memory[p.register][s] for p, s in zip(task.produces, turn.produced, strict=True)}
             return binder.bind(slots, phase)
@@ -136,24 +138,28 @@ class Running:
             try:
                 function()
             except Exception as error:
-                better = self.binders[task_id].explained(error)
+                better = self.binders[task.id].explained(error)
                 if better is error:
                     raise
                 raise better from error
 
-        return self.draws.chain(act, acts) if self.lowered.chains[task_id].random else act
+        random = any(c.op in OPS and OPS[c.op].random for c in task.step.calls)
+        return self.draws.chain(act, acts) if random else act
 
     def _ends(self) -> dict[int, Callable[[Turn], None]]:
         """The source, which takes in a launch's inputs, and the sink, which hands out its outputs."""
-        lowered, packet = self.lowered, self.lowered.inputs
+        plan = self.lowered.plan
+        ends = {t.kind: t for t in plan.tasks if not t.ahead and t.kind in ("source", "sink")}
+        taken = ends["source"].step.calls
+        used = {r.place.register: r for c in taken for r in c.results}
         places: list[list[tuple[int, bool, torch.Tensor]]] = []
-        if packet is not None:
-            for memory in self.memory[packet.id]:
-                views = [(v, packet.view(memory, v)) for v in packet.entries]
-                places.append([
-                    (self.inputs.index(v), True, view) if v in self.inputs else (self.numbers.index(v), False, view)
-                    for v, view in views
-                ])  # fmt: skip
+        for slot in range(plan.register(next(iter(used))).copies if used else 0):
+            memory = Memory(torch.empty(0, dtype=torch.uint8), {r: self.memory[r][slot] for r in used})
+            places.append([
+                (c.args[0], True, memory.placed(r)) if c.op == "graph.input"
+                else (self.numbers.index(c.args[0]), False, memory.placed(r))
+                for c in taken for r in c.results
+            ])  # fmt: skip
         filled: dict[tuple[int, int], float] = {}  # what a number's place holds already
 
         def source(turn: Turn) -> None:
@@ -161,7 +167,7 @@ class Running:
             launch.began = perf_counter_ns()
             self.under_way.append(launch)
             self.draws.begin()
-            if packet is not None:
+            if places:
                 slot = turn.produced[0]
                 for i, is_input, view in places[slot]:
                     if is_input:
@@ -170,10 +176,8 @@ class Running:
                         view.fill_(launch.numbers[i])
                         filled[slot, i] = launch.numbers[i]
 
-        ports = [p.register for p in lowered.plan.task(lowered.sink).consumes]
-        found = [(node, p, ports.index(p.id) if p is not None else 0) for node, p in lowered.outputs]
         alone = self.transport.world_size == 1
-        reads = [self._reader(node.args[0], p, port) for node, p, port in found]
+        reads = self._outputs(ends["sink"])
 
         def sink(turn: Turn) -> None:
             launch = self.under_way[0]  # until it is over: who gives up must find it
@@ -185,7 +189,37 @@ class Running:
             if launch.instruction is not None:
                 launch.instruction.finish()
 
-        return {lowered.source: source, lowered.sink: sink}
+        return {ends["source"].id: source, ends["sink"].id: sink}
+
+    def _outputs(self, sink: Task) -> list[Callable[[Turn], torch.Tensor]]:
+        """Where the sink finds each output: in a register, in a variable, or looking at one."""
+        found: dict[str, Callable[[Turn], torch.Tensor]] = {}
+        nothing = torch.empty(0)
+        ports = [p.register for p in sink.consumes]
+
+        def named(name: str) -> Callable[[Turn], torch.Tensor]:
+            return lambda turn: self.named[name]
+
+        def register(r: Result) -> Callable[[Turn], torch.Tensor]:
+            port, empty = ports.index(r.place.register), torch.empty(0, dtype=torch.uint8)
+            views = [Memory(empty, {r.place.register: m}).placed(r) for m in self.memory[r.place.register]]
+            return lambda turn: views[turn.consumed[port]]
+
+        def view(call: Call, at: int) -> Callable[[Turn], torch.Tensor]:
+            kernel, others = kernel_of(OPS[call.op], call.option("where")), call.args[1:]
+            base = found[call.args[0].name]
+            if len(call.results) > 1:
+                return lambda turn: kernel(base(turn), *others)[at]
+            return lambda turn: kernel(base(turn), *others)
+
+        shown = []
+        for call in sink.step.calls:
+            for at, r in enumerate(call.results):
+                made = {"read": register(r) if call.op == "read" else None, "variable": named(r.name)}.get(call.op)
+                found[r.name] = made or view(call, at)
+            if call.op == "graph.output":
+                shown.append((lambda turn: nothing) if call.args[0] is None else found[call.args[0].name])
+        return shown
 
     def _readers(self) -> dict[int, Callable[[Turn], None]]:
         """The acts of loaders, and what launches ask of them here: all ranks in the same order."""
@@ -202,21 +236,6 @@ class Running:
                 self.feeds.append(reader)
                 acts[task] = reader.act
         return acts
-
-    def _reader(self, v: Value, packet: Packet | None, port: int = 0) -> Callable[[Turn], torch.Tensor]:
-        """Where the sink finds an output: in a register, in a variable, or looking at one."""
-        if packet is not None:
-            views = [packet.view(memory, v) for memory in self.memory[packet.id]]
-            return lambda turn: views[turn.consumed[port]]
-        made, nothing = self.lowered.views.get(v), torch.empty(0)
-        if made is None or (v.spec is not None and self.rank.index not in v.spec.placement):
-            return lambda turn: self.bound.get(v, nothing)
-        (_, *others), options = local_call(made, self.rank.index)
-        kernel = kernel_of(OPS[made.op], dict(options).get("where"))
-        base, at = self._reader(made.args[0], None), made.outputs.index(v)
-        if len(made.outputs) > 1:
-            return lambda turn: kernel(base(turn), *others)[at]
-        return lambda turn: kernel(base(turn), *others)
 
     # ---- launching -------------------------------------------------------------------------------------
 
@@ -362,14 +381,14 @@ def _again(error: BaseException) -> None:
     raise error
 
 
-def _device(lowered: Lowered) -> torch.device:
+def _device(plan: Plan) -> torch.device:
     """Where this rank's registers lie: with its part of the values."""
-    for n in lowered.job.nodes:
-        for v in n.outputs:
-            if v.spec is None and n.op != "host":
-                return v.device.torch
-            if v.spec is not None and lowered.plan.rank in v.spec.placement:
-                return device_of(v.spec.placement).torch
+    for call in (c for t in plan.tasks for c in t.step.calls):
+        form = call.option("form")
+        if form is not None and isinstance(form[2], Device):
+            return form[2].torch
+        if form is not None and plan.rank in form[2]:
+            return device_of(form[2]).torch
     return torch.device("cpu")
 
 

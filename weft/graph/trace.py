@@ -84,13 +84,13 @@ def compile_graph(graph: Graph, args: tuple[Any, ...], kwargs: dict[str, Any]) -
         optimizer.agreement.announce(optimizer)
     line = lines().take(agree(lowered))
     hosts = [n for n in job.nodes if n.op == "host"]
-    inputs = [n.outputs[0] for n in job.nodes if n.op == "input"]
-    running = Running(lowered, inputs, [n.outputs[0] for n in hosts], list(written), line)
+    running = Running(lowered, [n.args[0] for n in hosts], list(written), line)
     weakref.finalize(graph, _dropped, running)
     rank.resources.setdefault(f"graph {graph.name}", running)
     return Compiled(
         lowered, running, form, outputs, examples, graph._optimizers,
         [numbers[n.args[0]] for n in hosts], made, graph._scaler if finite is not None else None, holders,
+        tree.rebuild((args, kwargs), lambda leaf: Output() if isinstance(leaf, Tensor) else leaf),
     )  # fmt: skip
 
 

@@ -60,6 +60,8 @@ class Usage(NamedTuple):
             f"{show(self.registers):>10}  registers, all copies",
         ]
         for p in self.parts:
+            if not p.arena + p.constants + p.allocated:
+                continue
             lines.append(f"{show(p.arena):>10}  arena of {p.name}")
             if p.constants:
                 lines.append(f"{show(p.constants):>10}  constants of {p.name}")

@@ -1,0 +1,238 @@
+"""A compiled graph goes on training where nobody knows its model: saved, loaded, and refused where it can't run."""
+
+from __future__ import annotations
+
+import json
+import re
+import subprocess
+import sys
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.core.errors import CompileError, GraphError
+from weft.launch import spawn_threads
+from weft.optim.lr_scheduler import StepLR
+
+F = nn.functional
+
+
+class Net(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.first, self.norm, self.last = nn.Linear(4, 8), nn.BatchNorm1d(8), nn.Linear(8, 2)
+
+    def forward(self, x: Any) -> Any:
+        y = F.dropout(F.relu(self.norm(self.first(x))), 0.2)
+        return self.last(y.view(x.shape[0], 2, 4).transpose(1, 2).reshape(x.shape[0], 8))
+
+
+class Train(nn.Graph):
+    def __init__(self, model: nn.Module, steps: int = 1) -> None:
+        super().__init__()
+        self.model = model
+        self.add_optimizer(flow.optim.AdamW(model.parameters(), lr=0.1))
+        self.config.set_gradient_accumulation_steps(steps)
+
+    def build(self, x: Any, target: Any, weight: float = 0.5) -> Any:
+        loss = F.mse_loss(self.model(x), target) * weight
+        loss.backward()
+        return {"loss": loss, "rest": [self.model.norm.running_mean, None, "said"]}
+
+
+class Blank(nn.Graph):
+    """What a process has that never saw the model."""
+
+
+def batch() -> tuple[Any, Any]:
+    flow.manual_seed(1)
+    return flow.randn(8, 4), flow.zeros(8, 2)
+
+
+def three(graph: nn.Graph) -> list[float]:
+    x, target = batch()
+    flow.manual_seed(2)
+    return [graph(x, target)["loss"].mean().item() for _ in range(3)]
+
+
+@pytest.fixture
+def state(tmp_path: Path) -> dict[str, Any]:
+    flow.manual_seed(0)
+    graph = Train(Net())
+    graph(*batch())
+    return graph.runtime_state_dict()
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_it_goes_on_in_another_process(steps: int, tmp_path: Path) -> None:
+    flow.manual_seed(0)
+    graph = Train(Net(), steps)
+    graph(*batch())
+    flow.save(graph.runtime_state_dict(), str(tmp_path / "state"))
+    program = """
+import sys
+import weft as flow
+class Blank(flow.nn.Graph):
+    pass
+graph = Blank()
+graph.load_runtime_state_dict(flow.load(sys.argv[1]))
+flow.manual_seed(1)
+x, target = flow.randn(8, 4), flow.zeros(8, 2)
+flow.manual_seed(2)
+found = [graph(x, target) for _ in range(3)]
+assert found[-1]["rest"][1:] == [None, "said"] and found[-1]["rest"][0].shape == (8,)
+print([f["loss"].mean().item() for f in found])
+"""
+    run = [sys.executable, "-c", program, str(tmp_path / "state")]
+    said = subprocess.run(run, capture_output=True, text=True, timeout=100, check=True).stdout
+    assert json.loads(said) == pytest.approx(three(graph), rel=1e-5)
+
+
+def test_it_is_saved_again_and_checks_its_arguments(state: dict[str, Any]) -> None:
+    graph = Blank()
+    graph.load_runtime_state_dict(state)
+    again = Blank()
+    again.load_runtime_state_dict(graph.runtime_state_dict())
+    assert graph.plan == again.plan
+    with pytest.raises(GraphError, match="compiled for other arguments"):
+        graph(flow.zeros(7, 4), flow.zeros(7, 2))
+    with pytest.raises(GraphError, match="compiled already"):
+        graph.load_runtime_state_dict(state)
+
+
+def test_modules_of_the_same_names_take_part(state: dict[str, Any]) -> None:
+    graph, model = Train(Net()), Net()
+    graph.model = model
+    graph.load_runtime_state_dict(state)
+    before = model.first.weight.detach().clone()
+    assert before.equal(state["variables"]["model.first.weight"])
+    three(graph)
+    assert not model.first.weight.detach().equal(before)
+
+
+def test_rates_are_set_by_hand(state: dict[str, Any]) -> None:
+    graph = Blank()
+    graph.load_runtime_state_dict(state)
+    assert graph.numbers == {"lr.0.0": 0.1}
+    graph.numbers["lr.0.0"] = 0.0
+    mine = {v.name: t for v, t in graph._need().lowered.job.variables.items()}["model.last.weight"]
+    before = mine.detach().clone()
+    graph(*batch())["loss"].item()
+    assert mine.detach().equal(before)
+
+
+@pytest.mark.parametrize("stage", [0, 2])
+def test_ranks_save_and_load_each_its_own(stage: int) -> None:
+    P, B, S = flow.placement("cpu", ranks=[0, 1]), flow.sbp.broadcast, flow.sbp.split
+
+    def rank() -> None:
+        flow.manual_seed(0)
+        graph = Train(nn.Sequential(nn.Linear(4, 8), nn.Tanh(), nn.Linear(8, 2)).to_global(placement=P, sbp=B))
+        if stage:
+            graph.config.enable_zero(stage=stage, shard_min_size=4)
+
+        def build(x: Any, target: Any) -> Any:
+            loss = F.mse_loss(graph.model(x), target)
+            loss.backward()
+            return loss
+
+        graph.__dict__["build"] = build
+        x, target = (t.to_global(placement=P, sbp=B).to_global(sbp=S(0)) for t in batch())
+        graph(x, target)
+        state = graph.runtime_state_dict()
+        twin = Blank()
+        twin.load_runtime_state_dict({**state, "variables": {k: t.clone() for k, t in state["variables"].items()}})
+        for _ in range(3):
+            assert twin(x, target).numpy() == pytest.approx(graph(x, target).numpy())
+
+    spawn_threads(2, rank)
+
+
+@pytest.mark.parametrize(
+    "key, value, says",
+    [
+        ("format", 0, "of format 0"),
+        ("machine", "abacus", "of machine 'abacus'"),
+        ("world_size", 4, "of world size 4"),
+        ("rank", 3, "of rank 3"),
+        ("plan", "plum", "line 1"),
+        ("arguments", "open('x')", "can't be read"),
+        ("variables", {}, "the state has none"),
+    ],
+)
+def test_a_state_that_cannot_run_here_is_refused(state: dict[str, Any], key: str, value: Any, says: str) -> None:
+    with pytest.raises(CompileError, match=says):
+        Blank().load_runtime_state_dict({**state, key: value})
+    with pytest.raises(CompileError, match=f"it has no '{key}'"):
+        Blank().load_runtime_state_dict({k: v for k, v in state.items() if k != key})
+
+
+def moved(plan: str) -> str:
+    """A result to where another lies that is still needed."""
+    found = re.findall(r"arena\+(\d+)", plan)
+    return plan.replace(f"arena+{found[1]}", f"arena+{found[0]}", 1)
+
+
+EDITS = {
+    "read before it is made": (lambda p: swapped(p, "relu"), "which no call before it makes"),
+    "beyond the arena": (lambda p: re.sub(r"arena (\d+)", "arena 64", p), "beyond the 64 bytes"),
+    "another's place": (moved, "which is still needed"),
+    "unknown op": (lambda p: p.replace(" = relu(", " = system("), "no op is called 'system'"),
+    "another shape": (lambda p: re.sub(r"(= relu\(.*? : float32)\[8,8\]", r"\1[8,4]", p), "relu"),
+    "too few": (lambda p: p.replace(" = relu(%", " = add(%"), "add takes"),
+    "code": (lambda p: re.sub(r"dropout\((%\S+), 0.2", r"dropout(\1, open('x')", p), "line"),
+    "a register that isn't there": (
+        lambda p: re.sub(r"(read\(\).*)register \d+", r"\1register 999", p, count=1),
+        "register 999",
+    ),
+    "no end": (lambda p: re.sub(r" -> step0@\S+$", " -> nobody", p, count=1, flags=re.M), "plan|register|step0"),
+}
+
+
+def swapped(plan: str, op: str) -> str:
+    """A call before the one that makes its operand."""
+    lines = plan.split("\n")
+    at = next(i for i, line in enumerate(lines) if f" = {op}(" in line)
+    lines[at - 1], lines[at] = lines[at], lines[at - 1]
+    return "\n".join(lines)
+
+
+@pytest.mark.parametrize("edit", EDITS)
+def test_a_plan_edited_by_hand_is_refused_with_the_line(state: dict[str, Any], edit: str) -> None:
+    change, says = EDITS[edit]
+    plan = change(state["plan"])
+    assert plan != state["plan"]
+    with pytest.raises(CompileError, match=says):
+        Blank().load_runtime_state_dict({**state, "plan": plan})
+
+
+def test_what_needs_the_program_cannot_be_saved() -> None:
+    class Draws(nn.Graph):
+        def build(self, x: Any) -> Any:
+            return x + flow.rand(2, generator=own)
+
+    own = flow.Generator()
+    graph = Draws()
+    graph(flow.zeros(2))
+    with pytest.raises(GraphError, match="a generator of the program's"):
+        graph.runtime_state_dict()
+
+    class Takes(nn.Graph):
+        def build(self, x: Any, kind: Any) -> Any:
+            return x + 1
+
+    graph = Takes()
+    graph(flow.zeros(2), object)
+    with pytest.raises(GraphError, match="can't be written down"):
+        graph.runtime_state_dict()
+    model = Net()
+    optimizer = flow.optim.SGD(model.parameters(), lr=0.1)
+    scheduled = Train(model)
+    scheduled._optimizers.clear()
+    scheduled.add_optimizer(optimizer, lr_sch=StepLR(optimizer, 1))
+    scheduled(*batch())
+    with pytest.warns(UserWarning, match="its schedule is not"):
+        scheduled.runtime_state_dict()

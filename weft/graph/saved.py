@@ -1,0 +1,286 @@
+"""Compiled graphs, saved and loaded: the plan of this rank as text, and what its variables hold.
+
+Whoever loads one needs neither the model's class nor `build`: ops are looked up in the registry by name, and nothing in
+the file is executed.
+"""
+
+from __future__ import annotations
+
+import platform
+import sys
+import warnings
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from weft.compiler.ends import value_of
+from weft.compiler.lower import Lowered
+from weft.compiler.options import Options
+from weft.core import dtype as dtypes
+from weft.core import literal, random
+from weft.core.device import Device
+from weft.core.errors import CompileError, GraphError, WeftError
+from weft.core.rank import current
+from weft.graph import tree
+from weft.graph.agree import agree
+from weft.graph.compiled import Compiled, Output
+from weft.graph.lines import lines
+from weft.graph.run import Running
+from weft.job.job import Job
+from weft.job.value import Node, Value
+from weft.ops import OPS
+from weft.ops.form import Form
+from weft.ops.infer import infer
+from weft.plan.call import Call, Ref
+from weft.plan.plan import Plan, parse
+from weft.plan.verify import verify
+from weft.tensor.blob import blob_of
+from weft.tensor.tensor import Tensor, of_shard, of_torch
+
+if TYPE_CHECKING:
+    from weft.graph.graph import Graph
+
+FORMAT: Final = 1
+KEYS: Final = (
+    "format",
+    "machine",
+    "rank",
+    "world_size",
+    "plan",
+    "arguments",
+    "outputs",
+    "numbers",
+    "written",
+    "variables",
+)
+
+
+def machine() -> str:
+    """What a plan is made for: kernels and the layout of numbers."""
+    return f"{platform.machine()} {sys.byteorder}, torch {'.'.join(torch.__version__.split('.')[:2])}"
+
+
+def state_of(graph: Graph) -> dict[str, Any]:
+    """What `load` takes; `flow.save` writes it."""
+    compiled = graph._need()
+    running, plan = compiled.running, compiled.lowered.plan
+    _refuse(graph, compiled)
+    running.vm.sync()
+    named = {v.name: t for v, t in compiled.lowered.job.variables.items()}
+    wanted = [r.name for c in _calls(plan) if c.op == "variable" for r in c.results]
+    places = iter(range(len(compiled.examples)))
+    given = tree.rebuild(compiled.arguments, lambda leaf: Ref(str(next(places))) if isinstance(leaf, Output) else leaf)
+    shown = tree.rebuild(compiled.outputs, lambda leaf: Ref("") if isinstance(leaf, Output) else leaf)
+    return {
+        "format": FORMAT, "machine": machine(), "rank": plan.rank, "world_size": plan.world_size, "plan": str(plan),
+        "arguments": _text(given, "an argument"), "outputs": _text(shown, "an output"),
+        "numbers": {name: f() for name, f in zip(running.numbers, compiled.numbers, strict=True)},
+        "written": list(running.written),
+        "variables": {name: named[name].detach() for name in dict.fromkeys(wanted)},
+    }  # fmt: skip
+
+
+def load(graph: Graph, state: Mapping[str, Any]) -> None:
+    """Make a graph the one whose state this is. Its modules' parameters and buffers of the same names take over the
+    values and are trained; what it has none for are tensors of the graph's own."""
+    if graph._compiled is not None:
+        raise GraphError(f"{graph.name} is compiled already; load into one that was never called")
+    plan = _plan(state)
+    rank = current()
+    job = Job(plan.name)
+    mine = {f"{name}.{path}": t for name, block in graph._blocks.items() for path, t in _states(block._origin)}
+    for call in _calls(plan):
+        for r in call.results if call.op == "variable" else ():
+            local = (r.dtype, r.shape, Device("cpu"))
+            v = value_of(r.name, call.option("form") or local)
+            if all(v.name != known.name for known in job.variables):
+                job.variables[v] = _variable(v, state["variables"], mine.get(v.name))
+    job.nodes = list(_draws(plan))
+    chains = [t for t in plan.tasks if t.kind == "compute"]
+    job.micro_batches = max([t.acts for t in chains], default=1)
+    lowered = Lowered(plan, job, Options(micro_batches=job.micro_batches))
+    inputs = {c.args[0]: c for c in _calls(plan) if c.op == "graph.input"}
+    outputs = [value_of(c.name, c.option("form")) for c in _calls(plan) if c.op == "graph.output"]
+    try:
+        examples = [
+            (inputs[i].name, _example(value_of(inputs[i].name, inputs[i].option("form")))) for i in sorted(inputs)
+        ]
+        given, shown = (_tree(state[key], key) for key in ("arguments", "outputs"))
+        arguments = tree.rebuild(given, lambda leaf: examples[int(leaf.name)][1] if isinstance(leaf, Ref) else leaf)
+    except (KeyError, IndexError, ValueError) as cause:
+        raise CompileError(f"this is no state of a graph: {cause}") from None
+    marked, blank = (
+        tree.rebuild(found, lambda leaf: Output() if isinstance(leaf, Ref) else leaf) for found in (shown, given)
+    )
+    graph.numbers.update(state["numbers"])
+    names = [c.args[0] for c in _calls(plan) if c.op == "graph.number"]
+    running = Running(lowered, names, [int(i) for i in state["written"]], lines().take(agree(lowered)))
+    rank.resources.setdefault(f"graph {graph.name}", running)
+    numbers: list[Callable[[], float]] = [lambda name=name: float(graph.numbers[name]) for name in names]
+    made = outputs[: len(outputs) - len(running.written)]
+    graph.__dict__["_compiled"] = Compiled(
+        lowered, running, tree.form(arguments), marked, examples, [], numbers, made, None, [], blank
+    )
+
+
+def _refuse(graph: Graph, compiled: Compiled) -> None:
+    draws, why = compiled.running.draws, ""
+    if compiled.lowered.loaders:
+        why = "it reads from a loader of the program's"
+    elif graph._scaler is not None:
+        why = "its loss is scaled by a scaler of the program's"
+    elif any(n.op == "steer" for n in draws.steps) or any(s is not random.of(current()) for s in draws.sources):
+        why = "it seeds random numbers, or draws from a generator of the program's"
+    elif draws.ahead:
+        why = "several chains of it draw random numbers"
+    if why:
+        raise GraphError(f"{graph.name} can't be saved compiled: {why}. Save its state_dict(), and compile it anew")
+    if any(schedule is not None for _, schedule in graph._optimizers):
+        warnings.warn(
+            f"{graph.name} is saved with the rates that it has now; its schedule is not. Once it is loaded, set "
+            "graph.numbers['lr.0.0'] before each launch",
+            stacklevel=3,
+        )
+
+
+def _plan(state: Mapping[str, Any]) -> Plan:
+    """The plan of a state, once it is known to fit, and to be one."""
+    missing = [key for key in KEYS if not isinstance(state, Mapping) or key not in state]
+    if missing:
+        raise CompileError(
+            f"this is no state of a compiled graph: it has no {missing[0]!r}; runtime_state_dict() gives one"
+        )
+    rank = current()
+    for what, saved, here in (
+        ("format", state["format"], FORMAT), ("machine", state["machine"], machine()),
+        ("world size", state["world_size"], rank.world_size), ("rank", state["rank"], rank.index),
+    ):  # fmt: skip
+        if saved != here:
+            raise CompileError(
+                f"a compiled graph of {what} {saved!r} can't run here, where it is {here!r}. Save and load its "
+                "state_dict(), and compile it here"
+            )
+    plan = parse(state["plan"])
+    if (plan.rank, plan.world_size) != (rank.index, rank.world_size):
+        raise CompileError(
+            f"the plan is of rank {plan.rank} of {plan.world_size}; this is {rank.index} of {rank.world_size}"
+        )
+    verify(plan)
+    for t in plan.tasks:
+        _check_forms(t.step.calls)
+    return plan
+
+
+def _check_forms(calls: tuple[Call, ...]) -> None:
+    """Every result has the form that its op gives it for these operands."""
+    forms = {r.name: Form(r.shape, dtypes.named(r.dtype)) for c in calls for r in c.results}
+
+    def form(a: Any) -> Any:
+        if isinstance(a, Ref):
+            return forms[a.name]
+        return tuple(map(form, a)) if isinstance(a, tuple) else a
+
+    for call in calls:
+        op = OPS.get(call.op)
+        if op is None or call.option("where") is not None or call.option("part") is not None or not call.results:
+            continue
+        try:
+            found = infer(op, tuple(map(form, call.args)))
+        except (WeftError, TypeError, ValueError, RuntimeError) as cause:
+            raise CompileError(f"in `{call!s:.200}`: {cause}") from None
+        for r, f in zip(call.results, found, strict=True):
+            if (r.shape, dtypes.named(r.dtype)) != (tuple(f.shape), f.dtype):
+                raise CompileError(f"in `{call!s:.200}`: %{r.name} is {f.dtype.name}{list(f.shape)}, not as it says")
+
+
+def _draws(plan: Plan) -> Iterator[Node]:
+    """What draws, as `graph.draws` knows it from a job."""
+    for t in plan.tasks:
+        forms = {r.name: r for c in t.step.calls for r in c.results}
+
+        def value(a: Any, forms: dict[str, Any] = forms) -> Any:
+            if isinstance(a, Ref):
+                r = forms[a.name]
+                return Value(r.name, r.shape, dtypes.named(r.dtype), None, Device("cpu"))
+            return tuple(map(value, a)) if isinstance(a, tuple) else a
+
+        for call in t.step.calls:
+            if call.op in OPS and OPS[call.op].random:
+                node = Node(call.name, call.op, value(call.args), tuple(value(Ref(r.name)) for r in call.results))
+                strides = call.option("strides") or (None,) * len(node.operands())
+                node.extra = {"source": random.of(current()), "strides": list(strides)}
+                yield node
+
+
+def _calls(plan: Plan) -> Iterator[Call]:
+    return (c for t in plan.tasks for c in t.step.calls)
+
+
+def _states(module: Any) -> Iterator[tuple[str, Tensor]]:
+    yield from module.named_parameters()
+    yield from module.named_buffers()
+
+
+def _variable(v: Value, saved: Mapping[str, Any], known: Tensor | None) -> Tensor:
+    held = saved.get(v.name)
+    if not isinstance(held, Tensor) or (held.spec, held.shape, held.dtype) != (v.spec, v.shape, v.dtype):
+        raise CompileError(
+            f"the plan wants {v.name} as {v.form}, and the state has {'another' if held is not None else 'none'}"
+        )
+    if known is None:
+        return held
+    if (known.spec, known.shape, known.dtype) != (v.spec, v.shape, v.dtype):
+        raise CompileError(f"the plan wants {v.name} as {v.form}, and the graph's own is {known.spec or known.shape}")
+    mine, given = blob_of(known).data, blob_of(held).data
+    assert mine is not None and given is not None
+    mine.copy_(given)
+    return known
+
+
+def _example(v: Value) -> Tensor:
+    shape = v.shape if v.spec is None else v.spec.local_shape(current().index)
+    data = torch.zeros(shape, dtype=v.dtype.torch, device=v.device.torch)
+    return of_torch(data) if v.spec is None else of_shard(data, v.spec)
+
+
+# ---- trees -------------------------------------------------------------------------------------------
+
+
+def _text(value: Any, what: str) -> str:
+    """A tree as text: tensors by their number, lists and dicts told from tuples."""
+    if isinstance(value, Ref):
+        return f"%{value.name or 'out'}"
+    if type(value) in (tuple, list):
+        inside = "".join(f", {_text(v, what)}" for v in value)
+        return f"({type(value).__name__!r}{inside})"
+    if type(value) is dict and all(isinstance(k, str) for k in value):
+        inside = "".join(f", ({k!r}, {_text(v, what)})" for k, v in value.items())
+        return f"('dict'{inside})" if inside else "('dict',)"
+    try:
+        return f"('is', {literal.show(value, lambda a: None)})"
+    except TypeError:
+        raise GraphError(
+            f"{what} is a {type(value).__name__}, which can't be written down: a graph that is saved compiled takes "
+            "and gives tensors, numbers and text, in tuples, lists and dicts"
+        ) from None
+
+
+def _tree(text: str, what: str) -> Any:
+    try:
+        (read,), _ = literal.read(text, Ref)
+        return _of(read)
+    except (SyntaxError, TypeError, ValueError, IndexError, KeyError, RecursionError, MemoryError) as cause:
+        raise CompileError(f"the {what} of this state can't be read: {cause}") from None
+
+
+def _of(value: Any) -> Any:
+    if isinstance(value, Ref):
+        return value
+    kind, *inside = value
+    if kind == "is":
+        return inside[0]
+    if kind == "dict":
+        return {k: _of(v) for k, v in inside}
+    made = {"tuple": tuple, "list": list}[kind]
+    return made(map(_of, inside))
