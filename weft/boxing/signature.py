@@ -109,12 +109,12 @@ def candidates(name: str, frozen: tuple[Any, ...]) -> tuple[Signature, ...]:
     return tuple(_signature(call, c) for c in reversed(distinct.values()))
 
 
-def reason(op: Op, args: tuple[Any, ...]) -> str:
+def reason(op: Op, args: tuple[Any, ...], links: Links = ONE_HOST) -> str:
     """Why the signature of a call was chosen, in words: what the next best would have cost. `args` as in `choose`."""
-    chosen, specs = choose(op, args), flatten(op, args)
+    chosen, specs = choose(op, args, links=links), flatten(op, args)
 
     def seconds(s: Signature) -> float:
-        return sum(_cost(spec, to.nd_sbp) for spec, to in zip(specs, s.inputs, strict=True))
+        return sum(_cost(spec, to.nd_sbp, links) for spec, to in zip(specs, s.inputs, strict=True))
 
     def shown(s: Signature) -> str:
         ins, outs = ([sbps.show(spec.nd_sbp) for spec in specs] for specs in (s.inputs, s.outputs))

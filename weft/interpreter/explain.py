@@ -9,6 +9,7 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from weft.boxing import signature
+from weft.boxing.network import links_of
 from weft.boxing.planner import cost_of
 from weft.boxing.routes import Route
 from weft.core.amount import amount
@@ -94,7 +95,7 @@ def moving(route: Route, what: str, planned: bool, args: tuple[Any, ...], op: Op
         )
     start = time.perf_counter()
     result = run()
-    why = "" if op is None else signature.reason(op, args)
+    why = "" if op is None else signature.reason(op, args, links_of(current()))
     moved = Movement(what, planned, route, round(cost_of(route).moved), line(), why, time.perf_counter() - start)
     for each in open_now:
         each.movements.append(moved)
