@@ -9,7 +9,7 @@ import pytest
 import torch
 
 import weft as flow
-from weft.core.errors import ArgumentError, DtypeError, IndexingError, OpError, ShapeError, WeftError
+from weft.core.errors import ArgumentError, DtypeError, IndexingError, OpError, OptionError, ShapeError, WeftError
 from weft.ops import OPS
 from weft.ops.declaration import Op
 from weft.tensor.tensor import of_torch
@@ -111,6 +111,9 @@ x = flow.ones(2, 3)
         (lambda: x.long().sqrt_(), DtypeError, "result type Float can't be cast"),
         (lambda: flow.softmax(x.long(), 0), NotImplementedError, "not implemented for 'Long'"),
         (lambda: flow.linalg.inv(flow.zeros(2, 2)), OpError, "singular"),
+        (lambda: flow.linalg.lu_factor(flow.zeros(2, 2)), OpError, r"U\[1,1\] is zero and using it"),
+        (lambda: flow.nn.functional.l1_loss(x, x, x, x), OptionError,
+         r"float32\[2,3\] is not a valid value for reduction.*weight=w"),
         (lambda: flow.div(x, 2, rounding_mode="up"), ArgumentError, "rounding_mode"),
     ],
 )  # fmt: skip

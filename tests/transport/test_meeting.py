@@ -19,7 +19,7 @@ import torch.distributed as dist
 
 from weft.core.errors import DeadlineError, RankError, SecretError
 from weft.core.rank import Rank, current
-from weft.transport import agent, base, rendezvous, roll, transport_of
+from weft.transport import base, peers, rendezvous, roll, transport_of
 from weft.transport.roll import run_of, tell_end
 from weft.transport.secret import Signed
 
@@ -294,9 +294,9 @@ def test_a_rank_ends_when_its_torchrun_was_killed(world: Any) -> None:
 
 def test_what_was_started_by_hand_is_not_ended(monkeypatch: pytest.MonkeyPatch) -> None:
     """The end of a shell is none of its ranks'."""
-    monkeypatch.delenv(agent.STARTED_BY_AGENT, raising=False)
-    agent.end_with_agent(0)
-    assert agent.NAME not in [thread.name for thread in threading.enumerate()]
+    monkeypatch.delenv(peers.STARTED_BY_AGENT, raising=False)
+    peers.end_with_agent(0)
+    assert peers.NAME not in [thread.name for thread in threading.enumerate()]
 
 
 def lives(pid: int) -> bool:

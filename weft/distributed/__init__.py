@@ -58,7 +58,7 @@ from weft.distributed.objects import (
     scatter_object_list,
     send_object_list,
 )
-from weft.transport.stores import FileStore, HashStore, PrefixStore, Store, TCPStore
+from weft.transport import FileStore, HashStore, PrefixStore, Store, TCPStore
 
 DistError = DistBackendError = DistNetworkError = DistStoreError = RankError  # what is raised where ranks can't talk
 

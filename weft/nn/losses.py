@@ -12,6 +12,7 @@ from weft.functional.linalg import vector_norm
 from weft.functional.shaping import broadcast_shapes
 from weft.ops import OPS
 from weft.ops.bent_error import bent_error
+from weft.ops.explain import describe
 from weft.ops.square_error import square_error
 from weft.tensor.tensor import Tensor, at_hand
 
@@ -32,7 +33,10 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
         return total(loss)
     if reduction == "none":
         return loss
-    raise OptionError(f"{reduction!r} is not a valid value for reduction; it is 'mean', 'sum' or 'none'")
+    weight = "; a weight follows it, or goes by its name: weight=w" if isinstance(reduction, Tensor) else ""
+    raise OptionError(
+        f"{describe(reduction)} is not a valid value for reduction; it is 'mean', 'sum' or 'none'{weight}"
+    )
 
 
 def _paired(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:

@@ -55,6 +55,8 @@ def _blamed(op: Op, local: tuple[Any, ...]) -> Found:
         return (errors.ShapeError if fits else errors.DtypeError), ""
     if any(map(_counts, held)) and _works(op, _changed(op, local, _zeros)):
         return errors.IndexingError, ""
+    if any(t.is_floating_point() for t in held) and _works(op, _changed(op, local, _drawn)):
+        return errors.OpError, ""  # of its numbers
     places = {t.device.type for t in held}
     together = "meta" if "meta" in places else "cpu"
     if len(places) > 1 and _works(op, _changed(op, local, lambda t: t.to(together))):
@@ -151,3 +153,10 @@ def _counts(t: torch.Tensor) -> bool:
 
 def _zeros(t: torch.Tensor) -> torch.Tensor:
     return torch.zeros_like(t) if _counts(t) else t
+
+
+def _drawn(t: torch.Tensor) -> torch.Tensor:
+    """Numbers of no particular kind: a matrix of them is regular."""
+    if not t.is_floating_point():
+        return t
+    return torch.rand(t.shape, generator=torch.Generator().manual_seed(0)).to(t)

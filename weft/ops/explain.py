@@ -244,7 +244,7 @@ def named(cause: Exception) -> tuple[type[WeftError], str]:
         asked = re.search(r"allocate (\d+) bytes", message)
         size = f"{int(asked[1]) / 2**30:.4g} GiB of " if asked else ""
         return errors.OutOfMemoryError, f"there isn't the {size}memory that this takes"
-    if any(words in message for words in PYTHONS):
+    if not isinstance(cause, RuntimeError) and any(words in message for words in PYTHONS):
         message = "its arguments don't fit together: one has fewer elements, or dimensions, than another asks for"
     return next(kind for classes, kind in NAMED if isinstance(cause, classes)), message or type(cause).__name__
 

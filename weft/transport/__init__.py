@@ -10,16 +10,17 @@ import sys
 from collections.abc import Callable
 
 import torch
+from torch.distributed import FileStore, HashStore, PrefixStore, Store, TCPStore
 
 from weft.core.errors import RankError
 from weft.core.rank import Rank, current, of_process
-from weft.transport.agent import end_with_agent
 from weft.transport.base import Channel, Group, PeerFailed, Transport, default_deadline
 from weft.transport.c10d import C10dTransport
 from weft.transport.forking import refuse_as_children
 from weft.transport.hosts import HOSTS, imagined
 from weft.transport.line import Line
 from weft.transport.local import LocalTransport, LocalWorld
+from weft.transport.peers import end_with_agent
 from weft.transport.rendezvous import Meeting, is_loopback, tell_absence
 from weft.transport.shm import ShmTransport
 from weft.transport.whole import raised
@@ -27,11 +28,16 @@ from weft.transport.whole import raised
 __all__ = [
     "BACKENDS",
     "Channel",
+    "FileStore",
     "Group",
+    "HashStore",
     "Line",
     "LocalTransport",
     "LocalWorld",
     "PeerFailed",
+    "PrefixStore",
+    "Store",
+    "TCPStore",
     "Transport",
     "join",
     "open_transport",

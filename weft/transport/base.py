@@ -13,7 +13,7 @@ import torch
 from torch import Tensor
 
 from weft.core.errors import ArgumentError, DeadlineError, PlacementError, RankError
-from weft.transport.check import PROGRAM, Diverged, checking
+from weft.transport.check import PROGRAM, Diverged, checking, group_key
 from weft.transport.forking import refuse_in_children
 from weft.transport.hosts import SlowLink, imagined
 from weft.transport.stuck import STUCK, Need, Waiting, Watcher, say, told
@@ -394,10 +394,6 @@ class Transport(ABC):
         self._peer(dst, "send to")
         times = self._opened[key, src, dst] = self._opened.get((key, src, dst), 0) + 1
         return times
-
-
-def group_key(ranks: tuple[int, ...], line: str) -> str:
-    return f"group {','.join(map(str, ranks))} {line}"
 
 
 def _said(what: str | Callable[[], str]) -> str:

@@ -19,9 +19,9 @@ import torch
 import torch.distributed as dist
 from torch import Tensor
 
-from weft.core.errors import DtypeError, RankError
+from weft.core.errors import RankError
 from weft.transport import reduction
-from weft.transport.base import Group, UnderWay, group_key
+from weft.transport.base import Group, UnderWay
 from weft.transport.check import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -32,6 +32,7 @@ from weft.transport.check import (
     Call,
     Diverged,
     differ,
+    group_key,
     misfit,
     words,
 )  # fmt: skip
@@ -52,11 +53,8 @@ OPS = {
     "max": dist.ReduceOp.MAX,
     "min": dist.ReduceOp.MIN,
 }
-# What Gloo and NCCL can't add up, and the dtype in which they can; every value fits.
-WIDER = {torch.int16: torch.int32, torch.bool: torch.uint8, torch.uint16: torch.int32, torch.uint32: torch.int64}
 # How often the bytes that a member gives go over its link, in a ring of so many.
 TIMES = {"allreduce": lambda n: 2 * (n - 1) / n, "allgather": lambda n: n - 1, "broadcast": lambda n: 1}
-OF_BOOL = {"sum": "max", "prod": "min", "max": "max", "min": "min"}  # or, and
 
 
 def frame_bytes(size: int) -> int:
@@ -185,13 +183,13 @@ class C10dGroup(Group):
                 reduction.into(t, [self._data(i, t) for i in range(self.size)], reduce)
             return
         self._compare(call, t.is_cuda)
-        work, by = _reducible(t, reduce)
+        work, by = reduction.reducible(t, reduce)
         options = dist.AllreduceOptions()
         options.reduceOp = dist.ReduceOp(OPS[by])
         self._run(call, t, "allreduce", [work], options)
         if reduce == "avg":
             work.div_(self.size)
-        _restore(t, work)
+        reduction.restore(t, work)
 
     def begin_all_reduce(self, t: Tensor) -> UnderWay:
         if self.size == 1:
@@ -392,19 +390,3 @@ class Sum(UnderWay):
                 first._start()
         self._group._finish(self._call, self._work, self._t.is_cuda)
         until(self._carried)
-
-
-def _reducible(t: Tensor, reduce: str) -> tuple[Tensor, str]:
-    """`t` in a dtype that c10d can reduce, contiguous; and the reduction that means the same there."""
-    if t.is_complex():
-        if reduce not in ("sum", "avg"):
-            raise DtypeError(f"c10d can't reduce {t.dtype} by {reduce}; WEFT_TRANSPORT=shm can, on one host")
-        return torch.view_as_real(t.contiguous()), reduce
-    by = OF_BOOL[reduce] if t.dtype == torch.bool else reduce
-    return t.to(WIDER.get(t.dtype, t.dtype)).contiguous(), by
-
-
-def _restore(t: Tensor, work: Tensor) -> None:
-    if work is t:
-        return
-    t.copy_(torch.view_as_complex(work) if t.is_complex() else work)

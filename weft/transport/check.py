@@ -128,6 +128,10 @@ def words(ranks: tuple[int, ...], line: str) -> Words:
     return Words(ranks, fingerprints.of() if line in PROGRAM and len(ranks) > 1 else None)
 
 
+def group_key(ranks: tuple[int, ...], line: str) -> str:
+    return f"group {','.join(map(str, ranks))} {line}"
+
+
 def texts(entries: Mapping[str, Entry]) -> dict[str, str]:
     return {name: str(entry) for name, entry in entries.items()}
 

@@ -17,6 +17,9 @@ BINARY: dict[str, Callable[..., Any]] = {
     "max": torch.maximum,
     "min": torch.minimum,
 }
+# What Gloo and NCCL can't add up, and the dtype in which they can; every value fits.
+WIDER = {torch.int16: torch.int32, torch.bool: torch.uint8, torch.uint16: torch.int32, torch.uint32: torch.int64}
+OF_BOOL = {"sum": "max", "prod": "min", "max": "max", "min": "min"}  # or, and
 
 
 def checked(reduce: str, dtype: torch.dtype) -> Callable[..., Any]:
@@ -49,3 +52,22 @@ def same_dtype(what: str, t: Tensor, others: Sequence[Tensor]) -> None:
     for other in others:
         if other.dtype != t.dtype:
             raise DtypeError(f"{what} moves tensors of one dtype; got {t.dtype} and {other.dtype}")
+
+
+# ---- by c10d ---------------------------------------------------------------------------------------------------------
+
+
+def reducible(t: Tensor, reduce: str) -> tuple[Tensor, str]:
+    """`t` in a dtype that c10d can reduce, contiguous; and the reduction that means the same there."""
+    if t.is_complex():
+        if reduce not in ("sum", "avg"):
+            raise DtypeError(f"c10d can't reduce {t.dtype} by {reduce}; WEFT_TRANSPORT=shm can, on one host")
+        return torch.view_as_real(t.contiguous()), reduce
+    by = OF_BOOL[reduce] if t.dtype == torch.bool else reduce
+    return t.to(WIDER.get(t.dtype, t.dtype)).contiguous(), by
+
+
+def restore(t: Tensor, work: Tensor) -> None:
+    if work is t:
+        return
+    t.copy_(torch.view_as_complex(work) if t.is_complex() else work)

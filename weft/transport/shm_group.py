@@ -15,7 +15,7 @@ from torch import Tensor
 
 from weft.core.errors import RankError
 from weft.transport import reduction
-from weft.transport.base import SPINS, Group, group_key
+from weft.transport.base import SPINS, Group
 from weft.transport.check import (
     ALL_GATHER,
     ALL_REDUCE,
@@ -26,6 +26,7 @@ from weft.transport.check import (
     Call,
     Diverged,
     differ,
+    group_key,
     misfit,
     words,
 )  # fmt: skip
