@@ -117,7 +117,7 @@ def _passed(path: str) -> Any:
 
 ABOUT_TENSORS: Final = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function)
 OURS: Final[dict[str, Any]] = {  # in modules of torch's that pass
-    "torch.ops": torch.ops,  # where libraries look up and load operators of their own
+    "torch.ops": torch._ops.ops,  # where libraries look up and load operators of their own
     "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # nothing here looks at addresses
 }
 
