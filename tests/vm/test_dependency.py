@@ -14,17 +14,13 @@ from weft.vm.instruction import Instruction
 
 BLOBS = 4
 blob_sets = st.sets(st.integers(0, BLOBS - 1), max_size=3)
-steps = st.tuples(
-    st.sampled_from(["op", "op", "op", "op", "barrier"]), st.sampled_from([None, None, "a", "b"]), blob_sets, blob_sets
-)
+steps = st.tuples(st.sampled_from([None, None, "a", "b"]), blob_sets, blob_sets)
 programs = st.lists(steps, max_size=14)
 
 
 def instruction(step, blobs) -> Instruction:
-    kind, lane, reads, writes = step
-    if kind == "barrier":
-        reads = writes = ()
-    made = Instruction(kind, None, [blobs[i] for i in reads], [blobs[i] for i in writes])
+    lane, reads, writes = step
+    made = Instruction("op", None, [blobs[i] for i in reads], [blobs[i] for i in writes])
     made.lane = lane
     return made
 
@@ -47,7 +43,6 @@ def test_any_ready_order_gives_the_values_of_the_program_order(program, random: 
     dependencies = Dependencies()
     todo = list(enumerate(program))
     pending: list[tuple[int, Instruction]] = []
-    over: list[int] = []
     while todo or pending:
         lanes = set()
         ready = []
@@ -65,10 +60,7 @@ def test_any_ready_order_gives_the_values_of_the_program_order(program, random: 
         else:
             number, made = random.choice(ready)
             pending.remove((number, made))
-            if made.kind == "barrier":
-                assert sorted(over) == list(range(number)), "after all before it, before all the rest"
             act(number, made)
-            over.append(number)
             dependencies.done(made)
         for index, blob in enumerate(blobs):
             written = any(blob in made.mut for _, made in pending)
@@ -94,7 +86,7 @@ def test_edges_are_those_of_the_operands_and_no_others(program):
         if a.lane is not None and a.lane == b.lane:
             return True  # the lane itself keeps their order
         wa, wb = set(a.mut), set(b.mut)
-        return "barrier" in (a.kind, b.kind) or bool(wa & wb or wa & set(b.const) or set(a.const) & wb)
+        return bool(wa & wb or wa & set(b.const) or set(a.const) & wb)
 
     truth = [{i for i in range(n) if conflict(made[i], made[n])} for n in range(len(made))]
     with_lanes = [
@@ -126,19 +118,15 @@ def test_done_tells_whom_it_made_ready():
 def test_enter_takes_only_what_may_run_at_once():
     x = Blob(1)
     dependencies = Dependencies()
-    reader, writer, barrier = Instruction("op", const=[x]), Instruction("op", mut=[x]), Instruction("barrier")
+    reader, writer = Instruction("op", const=[x]), Instruction("op", mut=[x])
     assert dependencies.enter(reader) is None
     assert dependencies.enter(writer) == ({reader}, None)
-    assert dependencies.enter(barrier) == ({reader}, None)
-    dependencies.submit(barrier)
-    assert dependencies.enter(Instruction("op")) == ({barrier}, None)
-    assert list(dependencies.pending) == [reader, barrier]
+    assert list(dependencies.pending) == [reader]
     dependencies.done(reader)
-    dependencies.done(barrier)
     assert dependencies.enter(writer) is None
     dependencies.done(writer, writer)
     assert dependencies.enter(Instruction("op", mut=[x])) == (set(), writer)
-    assert dependencies.enter(Instruction("write", mut=[x])) is None
+    assert dependencies.enter(Instruction("op", mut2=[x])) is None
 
 
 def test_a_lane_may_end_out_of_order():
@@ -202,7 +190,6 @@ def test_a_failure_stays_until_something_replaces_the_value():
     assert failure(Instruction("op", const=[x])) is bad
     assert failure(Instruction("op", mut=[x])) is bad
     assert failure(Instruction("op", const=[y])) is None
-    assert failure(Instruction("write", mut=[x])) is None
     assert failure(Instruction("op", mut2=[x])) is None
 
     in_place = Instruction("op", mut=[x])
@@ -210,7 +197,7 @@ def test_a_failure_stays_until_something_replaces_the_value():
     dependencies.done(in_place)
     assert x.now is None, "an in-place op can't bring back a value"
 
-    afresh = Instruction("write", mut=[x])
+    afresh = Instruction("op", mut2=[x])
     dependencies.submit(afresh)
     dependencies.done(afresh)
     assert x.now == 1 and x.access is None

@@ -103,7 +103,7 @@ def test_a_new_value_ends_the_failure(vm: VirtualMachine):
     fail(vm, mut=[x, y, z])
     with pytest.raises(ValueError):
         vm.sync()
-    vm.submit("write", "compute", lambda: x.data.fill_(3), (), [x])  # pyright: ignore[reportOptionalMemberAccess]
+    vm.submit("op", "compute", lambda: x.data.fill_(3), (), (), [x])  # pyright: ignore[reportOptionalMemberAccess]
     assert x.now == 3
     vm.wait_write(y, afresh=True).fill_(4)
     assert y.now == 4

@@ -79,7 +79,7 @@ def _written(path: Any, form: Any, tensors: Mapping[str, Tensor], wait: bool) ->
     for t in tensors.values():
         t._local("save")  # or why it has no data
     blobs, machine = {name: t.blob for name, t in tensors.items()}, vm_of()
-    stream = machine.stream("file here", "inline") if wait else machine.stream("file")
+    stream = "compute" if wait else "file"
     made = machine.submit("file", stream, write, const=list(blobs.values()), name="save")
     return None if wait else made
 

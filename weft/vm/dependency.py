@@ -94,8 +94,7 @@ def untouched(inputs: Iterable[Blob], reads: Iterable[Blob], writes: Iterable[Bl
 
 def failure(instruction: Instruction) -> Instruction | None:
     """The failed instruction that takes this one's operands away. What replaces a value doesn't need the old one."""
-    needed = instruction.const if instruction.kind == "write" else itertools.chain(instruction.const, instruction.mut)
-    for blob in needed:
+    for blob in itertools.chain(instruction.const, instruction.mut):
         access = blob.access
         if access is not None and access.failed is not None:
             return access.failed
@@ -115,7 +114,6 @@ class Dependencies:
 
     def __init__(self) -> None:
         self.pending: dict[Instruction, None] = {}  # in the order of the program
-        self._barrier: Instruction | None = None
 
     def enter(self, instruction: Instruction) -> tuple[Collection[Instruction], Instruction | None] | None:
         """Register it if it may run at once; else say what it must wait for, or which failure it meets."""
@@ -129,8 +127,6 @@ class Dependencies:
 
     def _is_clear(self, instruction: Instruction) -> bool:
         """A quick look that may say no to one that is free."""
-        if self._barrier is not None or instruction.kind == "barrier":
-            return False
         for blob in instruction.const:
             access = blob.access
             if access is not None and (access.writers or access.failed is not None):
@@ -142,12 +138,8 @@ class Dependencies:
 
     def conflicts(self, instruction: Instruction) -> set[Instruction]:
         """The pending instructions that must be done before this one may run."""
-        if instruction.kind == "barrier":
-            return set(self.pending)
         lane = instruction.lane
         found: set[Instruction] = set()
-        if self._barrier is not None:
-            found.add(self._barrier)
         for blob in instruction.const:
             access = blob.access
             if access is not None and access.writers:
@@ -161,8 +153,6 @@ class Dependencies:
     def register(self, instruction: Instruction) -> None:
         """Make everything that comes later wait for it where it must."""
         self.pending[instruction] = None
-        if instruction.kind == "barrier":
-            self._barrier = instruction
         for blob in instruction.const:
             access = blob.access
             if access is None:
@@ -188,8 +178,6 @@ class Dependencies:
     def done(self, instruction: Instruction, failed: Instruction | None = None) -> Sequence[Instruction]:
         """It has run, or won't because of `failed`; those that waited for nothing else."""
         del self.pending[instruction]
-        if self._barrier is instruction:
-            self._barrier = None
         for blob in instruction.const:
             access = blob.access
             if access is not None:
@@ -199,7 +187,7 @@ class Dependencies:
                 if not access.readers and access.blobs is None and not access.writers and access.failed is None:
                     blob.access = None
         for blob in instruction.mut:
-            _written(blob, instruction, failed, heals=instruction.kind == "write")
+            _written(blob, instruction, failed, heals=False)
         for blob in instruction.mut2:
             _written(blob, instruction, failed, heals=True)
         if not instruction.dependants:

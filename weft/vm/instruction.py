@@ -14,9 +14,7 @@ if TYPE_CHECKING:
     from weft.vm.machine import VirtualMachine
     from weft.vm.stream import Stream
 
-Kind = Literal[
-    "op", "read", "write", "release", "copy", "collective", "file", "launch", "barrier"
-]  # a `write` replaces the whole value through a callback; a `barrier` keeps everything before it before it
+Kind = Literal["op", "collective", "file", "launch"]  # of flow.asyncs, all_reduce(async_op=True), save, a graph
 
 State = Literal[
     "new",  # not submitted yet
@@ -31,9 +29,9 @@ _NONE: frozenset[Instruction] = frozenset()
 
 
 class Instruction:
-    """`const` are the blobs it reads, `mut` those it writes; for `mut2` the shape is known only afterwards.
+    """`const` are the blobs it reads, `mut` those it writes; what `mut2` were before is of no account.
 
-    `action` does the work. It reads and writes `blob.data`; for `mut2` it sets it.
+    `action` does the work. It reads and writes `blob.data`; for `mut2` it may set it.
     """
 
     __slots__ = (

@@ -171,9 +171,7 @@ STREAMS: dict[Policy, type[Stream]] = {"inline": InlineStream, "worker": WorkerS
 
 POLICIES: dict[str, Policy] = {  # by the name of the stream up to its first colon: "collective:0,1"
     "compute": "inline",
-    "host_to_device": "worker",  # copies, files and collectives block
-    "device_to_host": "worker",
-    "collective": "worker",
+    "collective": "worker",  # these and files block
     "file": "worker",
     "graph": "external",  # a session's actors do the work
 }
