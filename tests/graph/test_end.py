@@ -12,6 +12,7 @@ import weft as flow
 from weft import nn
 from weft.compiler.bind import Binder
 from weft.core.rank import Rank, current, enter
+from weft.vm import vm_of
 
 
 class Plus(nn.Graph):
@@ -41,9 +42,11 @@ def test_dropped_between_launches() -> None:
         assert graph(flow.ones(3)).tolist() == [2.0, 2.0, 2.0]
         name = f"graph {graph.name}"
         assert name in current().resources
+        listening = vm_of().on_tracing_changed
+        assert len(listening) == 1
         del graph
         gc.collect()
-        assert name not in rank.resources
+        assert name not in rank.resources and not listening
         rank.close()
 
 

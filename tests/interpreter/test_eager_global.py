@@ -26,9 +26,9 @@ def chosen(monkeypatch: pytest.MonkeyPatch) -> Iterator[list[str]]:
     seen: list[str] = []
     plain = signature.choose
 
-    def choose(op: Op, args: tuple[Any, ...], *held: Any) -> Any:
+    def choose(op: Op, *given: Any, **named: Any) -> Any:
         seen.append(op.name)
-        return plain(op, args, *held)
+        return plain(op, *given, **named)
 
     monkeypatch.setattr(signature, "choose", choose)
     yield seen

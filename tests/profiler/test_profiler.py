@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 from collections import defaultdict
 from pathlib import Path
@@ -225,3 +226,69 @@ def test_without_a_block_and_what_comes_too_early() -> None:
     with pytest.raises(OptionError, match="at least 1"):
         flow.profiler.schedule(wait=1, warmup=1, active=0)
     assert flow.profiler.ProfilerActivity.CPU in flow.profiler.supported_activities()
+
+
+class Trained(nn.Graph):
+    def __init__(self, placement: flow.placement) -> None:
+        super().__init__()
+        self.m = nn.Sequential(nn.Linear(8, 16), nn.ReLU(), nn.Linear(16, 4)).to_global(placement, flow.sbp.broadcast)
+        self.add_optimizer(flow.optim.SGD(self.m.parameters(), lr=0.1))
+
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        loss = self.m(x).square().sum()
+        loss.backward()
+        return loss
+
+
+def calls_of_a_graph() -> None:
+    placement = flow.placement.all("cpu")
+    x = flow.ones(4, 8, placement=placement, sbp=flow.sbp.split(0))
+    graph = Trained(placement)
+    graph(x).numpy()
+    with flow.profiler.profile() as p:
+        graph(x).numpy()
+        with flow.vm.trace() as inner:
+            graph(x).numpy()
+    check_nesting(p.chrome_trace())
+    planned = [c for t in graph.plan.tasks for c in t.step.calls]
+    for events, launches in ((p.events, 2), (inner.events, 1)):
+        calls = [e for e in events if e.kind == "call"]
+        assert [e.name for e in calls].count("linear") == 2 * launches
+        for e in calls:
+            assert any(
+                (c.op, c.at) == (e.name, e.line) and [r.name for r in c.results] == [w.split()[-1] for w in e.writes]
+                for c in planned
+            )
+        (first, *_) = calls
+        assert first.reads[0].startswith("float32[2, 8]") and "test_profiler.py" in first.line
+        act = next(e for e in events if e.kind == "compute")
+        assert act.start <= first.start <= first.end <= act.end and (act.stream, act.thread) == first[3:6:2]
+        sums = [e for e in calls if e.name == "box.all_reduce"]
+        assert len(sums) == launches * sum(c.op == "box.all_reduce" for c in planned)
+        assert max(e.moved for e in sums) == (16 * 8 + 16 + 4 * 16 + 4) * 4 and all(e.peers == (0, 1) for e in sums)
+        assert "among 0, 1" in inner.table()
+    before = len(p.events)
+    graph(x).numpy()
+    assert len(p.events) == before
+
+
+def test_the_calls_inside_of_a_graph_are_told_with_forms_lines_and_peers() -> None:
+    spawn_threads(2, calls_of_a_graph)
+
+
+def test_a_call_that_fails_while_it_is_timed_is_named_as_ever() -> None:
+    class Looked(nn.Graph):
+        def build(self, x: flow.Tensor, i: flow.Tensor) -> flow.Tensor:
+            return flow.embedding(flow.relu(x), i)
+
+    graph = Looked()
+    x, good, bad = flow.ones(3, 2), flow.tensor([0, 2]), flow.tensor([0, 3])
+    graph(x, good).numpy()
+    told = []
+    for watching in (contextlib.nullcontext(), flow.profiler.profile()):
+        graph = Looked()
+        graph(x, good).numpy()
+        with watching, pytest.raises(Exception) as caught:
+            graph(x, bad).numpy()
+        told.append((type(caught.value), str(caught.value)))
+    assert told[0] == told[1]

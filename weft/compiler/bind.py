@@ -15,7 +15,7 @@ from weft.compiler import abreast
 from weft.compiler.carry import Carrier, carry
 from weft.compiler.local import kernel_of
 from weft.compiler.program import FORM_ONLY
-from weft.compiler.source import Memory, Source
+from weft.compiler.source import Memory, Source, Tell
 from weft.core import dtype as dtypes
 from weft.ops import OPS
 from weft.ops.declaration import Op
@@ -52,8 +52,8 @@ class Binder:
         self.source = Source(self.name, self.memory)
         self.carrier = Carrier(self.source, self.memory, self.forms, self.rank, self.line)
 
-    def bind(self, slots: Mapping[int, torch.Tensor], phase: int) -> Callable[[], None]:
-        """The function for these copies of the registers, in this act of a launch."""
+    def bind(self, slots: Mapping[int, torch.Tensor], phase: int, tell: Tell | None = None) -> Callable[[], None]:
+        """The function for these copies of the registers, in this act of a launch; `tell` hears of each call."""
         if self.source.make is None or not self._rebound(slots, phase):
             self._reset()
             self.memory.slots, self.memory.phase = slots, phase
@@ -61,7 +61,7 @@ class Binder:
                 self.source.begin(call)
                 self._call(call)
             self.source.compile()
-        return self.source.function()
+        return self.source.function(tell)
 
     def _rebound(self, slots: Mapping[int, torch.Tensor], phase: int) -> bool:
         """Make anew what depends on what has changed; False if the text would be another one."""

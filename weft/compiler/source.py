@@ -9,6 +9,8 @@ import keyword
 import math
 import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
+from time import perf_counter_ns
 from typing import Any, Final
 
 import torch
@@ -17,6 +19,7 @@ from weft.core import dtype as dtypes
 from weft.plan.call import Call, Ref, Result
 
 HEAD: Final = 3  # the number of a function's first line in its source
+Tell = Callable[[Sequence[Call], Sequence[int]], object]  # calls, and when each began and the last ended
 
 
 class Static(dict[str, torch.Tensor]):
@@ -111,9 +114,10 @@ class Source:
         self.now = Written(Call(""))
         self.again: Iterator[str] | None = None  # the names that the call had when it was first written
         self.text = ""
-        self.origins: list[Call] = []  # of the lines
+        self.origins: dict[str, list[Call]] = {}  # of the lines of a file
         self.closed: list[str] = []
         self.make: Callable[..., Callable[[], None]] | None = None
+        self.timed: tuple[Callable[..., Callable[[], None]], list[Call]] | None = None
 
     def begin(self, call: Call) -> None:
         self.now = Written(call)
@@ -131,30 +135,56 @@ class Source:
         return self.now.lines == was.lines
 
     def compile(self) -> None:
-        lines, self.origins = self._lines()
-        name = re.sub(r"\W", "_", self.name)
+        lines = self._lines()
         own = set(self.own.values())
         self.closed = [k for k in self.cells if k not in own]
-        body = "\n".join(f"        {line}" for line in lines) or "        pass"
-        source = f"def make({', '.join(self.closed)}):\n    def {name}():\n{body}\n    return {name}\n"
-        space: dict[str, Any] = {}
-        exec(compile(source, self.file, "exec"), space)
-        self.make = space["make"]
-        self.text = f"def {name}():\n" + "\n".join(f"    {line}" for line in lines or ["pass"])
+        self.make = self._compiled(self.file, lines, self.closed)
+        text = [line for line, _ in lines] or ["pass"]
+        self.text = f"def {self._name}():\n" + "\n".join(f"    {line}" for line in text)
 
-    def function(self) -> Callable[[], None]:
-        """The compiled text over what the names stand for now."""
+    @property
+    def _name(self) -> str:
+        return re.sub(r"\W", "_", self.name)
+
+    def _compiled(self, file: str, lines: Sequence[tuple[str, Call]], closed: Sequence[str]) -> Callable[..., Any]:
+        self.origins[file] = [call for _, call in lines]
+        body = "\n".join(f"        {line}" for line, _ in lines) or "        pass"
+        source = f"def make({', '.join(closed)}):\n    def {self._name}():\n{body}\n    return {self._name}\n"
+        space: dict[str, Any] = {}
+        exec(compile(source, file, "exec"), space)
+        return space["make"]
+
+    def function(self, tell: Tell | None = None) -> Callable[[], None]:
+        """The compiled text over what the names stand for now; one that looks at the clock, if somebody is told."""
         assert self.make is not None
-        return self.make(*[self.cells[name] for name in self.closed])
+        cells = [self.cells[name] for name in self.closed]
+        if tell is None:
+            return self.make(*cells)
+        self.timed = self.timed or self._with_clock()
+        make, calls = self.timed
+        return make(*cells, perf_counter_ns, partial(tell, calls))
+
+    def _with_clock(self) -> tuple[Callable[..., Callable[[], None]], list[Call]]:
+        lines: list[tuple[str, Call]] = []
+        calls: list[Call] = []
+        for line, call in self._lines():
+            if not calls or call is not calls[-1]:
+                lines.append((f"_{len(calls)} = _now()", call))
+                calls.append(call)
+            lines.append((line, call))
+        if calls:
+            times = ", ".join(f"_{i}" for i in range(len(calls)))
+            lines.append((f"_tell(({times}, _now()))", calls[-1]))
+        return self._compiled(f"{self.file} with a clock", lines, [*self.closed, "_now", "_tell"]), calls
 
     def failing(self, error: Exception) -> Call | None:
         """The call whose line raised."""
         trace = error.__traceback__
-        while trace is not None and trace.tb_frame.f_code.co_filename != self.file:
+        while trace is not None and trace.tb_frame.f_code.co_filename not in self.origins:
             trace = trace.tb_next
-        return self.origins[trace.tb_lineno - HEAD] if trace is not None else None
+        return None if trace is None else self.origins[trace.tb_frame.f_code.co_filename][trace.tb_lineno - HEAD]
 
-    def _lines(self) -> tuple[list[str], list[Call]]:
+    def _lines(self) -> list[tuple[str, Call]]:
         """All lines, and whose they are. A variable is deleted after the last line that reads it."""
         found = [(line, w.call) for w in self.written for line in w.lines]
         last = {word: i for i, (line, _) in enumerate(found) for word in re.findall(r"\w+", line)}
@@ -164,7 +194,7 @@ class Source:
         for i in sorted(gone, reverse=True):
             if i < len(found) - 1:
                 found.insert(i + 1, (f"del {', '.join(gone[i])}", found[i][1]))
-        return [line for line, _ in found], [call for _, call in found]
+        return found
 
     def line(self, text: str) -> None:
         self.now.lines.append(text)

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import collections
+import contextlib
 import threading
-from collections.abc import Callable
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from time import perf_counter_ns
 from typing import Any, Final
@@ -42,7 +43,6 @@ from weft.vm.instruction import Instruction
 
 BRIEF: Final = int(2e9 * NAP)  # the executor's own thread takes a launch up after one nap or two
 CHAINS: Final = ("compute", "collective")  # kinds of tasks
-TRACED: Final = "act trace"  # a rank's resource while it is profiled: makes, for a plan's name, what is told of acts
 
 
 class Launch:
@@ -94,9 +94,8 @@ class Running:
         if self.device.type == "cuda":
             acts = in_order(lowered.plan, acts, Cuda(self.device))
         self.executor = Executor(lowered.plan, acts, self.channels, deadline=self.transport.deadline, watch=self._watch)
-        traced = self.rank.resources.get(TRACED)
-        if traced is not None:
-            self.executor.trace = traced(lowered.plan.name)
+        self.vm.on_tracing_changed.append(self._follow)
+        self._follow(bool(self.vm.recorders))
 
     def _registers(self) -> None:
         for r in self.lowered.plan.registers:
@@ -127,7 +126,7 @@ class Running:
                 self.binders[task.id] = binder
             slots = {p.register: self.memory[p.register][s] for p, s in zip(task.consumes, turn.consumed, strict=True)}
             slots |= {p.register: self.memory[p.register][s] for p, s in zip(task.produces, turn.produced, strict=True)}
-            return binder.bind(slots, phase)
+            return binder.bind(slots, phase, None if self.executor.trace is None else partial(self._told, binder.forms))
 
         def act(turn: Turn) -> None:
             phase = turn.act % acts
@@ -236,6 +235,22 @@ class Running:
                 self.feeds.append(reader)
                 acts[task] = reader.act
         return acts
+
+    # ---- being watched ---------------------------------------------------------------------------------
+
+    def _follow(self, tracing: bool) -> None:
+        """Tracing begins or ends: what runs meanwhile tells of its acts, and of each call."""
+        self.executor.trace = self._acted if tracing else None
+        for functions in self.chains:
+            functions.clear()
+
+    def _acted(self, task: Task, act: int, start: int, end: int) -> None:
+        for recorder in self.vm.recorders:
+            recorder.act(self.lowered.plan.name, task, start, end)
+
+    def _told(self, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]) -> None:
+        for recorder in self.vm.recorders:
+            recorder.calls(self.lowered.plan.name, forms, calls, times)
 
     # ---- launching -------------------------------------------------------------------------------------
 
@@ -367,6 +382,8 @@ class Running:
                     abreast.gather(call, self.named, places)
 
     def close(self) -> None:
+        with contextlib.suppress(ValueError):
+            self.vm.on_tracing_changed.remove(self._follow)
         for feed in self.feeds:
             feed.close()
         self.executor.close()

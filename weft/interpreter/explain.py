@@ -95,8 +95,9 @@ def moving(route: Route, what: str, planned: bool, args: tuple[Any, ...], op: Op
         )
     start = time.perf_counter()
     result = run()
-    why = "" if op is None else signature.reason(op, args, links_of(current()))
-    moved = Movement(what, planned, route, round(cost_of(route).moved), line(), why, time.perf_counter() - start)
+    took, links = time.perf_counter() - start, links_of(current())
+    why = "" if op is None else signature.reason(op, args, links)
+    moved = Movement(what, planned, route, round(cost_of(route, links).moved), line(), why, took)
     for each in open_now:
         each.movements.append(moved)
     return result

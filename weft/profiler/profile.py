@@ -13,11 +13,10 @@ import torch
 
 from weft.core.errors import ArgumentError
 from weft.core.rank import Rank, current
-from weft.graph.run import TRACED, Running
 from weft.profiler import chrome
 from weft.profiler.averages import Averages, average
 from weft.profiler.schedule import RECORDED, ProfilerAction, always
-from weft.profiler.spans import RECORDING, acts_into, add
+from weft.profiler.spans import RECORDING
 from weft.vm.machine import vm_of
 from weft.vm.trace import Event, Trace, trace
 
@@ -105,7 +104,7 @@ class profile:
         """Name the step that ends."""
         if self._named and self._inside is not None and self._trace is not None:
             name = f"ProfilerStep#{self.step_num}"
-            add(self._trace, name, "function", "compute", self._began, time.perf_counter_ns())
+            self._trace.span(name, "function", "compute", self._began, time.perf_counter_ns())
 
     def _begin(self) -> None:
         rank = current()
@@ -115,9 +114,6 @@ class profile:
         with contextlib.ExitStack() as stack:
             recorded = self._trace = stack.enter_context(trace(rank))
             stack.enter_context(_kept(rank, RECORDING, recorded))
-            stack.enter_context(_kept(rank, TRACED, lambda plan: acts_into(recorded, plan)))
-            stack.callback(_follow, rank, None)
-            _follow(rank, recorded)
             self._inside = stack.pop_all()
 
     def _end(self, whole: bool) -> None:
@@ -150,12 +146,6 @@ class profile:
         if self._trace is None:
             raise ArgumentError("nothing was profiled yet: run the program inside `with p:` first")
         return self._trace
-
-
-def _follow(rank: Rank, recorded: Trace | None) -> None:
-    """The graphs that are there already; those made later ask when they are made."""
-    for running in [r for r in rank.resources.values() if isinstance(r, Running)]:
-        running.executor.trace = None if recorded is None else acts_into(recorded, running.lowered.plan.name)
 
 
 @contextlib.contextmanager

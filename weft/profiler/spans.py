@@ -1,4 +1,4 @@
-"""What the profiler adds to a trace of the virtual machine: named stretches of the program, and actors' acts."""
+"""What the profiler adds to a trace of the virtual machine: named stretches of the program."""
 
 from __future__ import annotations
 
@@ -10,27 +10,8 @@ from typing import Any, Final
 
 from weft.core.errors import ArgumentError
 from weft.core.rank import current
-from weft.plan.plan import Task
-from weft.vm.trace import Event, Trace
 
 RECORDING: Final = "profile"  # the resource under which a rank keeps the trace of the profile in progress
-
-
-def add(trace: Trace, name: str, kind: str, stream: str, start: int, end: int) -> None:
-    """A span of this thread; `start` and `end` are by time.perf_counter_ns."""
-    start, end = start + trace.anchor, end + trace.anchor
-    thread = threading.current_thread().name
-    trace.events.append(Event(0, name, kind, stream, "inline", thread, start, start, end, (), (), (), False))
-
-
-def acts_into(trace: Trace, plan: str) -> Callable[[Task, int, int, int], None]:
-    """What an executor calls after each act."""
-    stream = f"graph {plan}"
-
-    def record(task: Task, act: int, start: int, end: int) -> None:
-        add(trace, task.name, task.kind, stream, start, end)
-
-    return record
 
 
 class record_function:
@@ -51,7 +32,7 @@ class record_function:
     def __exit__(self, *_: object) -> None:
         start, trace = self._starts.pop(), current().resources.get(RECORDING)
         if trace is not None:
-            add(trace, self.name, "function", "compute", start, time.perf_counter_ns())
+            trace.span(self.name, "function", "compute", start, time.perf_counter_ns())
 
     def __call__(self, function: Callable[..., Any]) -> Callable[..., Any]:
         @functools.wraps(function)

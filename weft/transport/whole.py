@@ -6,8 +6,6 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Concatenate, ParamSpec, TypeVar
 
-from torch import Tensor
-
 from weft.core.errors import RankError
 
 G = TypeVar("G", bound=Any)
@@ -52,7 +50,7 @@ def flat(given: Any) -> Iterator[Any]:
         yield from flat(one) if isinstance(one, list | tuple) else (one,)
 
 
-def form(t: Tensor) -> str:
+def form(t: Any) -> str:
     return f"{str(t.dtype).removeprefix('torch.')}{list(t.shape)}"
 
 

@@ -11,13 +11,15 @@ import os
 import threading
 import time
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 import torch
 
 from weft.core.errors import DeadlineError, OpError, RankError
 from weft.core.rank import Rank, current
+from weft.plan.call import Call, Result
+from weft.plan.plan import Task
 from weft.tensor.blob import Blob
 from weft.transport.base import default_deadline
 from weft.vm import dependency, ending
@@ -32,9 +34,13 @@ MAX_PENDING = 1024
 
 
 class Recorder(Protocol):
-    """Something that wants to hear of every instruction that ends (`vm/trace.py`)."""
+    """Something that wants to hear of every instruction that ends, and of graphs' acts and calls (`vm/trace.py`)."""
 
     def record(self, instruction: Instruction) -> None: ...
+    def act(self, plan: str, task: Task, start: int, end: int) -> None: ...
+    def calls(
+        self, plan: str, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]
+    ) -> None: ...  # when each call began, and the last ended
 
 
 class VirtualMachine:

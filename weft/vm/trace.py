@@ -12,8 +12,9 @@ import json
 import os
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
+from itertools import pairwise
 from typing import Any, NamedTuple
 
 import msgspec
@@ -25,6 +26,8 @@ from weft.core.program import line
 from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
 from weft.ops.declaration import Op
+from weft.plan.call import Call, Result
+from weft.plan.plan import Task
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor
 from weft.transport.watching import watched
@@ -36,8 +39,8 @@ _COLUMNS = ("start us", "waited", "ran", "instruction", "kind", "stream", "threa
 
 
 class Event(NamedTuple):
-    """One instruction's life, or an op's, a collective's or an act's. Times are nanoseconds since 1970; operands are
-    forms, such as float32[2,3]#7, numbered by their memory.
+    """One instruction's life, or an op's, a collective's, an act's, or a call's inside a graph. Times are nanoseconds
+    since 1970; operands are forms, such as float32[2, 3]#7, numbered by their memory; of a call, named as in the plan.
 
     moved, peers    of a collective: the bytes of this rank's part, and with which ranks
     line            of the program that issued it
@@ -100,18 +103,43 @@ class Trace:
             )
         )
 
+    def act(self, plan: str, task: Task, start: int, end: int) -> None:
+        """An actor has acted, in this thread."""
+        self.span(task.name, task.kind, f"graph {plan}", start, end)
+
+    def calls(self, plan: str, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]) -> None:
+        """The calls of a chain's act: when each began, and the last ended."""
+        for call, (start, end) in zip(calls, pairwise(times), strict=True):
+            read = [forms[name] for name in call.operands()]
+            reads, writes = (tuple(f"{form(r)} {r.name}" for r in values) for values in (read, call.results))
+            peers = call.option("ranks", ())
+            moved = sum(r.bytes for r in read) if peers else 0
+            self.span(call.op, "call", f"graph {plan}", start, end, reads, writes, moved, peers, call.at)
+
+    def span(
+        self, name: str, kind: str, stream: str, start: int, end: int, reads: tuple[str, ...] = (),
+        writes: tuple[str, ...] = (), moved: int = 0, peers: tuple[int, ...] = (), line: str = "",
+    ) -> None:  # fmt: skip
+        """Something that this thread did; `start` and `end` are by time.perf_counter_ns."""
+        start, end, thread = start + self.anchor, end + self.anchor, threading.current_thread().name
+        self.events.append(
+            Event(
+                0, name, kind, stream, "inline", thread, start, start, end, (), reads, writes, False, moved, peers, line
+            )
+        )
+
     def table(self) -> str:
         """Events by start: microseconds since the first was queued, how long it waited, how long it ran."""
         if not self.events:
             return "no instructions"
-        names = {e.serial: f"{e.name}#{e.serial}" for e in self.events}
+        names = {e.serial: f"{e.name}#{e.serial}" for e in self.events if e.serial}  # a span has no number
         zero = min(e.queued for e in self.events)
         rows: list[tuple[str, ...]] = [_COLUMNS]
         for e in sorted(self.events, key=lambda e: (e.start, e.serial)):
             times = (f"{t / 1000:.1f}" for t in (e.start - zero, e.start - e.queued, e.end - e.start))
             after = ", ".join(names.get(serial, f"#{serial}") for serial in e.waited_for)
             about = f" {amount(e.moved)} among {', '.join(map(str, e.peers))}" if e.peers else ""
-            name = names[e.serial] + about + (" failed" if e.failed else "")
+            name = names.get(e.serial, e.name) + about + (" failed" if e.failed else "")
             rows.append((*times, name, e.kind, e.stream, e.thread, after))
         widths = [max(map(len, column)) for column in zip(*rows, strict=True)]
         lines = (
