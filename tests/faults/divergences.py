@@ -343,4 +343,6 @@ def fault(d: Divergence, rank: int, found: dict[str, Any], waits: bool) -> str:
     missing = [word for word in (*(f"rank {r}" for r in d.ranks), *d.said) if word not in found["said"]]
     if missing or "diverged" not in found["said"]:
         return f"{d.name}: rank {rank} didn't say {missing}, but {found['said']!r}"
+    if " calls " in found["said"] and found["said"].count("divergences.py:") < 2:
+        return f"{d.name}: rank {rank} named no line of each program, but said {found['said']!r}"
     return ""

@@ -19,6 +19,7 @@ from weft.core import fingerprints, random
 from weft.core.dispatch import hooks
 from weft.core.errors import RankError, WeftError
 from weft.core.placement import Placement
+from weft.core.program import line
 from weft.core.rank import current
 from weft.core.spec import Spec
 from weft.interpreter import conversions
@@ -68,8 +69,9 @@ def _prepare(op: Op, frozen: tuple[Any, ...], rank: int, links: Links) -> Prepar
 @functools.lru_cache(maxsize=1 << 12)
 def _told(op: Op, frozen: tuple[Any, ...], placement: Placement) -> tuple[str, int, str, frozenset[int]]:
     """What ranks compare of a call under WEFT_CHECK=full."""
-    text = f"{op.name}({', '.join(map(str, frozen))})"
-    return f"global ops on {placement}", crc32(text.encode()), text, frozenset(placement.members)
+    text, at = f"{op.name}({', '.join(map(str, frozen))})", line()
+    shown = text if at is None else f"{text} at {at.brief}"
+    return f"global ops on {placement}", crc32(text.encode()), shown, frozenset(placement.members)
 
 
 def _plain(a: Any) -> Any:

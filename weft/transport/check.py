@@ -22,6 +22,7 @@ from torch import Tensor
 from weft.core import fingerprints
 from weft.core.errors import DeadlineError, RankError
 from weft.core.fingerprints import WORD, Entry, Words
+from weft.core.program import line as program_line
 from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
 from weft.transport import reduction
@@ -109,10 +110,15 @@ class Diverged(RankError):
 
 
 class Told(msgspec.Struct):
-    """What a member called, and its fingerprints."""
+    """What a member called, what its fingerprints stand for, the line of its program, and the fingerprints."""
 
     call: str
     common: dict[str, str] = {}
+    line: str = ""
+    numbers: dict[str, str] = {}
+
+    def __str__(self) -> str:
+        return self.call + (f" at {self.line}" if self.line else "")
 
 
 def decoded(data: bytes, kind: type, what: str) -> object:
@@ -132,13 +138,12 @@ def group_key(ranks: tuple[int, ...], line: str) -> str:
     return f"group {','.join(map(str, ranks))} {line}"
 
 
-def texts(entries: Mapping[str, Entry]) -> dict[str, str]:
-    return {name: str(entry) for name, entry in entries.items()}
-
-
 def differ(transport: Transport, key: str, ranks: tuple[int, ...], turn: int, call: str, words: Words) -> RankError:
     """The error of a member whose number differs from another's: `key` names the meeting, for all of them alike."""
-    transport.put(f"{key}/{transport.rank}", msgspec.json.encode(Told(call, texts(words.entries()))))
+    at, entries = program_line(), words.entries()
+    common, numbers = ({name: str(f(e)) for name, e in entries.items()} for f in (str, Entry.now))
+    mine = Told(call, common, "" if at is None else at.brief, numbers)
+    transport.put(f"{key}/{transport.rank}", msgspec.json.encode(mine))
     found: dict[int, Told] = {}
     for rank in ranks:
         try:
@@ -156,13 +161,13 @@ def story(ranks: tuple[int, ...], rank: int, turn: int, told: Mapping[int, Told]
     for other, theirs in told.items():
         if theirs.call != mine.call:
             return (
-                f"{where} calls {mine.call} and rank {other} calls {theirs.call}. Every member must make the same "
-                "calls in the same order"
+                f"{where} calls {mine} and rank {other} calls {theirs}. Every member must make the same calls in the "
+                "same order"
             )
     for other, theirs in told.items():
         for name in [*mine.common, *theirs.common]:
             a, b = (t.common.get(name, "nothing of that kind") for t in (mine, theirs))
-            if a != b:
+            if mine.numbers.get(name, a) != theirs.numbers.get(name, b):  # the words may name other lines
                 return (
                     f"{where} and rank {other} both call {mine.call}, but differ in {name}: {a} on rank {rank} and "
                     f"{b} on rank {other}. It must be alike on all ranks"

@@ -6,16 +6,15 @@ import itertools
 import threading
 import time
 from collections import Counter, deque
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 
 import torch
 from torch import Tensor
 
 from weft.core.errors import DeadlineError, RankError
-from weft.core.fingerprints import Entry
 from weft.transport import reduction
-from weft.transport.base import Channel, Group, PeerFailed, Transport
-from weft.transport.check import PROGRAM, Diverged, Told, misfit, story, texts, unlike, words
+from weft.transport.base import Channel, Group, PeerFailed, Transport, group_key
+from weft.transport.check import PROGRAM, Diverged, differ, misfit, unlike, words
 from weft.transport.stuck import LOOK, Need, Waiting, told
 from weft.transport.whole import collective
 
@@ -57,13 +56,12 @@ class _Table:
 
 
 class _Laid:
-    __slots__ = ("tag", "tensors", "lent", "word", "common", "wanted")
+    __slots__ = ("tag", "tensors", "lent", "word", "wanted")
 
     def __init__(
-        self, tag: tuple[object, ...], tensors: Sequence[Tensor], lent: bool, word: int,
-        common: Mapping[str, Entry], wanted: Sequence[Tensor],
-    ) -> None:  # fmt: skip
-        self.tag, self.lent, self.word, self.common = tag, lent, word, common
+        self, tag: tuple[object, ...], tensors: Sequence[Tensor], lent: bool, word: int, wanted: Sequence[Tensor]
+    ) -> None:
+        self.tag, self.lent, self.word = tag, lent, word
         self.tensors: Sequence[Tensor] = tensors
         self.wanted = [t.numel() for t in wanted]  # of each member, in an all-to-all
 
@@ -217,14 +215,13 @@ class LocalGroup(Group):
         # Two sides suffice: whoever lays down its next but one has seen everybody pass the one before.
         side = table.laid[turn & 1]
         word = self._words.now()
-        common = self._words.entries() if word else {}
         given = tensors if lent else [t.clone() for t in tensors]
-        side[self.index] = _Laid(tag, given, lent, word, common, wanted)
+        side[self.index] = _Laid(tag, given, lent, word, wanted)
         self._arrive(turn, tag)
         laid = [one for one in side if one is not None]
         if any(one.tag != tag or one.word != word for one in laid):
-            told = {r: Told(_shown(one.tag), texts(one.common)) for r, one in zip(self.ranks, laid, strict=True)}
-            raise Diverged(story(self.ranks, transport.rank, turn, told))
+            key = f"diverged/{group_key(self.ranks, self._line)}/{turn}"
+            raise differ(transport, key, self.ranks, turn, _shown(tag), self._words)
         return laid
 
     def _arrive(self, turn: int, tag: tuple[object, ...]) -> None:
