@@ -5,6 +5,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Concatenate, ParamSpec, TypeVar
+
 from weft.core.errors import RankError
 
 G = TypeVar("G", bound=Any)
