@@ -14,6 +14,7 @@ import torch
 from weft.core.errors import RankError
 from weft.core.rank import Rank
 from weft.tensor.blob import Blob
+from weft.vm.dependency import alias
 from weft.vm.machine import VirtualMachine
 
 WAIT = 20
@@ -113,11 +114,11 @@ def test_a_new_value_ends_the_failure(vm: VirtualMachine):
 
 def test_views_of_lost_memory_are_lost(vm: VirtualMachine):
     base = Blob(torch.zeros(2))
-    view = vm.alias(base, base.data[0])  # pyright: ignore[reportOptionalSubscript]
+    view = alias(base, base.data[0])  # pyright: ignore[reportOptionalSubscript]
     fail(vm, mut=[view])
     with pytest.raises(ValueError):
         vm.wait_read(base)
-    late = vm.alias(base, base.data)
+    late = alias(base, base.data)
     with pytest.raises(ValueError):
         vm.wait_read(late)
 

@@ -16,6 +16,7 @@ from hypothesis import strategies as st
 from weft.core.errors import DeadlineError, OpError, RankError
 from weft.core.rank import Rank, current, enter
 from weft.tensor.blob import Blob
+from weft.vm.dependency import alias
 from weft.vm.machine import VirtualMachine, vm_of
 
 WAIT = 20  # seconds that nothing here should ever take
@@ -132,7 +133,7 @@ def test_mut2_that_makes_nothing_is_a_broken_promise(vm: VirtualMachine):
 
 def test_aliases_follow_a_pending_write(vm: VirtualMachine):
     base = Blob(torch.zeros(4))
-    view = vm.alias(base, base.data[:2])  # pyright: ignore[reportOptionalSubscript]
+    view = alias(base, base.data[:2])  # pyright: ignore[reportOptionalSubscript]
     go = threading.Event()
     vm.submit("op", "collective", lambda: go.wait(WAIT) and base.data.fill_(7), (), [base])  # pyright: ignore
     assert view.now is None and base.now is None

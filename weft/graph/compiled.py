@@ -156,7 +156,8 @@ class Compiled:
         return (
             f"{self.lowered.job.name} was compiled for other arguments: a graph's inputs keep shape, dtype and layout "
             f"(OneFlow: ONLY accepts static inputs tensor meta). Expected {tree.describe(expected)}, got "
-            f"{tree.describe(got)}. Make another graph for this form, or pad the input"
+            f"{tree.describe(got)}. Make another graph for this form, pad the input, or let the class compile for each "
+            "form: @nn.Graph.with_dynamic_input_shape()"
         )
 
     def plan(self) -> Any:

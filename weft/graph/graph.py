@@ -18,6 +18,7 @@ from weft.graph.compiled import Compiled
 from weft.graph.config import GraphConfig
 from weft.graph.run import Running
 from weft.graph.schedule import imagine
+from weft.graph.shapes import with_dynamic_input_shape
 from weft.graph.trace import compile_graph, said_of
 from weft.job.job import Job
 from weft.job.movements import movements
@@ -41,11 +42,8 @@ class Graph:
     """
 
     def __init__(self) -> None:
-        kind = type(self).__name__
-        counts = current().resource("graph counts", lambda rank: {})
-        number = counts[kind] = counts.get(kind, -1) + 1  # alike on every rank: it names what they share
         self.__dict__.update(
-            _name=f"{kind}_{number}",
+            _name=self.numbered(),
             _blocks={},
             config=GraphConfig(),
             _optimizers=[],
@@ -55,6 +53,12 @@ class Graph:
             _told=-1,
             numbers={},
         )
+
+    def numbered(self) -> str:
+        """A name for another of its kind: alike on every rank, as it names what they share."""
+        kind, counts = type(self).__name__, current().resource("graph counts", lambda rank: {})
+        number = counts[kind] = counts.get(kind, -1) + 1
+        return f"{kind}_{number}"
 
     def build(self, *args: Any, **kwargs: Any) -> Any:
         raise GraphError(f"{type(self).__name__} needs a method build(self, ...) that says what it computes")
@@ -227,6 +231,8 @@ class Graph:
         if not inspect.isfunction(func):
             raise GraphError(f"Graph.trace takes a function; got {type(func).__name__}: {func!r:.60}")
         return type(func.__name__, (Graph,), {"build": staticmethod(func)})()
+
+    with_dynamic_input_shape = staticmethod(with_dynamic_input_shape)
 
     def close(self) -> None:
         """Finish what is in flight and end the graph's threads."""

@@ -38,9 +38,7 @@ class Recorder(Protocol):
 
     def record(self, instruction: Instruction) -> None: ...
     def act(self, plan: str, task: Task, start: int, end: int) -> None: ...
-    def calls(
-        self, plan: str, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]
-    ) -> None: ...  # when each call began, and the last ended
+    def calls(self, plan: str, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]) -> None: ...
 
 
 class VirtualMachine:
@@ -125,11 +123,6 @@ class VirtualMachine:
             stream.enqueue(instruction)
         stream.pump()
         return instruction
-
-    def alias(self, base: Blob, data: torch.Tensor | None) -> Blob:
-        """A blob over memory of `base`'s, such as a view."""
-        with self.lock:
-            return dependency.alias(base, data)
 
     def _run_inline(self, instruction: Instruction, stream: Stream) -> None:
         dependencies = self._dependencies
