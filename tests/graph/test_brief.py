@@ -61,7 +61,7 @@ def test_a_brief_launch_is_no_instruction_and_a_long_one_is() -> None:
     with flow.vm.trace() as t:
         graph.running.brief = True
         graph(x).numpy()
-    assert [e.kind for e in t.events if e.stream.startswith("graph")] == ["launch"]
+    assert [e.kind for e in t.events if e.stream.startswith("graph:")] == ["launch"]
 
 
 @pytest.mark.parametrize("brief", [(True,), (False,), (True, False), (False, False, True)])
