@@ -28,8 +28,9 @@ def names():
     return sorted(n for n, make in found.items() if not OTHERS.intersection(make.__module__.split(".")))
 
 
-def size_of(name):
-    return next((s for s in (448, 384) if str(s) in name), 299 if name.startswith("inception") else 224)
+def sizes_of(name):
+    """The sides of images to try: a small one, for models that take any, and the one that the model is made for."""
+    return 64, next((s for s in (448, 384) if str(s) in name), 299 if name.startswith("inception") else 224)
 
 
 def answer(y):
@@ -45,7 +46,14 @@ def of(name):
     count = sum(p.numel() for p in model.parameters())
     if count > LARGEST:
         return f"built, {count / 1e6:.0f} million parameters: too large to train here"
-    size = size_of(name)
+    small, made_for = sizes_of(name)
+    try:
+        return trained(name, model, small)
+    except Exception:
+        return trained(name, model, made_for)
+
+
+def trained(name, model, size):
     words = beside_torchvision(name, model, size)
     model.train()
     optimizer = flow.optim.SGD(model.parameters(), lr=1e-3)

@@ -4,7 +4,8 @@
     python -m tests.zoo.programs gpt flowvision   # some
     python -m tests.zoo.programs nothing          # none
 
-What was found is kept below build/, and the counts of all that is known are written into docs/from-oneflow.md.
+What was found is kept below build/ as it comes, and the counts of all that is known are written into
+docs/from-oneflow.md.
 """
 
 from __future__ import annotations
@@ -121,18 +122,24 @@ def told(found: dict[str, str], images: dict[str, str]) -> str:
     return "\n".join(lines).rstrip() + "\n"
 
 
+def keep(known: dict[str, dict[str, str]]) -> None:
+    FOUND.parent.mkdir(parents=True, exist_ok=True)
+    FOUND.write_text(json.dumps(known, indent=1))
+    text = told(known["libai"], known["flowvision"])
+    PAGE.write_text(MARK.sub(lambda m: f"{m[1]}{text}{m[2]}", PAGE.read_text()))
+
+
 def main(argv: list[str]) -> int:
     known = json.loads(FOUND.read_text()) if FOUND.exists() else {"libai": {}, "flowvision": {}}
     for one in of_libai(tuple(m for m in argv if m in MODELS) or (() if argv else MODELS)):
         print(f"{one.model} {one.mode} {one.layout}: {one.fault or 'as on one rank'}", flush=True)
         known["libai"][f"{one.model} {one.mode} {one.layout}"] = one.fault
+        keep(known)
     for name, words in of_flowvision() if not argv or "flowvision" in argv else ():
         print(f"{name}: {words}", flush=True)
         known["flowvision"][name] = words
-    FOUND.parent.mkdir(parents=True, exist_ok=True)
-    FOUND.write_text(json.dumps(known, indent=1))
-    text = told(known["libai"], known["flowvision"])
-    PAGE.write_text(MARK.sub(lambda m: f"{m[1]}{text}{m[2]}", PAGE.read_text()))
+        keep(known)
+    keep(known)
     return any(known["libai"].values()) or any("failed" in v for v in known["flowvision"].values())
 
 

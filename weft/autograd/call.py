@@ -125,9 +125,9 @@ def fresh(t: Tensor) -> Tensor:
     return t
 
 
-def whole(t: Tensor) -> Tensor:
-    """A global tensor's logical value."""
-    return conversions.whole(fresh(t))
+def whole(t: Tensor, what: str) -> Tensor:
+    """A global tensor's logical value, on every rank of the world, for a call of this name."""
+    return conversions.whole(fresh(t), what)
 
 
 def looks(t: Tensor) -> bool:

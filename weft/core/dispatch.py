@@ -40,8 +40,7 @@ class Hooks:
     wait_read: Callable[[Any], None]  # vm: until nothing pending writes the blob
     wait_write: Callable[[Any], None]  # vm: until nothing pending reads or writes the blob
     wait_over: Callable[[Any], None]  # vm: likewise, whether what was pending ends well or not
-    whole: Callable[[Any], Any]  # interpreter: a global tensor's logical value, as a local tensor
-    everywhere: Callable[[Any], Any]  # interpreter: the same, on every rank of the world
+    whole: Callable[[Any, str], Any]  # autograd: a global tensor's logical value on every rank, as a local tensor
     fresh: Callable[[Any], Any]  # autograd: a view as it is by now
     detached: Callable[[Any], Any]  # autograd: `detach()` of a view, or while a graph is traced
     exchange: Callable[[Any, Any], None]  # autograd: `x.data = y` while a graph is traced

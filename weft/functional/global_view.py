@@ -6,6 +6,7 @@ what it makes is global, too.
 
 from __future__ import annotations
 
+import inspect
 import warnings
 from collections.abc import Callable
 from typing import Any
@@ -15,7 +16,7 @@ from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.core.placement import Placement
 from weft.core.rank import current
-from weft.functional import conversion
+from weft.functional import conversion, creation
 from weft.tensor.tensor import Tensor
 
 __all__ = ["current_global_mode", "global_mode", "to_global", "to_local"]
@@ -77,12 +78,17 @@ def to_global(
     warn_on_non_tensor_leaf: bool = True,
     **options: Any,
 ) -> Any:
-    """Every tensor of nested lists, tuples and dicts made global; `sbp` may be a function of the tensor."""
+    """Every tensor of nested lists, tuples and dicts made global; `sbp` may be a function of the tensor, or of all that
+    was given and the tensor. A rank that the placement lacks has nothing to give, and gives None."""
+    chosen = sbp if callable(sbp) and not isinstance(sbp, sbps.Sbp) else None
+    of_all = chosen is not None and len(inspect.signature(chosen).parameters) > 1
 
     def convert(t: Tensor) -> Tensor:
-        how = sbp(t) if callable(sbp) and not isinstance(sbp, sbps.Sbp) else sbp
+        how = sbp if chosen is None else chosen(input, t) if of_all else chosen(t)
         return conversion.to_global(t, placement, how, **options)
 
+    if input is None and placement is not None and current().index not in placement:
+        return convert(creation.empty(0))
     return _mapped(input, convert, warn_on_non_tensor_leaf, "global_view.to_global")
 
 

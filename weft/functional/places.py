@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import builtins
 from collections.abc import Sequence
+from contextlib import nullcontext
 from typing import Any
 
+from weft.core.dispatch import here, tracing
 from weft.core.errors import ArgumentError, IndexingError, OptionError, ShapeError
 from weft.functional import indexing
 from weft.functional.overwrite import into, number_like
@@ -184,9 +186,12 @@ def repeat_interleave(
             raise OptionError(f"repeat_interleave(): Repeats must be non-negative; got {repeats}")
         wide = _expand(_unsqueeze(x, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
         return _reshape(OPS["clone"](wide), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))  # a view won't do
-    if repeats.numel() != shape[d]:
-        repeats = _expand(repeats, (shape[d],))
-    return _index_select(x, d, OPS["repeat_places"](repeats))
+    known = here.trace is not None and not repeats.is_lazy  # then the shape that comes of them is known in build, too
+    with tracing(None) if known else nullcontext():
+        if repeats.numel() != shape[d]:
+            repeats = _expand(repeats, (shape[d],))
+        places = OPS["repeat_places"](repeats)
+    return _index_select(x, d, places)
 
 
 @public("flow")

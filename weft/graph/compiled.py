@@ -36,7 +36,7 @@ class Compiled:
         self.lowered, self.running, self.form, self.outputs = lowered, running, form, outputs
         self.examples, self.optimizers, self.numbers, self.made = examples, optimizers, numbers, made
         self.arguments = arguments  # of the first call
-        self.scaler = scaler  # wants the last output, if it is there
+        self.launches, self.scaler = 0, scaler  # wants the last output, if it is there
         read = {id(blob_of(t)): t for t in lowered.job.variables.values()}
         self.holders = [h for h in holders if id(blob_of(h.parameter)) in read]
         self.tied = [(h, t) for h in self.holders if (t := read[id(blob_of(h.parameter))]) is not h.parameter]
@@ -80,6 +80,7 @@ class Compiled:
             optimizer.counted.check(self.lowered.job.name, schedule)
         if self.overwrites:
             mark(self.overwrites)
+        self.launches += 1
         self.running.launch(inputs, [n() for n in self.numbers], blobs, self.reads, self.writes)
         if self.scaler is not None:
             self.scaler.told(tensors[-1])

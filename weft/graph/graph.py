@@ -7,6 +7,8 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
 
+import torch
+
 from weft.amp.scaler import GradScaler, StaticGradScaler
 from weft.core.dispatch import here
 from weft.core.errors import GraphError
@@ -29,9 +31,10 @@ from weft.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from weft.optim.lr_scheduler.scheduler import Counted
 from weft.plan.usage import usage
 from weft.simulator.schedule import Schedule
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, of_torch
 
-TRAINING = "-training"  # in states; no module can have this name
+TRAINING = "-training"  # in states; no module can have these names
+STEPS = "System-Train-TrainStep"  # how many were made, as OneFlow's programs look for it
 
 
 class Graph:
@@ -52,6 +55,7 @@ class Graph:
             _closed=False,
             _told=-1,
             numbers={},
+            _before=0,
         )
 
     def numbered(self) -> str:
@@ -139,14 +143,18 @@ class Graph:
         self._settle()
         state: dict[str, Any] = {name: block.to(Module).state_dict() for name, block in self._blocks.items()}
         trained = [part.state_dict() for part in self._training()]
-        return state | {TRAINING: trained} if trained else state
+        return state | {TRAINING: trained, STEPS: of_torch(torch.tensor(self._steps()))} if trained else state
+
+    def _steps(self) -> int:
+        """How many training steps the graph has made, with those of a state that it took over."""
+        return self._before + (0 if self._compiled is None else self._compiled.launches)
 
     def load_state_dict(self, state: Mapping[str, Any], strict: bool = True) -> None:
         """Take over a state that `state_dict` gave; its optimizers' go to a graph that has such, if they are there."""
         self._settle()
         if not isinstance(state, Mapping):
             raise GraphError(f"load_state_dict takes what state_dict() gave; got {type(state).__name__}")
-        unknown, missing = set(state) - set(self._blocks) - {TRAINING}, set(self._blocks) - set(state)
+        unknown, missing = set(state) - set(self._blocks) - {TRAINING, STEPS}, set(self._blocks) - set(state)
         if strict and (unknown or missing):
             raise GraphError(
                 f"load_state_dict: missing modules {sorted(missing)}, unexpected modules {sorted(unknown)}"
@@ -162,6 +170,8 @@ class Graph:
                 block.to(Module).load_state_dict(state[name], strict=strict)
         for part, its in zip(parts, trained, strict=False):
             part.load_state_dict(its)
+        if parts and STEPS in state:
+            self.__dict__["_before"] += int(state[STEPS]) - self._steps()
 
     def runtime_state_dict(self) -> dict[str, Any]:
         """The compiled graph of this rank, for `flow.save`: its plan, and what its variables hold."""

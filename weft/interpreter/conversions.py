@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Final
 from zlib import crc32
 
 import torch
@@ -14,9 +14,8 @@ from weft.boxing.part import device_of
 from weft.boxing.planner import route
 from weft.core import fingerprints, shard
 from weft.core import sbp as sbps
-from weft.core.dispatch import hooks
 from weft.core.dtype import DType
-from weft.core.errors import SbpError, ShapeError
+from weft.core.errors import RankError, SbpError, ShapeError
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import NdSbp, broadcast
@@ -149,21 +148,33 @@ def _agree(data: torch.Tensor, dtype: DType, placement: Placement, nd_sbp: Any) 
 _CONVERSIONS = {"to_global": to_global, "to_local": to_local, "from_local": from_local}
 
 
-def whole(x: Tensor) -> Tensor:
-    """The logical value on every rank of the placement, as a local tensor; other ranks get an empty one."""
-    spec = x.spec
+def whole(x: Tensor, what: str) -> Tensor:
+    """The logical value on every rank of the world, in the placement or not, as a local tensor."""
+    spec, rank = x.spec, current()
     assert spec is not None
     flat = (broadcast,) * spec.placement.ndim
-    return to_local(x if spec.nd_sbp == flat else to_global(x, spec.placement, flat))
+    everywhere = len(spec.placement.members) == rank.world_size
+    if everywhere and spec.nd_sbp == flat:
+        return to_local(x)
+    try:
+        if everywhere:
+            return to_local(to_global(x, spec.placement, flat))
+        fingerprints.of(rank).fold(*_reading(spec))
+        return to_local(to_global(x, Placement.all(spec.placement.type), (broadcast,)))
+    except RankError as error:
+        error.add_note(f"in {what} of {spec}, {READ}")
+        raise
 
 
-def everywhere(x: Tensor) -> Tensor:
-    """The logical value on every rank of the world, in the placement or not, as a local tensor."""
-    spec = x.spec
-    assert spec is not None
-    if len(spec.placement.members) == current().world_size:
-        return whole(x)
-    return to_local(to_global(x, Placement.all(spec.placement.type), (broadcast,)))
+READ: Final = (
+    "a call of every rank of the world, in its placement or not. Read it on all of them and use it on one, or read "
+    "this rank's own part with x.to_local(), which asks nobody"
+)
 
 
-hooks.whole, hooks.everywhere = whole, everywhere
+@functools.lru_cache(maxsize=4096)
+def _reading(spec: Spec) -> Fold:
+    """What ranks compare of a value that is read, beside the layouts that it then goes through."""
+    name, _, _, ranks = _layouts(spec, (Placement.all(spec.placement.type), (broadcast,)))
+    text = f"numpy(), item() or the like of {spec}, which every rank calls"
+    return name, crc32(text.encode()), text, ranks

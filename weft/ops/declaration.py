@@ -21,6 +21,7 @@ from dataclasses import dataclass
 from typing import Any, Final
 
 from weft.core.dispatch import hooks
+from weft.core.errors import ArgumentError
 from weft.core.sbp import partial_sum
 from weft.ops import notation
 from weft.ops.notation import Rule
@@ -338,6 +339,11 @@ def _params(kernel: Callable[..., Any]) -> Iterable[Param]:
         assert p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY), f"{kernel.__name__}: no *args in a declaration"
         # a file that doesn't import annotations from __future__ gives types in the place of their names
         text = p.annotation
+        if text is p.empty:
+            raise ArgumentError(
+                f"{kernel.__name__}(): parameter '{p.name}' needs a type, which says what it is: "
+                f"{p.name}: Tensor is an operand; {p.name}: int, float, bool, str or the like is an attribute"
+            )
         if not isinstance(text, str):
             text = re.sub(r"\b(?:\w+\.)+", "", inspect.formatannotation(text)).replace(str(Scalar), "Scalar")
         yield Param(p.name, OPERAND_KINDS.get(text, "attribute"), text, p.default, p.kind is p.KEYWORD_ONLY)

@@ -58,7 +58,7 @@ def missing(op: Op, args: tuple[Any, ...]) -> Exception:
     lacking = [p.name for p, a in zip(op.params, args, strict=True) if p.required and a is ABSENT]
     return errors.ArgumentError(
         f"{op.name}(): missing required argument{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}\n"
-        f"  declared: {signature(op)}"
+        f"  accepted: {signature(op)}"
     )
 
 
@@ -80,20 +80,22 @@ def refit(
     if op.inplace_kernel is not None and "inplace" in more and "inplace" not in op.names:
         more = dict(more)
         run = overwrite if more.pop("inplace") else run
+    elif op.inplace_kernel is not None and len(rest) == 1 and isinstance(rest[0], bool) and not more:
+        rest, run = (), overwrite if rest[0] else run  # relu(x, True): by place, after all of its own
     if rest:
         n = len(op.params) - len(op.keywords)
         raise errors.ArgumentError(
             f"{op.name}(): takes {n} positional argument{'s' * (n != 1)} but {n + len(rest)} were given\n"
-            f"  declared: {signature(op)}"
+            f"  accepted: {signature(op)}"
         )
     bound = list(args)
     for name, value in more.items():
         place = place_of(op.name, name, op.names)
         if place is None:
-            raise errors.ArgumentError(f"{op.name}(): got an unexpected argument {name!r}\n  declared: {signature(op)}")
+            raise errors.ArgumentError(f"{op.name}(): got an unexpected argument {name!r}\n  accepted: {signature(op)}")
         if bound[place] is not ABSENT and bound[place] is not op.params[place].default:
             raise errors.ArgumentError(
-                f"{op.name}(): got several values for argument {op.names[place]!r}\n  declared: {signature(op)}"
+                f"{op.name}(): got several values for argument {op.names[place]!r}\n  accepted: {signature(op)}"
             )
         bound[place] = value
     for i, p in enumerate(op.params):
@@ -179,7 +181,7 @@ def check_arguments(op: Op, args: tuple[Any, ...]) -> None:
             wanted = wanted or ("a sequence of tensors" if p.kind == "tensors" else p.type)
             raise errors.ArgumentError(
                 f"{op.name}(): argument '{p.name}' must be {wanted}, not {type(value).__name__} ({describe(value)}).\n"
-                f"  declared: {signature(op)}"
+                f"  accepted: {signature(op)}"
             )
 
 
@@ -210,9 +212,22 @@ def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
     if kind is errors.OpError and not isinstance(cause, torch.linalg.LinAlgError):
         kind, found = blamed(op, args)
         advice += f".\n{found}" * bool(found)
+    if kind is errors.MissingKernelError:
+        message = KERNEL.sub(lambda m: f"{op.name} has no kernel for {_dtype(m[1])}", message)
+        reason, found = blamed(op, args)
+        advice += f".\n{found}" * (reason is errors.DtypeError and bool(found))
     if kind is errors.DeviceError:
         message = f"operands lie on {' and '.join(sorted({str(d) for a in args for d in _devices(a)}))}"
     return kind(f"{message}{_reach(message, args)}\n  in {call_text(op, args)}{advice}")
+
+
+KERNEL: Final = re.compile(r"""^"[^"]*" not implemented for '(\w+)'""")  # a kernel's own name says nothing of the call
+
+
+def _dtype(name: str) -> str:
+    """A dtype by the name that torch's kernels have for it, such as Long."""
+    tensor = getattr(torch, f"{name}Tensor", None)
+    return str(tensor.dtype).removeprefix("torch.") if tensor is not None else name
 
 
 def _devices(value: Any) -> Iterator[torch.device]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weft.core.errors import OptionError
@@ -75,9 +75,9 @@ class AdamW(Adam):
 
 def check_betas(options: Mapping[str, Any]) -> None:
     betas = options["betas"]
-    if not (isinstance(betas, Sequence) and len(betas) == 2):
+    if not (hasattr(betas, "__len__") and hasattr(betas, "__getitem__") and len(betas) == 2):
         raise OptionError(f"betas are two numbers, such as (0.9, 0.999); got {betas!r}")
-    below_one({f"beta parameter at index {i}": b for i, b in enumerate(betas)}, *_NAMES)
+    below_one({name: betas[i] for i, name in enumerate(_NAMES)}, *_NAMES)
 
 
 _NAMES = ("beta parameter at index 0", "beta parameter at index 1")

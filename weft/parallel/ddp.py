@@ -56,8 +56,6 @@ class DistributedDataParallel(metaclass=_Kind):
                 "DistributedDataParallel is for local parameters; these are global, and boxing sums their gradients: "
                 "give the module a batch with sbp=flow.sbp.split(0)"
             )
-        if not any(p.requires_grad for p in module.parameters()):
-            raise ArgumentError("DistributedDataParallel is not needed when a module has no parameter to train")
         if process_group is not None and len(process_group) < current().world_size:
             raise ArgumentError(
                 f"DistributedDataParallel averages over all {current().world_size} ranks; got {process_group!r}. For "

@@ -33,7 +33,7 @@ def text(t: Tensor) -> str:
 def show(x: Tensor) -> str:
     """The text of a tensor's logical value: `print(flow.show(x))`.
 
-    A global tensor is gathered for it, so every rank of its placement calls this. `print(x)` shows the rank's own part.
+    A global tensor is gathered for it, so every rank of the world calls this. `print(x)` shows the rank's own part.
     """
     if x.value is None and x.spec is not None:
         return _titled(x, _global(x))

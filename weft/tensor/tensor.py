@@ -171,18 +171,16 @@ class Tensor(Described):
         return blob.now
 
     def _whole(self, what: str) -> torch.Tensor:
-        """The logical data: of a global tensor, gathered from every rank that holds a part."""
+        """The logical data: of a global tensor, gathered on every rank of the world from those that hold a part."""
         if self.spec is not None and self.value is None:
-            return hooks.whole(self)._local(what)
+            return hooks.whole(self, what)._local(what)
         return self._local(what)
 
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The value as an array, which shares a CPU tensor's memory; also of a tensor that requires a gradient, as in
         OneFlow, so there is nothing that `force` would have to force. Of a global tensor, every rank of the world asks
         and gets it, wherever the tensor lies."""
-        if self.spec is not None and self.value is None:
-            return array_of(hooks.everywhere(self)._local("numpy()"))
-        return array_of(self._local("numpy()"))
+        return array_of(self._whole("numpy()"))
 
     to_numpy = numpy
 
