@@ -182,9 +182,9 @@ def run_threads(given: argparse.Namespace) -> int:
         raise ArgumentError("--threads runs a Python program's ranks in this one process; it takes -m and nothing more")
     if given.module and given.program in ("weft.oneflow", "weft.launch", "oneflow.distributed.launch"):
         raise ArgumentError(
-            f"--threads -m {given.program}: it gives a program its own arguments and `__main__`, of which a process has "
-            "one. Write `import weft.oneflow` at the top of the program and give --threads the program itself, or leave "
-            "--threads out"
+            f"--threads -m {given.program}: it gives a program its own arguments and `__main__`, of which a process "
+            "has one. Write `import weft.oneflow` at the top of the program and give --threads the program itself, or "
+            "leave --threads out"
         )
     code, place, package = code_of(given.program, given.module)
     sys.argv = [place, *given.arguments]

@@ -65,12 +65,8 @@ def _where(t: Tensor) -> list[str]:
 
 
 def _global(t: Tensor) -> str:
-    """A global tensor's logical value. Every rank of its placement takes part in gathering it."""
-    more = [*_where(t), *_gradient(t)]
-    whole = t._whole("show(tensor)")
-    if tuple(whole.shape) != tuple(t.shape):  # this rank lies outside the placement
-        return _with("tensor(...)", [*more, *_form(t)])
-    return _bare(whole.cpu(), more)
+    """A global tensor's logical value. Every rank of the world takes part in gathering it."""
+    return _bare(t._whole("show(tensor)").cpu(), [*_where(t), *_gradient(t)])
 
 
 def _part(t: Tensor) -> str:

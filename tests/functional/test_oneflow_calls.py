@@ -1,0 +1,122 @@
+"""Calls as OneFlow's programs make them, each seen to stop one, and the values that OneFlow 0.9 gives."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+import torch
+
+import weft as flow
+from tests.ranks import on
+from weft.core.errors import ArgumentError, DtypeError, RankError
+from weft.launch import spawn_threads
+from weft.ops import op
+
+B, S = flow.sbp.broadcast, flow.sbp.split
+
+
+@on(2)
+def test_a_value_is_read_on_every_rank_of_the_world_by_whichever_call() -> None:
+    x = flow.ones(1, placement=flow.placement("cpu", [1]), sbp=B, requires_grad=True) * 3
+    assert x.numpy().tolist() == x.tolist() == [3.0] and x.item() == float(x) == 3.0 and bool(x > 2)
+    assert flow.show(x).startswith("tensor([3.]") and x.to_local().numel() == flow.env.get_rank()
+
+
+@on(2)
+def test_a_view_is_read_as_it_is_after_its_base_was_written() -> None:
+    x = flow.zeros(4, placement=flow.placement("cpu", [0]), sbp=B)
+    view = x.view(2, 2)
+    x.add_(1)
+    assert view.numpy().tolist() == view.tolist() == [[1.0, 1.0], [1.0, 1.0]]
+
+
+def test_who_reads_alone_is_told_that_all_ranks_read() -> None:
+    def each() -> None:
+        x = flow.ones(3, placement=flow.placement("cpu", [0]), sbp=B)
+        if flow.env.get_rank() == 1:
+            x.numpy()
+
+    with pytest.raises(RankError) as told:
+        spawn_threads(2, each, deadline=2)
+    assert any("numpy()" in n and "every rank of the world" in n and "to_local()" in n for n in told.value.__notes__)
+
+
+@on(2)
+def test_a_rank_that_the_placement_lacks_gives_none() -> None:
+    x = flow.ones(2) if flow.env.get_rank() == 0 else None
+    y = flow.utils.global_view.to_global(x, placement=flow.placement("cpu", [0]), sbp=B)
+    assert y.shape == (2,) and y.tolist() == [1.0, 1.0]
+
+
+def test_an_sbp_may_be_told_from_all_that_is_given() -> None:
+    state = {"weight": flow.ones(2, 2), "bias": flow.ones(2)}
+    rule = lambda state, t: S(1) if t is state["weight"] else B  # noqa: E731
+    found = flow.utils.global_view.to_global(state, placement=flow.placement("cpu", [0]), sbp=rule)
+    assert found["weight"].sbp == (S(1),) and found["bias"].sbp == (B,)
+
+
+def test_a_state_tells_how_many_steps_a_graph_has_trained() -> None:
+    class Step(flow.nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.layer = flow.nn.Linear(2, 1)
+            self.add_optimizer(flow.optim.SGD(self.layer.parameters(), lr=0.1))
+
+        def build(self, x: Any) -> Any:
+            loss = self.layer(x).sum()
+            loss.backward()
+            return loss
+
+    step, x = Step(), flow.ones(1, 2)
+    step(x), step(x)
+    state = step.state_dict()
+    assert state["System-Train-TrainStep"].item() == 2
+    after = Step()
+    after.load_state_dict(state)
+    after(x)
+    assert after.state_dict()["System-Train-TrainStep"].item() == 3
+
+
+def test_repeats_that_are_known_in_build() -> None:
+    class Repeats(flow.nn.Graph):
+        def build(self, x: Any) -> Any:
+            return flow.repeat_interleave(x, flow.tensor([1, 2]), dim=0)
+
+    assert Repeats()(flow.tensor([3.0, 4.0])).tolist() == [3.0, 4.0, 4.0]
+
+
+def test_inplace_by_place() -> None:
+    x = flow.tensor([-1.0, 1.0])
+    assert flow.relu(x, False) is not x and flow.relu(x, True) is x and x.tolist() == [0.0, 1.0]
+    with pytest.raises(ArgumentError, match="takes 1 positional argument but 3 were given\n  accepted: relu"):
+        flow.relu(x, True, 1)
+
+
+def test_betas_of_anything_that_holds_two() -> None:
+    class Pair:
+        def __len__(self) -> int:
+            return 2
+
+        def __getitem__(self, i: int) -> float:
+            return (0.9, 0.99)[i]
+
+    weight = flow.nn.Parameter(flow.ones(1))
+    for kind in (flow.optim.Adam, flow.optim.AdamW, flow.optim.LAMB):
+        assert tuple(kind([weight], betas=Pair()).param_groups[0]["betas"][i] for i in range(2)) == (0.9, 0.99)
+
+
+def test_a_dtype_without_a_kernel_is_told_in_the_ops_name_with_one_that_has_it() -> None:
+    b = flow.ones(2, 2) > 0
+    for call in (lambda: flow.matmul(b, b), lambda: flow.softmax(flow.tensor([1, 2]), 0)):
+        with pytest.raises(DtypeError, match=r"^\w+ has no kernel for (bool|int64)\n") as told:
+            call()
+        assert "It takes " in str(told.value) and "float32" in str(told.value)
+
+
+def test_an_ops_parameter_needs_a_type() -> None:
+    def doubled(x, by: int = 2) -> torch.Tensor:  # type: ignore[no-untyped-def]
+        return x * by
+
+    with pytest.raises(ArgumentError, match=r"parameter 'x' needs a type, .* x: Tensor is an operand"):
+        op("_ -> _")(doubled)
