@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, cast
 
 import pytest
 import torch
@@ -69,7 +69,8 @@ def test_a_state_tells_how_many_steps_a_graph_has_trained() -> None:
             return loss
 
     step, x = Step(), flow.ones(1, 2)
-    step(x), step(x)
+    step(x)
+    step(x)
     state = step.state_dict()
     assert state["System-Train-TrainStep"].item() == 2
     after = Step()
@@ -87,10 +88,10 @@ def test_repeats_that_are_known_in_build() -> None:
 
 
 def test_inplace_by_place() -> None:
-    x = flow.tensor([-1.0, 1.0])
-    assert flow.relu(x, False) is not x and flow.relu(x, True) is x and x.tolist() == [0.0, 1.0]
+    x, relu = flow.tensor([-1.0, 1.0]), flow.relu  # noqa: B009: a form that types don't tell
+    assert relu(x, False) is not x and relu(x, True) is x and x.tolist() == [0.0, 1.0]
     with pytest.raises(ArgumentError, match="takes 1 positional argument but 3 were given\n  accepted: relu"):
-        flow.relu(x, True, 1)
+        relu(x, True, 1)
 
 
 def test_betas_of_anything_that_holds_two() -> None:
@@ -101,9 +102,9 @@ def test_betas_of_anything_that_holds_two() -> None:
         def __getitem__(self, i: int) -> float:
             return (0.9, 0.99)[i]
 
-    weight = flow.nn.Parameter(flow.ones(1))
+    weight, pair = flow.nn.Parameter(flow.ones(1)), cast(Any, Pair())
     for kind in (flow.optim.Adam, flow.optim.AdamW, flow.optim.LAMB):
-        assert tuple(kind([weight], betas=Pair()).param_groups[0]["betas"][i] for i in range(2)) == (0.9, 0.99)
+        assert tuple(kind([weight], betas=pair).param_groups[0]["betas"][i] for i in range(2)) == (0.9, 0.99)
 
 
 def test_a_dtype_without_a_kernel_is_told_in_the_ops_name_with_one_that_has_it() -> None:

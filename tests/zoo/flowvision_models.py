@@ -4,6 +4,7 @@ same weights.
     python -m weft.oneflow tests/zoo/flowvision_models.py            # all; or the names of some
 """
 
+import contextlib
 import sys
 import traceback
 
@@ -29,8 +30,9 @@ def names():
 
 
 def sizes_of(name):
-    """The sides of images to try: a small one, for models that take any, and the one that the model is made for."""
-    return 64, next((s for s in (448, 384) if str(s) in name), 299 if name.startswith("inception") else 224)
+    """The sides of images to try: a small one, for models that take any, and those that the model may be made for; a
+    number in its name may be another width."""
+    return 64, next((s for s in (448, 384) if str(s) in name), 299 if name.startswith("inception") else 224), 224
 
 
 def answer(y):
@@ -46,11 +48,11 @@ def of(name):
     count = sum(p.numel() for p in model.parameters())
     if count > LARGEST:
         return f"built, {count / 1e6:.0f} million parameters: too large to train here"
-    small, made_for = sizes_of(name)
-    try:
-        return trained(name, model, small)
-    except Exception:
-        return trained(name, model, made_for)
+    *others, last = sizes_of(name)
+    for size in others:
+        with contextlib.suppress(Exception):
+            return trained(name, model, size)
+    return trained(name, model, last)
 
 
 def trained(name, model, size):
@@ -93,7 +95,7 @@ def main(chosen):
             words = of(name)
         except Exception as error:
             failed += 1
-            words = f"failed: {type(error).__name__}: {str(error)[:200]}"
+            words = f"failed: {type(error).__name__}: {' '.join(str(error).split())[:200]}"
             traceback.print_exc()
         print(f"{name}: {words}", flush=True)
     return failed > 0
