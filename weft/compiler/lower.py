@@ -145,11 +145,10 @@ class _Lowering:
         self.departures: dict[Key, dict[tuple[Node, int], Packet]] = {k: {} for k in self.mine}
         names = {SOURCE: "inputs"} | {loader: f"{loader}.batch" for loader in job.loaders}
         feeds = {
-            end: Packet(
-                self.number(end, SINK, rank, rank, LOOP), name, end, SINK, rank, rank, self.ahead if end == SOURCE else 2
-            )
+            end: Packet(self.number(end, SINK, rank, rank, LOOP), name, end, SINK, rank, rank, 2)
             for end, name in names.items()
-        }  # fmt: skip
+        }
+        feeds[SOURCE].copies = self.ahead
         feed_of = {v: feeds[n.args[0]] for n in job.nodes if n.op == "source" for v in n.outputs}
         self.readers = {p.id: set() for p in feeds.values()}
         for k in self.mine:

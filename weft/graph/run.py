@@ -15,15 +15,14 @@ import torch
 from weft.boxing.part import device_of
 from weft.compiler import abreast
 from weft.compiler.bind import Binder
-from weft.compiler.local import kernel_of
 from weft.compiler.lower import Lowered
-from weft.compiler.source import Memory
 from weft.compiler.streams import COLLECTIVES
 from weft.core.device import Device
 from weft.core.dispatch import hooks
 from weft.core.rank import current
 from weft.graph.device_streams import Cuda, in_order
 from weft.graph.draws import Draws
+from weft.graph.ends import inputs_of, outputs_of
 from weft.graph.feed import Feed, Reader, follow
 from weft.graph.lines import GraphLine
 from weft.job.value import Value
@@ -149,16 +148,7 @@ class Running:
         """The source, which takes in a launch's inputs, and the sink, which hands out its outputs."""
         plan = self.lowered.plan
         ends = {t.kind: t for t in plan.tasks if not t.ahead and t.kind in ("source", "sink")}
-        taken = ends["source"].step.calls
-        used = {r.place.register: r for c in taken for r in c.results}
-        places: list[list[tuple[int, bool, torch.Tensor]]] = []
-        for slot in range(plan.register(next(iter(used))).copies if used else 0):
-            memory = Memory(torch.empty(0, dtype=torch.uint8), {r: self.memory[r][slot] for r in used})
-            places.append([
-                (c.args[0], True, memory.placed(r)) if c.op == "graph.input"
-                else (self.numbers.index(c.args[0]), False, memory.placed(r))
-                for c in taken for r in c.results
-            ])  # fmt: skip
+        places = inputs_of(ends["source"], self.memory, self.numbers)
         filled: dict[tuple[int, int], float] = {}  # what a number's place holds already
 
         def source(turn: Turn) -> None:
@@ -176,7 +166,7 @@ class Running:
                         filled[slot, i] = launch.numbers[i]
 
         alone = self.transport.world_size == 1
-        reads = self._outputs(ends["sink"])
+        reads = outputs_of(ends["sink"], self.memory, lambda name: self.named[name])
 
         def sink(turn: Turn) -> None:
             launch = self.under_way[0]  # until it is over: who gives up must find it
@@ -189,36 +179,6 @@ class Running:
                 launch.instruction.finish()
 
         return {ends["source"].id: source, ends["sink"].id: sink}
-
-    def _outputs(self, sink: Task) -> list[Callable[[Turn], torch.Tensor]]:
-        """Where the sink finds each output: in a register, in a variable, or looking at one."""
-        found: dict[str, Callable[[Turn], torch.Tensor]] = {}
-        nothing = torch.empty(0)
-        ports = [p.register for p in sink.consumes]
-
-        def named(name: str) -> Callable[[Turn], torch.Tensor]:
-            return lambda turn: self.named[name]
-
-        def register(r: Result) -> Callable[[Turn], torch.Tensor]:
-            port, empty = ports.index(r.place.register), torch.empty(0, dtype=torch.uint8)
-            views = [Memory(empty, {r.place.register: m}).placed(r) for m in self.memory[r.place.register]]
-            return lambda turn: views[turn.consumed[port]]
-
-        def view(call: Call, at: int) -> Callable[[Turn], torch.Tensor]:
-            kernel, others = kernel_of(OPS[call.op], call.option("where")), call.args[1:]
-            base = found[call.args[0].name]
-            if len(call.results) > 1:
-                return lambda turn: kernel(base(turn), *others)[at]
-            return lambda turn: kernel(base(turn), *others)
-
-        shown = []
-        for call in sink.step.calls:
-            for at, r in enumerate(call.results):
-                made = {"read": register(r) if call.op == "read" else None, "variable": named(r.name)}.get(call.op)
-                found[r.name] = made or view(call, at)
-            if call.op == "graph.output":
-                shown.append((lambda turn: nothing) if call.args[0] is None else found[call.args[0].name])
-        return shown
 
     def _readers(self) -> dict[int, Callable[[Turn], None]]:
         """The acts of loaders, and what launches ask of them here: all ranks in the same order."""
