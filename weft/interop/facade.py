@@ -110,7 +110,7 @@ def kept(x: Tensor) -> Facade:
 
 def inward(v: Any) -> Any:
     """What Weft takes for what torch's code gives: tensors, dtypes, devices, and what holds them."""
-    convert = _IN.get(type(v))
+    convert = TO_WEFTS.get(type(v))
     if convert is not None:
         return convert(v)
     if isinstance(v, torch.Tensor) and type(v) is not Facade:
@@ -120,7 +120,7 @@ def inward(v: Any) -> Any:
 
 def outward(v: Any) -> Any:
     """What torch's code expects for what Weft gives."""
-    convert = _OUT.get(type(v))
+    convert = TO_TORCHS.get(type(v))
     if convert is not None:
         return convert(v)
     return _rebuilt(v, outward) if isinstance(v, tuple) and type(v) is not torch.Size else v
@@ -139,7 +139,7 @@ def _dtype(v: torch.dtype) -> Any:
     return dtypes._by_torch.get(v, v)
 
 
-_IN: dict[type, Function] = {
+TO_WEFTS: dict[type, Function] = {
     Facade: _of,
     torch.Tensor: lambda v: of_torch(v.detach()),
     torch.nn.Parameter: lambda v: of_torch(v.detach()),
@@ -151,7 +151,7 @@ _IN: dict[type, Function] = {
     slice: lambda v: slice(inward(v.start), inward(v.stop), inward(v.step)),
     **{kind: lambda v: v for kind in (int, float, bool, str, type(None), Tensor, torch.Size)},
 }
-_OUT: dict[type, Function] = {
+TO_TORCHS: dict[type, Function] = {
     Tensor: facade,
     Parameter: kept,
     Buffer: kept,
@@ -168,7 +168,7 @@ _OUT: dict[type, Function] = {
 
 def returned(v: Any) -> Any:
     """What leaves a module of torch's: its records of tensors hold Weft's."""
-    if type(v) in _IN or isinstance(v, tuple):
+    if type(v) in TO_WEFTS or isinstance(v, tuple):
         return inward(v) if type(v) not in (torch.dtype, torch.device) else v
     if isinstance(v, dict):
         changed = {k: r for k, p in v.items() if (r := returned(p)) is not p}

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import copy
 import functools
-import threading
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
@@ -18,48 +17,14 @@ import torch
 
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
+from weft.interop import bypasses
+from weft.interop.entering import entered
 from weft.interop.facade import COPIED, Facade, as_itself, facade, inward, kept, outward, returned
-from weft.interop.functions import Mode
 from weft.interop.inside import inside
 from weft.nn.members import BUFFER, MODULE, PARAMETER
 from weft.nn.module import Module
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_torch
-
-
-def compiling(more: int) -> None:
-    """Let `torch.compiler.is_compiling()` be true while graphs trace a module: so it takes no branch on values."""
-    if more:
-        with _lock:
-            _traces[0] += more
-            torch.compiler._is_compiling_flag = _traces[0] > 0
-
-
-_traces, _lock = [0], threading.Lock()
-
-
-class entered:
-    """From outside into torch's code: what it calls is Weft's, until it is left."""
-
-    def __init__(self, module: Module, args: Any = ()) -> None:
-        self.module, self.args = module, args
-
-    def __enter__(self) -> None:
-        self.before = inside.everywhere, torch.is_grad_enabled()
-        given = (*self.args, *self.module.parameters())
-        inside.everywhere = any(isinstance(t, Tensor) and t.spec is not None for t in given)
-        torch._C._set_grad_enabled(here.grad)
-        inside.depth, self.mode = inside.depth + 1, Mode()
-        self.traced = here.trace is not None
-        compiling(self.traced)
-        self.mode.__enter__()
-
-    def __exit__(self, *error: Any) -> None:
-        self.mode.__exit__(*error)
-        compiling(-self.traced)
-        inside.depth -= 1
-        inside.everywhere, grad = self.before
-        torch._C._set_grad_enabled(grad)
 
 
 class Member:
@@ -102,7 +67,7 @@ class TorchModule(Module, TORCHS):
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not inside.depth:
-            with entered(self, (*args, *kwargs.values())):
+            with entered((*args, *kwargs.values(), *self.parameters())):
                 return returned(self(*outward(args), **outward(kwargs)))
         if here.trace is None:
             return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
@@ -153,6 +118,7 @@ def from_module(module: torch.nn.Module) -> Any:
     """The same module on Weft's tensors, over the same memory."""
     if isinstance(module, Module):
         return module
+    bypasses.install()
     memo: dict[int, Any] = {}
     for t in (*module.parameters(), *module.buffers()):
         memo[id(t)] = _taken(t)
@@ -234,7 +200,7 @@ def _entering(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
     def call(self: Any, *args: Any, **kwargs: Any) -> Any:
         if inside.depth:
             return f(self, *args, **kwargs)
-        with entered(self, (*args, *kwargs.values())):
+        with entered((*args, *kwargs.values(), *self.parameters())):
             if as_it_is:
                 return f(self, *args, **kwargs)
             return returned(f(self, *outward(args), **outward(kwargs)))

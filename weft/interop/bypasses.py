@@ -1,0 +1,251 @@
+"""What bypasses `__torch_function__`: states that torch's C++ keeps, and functions that take functions.
+
+From the first module on that `from_torch` takes, each of these asks whether its thread runs such a module's code, and is
+Weft's there, torch's own everywhere else. They are replaced where torch's own Python looks them up, so that a name
+which a program imported before (`from torch.utils.checkpoint import checkpoint`) is met, too.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import inspect
+import sys
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+import torch.utils.checkpoint
+from torch._functorch import apis, eager_transforms
+from torch.autograd.function import FunctionCtx, _is_setup_context_defined, _SingleLevelFunction
+
+from weft.amp.autocast import DEFAULTS, autocast
+from weft.autograd import recompute, vmap
+from weft.autograd.function import Context, Function, once_differentiable
+from weft.autograd.graph import saved_tensors_hooks
+from weft.autograd.modes import inference_mode
+from weft.core.dispatch import here
+from weft.core.errors import ArgumentError
+from weft.interop.entering import Callback, entered
+from weft.interop.facade import Facade, as_itself, inward, outward
+from weft.interop.inside import inside
+
+WEFT: Final = __name__.partition(".")[0]
+
+
+def running() -> bool:
+    """Whether this is called by a module's own code, and not by Weft's work for it, which runs on torch's kernels."""
+    return inside.depth > 0 and torch._C._is_torch_function_mode_enabled()
+
+
+def between(ours: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of Weft's, between stand-ins; functions that it takes first, or gives, are so, too."""
+
+    @functools.wraps(ours)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        with as_itself():
+            given = [Callback(a) if callable(a) and not i and type(a) is not Facade else inward(a)
+                     for i, a in enumerate(args)]  # fmt: skip
+            y = ours(*given, **{k: inward(v) for k, v in kwargs.items()})
+            return between(y) if inspect.isfunction(y) else outward(y)
+
+    return call
+
+
+def replace(home: Any, name: str, ours: Callable[..., Any]) -> None:
+    """Let a name of torch's be `ours` where modules of torch's run here."""
+    theirs = getattr(home, name)
+
+    @functools.wraps(theirs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        return (ours if running() else theirs)(*args, **kwargs)
+
+    setattr(home, name, call)
+
+
+# ---- functions with gradients of their own -----------------------------------------------------------
+
+
+class Held(FunctionCtx):
+    """What a torch.autograd.Function finds as its `ctx`."""
+
+    to_save: tuple[Any, ...] = ()
+    non_differentiable: tuple[Any, ...] = ()
+    dirty_tensors: tuple[Any, ...] = ()
+    materialize_grads = True
+
+    def __init__(self, kind: Any, args: tuple[Any, ...]) -> None:
+        self.kind, self.args = kind, args
+        self.saved_tensors: tuple[Any, ...] = ()
+        self.returned: tuple[Any, ...] = ()
+        self.needs_input_grad: tuple[bool, ...] = ()
+
+    def keep(self, ctx: Context) -> None:
+        """Tell Weft's what was told this one."""
+        ctx.save_for_backward(*inward(self.to_save))
+        ctx.mark_non_differentiable(*inward(self.non_differentiable))
+        ctx.set_materialize_grads(self.materialize_grads)
+
+
+class Custom(Function):
+    """A torch.autograd.Function as one of Weft's."""
+
+    @staticmethod
+    def forward(ctx: Any, held: Held, *args: Any) -> Any:
+        ctx.held, given, held.args = held, held.args, ()
+        held.needs_input_grad = ctx.needs_input_grad[1:]
+        with entered(args):
+            if _is_setup_context_defined(held.kind.setup_context):
+                y = held.kind.forward(*given)
+                held.kind.setup_context(held, given, y)
+            else:
+                y = held.kind.forward(held, *given)
+            held.keep(ctx)
+        y = inward(tuple(y) if isinstance(y, list) else y)
+        held.returned = y if isinstance(y, tuple) else (y,)
+        return y
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        held, kind = ctx.held, ctx.held.kind
+        with entered((*gradients, *(saved := ctx.saved_tensors))):
+            held.saved_tensors = outward(saved)
+            found = (kind.backward if kind.vjp is torch.autograd.Function.vjp else kind.vjp)(held, *outward(gradients))
+            held.saved_tensors = ()
+        return (None, *inward(found if isinstance(found, tuple) else (found,)))
+
+
+@functools.cache
+def _named(kind: type) -> type[Function]:
+    return type(kind.__name__, (Custom,), {"__module__": kind.__module__})
+
+
+def _apply(kind: Any, *args: Any, **kwargs: Any) -> Any:
+    if kind is torch.utils.checkpoint.CheckpointFunction:
+        function, rng, *given = args
+        return CHECKPOINT(function, *given, preserve_rng_state=rng, use_reentrant=True)
+    if kwargs:
+        raise ArgumentError(f"{kind.__name__}.apply takes no keywords; got {', '.join(kwargs)}: give them by place")
+    given = tuple(outward(a) if isinstance(a, torch.Tensor) else a for a in args)
+    held = Held(kind, given)
+    with as_itself():
+        y = _named(kind).apply(held, *(a.of if type(a) is Facade else a for a in given))
+        several = y if isinstance(y, tuple) else (y,)
+        returned, held.returned = held.returned, ()
+        for a in held.dirty_tensors:  # who holds what was overwritten, holds what has this gradient
+            a.of = next((t for t, before in zip(several, returned, strict=True) if before is a.of), a.of)
+        return outward(y)
+
+
+def _delayed(message: bytes, count: int) -> Callable[..., Any]:
+    """What @once_differentiable gives: gradients that have none themselves."""
+
+    def call(*gradients: Any) -> Any:
+        ours = inward(gradients)
+        return outward(once_differentiable(lambda ctx, *g: g)(None, *ours))
+
+    return call
+
+
+# ---- contexts ----------------------------------------------------------------------------------------
+
+
+def _autocast(self: Any) -> Any:
+    if self.device not in DEFAULTS:
+        return None
+    return autocast(self.device, self.fast_dtype, self._enabled, self._cache_enabled)
+
+
+CONTEXTS: Final[dict[Any, Callable[[Any], Any]]] = {
+    torch.amp.autocast_mode.autocast: _autocast,
+    torch.inference_mode: lambda self: inference_mode(self.mode),
+    torch.autograd.graph.saved_tensors_hooks: lambda self: saved_tensors_hooks(
+        lambda t: _raw(self.pack_hook, outward(t)), lambda kept: inward(_raw(self.unpack_hook, kept))
+    ),
+}
+
+
+def _raw(function: Callable[..., Any], value: Any) -> Any:
+    with entered((value.of if type(value) is Facade else value,)):
+        return function(value)
+
+
+def _replace_context(kind: Any, ours: Callable[[Any], Any]) -> None:
+    enter, leave = kind.__enter__, kind.__exit__
+
+    def __enter__(self: Any) -> Any:
+        if not running():
+            return enter(self)
+        found = ours(self)
+        self.__dict__.setdefault("_wefts", []).append(found)
+        if found is not None:
+            found.__enter__()
+            torch._C._set_grad_enabled(here.grad)
+        return self
+
+    def __exit__(self: Any, *error: Any) -> Any:
+        if not self.__dict__.get("_wefts"):
+            return leave(self, *error)
+        found = self._wefts.pop()
+        if found is not None:
+            found.__exit__(*error)
+            torch._C._set_grad_enabled(here.grad)
+        return None
+
+    kind.__enter__, kind.__exit__ = functools.wraps(enter)(__enter__), functools.wraps(leave)(__exit__)
+
+
+# ---- the table ---------------------------------------------------------------------------------------
+
+CHECKPOINT: Final = between(recompute.checkpoint)
+OUTSIDE: Final = functools.cache(lambda: importlib.import_module("torch._dynamo").disable(BLOCK, wrapping=False))
+BLOCK: Any = torch.utils.checkpoint.checkpoint.__wrapped__  # type: ignore[attr-defined]
+
+
+def _checkpoint(*args: Any, **kwargs: Any) -> Any:
+    return (CHECKPOINT if running() else OUTSIDE())(*args, **kwargs)
+
+
+def _vmap(func: Any, in_dims: Any, out_dims: Any, random: str, chunk: Any, *args: Any, **kwargs: Any) -> Any:
+    return vmap.vmap(func, in_dims, out_dims, random, chunk_size=chunk)(*args, **kwargs)
+
+
+def _refused(name: str) -> Callable[..., Any]:
+    def call(*_: Any, **__: Any) -> Any:
+        raise ArgumentError(
+            f"{name}: a module of torch's calls it on Weft's tensors, and Weft has no function of this name. Let the "
+            "module do without"
+        )
+
+    return call
+
+
+STATES: Final = frozenset({"get_rng_state", "set_rng_state", "manual_seed", "seed", "initial_seed", "is_tracing"})
+
+
+@functools.cache
+def install() -> None:
+    """Once for the process, when it takes its first module."""
+    root = sys.modules[WEFT]
+
+    def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
+        return _apply(cls, *args, **kwargs) if running() else super(_SingleLevelFunction, cls).apply(*args, **kwargs)
+
+    _SingleLevelFunction.apply = classmethod(apply)  # type: ignore[assignment]
+    BLOCK.__dynamo_disable = _checkpoint  # what its decorator calls, once it has looked that up
+    for kind, ours in CONTEXTS.items():
+        _replace_context(kind, ours)
+    replace(torch._C._functions, "DelayedError", _delayed)
+    replace(torch.autograd, "backward", between(root.autograd.backward))
+    for home, ours in ((torch, root), (torch.random, root.random), (torch.jit, root.jit)):
+        for name, theirs in list(vars(home).items()):  # what is drawn, and which casts are at work
+            if (name in STATES or ("autocast" in name and not isinstance(theirs, type))) and hasattr(ours, name):
+                replace(home, name, between(getattr(ours, name)))
+    replace(torch, "is_autocast_cpu_enabled", lambda: root.is_autocast_enabled("cpu"))
+    replace(torch, "set_autocast_cpu_enabled", lambda enabled: root.set_autocast_enabled("cpu", enabled))
+    replace(apis, "vmap_impl", between(_vmap))
+    replace(eager_transforms, "grad_impl", between(lambda f, n, aux, args, kwargs: root.func.grad(f, n, aux)(*args, **kwargs)))
+    replace(eager_transforms, "grad_and_value_impl", between(lambda f, n, aux, args, kwargs: root.func.grad_and_value(f, n, aux)(*args, **kwargs)))
+    for name in ("vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize", "functionalize"):
+        found = getattr(root.func, name, None)
+        replace(torch.func, name, between(found) if found else _refused(f"torch.func.{name}"))

@@ -1,0 +1,75 @@
+"""From Weft's side into code that was written for torch: a module's `forward`, or a function that such code handed over."""
+
+from __future__ import annotations
+
+import functools
+import threading
+from collections.abc import Callable, Iterable
+from types import FunctionType, MethodType
+from typing import Any
+
+import torch
+from torch.overrides import _get_current_function_mode_stack as modes
+
+from weft.core.dispatch import here
+from weft.interop.facade import TO_TORCHS, TO_WEFTS, inward, outward
+from weft.interop.functions import Mode
+from weft.interop.inside import inside
+from weft.tensor.tensor import Tensor
+
+
+def compiling(more: int) -> None:
+    """Let `torch.compiler.is_compiling()` be true while graphs trace a module: so it takes no branch on values."""
+    if more:
+        with _lock:
+            _traces[0] += more
+            torch.compiler._is_compiling_flag = _traces[0] > 0
+
+
+_traces, _lock = [0], threading.Lock()
+
+
+class entered:
+    """From outside into torch's code: what it calls is Weft's, until it is left."""
+
+    def __init__(self, given: Iterable[Any]) -> None:
+        self.given = given
+
+    def __enter__(self) -> None:
+        self.before = inside.everywhere, torch.is_grad_enabled()
+        inside.everywhere = inside.everywhere or any(isinstance(t, Tensor) and t.spec is not None for t in self.given)
+        torch._C._set_grad_enabled(here.grad)
+        self.open = torch._C._EnableTorchFunction()  # Weft's own work, amid which this may be called, had it off
+        self.open.__enter__()
+        # one mode, never two: what one of them answers is computed by torch's functions, which the other would see
+        self.mode = None if any(type(m) is Mode for m in modes()) else Mode()
+        inside.depth += 1
+        self.traced = here.trace is not None
+        compiling(self.traced)
+        if self.mode is not None:
+            self.mode.__enter__()
+
+    def __exit__(self, *error: Any) -> None:
+        if self.mode is not None:
+            self.mode.__exit__(*error)
+        compiling(-self.traced)
+        self.open.__exit__(*error)
+        inside.depth -= 1
+        inside.everywhere, grad = self.before
+        torch._C._set_grad_enabled(grad)
+
+
+class Callback:
+    """A function of torch's code, as Weft calls it: for a hook, say, or a block whose activations are forgotten."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        functools.update_wrapper(self, function, updated=())
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        with entered((*args, *kwargs.values())):
+            return inward(self.function(*outward(args), **outward(kwargs)))
+
+
+TO_WEFTS.update(dict.fromkeys((FunctionType, MethodType, functools.partial), Callback))
+TO_TORCHS[Callback] = lambda v: v.function
