@@ -146,8 +146,8 @@ def autocast_decorator(*args: Any, **kwargs: Any) -> Callable[..., Any]:
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
     """Whether an autocast is at work in this thread."""
-    found = innermost()
-    return found is not None and found.enabled and device_type in (None, found.device_type)
+    found = innermost(device_type)
+    return found is not None and found.enabled
 
 
 def set_autocast_enabled(*given: Any) -> None:
@@ -183,15 +183,15 @@ def clear_autocast_cache() -> None:
 
 
 def _dtype_on(device_type: str) -> DType:
-    found = innermost()
-    return found.dtype if found is not None and found.device_type == device_type else settings.dtypes[device_type]
+    found = innermost(device_type)
+    return found.dtype if found is not None else settings.dtypes[device_type]
 
 
 def _set_dtype(device_type: str, dtype: Any) -> None:
-    found, kind = innermost(), dtypes.of(dtype)
+    found, kind = innermost(device_type), dtypes.of(dtype)
     if kind not in _SHORTER:
         raise OptionError(f"autocast takes a shorter dtype, flow.bfloat16 or flow.float16; got {kind}")
-    if found is not None and found.device_type == device_type:
+    if found is not None:
         found.dtype = kind
     else:
         settings.dtypes[device_type] = kind

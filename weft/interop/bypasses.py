@@ -8,7 +8,6 @@ which a program imported before (`from torch.utils.checkpoint import checkpoint`
 from __future__ import annotations
 
 import functools
-import importlib
 import inspect
 import sys
 from collections.abc import Callable
@@ -198,12 +197,17 @@ def _replace_context(kind: Any, ours: Callable[[Any], Any]) -> None:
 # ---- the table ---------------------------------------------------------------------------------------
 
 CHECKPOINT: Final = between(recompute.checkpoint)
-OUTSIDE: Final = functools.cache(lambda: importlib.import_module("torch._dynamo").disable(BLOCK, wrapping=False))
 BLOCK: Any = torch.utils.checkpoint.checkpoint.__wrapped__  # type: ignore[attr-defined]
 
 
 def _checkpoint(*args: Any, **kwargs: Any) -> Any:
-    return (CHECKPOINT if running() else OUTSIDE())(*args, **kwargs)
+    return (CHECKPOINT if running() else _undecorated())(*args, **kwargs)
+
+
+def _undecorated() -> Any:
+    """Torch's own as its decorator has it: hidden from torch.compile, where that was ever imported."""
+    dynamo = sys.modules.get("torch._dynamo")
+    return BLOCK if dynamo is None else dynamo.disable(BLOCK, wrapping=False)
 
 
 def _vmap(func: Any, in_dims: Any, out_dims: Any, random: str, chunk: Any, *args: Any, **kwargs: Any) -> Any:
@@ -244,8 +248,16 @@ def install() -> None:
     replace(torch, "is_autocast_cpu_enabled", lambda: root.is_autocast_enabled("cpu"))
     replace(torch, "set_autocast_cpu_enabled", lambda enabled: root.set_autocast_enabled("cpu", enabled))
     replace(apis, "vmap_impl", between(_vmap))
-    replace(eager_transforms, "grad_impl", between(lambda f, n, aux, args, kwargs: root.func.grad(f, n, aux)(*args, **kwargs)))
-    replace(eager_transforms, "grad_and_value_impl", between(lambda f, n, aux, args, kwargs: root.func.grad_and_value(f, n, aux)(*args, **kwargs)))
+    replace(
+        eager_transforms,
+        "grad_impl",
+        between(lambda f, n, aux, args, kwargs: root.func.grad(f, n, aux)(*args, **kwargs)),
+    )
+    replace(
+        eager_transforms,
+        "grad_and_value_impl",
+        between(lambda f, n, aux, args, kwargs: root.func.grad_and_value(f, n, aux)(*args, **kwargs)),
+    )
     for name in ("vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize", "functionalize"):
         found = getattr(root.func, name, None)
         replace(torch.func, name, between(found) if found else _refused(f"torch.func.{name}"))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import functools
 import threading
+import weakref
 from collections.abc import Callable, Iterable
 from types import FunctionType, MethodType
 from typing import Any
@@ -12,6 +13,7 @@ import torch
 from torch.overrides import _get_current_function_mode_stack as modes
 
 from weft.core.dispatch import here
+from weft.functional.random import Generator
 from weft.interop.facade import TO_TORCHS, TO_WEFTS, inward, outward
 from weft.interop.functions import Mode
 from weft.interop.inside import inside
@@ -71,5 +73,17 @@ class Callback:
             return inward(self.function(*outward(args), **outward(kwargs)))
 
 
+def _generator(theirs: torch.Generator) -> Generator:
+    """Weft's over the same state."""
+    ours = _generators.get(theirs)
+    if ours is None:
+        ours = _generators[theirs] = Generator(str(theirs.device))
+        ours.source.generators[theirs.device] = ours.source.cpu = theirs
+        ours.source.seed = theirs.initial_seed()
+    return ours
+
+
+_generators: weakref.WeakKeyDictionary[torch.Generator, Generator] = weakref.WeakKeyDictionary()
+TO_WEFTS[torch.Generator] = _generator
 TO_WEFTS.update(dict.fromkeys((FunctionType, MethodType, functools.partial), Callback))
 TO_TORCHS[Callback] = lambda v: v.function

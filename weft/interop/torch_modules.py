@@ -18,10 +18,11 @@ import torch
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.interop import bypasses
-from weft.interop.entering import entered
+from weft.interop.entering import Callback, entered
 from weft.interop.facade import COPIED, Facade, as_itself, facade, inward, kept, outward, returned
 from weft.interop.inside import inside
 from weft.nn.members import BUFFER, MODULE, PARAMETER
+from weft.nn.hooks import Hooks, Watch
 from weft.nn.module import Module
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_torch
@@ -46,6 +47,21 @@ class Member:
 
     def __delete__(self, module: Any) -> None:
         del module.__dict__[self.name]
+
+
+class Watched:
+    """Lets the hooks on a module's gradients see what its `forward` sees."""
+
+    def __init__(self, module: Any, hooks: Any) -> None:
+        self.watch = Watch(module, hooks, Callback)
+
+    def inputs(self, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        with as_itself():
+            return outward(self.watch.inputs(inward(args)))
+
+    def outputs(self, result: Any) -> Any:
+        with as_itself():
+            return outward(self.watch.outputs(inward(result)))
 
 
 class Absent:
@@ -76,6 +92,9 @@ class TorchModule(Module, TORCHS):
             return returned(self._call(*outward(args), **outward(kwargs)))
 
         return outward(here.trace.call_module(self, call, inward(args), inward(kwargs)))
+
+    def _watch(self, hooks: Any) -> Any:
+        return Watched(self, hooks)
 
     def __setattr__(self, name: str, value: Any) -> None:
         if type(value) is Facade and self.__dict__.get("_roles", {}).get(name) is not None:
@@ -124,7 +143,7 @@ def from_module(module: torch.nn.Module) -> Any:
         memo[id(t)] = _taken(t)
     with _Copying():
         made = copy.deepcopy(module, memo)
-    for m in torch.nn.Module.modules(made):
+    for m in list(torch.nn.Module.modules(made)):
         _become(m)
     return made
 
@@ -151,7 +170,7 @@ class _Copying(torch.overrides.TorchFunctionMode):
 
 TABLES = {
     "_forward_pre_hooks": "forward_pre", "_forward_hooks": "forward",
-    "_load_state_dict_post_hooks": "load_post", "_state_dict_pre_hooks": "state_dict_pre",
+    "_backward_pre_hooks": "backward_pre", "_backward_hooks": "backward", "_load_state_dict_post_hooks": "load_post", "_state_dict_pre_hooks": "state_dict_pre",
     "_state_dict_hooks": "state_dict",
 }  # fmt: skip
 
@@ -166,6 +185,7 @@ def _become(m: Any) -> None:
             roles[name], members[name] = role, value.of if type(value) is Facade else value
     held["_non_persistent"] = frozenset(held.pop("_non_persistent_buffers_set"))
     hooks = {kind: held[table] for table, kind in TABLES.items() if held.get(table)}
+    full = held.get("_is_full_backward_hook") is not False
     with_kwargs = {**held.get("_forward_pre_hooks_with_kwargs", {}), **held.get("_forward_hooks_with_kwargs", {})}
     for name in torch.nn.Module().__dict__:
         held.pop(name, None) if name != "training" else None
@@ -177,6 +197,8 @@ def _become(m: Any) -> None:
             _member(type(m), name)
     for kind, table in hooks.items():
         for key, hook in table.items():
+            if kind == "backward" and not full:
+                raise ArgumentError(f"{type(m).__name__}.register_backward_hook: use register_full_backward_hook")
             m._hook(kind, hook, key in with_kwargs)
 
 
@@ -223,7 +245,7 @@ def to_module(module: Any) -> torch.nn.Module:
     for t in (*module.parameters(), *module.buffers()):
         memo[id(t)] = memo[id(kept(t))] = _given(t)
     made = copy.deepcopy(module, memo)
-    for m in Module.modules(made):
+    for m in list(Module.modules(made)):
         _become_torchs(m)
     return made  # type: ignore[return-value]
 
@@ -240,18 +262,19 @@ def _given(t: Tensor) -> torch.Tensor:
 
 def _become_torchs(m: Any) -> None:
     held = m.__dict__
-    hooks: Any = held.pop("_hooks", None)
+    hooks: Hooks | None = held.pop("_hooks", None)
     roles, kept_out = held.pop("_roles"), held.pop("_non_persistent", frozenset())
     object.__setattr__(m, "__class__", m.torch_class)
     held.update({k: v for k, v in torch.nn.Module().__dict__.items() if k != "training"})
     for name, role in roles.items():
         held[TABLE_OF[role]][name] = held.pop(name)
     held["_non_persistent_buffers_set"] = set(kept_out)
-    for table, kind in TABLES.items() if hooks is not None else ():
-        for key, (hook, flag) in hooks.tables[kind].items():
+    for table, kind in TABLES.items():
+        for key, (hook, flag) in {} if hooks is None else hooks.tables[kind].items():
             held[table][key] = hook
             if flag and f"{table}_with_kwargs" in held:
                 held[f"{table}_with_kwargs"][key] = True
+    held["_is_full_backward_hook"] = True if held["_backward_hooks"] else None
 
 
 TABLE_OF = {PARAMETER: "_parameters", BUFFER: "_buffers", MODULE: "_modules"}

@@ -45,7 +45,7 @@ def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any
             changed = hook(module, args)
             if changed is not None:
                 args = changed if isinstance(changed, tuple) else (changed,)
-    watched = _Watch(module, hooks) if hooks.tables["backward"] or hooks.tables["backward_pre"] else None
+    watched = module._watch(hooks) if hooks.tables["backward"] or hooks.tables["backward_pre"] else None
     if watched is not None:
         args = watched.inputs(args)
     result = module.forward(*args, **kwargs)
@@ -56,15 +56,15 @@ def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any
     return result if watched is None else watched.outputs(result)
 
 
-class _Watch:
+class Watch:
     """Sees the gradients of one call's outputs and inputs pass, and lets the hooks replace them.
 
     The inputs' gradients come last, so that is when a `backward` hook has both; without an input that wants a
-    gradient, the hook runs when the outputs' gradients are known.
+    gradient, the hook runs when the outputs' gradients are known. `around` makes of a hook what is to be called.
     """
 
-    def __init__(self, module: Any, hooks: Hooks) -> None:
-        self.module, self.hooks = module, hooks
+    def __init__(self, module: Any, hooks: Hooks, around: Callable[..., Any] = lambda hook: hook) -> None:
+        self.module, self.hooks, self.around = module, hooks, around
         self.grad_output: tuple[Tensor | None, ...] = ()
         self.has_inputs = False
         self.count = 0
@@ -90,13 +90,13 @@ class _Watch:
 
     def _outputs_known(self, gradients: tuple[Tensor | None, ...]) -> tuple[Tensor | None, ...]:
         for hook, _ in self.hooks.of("backward_pre"):
-            changed = hook(self.module, gradients)
+            changed = self.around(hook)(self.module, gradients)
             if changed is not None:
                 gradients = _same_count(changed, gradients, "backward pre-hook")
         self.grad_output = gradients
         if not self.has_inputs:
             for hook, _ in self.hooks.of("backward"):
-                hook(self.module, (None,) * self.count, gradients)
+                self.around(hook)(self.module, (None,) * self.count, gradients)
         return gradients
 
     def _inputs_known(self, gradients: tuple[Tensor | None, ...], places: list[int]) -> tuple[Tensor | None, ...]:
@@ -105,7 +105,7 @@ class _Watch:
             full[i] = g
         seen = tuple(full)
         for hook, _ in self.hooks.of("backward"):
-            changed = hook(self.module, seen, self.grad_output)
+            changed = self.around(hook)(self.module, seen, self.grad_output)
             if changed is not None:
                 seen = _same_count(changed, seen, "backward hook")
         return tuple(seen[i] for i in places)

@@ -13,7 +13,7 @@ from weft.core.errors import ArgumentError
 from weft.core.placement import Placement
 from weft.nn import conversion, hooks, refusals
 from weft.nn import state_dict as states
-from weft.nn.hooks import Hooks
+from weft.nn.hooks import Hooks, Watch
 from weft.nn.members import BUFFER, MODULE, PARAMETER, Members, printed
 from weft.ops import OPS
 from weft.tensor.parameter import Buffer, Parameter
@@ -356,6 +356,10 @@ class Module:
             self.__dict__["_hooks"] = Hooks()
         assert self._hooks is not None
         return self._hooks.add(kind, hook, flag, first)
+
+    def _watch(self, hooks: Hooks) -> Any:
+        """What sees the gradients of one call pass."""
+        return Watch(self, hooks)
 
     def _hooks_of(self, kind: str) -> tuple[tuple[Callable[..., Any], bool], ...]:
         return self._hooks.of(kind) if self._hooks is not None else ()
