@@ -1,25 +1,29 @@
-"""One rank of the zoo: trains models in some of the columns, and prints what became of each as a line of JSON."""
+"""Trains one model in four ways, and says how far each is from torch."""
 
 from __future__ import annotations
 
-import importlib.metadata
-import itertools
-import json
-import math
-import sys
-from typing import Any
+import copy
+import time
+from collections.abc import Callable
+from typing import Any, Final
 
 import torch
 
 import weft as flow
-from tests.zoo.models import MODELS, loss_of
+from tests.zoo.models import Made, loss_of
 from weft import nn
+from weft.launch import spawn_threads
 
 RATE, STEPS = 1e-3, 2
+TIGHT, LOOSE = 1e-9, 1e-4  # what float64 allows, and what float32 does, which some models compute in whatever they are given
+COLUMNS: Final = ("eager", "graph", "data", "tensor")
 S, B = flow.sbp.split, flow.sbp.broadcast
+Told = tuple[list[Any], dict[str, torch.Tensor], dict[str, torch.Tensor]]  # losses, gradients of the first step, state
 
 
-def arguments(given: Any, convert: Any) -> tuple[list[Any], dict[str, Any]]:
+def mapped(given: Any, convert: Callable[[torch.Tensor], Any]) -> tuple[list[Any], dict[str, Any]]:
+    """Arguments and keywords, with each tensor as another."""
+
     def one(v: Any) -> Any:
         return convert(v) if isinstance(v, torch.Tensor) else v
 
@@ -28,20 +32,26 @@ def arguments(given: Any, convert: Any) -> tuple[list[Any], dict[str, Any]]:
     return [one(v) for v in given], {}
 
 
-def steps(
-    flow_or_torch: Any, model: Any, args: list[Any], kwargs: dict[str, Any]
-) -> tuple[list[float], dict[str, Any]]:
-    """The losses, and the gradients of the first step."""
-    optimizer, losses, gradients = flow_or_torch.optim.SGD(model.parameters(), lr=RATE), [], {}
+def whole(t: Any) -> torch.Tensor:
+    return flow.to_torch(t.to_global(t.placement, B) if t.is_global else t) if isinstance(t, flow.Tensor) else t
+
+
+def state_of(model: Any) -> dict[str, torch.Tensor]:
+    return {n: whole(t.detach()).clone() for n, t in model.state_dict().items() if isinstance(t, (torch.Tensor, flow.Tensor))}
+
+
+def trained(library: Any, model: Any, given: tuple[list[Any], dict[str, Any]]) -> Told:
+    args, kwargs = given
+    optimizer, losses, gradients = library.optim.SGD(model.parameters(), lr=RATE), [], {}
     for step in range(STEPS):
         optimizer.zero_grad()
         loss = loss_of(model(*args, **kwargs))
         loss.backward()
         if not step:
-            gradients = {n: p.grad.detach().clone() for n, p in model.named_parameters() if p.grad is not None}
+            gradients = {n: whole(p.grad.detach()).clone() for n, p in model.named_parameters() if p.grad is not None}
         optimizer.step()
-        losses.append(float(loss.detach().numpy()))
-    return losses, gradients
+        losses.append(whole(loss.detach()))
+    return losses, gradients, state_of(model)
 
 
 class Train(nn.Graph):
@@ -56,62 +66,79 @@ class Train(nn.Graph):
         return loss
 
 
+def in_graph(model: Any, given: tuple[list[Any], dict[str, Any]]) -> Told:
+    graph = Train(model)
+    losses = [whole(graph(*given[0], **given[1])) for _ in range(STEPS)]
+    return losses, {}, state_of(model)
+
+
 def by_rows(path: str, t: Any) -> Any:
     """Without a plan: weights split along their first dimension."""
     return S(0) if path.endswith("weight") and t.ndim > 1 and t.shape[0] % 2 == 0 else B
 
 
-def losses_in(column: str, model: Any, given: Any, expected: dict[str, torch.Tensor]) -> list[float]:
-    ours = flow.from_torch(model)
-    flow.manual_seed(1)
-    if column in ("eager", "graph"):
-        args, kwargs = arguments(given, flow.from_torch)
-        if column == "graph":
-            graph = Train(ours)
-            return [graph(*args, **kwargs).item() for _ in range(STEPS)]
-        losses, gradients = steps(flow, ours, args, kwargs)
-        for name, g in expected.items():
-            error = (g - gradients[name].to_torch()).norm() / (g.norm() + 1e-2)
-            if not error < 0.05:
-                raise ArithmeticError(f"the gradient of {name} differs from torch's by {error:.1%}")
-        return losses
-    P = flow.placement("cpu", ranks=[0, 1])
-    plan = getattr(getattr(model, "config", None), "base_model_tp_plan", None)
-    ours.to_global(P, B if column == "data" else plan or by_rows)
+def on_two_ranks(column: str, model: torch.nn.Module, given: Any) -> Told:
+    found: list[Told] = []
 
-    def spread(v: torch.Tensor) -> Any:
-        return flow.from_torch(v).to_global(P, B).to_global(P, S(0) if column == "data" and v.ndim else B)
+    def run() -> None:
+        P = flow.placement("cpu", ranks=[0, 1])
+        plan = getattr(getattr(model, "config", None), "base_model_tp_plan", None)
+        ours = flow.from_torch(copy.deepcopy(model)).to_global(P, B if column == "data" else plan or by_rows)
 
-    return steps(flow, ours, *arguments(given, spread))[0]
+        def spread(v: torch.Tensor) -> Any:
+            t = flow.from_torch(v).to_global(P, B)
+            return t.to_global(P, S(0)) if column == "data" and v.ndim else t
+
+        flow.manual_seed(1)
+        found.append(trained(flow, ours, mapped(given, spread)))
+
+    spawn_threads(2, run, deadline=120)
+    return found[0]
 
 
-def judged(column: str, make: Any) -> str:
+def apart(found: Told, expected: Told) -> tuple[float, str]:
+    """How far two trainings are from each other, and where: the largest difference of a tensor, by its norm."""
+    worst, where = 0.0, "loss"
+    pairs = [("loss", a, b) for a, b in zip(found[0], expected[0], strict=True)]
+    for what, ours, theirs in (("gradient of ", found[1], expected[1]), ("", found[2], expected[2])):
+        if ours and ours.keys() != theirs.keys():
+            return float("inf"), f"{what}{sorted(ours.keys() ^ theirs.keys())[0]}, which only one has"
+        pairs += [(what + name, ours[name], theirs[name]) for name in ours]
+    largest = max([float(g.norm()) for g in expected[1].values()], default=1.0)
+    for name, a, b in pairs:
+        a, b = a.to(torch.float64), b.to(torch.float64)
+        # a gradient that is nothing but rounding is measured by the largest one
+        scale = float(b.norm()) + (1e-6 * largest if name.startswith("gradient") else 1e-12)
+        error = float((a - b).norm()) / scale
+        if not error <= worst:
+            worst, where = error, name
+    return worst, where
+
+
+def judged(column: str, made: Made, expected: Told) -> str:
+    model, given = made
+    try:
+        if column in ("data", "tensor"):
+            found = on_two_ranks(column, model, given)
+        else:
+            ours = flow.from_torch(copy.deepcopy(model))
+            flow.manual_seed(1)
+            found = (trained if column == "eager" else lambda _, *a: in_graph(*a))(flow, ours, mapped(given, flow.from_torch))
+    except Exception as error:
+        return f"{type(error).__name__}: {str(error).splitlines()[0][:90] if str(error) else ''}"
+    error, where = apart(found, expected)
+    return "yes" if error < TIGHT else f"{error:.0e}" if error < LOOSE else f"differs: {where} by {error:.0e}"
+
+
+def row(make: Callable[[], Made], columns: tuple[str, ...] = COLUMNS) -> tuple[dict[str, str], float]:
+    """What became of a model in each column, and the seconds that took."""
+    begun = time.monotonic()
     torch.manual_seed(0)
     model, given = make()
-    model.train()
-    state = {k: v.clone() for k, v in model.state_dict().items()}
+    model.double().train()
+    args, kwargs = mapped(given, lambda v: v.double() if v.is_floating_point() else v)
+    given = kwargs or tuple(args)
+    reference = copy.deepcopy(model)
     torch.manual_seed(1)
-    expected, gradients = steps(torch, model, *arguments(given, lambda v: v))
-    model.load_state_dict(state)
-    try:
-        losses = losses_in(column, model, given, gradients)
-    except Exception as error:
-        return f"{type(error).__name__}: {str(error).splitlines()[0][:90]}"
-    alike = all(math.isclose(a, b, rel_tol=1e-4, abs_tol=1e-4) for a, b in zip(losses, expected, strict=True))
-    return "yes" if alike else f"losses {losses}, torch's {expected}"
-
-
-def main(columns: str, names: list[str]) -> None:
-    if columns == "--list":
-        versions = {library: importlib.metadata.version(library) for library in MODELS}
-        print(json.dumps([{library: list(models) for library, models in MODELS.items()}, versions]))
-        return
-    every = {name: make for models in MODELS.values() for name, make in models.items()}
-    for name, column in itertools.product(names or every, columns.split(",")):
-        result = judged(column, every[name])
-        if flow.env.get_rank() == 0:
-            print(json.dumps({"model": name, "column": column, "result": result}), flush=True)
-
-
-if __name__ == "__main__":
-    main(sys.argv[1], sys.argv[2:])
+    expected = trained(torch, reference, mapped(given, torch.clone))
+    return {c: judged(c, (model, given), expected) for c in columns}, time.monotonic() - begun

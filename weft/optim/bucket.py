@@ -11,6 +11,9 @@ from weft.core.spec import Spec
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 
 
+RATES = {"cpu": torch.float64}  # kernels for GPUs read a rate as float32
+
+
 class Bucket:
     """Parameters that one op writes, with their states: by name, a list along the parameters, or the common step."""
 
@@ -26,7 +29,7 @@ class Bucket:
         if spec is None or isinstance(lr, Tensor):
             return lr
         if self._rate is None or self._rate[0] != lr:
-            self._rate = (lr, whole(torch.tensor(float(lr)), spec))
+            self._rate = (lr, whole(torch.tensor(float(lr), dtype=RATES.get(spec.placement.type)), spec))
         return self._rate[1]
 
 
