@@ -74,7 +74,43 @@ def whisper() -> Made:
     return hf.WhisperForConditionalGeneration(config), {"input_features": torch.randn(2, 8, 32), "labels": words()}
 
 
-def image(make: Callable[..., torch.nn.Module], name: str, size: int = 64, **settings: Any) -> Made:
+def heard() -> Made:
+    config = hf.Wav2Vec2Config(
+        hidden_size=32, num_hidden_layers=2, num_attention_heads=4, intermediate_size=64, vocab_size=20,
+        conv_dim=(16, 16), conv_stride=(5, 2), conv_kernel=(10, 3), num_conv_pos_embeddings=8,
+        num_conv_pos_embedding_groups=2, mask_time_prob=0.0,
+    )  # fmt: skip
+    return hf.Wav2Vec2ForCTC(config), {"input_values": torch.randn(2, 400), "labels": torch.randint(1, 20, (2, 4))}
+
+
+def detected() -> Made:
+    config = hf.DetrConfig(
+        d_model=32, encoder_layers=1, decoder_layers=1, encoder_attention_heads=4, decoder_attention_heads=4,
+        encoder_ffn_dim=64, decoder_ffn_dim=64, num_queries=5, use_timm_backbone=False, use_pretrained_backbone=False,
+        backbone=None, backbone_config=hf.ResNetConfig(embedding_size=8, hidden_sizes=[8, 16], depths=[1, 1],
+                                                       out_features=["stage2"]),
+    )  # fmt: skip
+    return hf.DetrForObjectDetection(config), {"pixel_values": torch.randn(2, 3, 32, 32)}
+
+
+def autoencoder() -> Made:
+    model = diffusers.AutoencoderKL(
+        block_out_channels=(32, 32), norm_num_groups=8, down_block_types=("DownEncoderBlock2D",) * 2,
+        up_block_types=("UpDecoderBlock2D",) * 2,
+    )  # fmt: skip
+    return model, (torch.randn(2, 3, 16, 16),)
+
+
+def transformer() -> Made:
+    model = diffusers.DiTTransformer2DModel(
+        num_attention_heads=2, attention_head_dim=8, in_channels=4, num_layers=2, sample_size=8, patch_size=2,
+        norm_num_groups=4, num_embeds_ada_norm=10,
+    )  # fmt: skip
+    return model, {"hidden_states": torch.randn(2, 4, 8, 8), "timestep": torch.tensor([1, 5]),
+                   "class_labels": torch.tensor([1, 3])}  # fmt: skip
+
+
+def image(make: Callable[..., torch.nn.Module], name: str, size: int = 32, **settings: Any) -> Made:
     return make(name, num_classes=5, **settings), (torch.randn(2, 3, size, size),)
 
 
@@ -123,31 +159,64 @@ TRANSFORMERS: Final[dict[str, Callable[[], Made]]] = {
     "Swin": partial(seen, "SwinForImageClassification", "SwinConfig", image_size=32, patch_size=2, embed_dim=16,
                     depths=[2, 2], num_heads=[2, 4], window_size=4),
     "CLIP": clip,
+    "Gemma": causal("Gemma", head_dim=8),
+    "OPT": partial(language, "OPTForCausalLM", "OPTConfig", hidden_size=32, num_hidden_layers=2, ffn_dim=64,
+                   num_attention_heads=4, vocab_size=100, max_position_embeddings=64, word_embed_proj_dim=32),
+    "DistilBERT": partial(language, "DistilBertForMaskedLM", "DistilBertConfig", dim=32, n_layers=2, n_heads=4,
+                          hidden_dim=64, vocab_size=100, max_position_embeddings=64),
+    "ELECTRA": masked("Electra", embedding_size=32),
+    "ALBERT": masked("Albert", embedding_size=16),
+    "XLNet": partial(language, "XLNetLMHeadModel", "XLNetConfig", vocab_size=100, d_model=32, n_layer=2, n_head=4,
+                     d_inner=64),
+    "Funnel": partial(language, "FunnelForMaskedLM", "FunnelConfig", vocab_size=100, block_sizes=[1, 1], d_model=32,
+                      n_head=4, d_head=8, d_inner=64),
+    "wav2vec2": heard,
+    "ConvNeXt": partial(seen, "ConvNextForImageClassification", "ConvNextConfig", hidden_sizes=[8, 16],
+                        depths=[1, 1], num_stages=2),
+    "DeiT": partial(seen, "DeiTForImageClassification", "DeiTConfig", **SEEING),
+    "SegFormer": partial(seen, "SegformerForImageClassification", "SegformerConfig", hidden_sizes=[8, 16, 16, 16],
+                         depths=[1, 1, 1, 1], num_attention_heads=[1, 2, 2, 2]),
+    "DETR": detected,
 }  # fmt: skip
 TIMM: Final = {
     name: partial(image, timm.create_model, name, **settings)
     for name, settings in {
-        "resnet10t": {}, "mobilenetv3_small_050": {}, "convnext_atto": {}, "vit_tiny_patch16_224": {"img_size": 64},
-        "regnetx_002": {}, "mixer_s32_224": {"img_size": 64}, "ghostnet_050": {}, "repvgg_a0": {},
-        "mobilevit_xxs": {}, "edgenext_xx_small": {}, "poolformer_s12": {}, "xcit_nano_12_p16_224": {},
+        "resnet10t": {}, "mobilenetv3_small_050": {}, "convnext_atto": {}, "vit_tiny_patch16_224": {"img_size": 32},
+        "regnetx_002": {}, "ghostnet_050": {}, "repvgg_a0": {},
+        "mobilevit_xxs": {"size": 64}, "edgenext_xx_small": {}, "poolformer_s12": {}, "xcit_nano_12_p16_224": {},
+        "efficientnet_b0": {}, "swin_tiny_patch4_window7_224": {"img_size": 64, "size": 64, "window_size": 4},
+        "deit_tiny_patch16_224": {"img_size": 32}, "maxvit_rmlp_pico_rw_256": {"img_size": 64, "size": 64},
     }.items()
 }  # fmt: skip
 TORCHVISION: Final = {
     name: partial(image, partial(torchvision.models.get_model, weights=None), name, **settings)
     for name, settings in {
-        "resnet18": {}, "alexnet": {"size": 96}, "vgg11": {}, "densenet121": {}, "mobilenet_v2": {},
-        "mobilenet_v3_small": {}, "squeezenet1_1": {}, "shufflenet_v2_x0_5": {}, "convnext_tiny": {},
-        "mnasnet0_5": {}, "vit_b_16": {"size": 32, "image_size": 32}, "swin_t": {},
+        "resnet18": {}, "densenet121": {}, "mobilenet_v2": {},
+        "mobilenet_v3_small": {}, "squeezenet1_1": {}, "shufflenet_v2_x0_5": {}, "mnasnet0_5": {}, "regnet_y_400mf": {}, "swin_t": {},
+        "inception_v3": {"size": 75, "init_weights": False},
     }.items()
 }  # fmt: skip
+
+
+def segmented() -> Made:
+    model = torchvision.models.segmentation.fcn_resnet50(weights=None, weights_backbone=None, num_classes=3)
+    return model, (torch.randn(2, 3, 32, 32),)
+
+
+TORCHVISION["fcn_resnet50"] = segmented
 MODELS: Final = {
     "transformers": TRANSFORMERS, "timm": TIMM, "torchvision": TORCHVISION,
-    "diffusers": {"UNet2DConditionModel": unet},
+    "diffusers": {"UNet2DConditionModel": unet, "AutoencoderKL": autoencoder, "DiTTransformer2DModel": transformer},
 }  # fmt: skip
+LARGE: Final = "whose 60 to 130 million parameters no setting makes fewer: minutes and gigabytes of a table of seconds"
+LEFT_OUT: Final = {"torchvision": dict.fromkeys(("alexnet", "vgg11", "vgg11_bn", "vit_b_16"), LARGE)}  # and why
 
 
 def loss_of(output: Any) -> Any:
     """What is trained: the loss that a model tells, or the mean square of what it gives."""
     if getattr(output, "loss", None) is not None:
         return output.loss
-    return getattr(output, "sample", output).square().mean()
+    if isinstance(output, dict) and "out" in output:
+        return output["out"].square().mean()
+    found = next((y for n in ("sample", "logits") if (y := getattr(output, n, None)) is not None), output)
+    return found.square().mean()

@@ -13,6 +13,7 @@ import torch
 from torch.overrides import _get_current_function_mode_stack as modes
 
 from weft.core.dispatch import here
+from weft.core.sbp import broadcast
 from weft.functional.random import Generator
 from weft.interop.facade import TO_TORCHS, TO_WEFTS, inward, outward
 from weft.interop.functions import Mode
@@ -38,8 +39,11 @@ class entered:
         self.given = given
 
     def __enter__(self) -> None:
-        self.before = inside.everywhere, torch.is_grad_enabled()
-        inside.everywhere = inside.everywhere or any(isinstance(t, Tensor) and t.spec is not None for t in self.given)
+        self.before = inside.everywhere, torch.is_grad_enabled(), here.place
+        found = next((t.spec.placement for t in self.given if isinstance(t, Tensor) and t.spec is not None), None)
+        inside.everywhere = inside.everywhere or found is not None
+        if found is not None and here.place is None:
+            here.place = found, (broadcast,) * found.ndim  # what a module makes in `forward` is alike on all ranks
         torch._C._set_grad_enabled(here.grad)
         self.open = torch._C._EnableTorchFunction()  # Weft's own work, amid which this may be called, had it off
         self.open.__enter__()
@@ -57,7 +61,7 @@ class entered:
         compiling(-self.traced)
         self.open.__exit__(*error)
         inside.depth -= 1
-        inside.everywhere, grad = self.before
+        inside.everywhere, grad, here.place = self.before
         torch._C._set_grad_enabled(grad)
 
 

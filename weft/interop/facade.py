@@ -185,15 +185,19 @@ def returned(v: Any) -> Any:
 
 
 def meet(args: Any, kwargs: dict[str, Any]) -> None:
-    """Where local tensors meet global ones, they become so: what a module makes in `forward` is alike on all ranks."""
+    """Where local tensors meet global ones, they become so. Where stages of a pipeline meet, they do on the later."""
     found: list[Facade] = []
     _facades(args, found)
     _facades(tuple(kwargs.values()), found)
-    where = next((f.of.placement for f in found if f.of.spec is not None), None)
-    if where is not None:
-        for f in found:
-            if f.of.spec is None:
-                f.of = OPS["from_local"](f.of, where, (broadcast,) * where.ndim, None)
+    places = [f.of.placement for f in found if f.of.spec is not None]
+    if not places:
+        return
+    where = places[0] if len(places) == 1 else max(places, key=lambda p: tuple(p.ranks.ravel()))
+    for f in found:
+        if f.of.spec is None:
+            f.of = OPS["from_local"](f.of, where, (broadcast,) * where.ndim, f.of.shape)
+        elif f.of.placement is not where and f.of.placement != where and type(f.of) is not Parameter:
+            f.of = f.of.to_global(where, f.of.sbp)
 
 
 def _facades(values: Any, found: list[Facade]) -> None:
