@@ -103,12 +103,15 @@ def test_a_module_trains_as_it_does_in_torch(name: str):
     assert loss_of(ours(flow.from_torch(x))).item() == pytest.approx(loss_of(theirs(x)).item(), rel=1e-4)
 
 
+@pytest.mark.parametrize("everywhere", [False, True])
 @pytest.mark.parametrize("name", MODULES)
-def test_a_graph_trains_it_too(name: str):
+def test_a_graph_trains_it_too(name: str, everywhere: bool):
     torch.manual_seed(0)
     make, data = MODULES[name]
     theirs, x = make(), data()
-    ours = flow.from_torch(copy.deepcopy(theirs))
+    ours, P = flow.from_torch(copy.deepcopy(theirs)), flow.placement("cpu", [0])
+    if everywhere:
+        ours.to_global(P, B)
     expected, state = trained(torch, theirs, x)
 
     class Train(nn.Graph):
@@ -124,7 +127,8 @@ def test_a_graph_trains_it_too(name: str):
 
     graph = Train()
     flow.manual_seed(3)
-    losses = [graph(flow.from_torch(x)).item() for _ in range(3)]
+    given = flow.from_torch(x).to_global(P, B) if everywhere else flow.from_torch(x)
+    losses = [graph(given).item() for _ in range(3)]
     compare((losses, {n: t.detach().numpy() for n, t in ours.state_dict().items()}), (expected, state))
 
 

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import copy
 import functools
+import threading
 from collections.abc import Callable, Iterator
 from types import FunctionType
 from typing import Any
@@ -137,15 +138,20 @@ def from_module(module: torch.nn.Module) -> Any:
     """The same module on Weft's tensors, over the same memory."""
     if isinstance(module, Module):
         return module
-    bypasses.install()
+    with _lock:
+        bypasses.install()
     memo: dict[int, Any] = {}
     for t in (*module.parameters(), *module.buffers()):
         memo[id(t)] = _taken(t)
     with _Copying():
         made = copy.deepcopy(module, memo)
-    for m in list(torch.nn.Module.modules(made)):
-        _become(m)
+    with _lock:  # ranks that are threads share the twins of classes
+        for m in list(torch.nn.Module.modules(made)):
+            _become(m)
     return made
+
+
+_lock = threading.RLock()
 
 
 def _taken(t: torch.Tensor) -> Facade:
