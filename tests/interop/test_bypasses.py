@@ -251,7 +251,7 @@ def test_hooks_on_gradients_run(road: Any, first: bool):
 
 
 def test_one_mode_at_most():
-    """A function of torch's code that Weft calls amid that code finds one mode on, as two would see each other's work."""
+    """A function of torch's code that Weft calls finds one mode on, as two would see each other's work."""
     found: list[int] = []
 
     def count(row: torch.Tensor) -> torch.Tensor:

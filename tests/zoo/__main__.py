@@ -33,9 +33,9 @@ all gradients of the first step: tensor by tensor, the norm of the difference ov
   weight along its first dimension.
 
 A yes says that no tensor differed by {TIGHT:.0e} or more. A number is the largest difference, where it was more, below
-{LOOSE:.0e}: parts of these models compute in float32 whatever they are given. What is nothing but rounding (the gradient
-of a bias before a normalization, say) was measured by a millionth of the largest tensor of its kind. Everything else is told in words; an error by
-the first line of what the user reads.
+{LOOSE:.0e}: parts of these models compute in float32 whatever they are given. What is nothing but rounding (the
+gradient of a bias before a normalization, say) was measured by a millionth of the largest tensor of its kind.
+Everything else is told in words; an error by the first line of what the user reads.
 
 [from-pytorch.md](from-pytorch.md) says how it is done.
 """

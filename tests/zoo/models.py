@@ -192,7 +192,8 @@ TORCHVISION: Final = {
     name: partial(image, partial(torchvision.models.get_model, weights=None), name, **settings)
     for name, settings in {
         "resnet18": {}, "densenet121": {}, "mobilenet_v2": {},
-        "mobilenet_v3_small": {}, "squeezenet1_1": {}, "shufflenet_v2_x0_5": {}, "mnasnet0_5": {}, "regnet_y_400mf": {}, "swin_t": {},
+        "mobilenet_v3_small": {}, "squeezenet1_1": {}, "shufflenet_v2_x0_5": {}, "mnasnet0_5": {}, "regnet_y_400mf": {},
+        "swin_t": {},
         "inception_v3": {"size": 75, "init_weights": False},
     }.items()
 }  # fmt: skip

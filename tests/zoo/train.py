@@ -15,7 +15,10 @@ from weft import nn
 from weft.launch import spawn_threads
 
 RATE, STEPS = 1e-3, 2
-TIGHT, LOOSE = 1e-8, 1e-4  # what float64 allows, and what float32 does, which some models compute in whatever they are given
+TIGHT, LOOSE = (
+    1e-8,
+    1e-4,
+)  # what float64 allows, and what float32 does, which some models compute in whatever they are given
 COLUMNS: Final = ("eager", "graph", "data", "tensor")
 S, B = flow.sbp.split, flow.sbp.broadcast
 Told = tuple[list[Any], dict[str, torch.Tensor], dict[str, torch.Tensor]]  # losses, gradients of the first step, state
@@ -37,7 +40,11 @@ def whole(t: Any) -> torch.Tensor:
 
 
 def state_of(model: Any) -> dict[str, torch.Tensor]:
-    return {n: whole(t.detach()).clone() for n, t in model.state_dict().items() if isinstance(t, (torch.Tensor, flow.Tensor))}
+    return {
+        n: whole(t.detach()).clone()
+        for n, t in model.state_dict().items()
+        if isinstance(t, (torch.Tensor, flow.Tensor))
+    }
 
 
 def trained(library: Any, model: Any, given: tuple[list[Any], dict[str, Any]]) -> Told:
@@ -122,7 +129,9 @@ def judged(column: str, made: Made, expected: Told) -> str:
         else:
             ours = flow.from_torch(copy.deepcopy(model))
             flow.manual_seed(1)
-            found = (trained if column == "eager" else lambda _, *a: in_graph(*a))(flow, ours, mapped(given, flow.from_torch))
+            found = (trained if column == "eager" else lambda _, *a: in_graph(*a))(
+                flow, ours, mapped(given, flow.from_torch)
+            )
     except Exception as error:
         return f"{type(error).__name__}: {str(error).splitlines()[0][:200] if str(error) else ''}"
     error, where = apart(found, expected)

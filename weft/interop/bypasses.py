@@ -1,7 +1,7 @@
 """What bypasses `__torch_function__`: states that torch's C++ keeps, and functions that take functions.
 
-From the first module on that `from_torch` takes, each of these asks whether its thread runs such a module's code, and is
-Weft's there, torch's own everywhere else. They are replaced where torch's own Python looks them up, so that a name
+From the first module on that `from_torch` takes, each of these asks whether its thread runs such a module's code, and
+is Weft's there, torch's own everywhere else. They are replaced where torch's own Python looks them up, so that a name
 which a program imported before (`from torch.utils.checkpoint import checkpoint`) is met, too.
 """
 
@@ -233,13 +233,14 @@ def install() -> None:
     root = sys.modules[WEFT]
 
     def apply(cls: Any, *args: Any, **kwargs: Any) -> Any:
-        return _apply(cls, *args, **kwargs) if running() else super(_SingleLevelFunction, cls).apply(*args, **kwargs)
+        base: Any = super(_SingleLevelFunction, cls)
+        return _apply(cls, *args, **kwargs) if running() else base.apply(*args, **kwargs)
 
     _SingleLevelFunction.apply = classmethod(apply)  # type: ignore[assignment]
     BLOCK.__dynamo_disable = _checkpoint  # what its decorator calls, once it has looked that up
     for kind, ours in CONTEXTS.items():
         _replace_context(kind, ours)
-    replace(torch._C._functions, "DelayedError", _delayed)
+    replace(torch._C._functions, "DelayedError", _delayed)  # type: ignore[attr-defined]
     replace(torch.autograd, "backward", between(root.autograd.backward))
     for home, ours in ((torch, root), (torch.random, root.random), (torch.jit, root.jit)):
         for name, theirs in list(vars(home).items()):  # what is drawn, and which casts are at work

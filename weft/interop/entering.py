@@ -1,4 +1,4 @@
-"""From Weft's side into code that was written for torch: a module's `forward`, or a function that such code handed over."""
+"""From Weft's side into code that was written for torch: a module's `forward`, or a function that it handed over."""
 
 from __future__ import annotations
 

@@ -22,8 +22,8 @@ from weft.interop import bypasses
 from weft.interop.entering import Callback, entered
 from weft.interop.facade import COPIED, Facade, as_itself, facade, inward, kept, outward, returned
 from weft.interop.inside import inside
-from weft.nn.members import BUFFER, MODULE, PARAMETER
 from weft.nn.hooks import Hooks, Watch
+from weft.nn.members import BUFFER, MODULE, PARAMETER
 from weft.nn.module import Module
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_torch
@@ -176,7 +176,8 @@ class _Copying(torch.overrides.TorchFunctionMode):
 
 TABLES = {
     "_forward_pre_hooks": "forward_pre", "_forward_hooks": "forward",
-    "_backward_pre_hooks": "backward_pre", "_backward_hooks": "backward", "_load_state_dict_post_hooks": "load_post", "_state_dict_pre_hooks": "state_dict_pre",
+    "_backward_pre_hooks": "backward_pre", "_backward_hooks": "backward",
+    "_load_state_dict_post_hooks": "load_post", "_state_dict_pre_hooks": "state_dict_pre",
     "_state_dict_hooks": "state_dict",
 }  # fmt: skip
 

@@ -10,7 +10,6 @@ from weft.core.sbp import broadcast
 from weft.core.spec import Spec
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 
-
 RATES = {"cpu": torch.float64}  # kernels for GPUs read a rate as float32
 
 
