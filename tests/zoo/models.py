@@ -194,7 +194,7 @@ TORCHVISION: Final = {
         "resnet18": {}, "densenet121": {}, "mobilenet_v2": {},
         "mobilenet_v3_small": {}, "squeezenet1_1": {}, "shufflenet_v2_x0_5": {}, "mnasnet0_5": {}, "regnet_y_400mf": {},
         "swin_t": {},
-        "inception_v3": {"size": 75, "init_weights": False},
+        "inception_v3": {"size": 75, "init_weights": False, "aux_logits": False},
     }.items()
 }  # fmt: skip
 
