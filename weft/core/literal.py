@@ -5,6 +5,7 @@ from __future__ import annotations
 import ast
 import math
 import re
+import threading
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -18,6 +19,7 @@ from weft.core.sbp import Sbp
 
 NAME: Final = r"[\w.:+/<>\[\]-]+"  # of a value
 _TOKEN: Final = re.compile(rf"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%({NAME})""")
+_ALONE: Final = threading.Lock()  # in Python 3.11 two threads that make syntax trees at once fail in each other
 _MADE: Final[Mapping[str, Callable[..., Any]]] = {
     "dtype": dtypes.named, "placement": placements.parse, "sbp": sbps.parse, "device": Device, "float": float,
     "slice": slice,
@@ -54,7 +56,8 @@ def show(a: Any, named: Callable[[Any], str | None]) -> str:
 def read(text: str, value: Callable[[str], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
     """The arguments of a call, and those by keyword; `value` gives what a name stands for."""
     source = _TOKEN.sub(lambda m: m[1] or f"value({m[2]!r})", text)
-    tree = ast.parse(f"f({source})", mode="eval").body
+    with _ALONE:
+        tree = ast.parse(f"f({source})", mode="eval").body
     if not isinstance(tree, ast.Call) or any(k.arg is None for k in tree.keywords):
         raise ValueError(f"these are no arguments: {text}")
 
