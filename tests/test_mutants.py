@@ -82,7 +82,9 @@ job Train_0, 4 micro-batches
 %c = cast(%z, dtype('float16'), (1, -2.5, 'a'), placement('cpu:[0-5]'), sbp('S(0)'), device('cpu')) : float16[8,4] cpu
 out: output(%c)
 """
-TRACE = json.dumps({"rank": 0, "events": [[1, "add", "op", "s", "p", "t", 1, 2, 3, [0], [5], [6], False]]})
+TRACE = json.dumps({"rank": 0, "events": [
+    [1, "add", "op", "s", "p", "t", 1, 2, 3, [0], ["float32[2]#5"], ["float32[2]#6"], False, 8, [0, 1], "train.py:3"]
+]})  # fmt: skip
 CHROME = json.dumps(
     {
         "traceEvents": [{"ph": "X", "name": "add", "ts": 1.5, "dur": 2, "args": {"a": [1]}}, {"ph": "M"}],

@@ -14,12 +14,11 @@ import torch
 from weft.compiler import abreast
 from weft.compiler.carry import Carrier, carry
 from weft.compiler.local import kernel_of
-from weft.compiler.program import FORM_ONLY
 from weft.compiler.source import Memory, Source, Tell
 from weft.core import dtype as dtypes
 from weft.ops import OPS
 from weft.ops.declaration import Op
-from weft.plan.call import Call, Ref, Step
+from weft.plan.call import FORM_ONLY, Call, Ref, Step
 
 Dependency = int | str  # a register, "act" (its number in the launch), "first" (whether it is the first)
 

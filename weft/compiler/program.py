@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from typing import Any
 
 import torch
 
@@ -22,9 +22,8 @@ from weft.compiler.memory import Block, aligned, plan
 from weft.compiler.moves import Move
 from weft.job.value import Node, Value
 from weft.ops import OPS
-from weft.plan.call import Call, Place, Ref, Result, Step, overwrites
+from weft.plan.call import FORM_ONLY, Call, Place, Ref, Result, Step, overwrites
 
-FORM_ONLY: Final = ("ones_like", "zeros_like", "full_like")  # the operand's form is all that they read
 Strides = tuple[int, ...]
 
 

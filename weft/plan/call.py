@@ -14,6 +14,7 @@ import math
 import re
 from bisect import bisect_left, insort
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from heapq import heappop, heappush
 from typing import Any, Final, Literal, get_args
 
 import msgspec
@@ -26,8 +27,17 @@ from weft.core.reading import MALFORMED
 from weft.ops import OPS
 
 Kind = Literal["register", "arena", "variable", "constant", "made", "view"]
-HEAD: Final = ("read", "variable")  # they only name what is there already
+OWN: Final = {  # no ops; how many values each takes, and makes
+    "read": (0, 1), "variable": (0, 1), "accumulate": (1, 1), "pack": (1, 1),
+    "graph.input": (0, 1), "graph.number": (0, 1), "graph.output": (1, 0),
+}  # fmt: skip
+LOOKS: Final = ("box.same", "box.slice")  # they look at what they read
 IN_PLACE: Final = ("box.all_reduce", "box.joined")  # they may leave what they read where it lies
+MOVES: Final = (
+    *LOOKS, *IN_PLACE, "box.copy", "box.merge", "box.reduce_scatter", "box.all_gather", "box.all_to_all",
+    "box.to_partial", "box.split_to_partial", "box.exchange",
+)  # fmt: skip
+FORM_ONLY: Final = ("ones_like", "zeros_like", "full_like")  # the operand's form is all that they read
 
 
 class Place(msgspec.Struct, frozen=True):
@@ -209,9 +219,10 @@ def _numbers(text: str) -> tuple[int, ...]:
 # ---- checking ----------------------------------------------------------------------------------------
 
 
-def verify(step: Step, registers: Mapping[int, int], acts: int = 1) -> None:
-    """Raise CompileError unless every value is made before it is read, once, in memory that is there, and no two that
-    are needed at one time lie in one place. `registers` gives the bytes of one copy of those that the task has."""
+def verify(step: Step, reads: Mapping[int, int], writes: Mapping[int, int], acts: int = 1) -> None:
+    """Raise CompileError unless every value is made before it is read, once, as its op can make it and in memory that
+    is there, and no two that are needed at one time lie in one place. `reads` and `writes` give the bytes of one copy
+    of the registers that the task consumes and produces."""
     results: dict[str, Result] = {}
     last: dict[str, int] = {}
     for i, call in enumerate(step.calls):
@@ -223,11 +234,10 @@ def verify(step: Step, registers: Mapping[int, int], acts: int = 1) -> None:
         for r in call.results:
             if r.name in results:
                 raise CompileError(f"{_line(call)}: %{r.name} is made twice")
-            if r.place.kind == "view" and r.place.of not in results:
-                raise CompileError(f"{_line(call)}: it looks at %{r.place.of}, which no call before it makes")
-            _check_bounds(call, r, step.arena, registers, acts)
+            _check_kind(call, r, results)
+            _check_bounds(call, r, step.arena, reads if call.op == "read" else writes, acts)
             results[r.name] = r
-    _check_overlaps(step, results, last)
+    _check_overlaps(step, results, last, acts)
 
 
 def _line(call: Call) -> str:
@@ -235,7 +245,15 @@ def _line(call: Call) -> str:
 
 
 def _check_op(call: Call) -> None:
-    if "." in call.op or call.op in (*HEAD, "accumulate", "pack"):
+    if call.op in OWN:
+        found, wanted = (len(list(call.operands())), len(call.results)), OWN[call.op]
+        elsewhere = call.op.startswith("graph.") and all(a <= b for a, b in zip(found, wanted, strict=True))
+        if not elsewhere and (found != wanted or len(call.args) != wanted[0]):
+            raise CompileError(f"{_line(call)}: {call.op} takes {wanted[0]} values and makes {wanted[1]}")
+        return
+    if call.op in MOVES:
+        if len(list(call.operands())) < 1 or not call.results:
+            raise CompileError(f"{_line(call)}: {call.op} moves at least one value, and makes at least one")
         return
     op = OPS.get(call.op)
     if op is None:
@@ -245,8 +263,36 @@ def _check_op(call: Call) -> None:
     for p, a in zip(op.params, call.args, strict=True):
         if p.kind == "tensor" and not isinstance(a, Ref):
             raise CompileError(f"{_line(call)}: {call.op}'s {p.name} must be a value, and is {a!r:.80}")
-    if op.returns and len(call.results) != len(op.returns):
+        if p.kind == "tensors" and not (isinstance(a, tuple) and all(v is None or isinstance(v, Ref) for v in a)):
+            raise CompileError(f"{_line(call)}: {call.op}'s {p.name} must be a list of values, and is {a!r:.80}")
+    if len(call.results) != len(op.returns):
         raise CompileError(f"{_line(call)}: {call.op} makes {len(op.returns)} values, and here are {len(call.results)}")
+
+
+def _check_kind(call: Call, r: Result, results: Mapping[str, Result]) -> None:
+    """Whether a call can make a result where it is said to lie."""
+    op, kind, why = OPS.get(call.op), r.place.kind, ""
+    if call.op in ("read", "variable"):
+        wanted = "register" if call.op == "read" else "variable"
+        why = "" if kind == wanted else f"{call.op} names what lies in a {wanted}"
+    elif kind == "variable":
+        why = "only the call variable() names a variable"
+    elif kind == "view":
+        first = call.args[0] if call.args else None
+        if not isinstance(first, Ref) or first.name != r.place.of or r.place.of not in results:
+            why = f"it looks at %{r.place.of}, which isn't the first value that it reads"
+        elif call.op not in LOOKS and (op is None or not op.view):
+            why = f"{call.op} makes no view"
+    elif call.op in LOOKS:
+        why = f"{call.op} looks at what it reads"
+    elif kind == "constant":
+        varies = [a for a in call.operands() if call.op not in FORM_ONLY and results[a].place.kind != "constant"]
+        if varies or op is None or op.random or op.writes:
+            why = f"no constant is made of %{varies[0]}" if varies else f"{call.op} makes no constant"
+    elif op is None and kind != "register" and (kind == "made" or call.op in OWN):
+        why = f"{call.op} needs a place in a register" + (" or in the arena" if call.op in MOVES else "")
+    if why:
+        raise CompileError(f"{_line(call)}: %{r.name} can't lie in `{r.place}`: {why}")
 
 
 def _check_bounds(call: Call, r: Result, arena: int, registers: Mapping[int, int], acts: int) -> None:
@@ -256,7 +302,8 @@ def _check_bounds(call: Call, r: Result, arena: int, registers: Mapping[int, int
     if p.kind not in ("register", "arena"):
         return
     if p.kind == "register" and p.register not in registers:
-        raise CompileError(f"{_line(call)}: the task has no register {p.register}")
+        verb = "consumes" if call.op == "read" else "produces"
+        raise CompileError(f"{_line(call)}: the task {verb} no register {p.register}")
     size = registers[p.register] if p.kind == "register" else arena
     if p.offset + p.step * (acts - 1) + r.extent > size:
         raise CompileError(f"{_line(call)}: %{r.name} ends beyond the {size} bytes that are there")
@@ -274,8 +321,10 @@ class _Span(msgspec.Struct, frozen=True):
     name: str
 
 
-def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str, int]) -> None:
-    until = dict(last)
+def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str, int], acts: int) -> None:
+    until, root = dict(last), {}
+    for r in results.values():
+        root[r.name] = root[r.place.of] if r.place.kind == "view" else r.name
     for r in reversed(list(results.values())):  # who looks at a value needs its memory
         if r.place.kind == "view":
             until[r.place.of] = max(until.get(r.place.of, 0), until.get(r.name, 0))
@@ -290,47 +339,53 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
                 continue
             exported = p.kind == "register"  # somebody else reads it afterwards
             end = len(step.calls) if exported else max(i, until.get(r.name, i))
-            span = _Span(p.offset, p.offset + r.extent, i, end, r.name)
+            span = _Span(p.offset, p.offset + p.step * (acts - 1) + r.extent, i, end, r.name)
             by_memory.setdefault((p.kind, p.register), []).append(span)
     for spans in by_memory.values():
         for a, b in _clashes(spans):
-            call = step.calls[b.first]
-            same = results[a.name].place == results[b.name].place and overwrites(call.op)
-            if a.last == b.first and same and a.name in call.operands():
-                continue
-            if {(a.name, b.name), (b.name, a.name)} & shared or _interleaved(results[a.name], results[b.name]):
+            call, was, now = step.calls[b.first], results[a.name], results[b.name]
+            alike = (was.place, was.dtype, was.shape, was.strides) == (now.place, now.dtype, now.shape, now.strides)
+            if a.last == b.first and alike and overwrites(call.op):
+                if all(name == a.name for name in call.operands() if root[name] == a.name):  # no view of it as well
+                    continue
+            if {(a.name, b.name), (b.name, a.name)} & shared or _interleaved(was, now):
                 continue
             raise CompileError(f"{_line(call)}: %{b.name} lies where %{a.name} does, which is still needed")
 
 
 def _interleaved(a: Result, b: Result) -> bool:
     """Whether two lie in one stretch without a byte in common: parts of a whole, side by side in an inner dimension."""
-    if a.strides is None or a.strides != b.strides or a.dtype != b.dtype:
+    if a.strides is None or a.strides != b.strides or a.dtype != b.dtype or a.place.step or b.place.step:
         return False
-    strides = a.strides
     a, b = sorted((a, b), key=lambda r: r.place.offset)
     gap = (b.place.offset - a.place.offset) // dtypes.named(a.dtype).itemsize
-    return any(
-        m * s <= gap and gap + n * s <= whole
-        for m, n, s, whole in zip(a.shape, b.shape, strides, (math.inf, *strides), strict=False)
-    )
+    whole = math.inf  # how far it is to the next of the dimension outside of this one
+    for s, m, n in sorted(zip(b.strides or (), a.shape, b.shape, strict=False), reverse=True):
+        if m * s <= gap and gap + n * s <= whole:
+            return True
+        whole = s
+    return False
 
 
 def _clashes(spans: Iterable[_Span]) -> Iterator[tuple[_Span, _Span]]:
-    """Pairs that overlap in memory and in time, the earlier first."""
-    live: list[tuple[int, int, int, _Span]] = []  # begin, end, number: by place
-    ending: list[tuple[int, int, tuple[int, int, int, _Span]]] = []
-    longest = 0
+    """Pairs that overlap in memory and in time, the earlier first.
+
+    Those of about one size stand in a list by place: of spans that don't overlap each other only a few in each can
+    reach into one more.
+    """
+    live: dict[int, list[tuple[int, int, int, _Span]]] = {}  # by magnitude: begin, end, number
+    ending: list[tuple[int, int, int, tuple[int, int, int, _Span]]] = []
     for n, span in enumerate(sorted(spans, key=lambda s: s.first)):
         while ending and ending[0][0] < span.first:
-            live.remove(ending.pop(0)[2])
-        at = bisect_left(live, span.end, key=lambda e: e[0])
-        for entry in reversed(live[:at]):
-            if entry[0] + longest <= span.begin:
-                break
-            if entry[1] > span.begin:
-                yield entry[3], span
-        entry = (span.begin, span.end, n, span)
-        insort(live, entry, key=lambda e: e[:3])
-        insort(ending, (span.last, n, entry), key=lambda e: e[:2])
-        longest = max(longest, span.end - span.begin)
+            *_, size, gone = heappop(ending)
+            del live[size][bisect_left(live[size], gone[:3], key=lambda e: e[:3])]
+        for size, entries in live.items():
+            for i in range(bisect_left(entries, span.end, key=lambda e: e[0]) - 1, -1, -1):
+                entry = entries[i]
+                if entry[0] + (1 << size) <= span.begin:
+                    break
+                if entry[1] > span.begin:
+                    yield entry[3], span
+        entry, size = (span.begin, span.end, n, span), (span.end - span.begin).bit_length()
+        insort(live.setdefault(size, []), entry, key=lambda e: e[:3])
+        heappush(ending, (span.last, n, size, entry))

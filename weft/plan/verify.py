@@ -45,8 +45,8 @@ def verify(plans: Plan | Iterable[Plan]) -> None:
         _check_names(plan)
         bytes_of = {r.id: r.bytes for r in plan.registers}
         for t in plan.tasks:
-            mine = {p.register: bytes_of.get(p.register, 0) for p in (*t.consumes, *t.produces)}
-            call.verify(t.step, mine, t.acts)
+            reads, writes = ({p.register: bytes_of.get(p.register, 0) for p in ps} for ps in (t.consumes, t.produces))
+            call.verify(t.step, reads, writes, t.acts)
     tasks, registers = _joined(given)
     _check_ends(tasks, registers, {p.rank for p in given})
     _check_rates(tasks, registers)
