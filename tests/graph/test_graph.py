@@ -13,6 +13,7 @@ import pytest
 import weft as flow
 from weft import nn
 from weft.core.errors import GraphError, ShapeError, TraceError
+from weft.plan import parse
 
 
 class Made(nn.Graph):
@@ -241,6 +242,43 @@ def test_other_memory_for_a_parameter() -> None:
     graph(rand(2, 4))
     a[0].weight.data = a[0].weight.detach() * 3
     close(graph(rand(2, 4)), a(rand(2, 4)))
+
+
+LAID: dict[str, Callable[[flow.Tensor], flow.Tensor]] = {
+    "in one piece": lambda w: w.detach() * 1.0,
+    "transposed": lambda w: flow.tensor(w.detach().numpy().T.copy()).t(),
+    "with gaps": lambda w: flow.stack([w.detach(), w.detach()], 2)[:, :, 0],
+}
+
+
+@pytest.mark.parametrize("first", LAID)
+@pytest.mark.parametrize("then", LAID)
+def test_a_parameter_may_come_to_lie_otherwise(first: str, then: str) -> None:
+    """What was a view has to copy, or need not any more: the plan is that of how its memory lies now."""
+    a, b = twin(lambda: nn.Linear(4, 4))
+    for m in (a, b):
+        m.weight.data = LAID[first](m.weight)
+    oa, ob = (flow.optim.SGD(m.parameters(), lr=0.1, momentum=0.9) for m in (a, b))
+
+    def step(m: nn.Module, x: flow.Tensor) -> flow.Tensor:
+        w = m.weight
+        y = m(x) @ w.reshape(16).reshape(4, 4) + x @ w.t().reshape(2, 8).reshape(4, 4)
+        loss = y.tanh().pow(2).mean()
+        loss.backward()
+        return loss
+
+    graph = Made(lambda x: step(a, x), oa, a=a)
+    for s in range(4):
+        if s == 2:
+            for m in (a, b):
+                m.weight.data = LAID[then](m.weight)
+        x = rand(3, 4, seed=s)
+        loss = step(b, x)
+        ob.step()
+        ob.zero_grad()
+        close(graph(x), loss)
+        close(a.weight, b.weight)
+    assert parse(str(graph.plan)) == graph.plan
 
 
 def test_state_dict_of_a_graph() -> None:

@@ -14,6 +14,7 @@ import torch
 
 from weft.boxing.part import device_of
 from weft.compiler import abreast
+from weft.compiler.again import lower_again
 from weft.compiler.bind import Binder
 from weft.compiler.lower import Lowered
 from weft.compiler.streams import COLLECTIVES
@@ -62,9 +63,7 @@ class Running:
     `numbers` names what the host says anew at each launch (learning rates).
     """
 
-    def __init__(
-        self, lowered: Lowered, numbers: list[str], written: list[int], line: GraphLine
-    ) -> None:  # fmt: skip
+    def __init__(self, lowered: Lowered, numbers: list[str], written: list[int], line: GraphLine) -> None:
         self.lowered, self.numbers = lowered, numbers
         self.written = written  # the places of the arguments that the program overwrites
         self.device = _device(lowered.plan)
@@ -82,7 +81,8 @@ class Running:
         self.bound: dict[Value, torch.Tensor] = {}  # the memory of the variables
         self.named: dict[str, torch.Tensor] = {}  # the same, by name
         self.stale = True  # they have other memory by now
-        self.binders: dict[int, Binder] = {}  # by task id; made anew when a variable is given other memory
+        self.arenas: dict[int, torch.Tensor] = {}  # by task id
+        self.binders: dict[int, Binder] = {}  # the same; made anew when a variable is given other memory
         self.chains: list[dict[Any, Callable[[], None]]] = []
         self._registers()
         self.ended = self.dropped = False
@@ -111,7 +111,7 @@ class Running:
 
     def _chain(self, task: Task) -> Callable[[Turn], None]:
         """One act of a chain: the function bound to the copies that are its turn, made when they first are."""
-        arena = torch.empty(task.step.arena, dtype=torch.uint8, device=self.device)
+        self.arenas[task.id] = torch.empty(task.step.arena, dtype=torch.uint8, device=self.device)
         functions: dict[Any, Callable[[], None]] = {}
         self.chains.append(functions)
         acts = task.acts
@@ -119,10 +119,9 @@ class Running:
         def bind(turn: Turn, phase: int) -> Callable[[], None]:
             binder = self.binders.get(task.id)
             if binder is None:
-                rank = self.rank.index
+                rank, arena, step = self.rank.index, self.arenas[task.id], self.lowered.plan.task(task.id).step
                 line = self.line if task.kind == "compute" else self.beside
-                binder = Binder(task.name, task.step, rank, arena, self.named, line, self.draws)
-                self.binders[task.id] = binder
+                binder = self.binders[task.id] = Binder(task.name, step, rank, arena, self.named, line, self.draws)
             slots = {p.register: self.memory[p.register][s] for p, s in zip(task.consumes, turn.consumed, strict=True)}
             slots |= {p.register: self.memory[p.register][s] for p, s in zip(task.produces, turn.produced, strict=True)}
             return binder.bind(slots, phase, None if self.executor.trace is None else partial(self._told, binder.forms))
@@ -329,6 +328,9 @@ class Running:
     def _rebind(self) -> None:
         """Bind the chains anew, once nothing is in flight: a variable was given other memory."""
         self.vm.drain()
+        for id in lower_again(self.lowered):
+            arena = self.lowered.plan.task(id).step.arena
+            self.arenas[id] = torch.empty(arena, dtype=torch.uint8, device=self.device)
         self.bound = {v: _data(b) for v, b in self.variables.items()}
         self.named = {v.name: t for v, t in self.bound.items()}
         self.stale = False
