@@ -113,6 +113,28 @@ def test_modules_of_the_same_names_take_part(state: dict[str, Any]) -> None:
     assert not model.first.weight.detach().equal(before)
 
 
+def test_a_variable_lies_as_the_plan_says() -> None:
+    model = nn.Linear(4, 4)
+    model.weight.data = flow.randn(4, 4).t()
+
+    class Reads(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.model = model
+
+        def build(self, x: Any) -> Any:
+            return self.model(x) + self.model.weight.reshape(16).sum()
+
+    graph, twin, x = Reads(), Blank(), flow.randn(2, 4)
+    expected = graph(x).numpy()
+    twin.load_runtime_state_dict(graph.runtime_state_dict())
+    assert twin(x).numpy() == pytest.approx(expected, rel=1e-5)
+    (weight,) = [t for v, t in twin._need().lowered.job.variables.items() if v.name == "model.weight"]
+    weight.data = flow.randn(4, 4)
+    with pytest.raises(CompileError, match=r"reads model\.weight by strides"):
+        twin(x)
+
+
 def test_rates_are_set_by_hand(state: dict[str, Any]) -> None:
     graph = Blank()
     graph.load_runtime_state_dict(state)

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import replace
 
 from msgspec import structs
 
 from weft.compiler.lower import Lowered, strides_of
-from weft.compiler.program import lower_chain
+from weft.compiler.program import Strides, lower_chain
+from weft.core.errors import CompileError
 from weft.plan.call import Step
 from weft.plan.verify import verify
 
@@ -15,6 +17,8 @@ from weft.plan.verify import verify
 def lower_again(lowered: Lowered) -> list[int]:
     """Lower anew the chains that read variables which lie otherwise by now; the ids of their tasks."""
     strides = strides_of(lowered.job)
+    if not lowered.chains:
+        _refuse(lowered, {v.name: s for v, s in strides.items()})
     steps: dict[int, Step] = {}
     for id, chain in lowered.chains.items():
         now = {v: strides.get(v, was) for v, was in chain.variables.items()}
@@ -28,3 +32,13 @@ def lower_again(lowered: Lowered) -> list[int]:
         lowered.plan = structs.replace(lowered.plan, tasks=tasks)
         verify(lowered.plan)
     return list(steps)
+
+
+def _refuse(lowered: Lowered, strides: Mapping[str, Strides | None]) -> None:
+    """A plan that was loaded has nothing to lower anew."""
+    for r in (r for t in lowered.plan.tasks for c in t.step.calls if c.op == "variable" for r in c.results):
+        if strides[r.name] != r.strides:
+            raise CompileError(
+                f"graph {lowered.plan.name} was loaded, and its plan reads {r.name} by strides "
+                f"{r.strides or 'of its shape'}: memory with {strides[r.name] or 'such'} can't take its place. Write into it instead (copy_)"
+            )

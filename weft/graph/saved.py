@@ -95,7 +95,7 @@ def load(graph: Graph, state: Mapping[str, Any]) -> None:
             local = (r.dtype, r.shape, Device("cpu"))
             v = value_of(r.name, call.option("form") or local)
             if all(v.name != known.name for known in job.variables):
-                job.variables[v] = _variable(v, state["variables"], mine.get(v.name))
+                job.variables[v] = _variable(v, r.strides, state["variables"], mine.get(v.name))
     job.nodes = list(_draws(plan))
     chains = [t for t in plan.tasks if t.kind == "compute"]
     job.micro_batches = max([t.acts for t in chains], default=1)
@@ -222,14 +222,19 @@ def _states(module: Any) -> Iterator[tuple[str, Tensor]]:
     yield from module.named_buffers()
 
 
-def _variable(v: Value, saved: Mapping[str, Any], known: Tensor | None) -> Tensor:
+def _variable(v: Value, strides: tuple[int, ...] | None, saved: Mapping[str, Any], known: Tensor | None) -> Tensor:
     held = saved.get(v.name)
     if not isinstance(held, Tensor) or (held.spec, held.shape, held.dtype) != (v.spec, v.shape, v.dtype):
         raise CompileError(
             f"the plan wants {v.name} as {v.form}, and the state has {'another' if held is not None else 'none'}"
         )
-    if known is None:
+    if known is None and strides is None:
         return held
+    if known is None:
+        data = blob_of(held).data
+        assert data is not None
+        laid = data.new_empty_strided(data.shape, strides).copy_(data)
+        return of_torch(laid) if v.spec is None else of_shard(laid, v.spec)
     if (known.spec, known.shape, known.dtype) != (v.spec, v.shape, v.dtype):
         raise CompileError(f"the plan wants {v.name} as {v.form}, and the graph's own is {known.spec or known.shape}")
     mine, given = blob_of(known).data, blob_of(held).data
