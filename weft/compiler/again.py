@@ -40,5 +40,6 @@ def _refuse(lowered: Lowered, strides: Mapping[str, Strides | None]) -> None:
         if strides[r.name] != r.strides:
             raise CompileError(
                 f"graph {lowered.plan.name} was loaded, and its plan reads {r.name} by strides "
-                f"{r.strides or 'of its shape'}: memory with {strides[r.name] or 'such'} can't take its place. Write into it instead (copy_)"
+                f"{r.strides or 'of its shape'}: memory with {strides[r.name] or 'such'} can't take its place. "
+                "Write into it instead (copy_)"
             )

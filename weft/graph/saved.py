@@ -228,9 +228,9 @@ def _variable(v: Value, strides: tuple[int, ...] | None, saved: Mapping[str, Any
         raise CompileError(
             f"the plan wants {v.name} as {v.form}, and the state has {'another' if held is not None else 'none'}"
         )
-    if known is None and strides is None:
-        return held
     if known is None:
+        if strides is None:
+            return held
         data = blob_of(held).data
         assert data is not None
         laid = data.new_empty_strided(data.shape, strides).copy_(data)
