@@ -123,6 +123,8 @@ CHANGES: dict[str, Callable[[Any], Any]] = {  # what each option of a graph that
     "enable_amp": lambda c: c.enable_amp(),
     "enable_auto_parallel": lambda c: c.enable_auto_parallel(),
     "enable_zero": lambda c: c.enable_zero(),
+    "enable_zero_bubble": lambda c: c.enable_zero_bubble(),
+    "set_memory_budget": lambda c: c.set_memory_budget(1000),
     "set_gradient_accumulation_steps": lambda c: c.set_gradient_accumulation_steps(2),
     "set_zero_redundancy_optimizer_mode": lambda c: c.set_zero_redundancy_optimizer_mode("distributed_split"),
 }
@@ -144,7 +146,7 @@ QUIET = {
     "enable_nested_tensor mask_check by_frequency",
     "checked or done in any case": "weights_only sorted check_meta check_available",
     "which connection carries it": "backend pg_options device_id device_ids group_name group_desc device group "
-    "use_local_synchronization fallback_rank",
+    "use_local_synchronization fallback_rank family",
     "no effect in PyTorch or OneFlow either": "eps enable_view_slice begin_params_axis drop the_type",
     "part of a protocol that others need more of": "_instance context return_scalar protocol name owner stream "
     "default_mask output t lr launch ctx inputs options args kwargs x y q volatile rank epoch",

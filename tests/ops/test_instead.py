@@ -34,7 +34,7 @@ def with_gradients(op: Any, args: list[Any]) -> list[torch.Tensor]:
     x = args[0].requires_grad_()
     y = op(*args)
     grads = autograd.grad([y], [x], [OPS["ones_like"](y)])
-    return [(conversions.whole(t) if t.spec is not None else t).to_torch() for t in (y, *grads)]  # type: ignore[union-attr]
+    return [(conversions.whole(t, "a test") if t.spec is not None else t).to_torch() for t in (y, *grads)]  # type: ignore[union-attr]
 
 
 CASES = [
@@ -80,7 +80,7 @@ def test_batch_norm_takes_the_statistics_of_the_whole_batch(sbp: str) -> None:
         stats = [made(t, "B") for t in running]
         args = [made(x, sbp), *stats, made(weight, "B"), made(bias, "B"), True, 0.2]
         y_and_dx = with_gradients(OPS["batch_norm"], args)
-        return [*y_and_dx, *(conversions.whole(t).to_torch() if t.spec else t.to_torch() for t in stats)]
+        return [*y_and_dx, *(conversions.whole(t, "a test").to_torch() if t.spec else t.to_torch() for t in stats)]
 
     def on_each_rank() -> list[torch.Tensor]:
         placement = Placement("cpu", [0, 1])
@@ -101,7 +101,7 @@ def test_dropout_drops_the_same_elements_in_every_layout() -> None:
         for sbp in ("B", "S(0)", "S(1)", "P"):
             random.of().manual_seed(4)
             y = OPS["dropout"](to_global(x, parse(sbp), placement), 0.5, True)
-            results.append(conversions.whole(y).to_torch())
+            results.append(conversions.whole(y, "a test").to_torch())
         return results
 
     for results in spawn_threads(2, on_each_rank, deadline=60):

@@ -157,12 +157,12 @@ class Running:
             self.draws.begin()
             if places:
                 slot = turn.produced[0]
-                for i, is_input, view in places[slot]:
+                for place, (i, is_input, view) in enumerate(places[slot]):
                     if is_input:
                         view.copy_(launch.inputs[i].data)  # type: ignore[arg-type]
-                    elif filled.get((slot, i)) != launch.numbers[i]:
+                    elif filled.get((slot, place)) != launch.numbers[i]:  # one number may have several places
                         view.fill_(launch.numbers[i])
-                        filled[slot, i] = launch.numbers[i]
+                        filled[slot, place] = launch.numbers[i]
 
         alone = self.transport.world_size == 1
         reads = outputs_of(ends["sink"], self.memory, lambda name: self.named[name])

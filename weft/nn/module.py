@@ -294,9 +294,8 @@ class Module:
     def to_global(self, placement: Placement | None = None, sbp: Any = None) -> Self:
         """Lay the same model out over a placement: logical shapes and values stay.
 
-        A local parameter counts as the whole one (the first rank's, where they differ). `sbp` is one for all, one for
-        each pattern of names (nn/layout_rules.py), or a function from (path, parameter) to one. Gradients and
-        optimizers keep the parameters they have.
+        A local parameter counts as the whole one (the first rank's, where they differ). `sbp` is one for all, one per
+        pattern of names, or a function from (path, parameter) to one. Gradients and optimizers keep their parameters.
         """
         return self._apply(conversion.spreading(self, placement, sbp))
 
@@ -357,8 +356,7 @@ class Module:
         assert self._hooks is not None
         return self._hooks.add(kind, hook, flag, first)
 
-    def _watch(self, hooks: Hooks) -> Any:
-        """What sees the gradients of one call pass."""
+    def _watch(self, hooks: Hooks) -> Any:  # what sees the gradients of one call pass
         return Watch(self, hooks)
 
     def _hooks_of(self, kind: str) -> tuple[tuple[Callable[..., Any], bool], ...]:

@@ -252,7 +252,8 @@ def _check_op(call: Call) -> None:
             raise CompileError(f"{_line(call)}: {call.op} takes {wanted[0]} values and makes {wanted[1]}")
         return
     if call.op in MOVES:
-        if len(list(call.operands())) < 1 or not call.results:
+        nothing = call.op != "box.merge" and not any(call.operands())  # where a part is empty, nothing arrives
+        if nothing or not call.results:
             raise CompileError(f"{_line(call)}: {call.op} moves at least one value, and makes at least one")
         return
     op = OPS.get(call.op)
