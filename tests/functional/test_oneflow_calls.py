@@ -110,7 +110,7 @@ def test_betas_of_anything_that_holds_two() -> None:
 def test_a_dtype_without_a_kernel_is_told_in_the_ops_name_with_one_that_has_it() -> None:
     b = flow.ones(2, 2) > 0
     for call in (lambda: flow.matmul(b, b), lambda: flow.softmax(flow.tensor([1, 2]), 0)):
-        with pytest.raises(DtypeError, match=r"^\w+ has no kernel for (bool|int64)\n") as told:
+        with pytest.raises(DtypeError, match=r"^\w+ has no kernel for (bool|int64): not implemented for ") as told:
             call()
         assert "It takes " in str(told.value) and "float32" in str(told.value)
 

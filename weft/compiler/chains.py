@@ -15,6 +15,7 @@ import math
 from collections.abc import Callable, Container
 from typing import NamedTuple
 
+from weft.compiler.local import written
 from weft.core.placement import Placement
 from weft.job.job import Job
 from weft.job.value import Node, Value
@@ -89,19 +90,26 @@ def assign(job: Job, stream_of: Callable[[Node], str] = lambda node: "") -> dict
 
 def _put_off(job: Job, found: dict[Node, tuple[Key, ...]]) -> None:
     """A part of backward that reads nothing but values of forward, as what is computed again does, goes where it is
-    read first: else it would be made, and kept, long before."""
+    read first: else it would be made, and kept, long before. What reads a variable stays before who overwrites it."""
     read: dict[Value, Key] = {}
-    for node in reversed(job.nodes):
+    first_read: dict[Value, int] = {}
+    first_write: dict[Value, int] = {}
+    for i, node in reversed(list(enumerate(job.nodes))):
+        first_write.update(dict.fromkeys(written(node), i))
+    for i, node in reversed(list(enumerate(job.nodes))):
         if node not in found:
             continue
         own = found[node]
         wanted = [read[v] for v in node.outputs if v in read]
         if wanted and len(own) == 1 and (node.late or node.extra.get("backward")):
             first = min(wanted, key=lambda k: k.depth)
-            if all(getattr(first, k) == getattr(own[0], k) for k in ("placement", "micro", "stream")):
+            when = min(first_read[v] for v in node.outputs if v in first_read)
+            alike = all(getattr(first, k) == getattr(own[0], k) for k in ("placement", "micro", "stream"))
+            if alike and all(when < first_write.get(v, len(job.nodes)) for v in node.operands()):
                 own = found[node] = (first,)
         for v in node.operands():
             read[v] = min(read.get(v, own[0]), own[0], key=lambda k: k.depth)
+            first_read[v] = i
 
 
 def views_again(

@@ -59,3 +59,14 @@ def refs(args: Any) -> Any:
     if isinstance(args, Value):
         return Ref(args.name)
     return tuple(map(refs, args)) if isinstance(args, (tuple, list)) else args
+
+
+def written(node: Node) -> set[Value]:
+    """The variables a node overwrites."""
+    if node.op not in OPS:
+        return set()
+    found: set[Value] = set()
+    for i in OPS[node.op].writes:
+        a = node.args[i]
+        found.update(v for v in (a if isinstance(a, tuple) else (a,)) if isinstance(v, Value))
+    return found

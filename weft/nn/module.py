@@ -294,8 +294,8 @@ class Module:
     def to_global(self, placement: Placement | None = None, sbp: Any = None) -> Self:
         """Lay the same model out over a placement: logical shapes and values stay.
 
-        A local parameter counts as the whole one (the first rank's, where they differ). `sbp` is one for all, one per
-        pattern of names, or a function from (path, parameter) to one. Gradients and optimizers keep their parameters.
+        A local parameter counts as the whole one (the first rank's, if they differ). `sbp`: one for all, one per pattern
+        of names, or a function from (path, parameter). Gradients and optimizers keep their parameters.
         """
         return self._apply(conversion.spreading(self, placement, sbp))
 
@@ -392,8 +392,7 @@ class Module:
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        """What stands between the parentheses; layers override it."""
-        return ""
+        return ""  # what stands between the parentheses; layers override it
 
     def __repr__(self) -> str:
         return printed(self._get_name(), self.extra_repr(), self._modules)

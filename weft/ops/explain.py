@@ -213,7 +213,8 @@ def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
         kind, found = blamed(op, args)
         advice += f".\n{found}" * bool(found)
     if kind is errors.MissingKernelError:
-        message = KERNEL.sub(lambda m: f"{op.name} has no kernel for {_dtype(m[1])}", message)
+        words = "{0} has no kernel for {1}: not implemented for '{2}'"
+        message = KERNEL.sub(lambda m: words.format(op.name, _dtype(m[1]), m[1]), message)
         reason, found = blamed(op, args)
         advice += f".\n{found}" * (reason is errors.DtypeError and bool(found))
     if kind is errors.DeviceError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from weft.compiler.local import written as written
 from weft.compiler.options import Options
 from weft.job.job import Job
 from weft.job.value import Node, Value
@@ -26,14 +27,3 @@ def writes(node: Node) -> bool:
 
 def draws(node: Node) -> bool:
     return node.op in OPS and OPS[node.op].random
-
-
-def written(node: Node) -> set[Value]:
-    """The variables a node overwrites."""
-    if not writes(node):
-        return set()
-    found: set[Value] = set()
-    for i in OPS[node.op].writes:
-        a = node.args[i]
-        found.update(v for v in (a if isinstance(a, tuple) else (a,)) if isinstance(v, Value))
-    return found
