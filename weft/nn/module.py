@@ -255,9 +255,8 @@ class Module:
 
         The objects stay, so that optimizers and ties between modules keep them. Children do it their own way.
         """
-        if recurse:
-            for child in self.children():
-                child._apply(fn)
+        for child in self.children() if recurse else ():
+            child._apply(fn)
         with no_grad():
             own = [t for t in (*self._parameters.values(), *self._buffers.values()) if t is not None]
             made = [(t, fn(t), None if t.grad is None else fn(t.grad)) for t in own]
@@ -294,8 +293,8 @@ class Module:
     def to_global(self, placement: Placement | None = None, sbp: Any = None) -> Self:
         """Lay the same model out over a placement: logical shapes and values stay.
 
-        A local parameter counts as the whole one (the first rank's, if they differ). `sbp`: one for all, one per pattern
-        of names, or a function from (path, parameter). Gradients and optimizers keep their parameters.
+        A local parameter is the whole one (the first rank's, if they differ). `sbp`: one, one per pattern of names, or a
+        function of (path, parameter). Gradients and optimizers keep their parameters.
         """
         return self._apply(conversion.spreading(self, placement, sbp))
 
