@@ -293,8 +293,8 @@ class Module:
     def to_global(self, placement: Placement | None = None, sbp: Any = None) -> Self:
         """Lay the same model out over a placement: logical shapes and values stay.
 
-        A local parameter is the whole one (the first rank's, if they differ). `sbp`: one, one per pattern of names, or a
-        function of (path, parameter). Gradients and optimizers keep their parameters.
+        A local parameter is the whole one (the first rank's, if they differ). `sbp`: one, one per pattern of names, or
+        a function of (path, parameter). Gradients and optimizers keep their parameters.
         """
         return self._apply(conversion.spreading(self, placement, sbp))
 
