@@ -71,17 +71,17 @@ def save(obj: Any, path: Any, global_dst_rank: int | None = None, *, wait: bool 
 
 
 def _written(path: Any, form: Any, tensors: Mapping[str, Tensor], wait: bool) -> Instruction | None:
-    """Write local tensors, by an instruction that reads them: in this thread, or on the stream for files."""
+    """Write local tensors, here and now, or by an instruction that reads them, on the stream for files."""
 
     def write() -> None:
         file.write(path, form, {name: blob.data for name, blob in blobs.items() if blob.data is not None})
 
     for t in tensors.values():
         t._local("save")  # or why it has no data
-    blobs, machine = {name: t.blob for name, t in tensors.items()}, vm_of()
-    stream = "compute" if wait else "file"
-    made = machine.submit("file", stream, write, const=list(blobs.values()), name="save")
-    return None if wait else made
+    blobs = {name: t.blob for name, t in tensors.items()}
+    if wait:  # without a machine: a process that only saves has no rank yet
+        return write()
+    return vm_of().submit("file", "file", write, const=list(blobs.values()), name="save")
 
 
 def _at(t: Tensor, writer: int) -> torch.Tensor:
