@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from collections.abc import Callable
 from typing import Any
 
 from weft.core.dtype import bool_
@@ -213,17 +214,28 @@ def triplet_margin_loss(
     swap: bool = False, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
     """How far the positive is from being nearer to the anchor than the negative, by the margin."""
+
+    def distance(a: Tensor, b: Tensor) -> Tensor:
+        return pairwise_distance(a, b, p, eps)
+
+    return triplet("triplet_margin_loss", anchor, positive, negative, distance, margin, swap, reduction)
+
+
+def triplet(
+    name: str, anchor: Any, positive: Any, negative: Any, distance: Callable[[Any, Any], Any], margin: float,
+    swap: bool, reduction: str,
+) -> Any:  # fmt: skip
+    """What the losses over triplets have in common."""
     if not margin > 0:
-        raise OptionError(f"margin must be greater than 0, got {margin}: the loss would be met by any two points")
+        raise OptionError(f"{name}(): margin must be greater than 0, got {margin}: any two points would meet the loss")
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise ShapeError(
-            "The anchor, positive, and negative tensors are expected to have the same number of dimensions, but got: "
-            f"anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
+            f"{name}(): The anchor, positive, and negative tensors are expected to have the same number of dimensions, "
+            f"but got: anchor {anchor.ndim}D, positive {positive.ndim}D, and negative {negative.ndim}D inputs"
         )
-    near = pairwise_distance(anchor, positive, p, eps)
-    far = pairwise_distance(anchor, negative, p, eps)
+    near, far = distance(anchor, positive), distance(anchor, negative)
     if swap:
-        far = OPS["minimum"](far, pairwise_distance(positive, negative, p, eps))
+        far = OPS["minimum"](far, distance(positive, negative))
     return reduced(OPS["relu"](add(sub(near, far), float(margin))), reduction)
 
 

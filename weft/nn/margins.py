@@ -12,7 +12,7 @@ from weft.functional import creation
 from weft.functional.einstein import einsum
 from weft.functional.likeness import beside
 from weft.functional.older import embedding_renorm_
-from weft.nn.losses import cosine_similarity, pairwise_distance, reduced
+from weft.nn.losses import cosine_similarity, pairwise_distance, reduced, triplet
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
 
@@ -115,18 +115,9 @@ def triplet_margin_with_distance_loss(
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> Any:  # fmt: skip
     """How far the positive is from being nearer to the anchor than the negative, by any distance and a margin."""
-    if not margin > 0:
-        raise OptionError(f"triplet_margin_with_distance_loss(): margin must be greater than 0, got {margin}")
-    if not anchor.ndim == positive.ndim == negative.ndim:
-        raise ShapeError(
-            "triplet_margin_with_distance_loss(): the anchor, positive and negative tensors are expected to have the "
-            f"same number of dimensions, but got {anchor.ndim}, {positive.ndim} and {negative.ndim}"
-        )
-    distance = pairwise_distance if distance_function is None else distance_function
-    near, far = distance(anchor, positive), distance(anchor, negative)
-    if swap:
-        far = OPS["minimum"](far, distance(positive, negative))
-    return reduced(relu(OPS["add"](OPS["sub"](near, far), float(margin))), reduction)
+    distance = distance_function or pairwise_distance
+    name = "triplet_margin_with_distance_loss"
+    return triplet(name, anchor, positive, negative, distance, margin, swap, reduction)
 
 
 def combined_margin_loss(x: Any, label: Any, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0) -> Any:

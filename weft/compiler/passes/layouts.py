@@ -14,6 +14,7 @@ from __future__ import annotations
 
 import importlib
 import itertools
+import math
 from collections import defaultdict
 from dataclasses import dataclass, field
 from typing import Any, Final, NamedTuple
@@ -348,19 +349,23 @@ def _moving(a: Spec, b: Spec, links: Links) -> float:
     return 0.0 if a is b else planner.cost(a.shape, a.dtype, a.placement, a.nd_sbp, b.placement, b.nd_sbp, links)
 
 
-def work(node: Node, s: Signature) -> float:
-    """Seconds for which a rank computes: as long as its part of the data takes to pass, or of the multiplications."""
+def work(node: Node, s: Signature | None) -> float:
+    """Seconds for which a rank computes: as long as its part of the data takes to pass, or of the multiplications. The
+    operands of a node without a signature are local."""
     op = OPS[node.op]
     if op.view:
         return 0.0
-    passing = sum(spec.bytes / _ways(spec) for spec in (*s.inputs, *s.outputs)) / MEMORY[s.placement.type].speed
-    args = replaced(op, tuple(map(_spec, node.args)), lambda spec: spec.shape)
-    shapes, outputs = tuple(x.shape for x in s.inputs), tuple(x.shape for x in s.outputs)
-    shared = 1
-    for axis, n in enumerate(s.placement.shape):
-        if any(spec.nd_sbp[axis].is_split for spec in (*s.inputs, *s.outputs)):
-            shared *= n
-    return max(passing, op.products(args, shapes, outputs) / shared / COMPUTE[s.placement.type])
+    shapes, outputs = (tuple(v.shape for v in values) for values in (node.operands(), node.outputs))
+    products = op.products(replaced(op, node.args, lambda v: v.shape), shapes, outputs)
+    if s is None:
+        values = [*node.operands(), *node.outputs]
+        type, shared, passing = values[0].device.type if values else "cpu", 1, sum(v.meta.nbytes for v in values)
+    else:
+        specs = (*s.inputs, *s.outputs)
+        type, passing = s.placement.type, sum(spec.bytes / _ways(spec) for spec in specs)
+        split = [any(spec.nd_sbp[axis].is_split for spec in specs) for axis in range(s.placement.ndim)]
+        shared = math.prod(n for n, on in zip(s.placement.shape, split, strict=True) if on)
+    return max(passing / MEMORY[type].speed, products / shared / COMPUTE[type])
 
 
 def _ways(spec: Spec) -> int:

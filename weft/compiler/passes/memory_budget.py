@@ -9,13 +9,13 @@ whoever asked looks at the plan, and asks for less where that holds more (`graph
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from typing import Any, NamedTuple
 
-from weft.boxing.links import COMPUTE, MEMORY
 from weft.compiler.layout import local_shape
 from weft.compiler.local import SMALL, local_call, refs
 from weft.compiler.options import Options
+from weft.compiler.passes.layouts import work
 from weft.compiler.passes.recompute import once
 from weft.job.job import Job
 from weft.job.value import Node, Value
@@ -31,7 +31,6 @@ def run(job: Job, options: Options) -> None:
     marked = {n for n in job.nodes if n.extra.get("checkpoint") and not once(n)}
     before = now = model.peak(marked)
     best = now.bytes, set(marked)
-    best = now.bytes, set(marked)
     while now.bytes > options.memory_budget and (found := model.chosen(now, marked, options.memory_budget)):
         marked |= found
         now = model.peak(marked)
@@ -41,7 +40,7 @@ def run(job: Job, options: Options) -> None:
     for n in again:
         n.extra["checkpoint"] = True
     if again:
-        seconds = sum(map(model.seconds, again))
+        seconds = sum(work(n, n.signature) for n in again)
         job.reasons.append(
             f"{len(again)} nodes are computed again in backward, some {seconds * 1e3:.2f} ms: a rank would hold "
             f"{show(before.bytes)} (in {before.nodes[0].name}), and holds {show(best[0])}"
@@ -84,18 +83,6 @@ class Model:
 
     def bytes(self, v: Value) -> int:
         return math.prod(self._shape(v)) * v.dtype.itemsize
-
-    def seconds(self, n: Node) -> float:
-        """What it takes a rank to compute a node: to pass over its data, or to multiply."""
-        op = OPS[n.op]
-        if op.view:
-            return 0.0
-        values = [*n.operands(), *n.outputs]
-        passing = sum(map(self.bytes, values)) / MEMORY["cpu"].speed
-        args = _shapes(n.args)
-        whole = op.products(args, tuple(v.shape for v in n.operands()), tuple(v.shape for v in n.outputs))
-        shared = max((math.prod(v.shape) * v.dtype.itemsize // max(self.bytes(v), 1) for v in values), default=1)
-        return max(passing, whole / max(shared, 1) / COMPUTE["cpu"])
 
     def timeline(self, marked: set[Node]) -> list[tuple[Node, list[tuple[Value, bool]], list[tuple[Value, bool]]]]:
         """The nodes in the order in which they run, with what they read and make: (value, whether made again)."""
@@ -196,7 +183,7 @@ class Model:
             )  # fmt: skip
             freed = size - longer
             if freed > 0:
-                rows.append((self.seconds(n) / freed, freed, n))
+                rows.append((work(n, n.signature) / freed, freed, n))
         found: set[Node] = set()
         excess = now.bytes - budget
         for _, freed, n in sorted(rows, key=lambda row: row[:2]):
@@ -210,14 +197,3 @@ class Model:
         """What looks at a node's results: it is made again with them."""
         mine = {w for v in n.outputs for w in self.looking.get(v, ())}
         return {w for w in mine if not w.extra.get("backward")}
-
-
-def _shapes(args: Sequence[Any]) -> tuple[Any, ...]:
-    return tuple(
-        a.shape if isinstance(a, Value) else _shapes(a) if isinstance(a, (tuple, list)) and _holds(a) else a
-        for a in args
-    )
-
-
-def _holds(a: Sequence[Any]) -> bool:
-    return any(isinstance(v, Value) for v in a)
