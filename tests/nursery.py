@@ -1,7 +1,8 @@
 """Forks ranks: a process that has imported Weft once, and done nothing yet, becomes as many ranks as are asked for.
 
 A line of JSON on stdin, {"target": "file.py:function", "args": [...], "ranks": [{"env": {...}, "log": path}, ...]}, is
-answered with the ranks' process ids, and later with a line [rank, wait status] for each.
+answered with the ranks' process ids, and later with a line [rank, wait status] for each. A rank with "errors", another
+path, keeps its standard error there.
 """
 
 from __future__ import annotations
@@ -21,14 +22,16 @@ import weft  # noqa: F401
 from weft.launch.call import main
 from weft.launch.processes import follow
 
+KEPT = ("log", "errors")
+
 
 def become(parent: int, rank: dict, target: str, args: list[str]) -> None:
     """End as the interpreter would: with a traceback and exit functions."""
     os.environ.update(rank["env"])
     os.setsid()
     follow(parent)
-    log = os.open(rank["log"], os.O_WRONLY | os.O_CREAT | os.O_TRUNC)
-    for standard, kept in ((0, os.open(os.devnull, os.O_RDONLY)), (1, log), (2, log)):
+    log, *errors = (os.open(rank[name], os.O_WRONLY | os.O_CREAT | os.O_TRUNC) for name in KEPT if name in rank)
+    for standard, kept in ((0, os.open(os.devnull, os.O_RDONLY)), (1, log), (2, errors[0] if errors else log)):
         os.dup2(kept, standard)
     code = 0
     try:

@@ -34,6 +34,10 @@ PATIENCE = 100.0  # seconds
 SECRET = "of all runs that are tested"
 
 
+def errors(log: Path) -> Path:
+    return log.with_suffix(".errors")
+
+
 @dataclass
 class World:
     """Ranks under way. `ended` tells when, on the monotonic clock, and with which code; negative ones are signals."""
@@ -44,20 +48,21 @@ class World:
     ended: dict[int, tuple[float, int]] = field(default_factory=dict)
 
     def said(self, rank: int) -> str:
-        return self.logs[rank].read_text()
+        """What a rank has printed, its errors last: a rank that waits for long says so there, on a slow machine."""
+        return "".join(log.read_text() for log in (self.logs[rank], errors(self.logs[rank])) if log.exists())
 
     def wait_for(self, rank: int, words: str) -> None:
         """Until a rank has printed something."""
         end = time.monotonic() + PATIENCE
-        while words not in (self.said(rank) if self.logs[rank].exists() else ""):
+        while words not in self.said(rank):
             assert time.monotonic() < end, f"rank {rank} never said {words!r}"
             time.sleep(0.01)
 
     def well(self) -> list[str]:
-        """What each rank said, where all have ended well."""
-        said = [self.said(rank) for rank in range(len(self.logs))]
-        assert [self.ended[rank][1] for rank in range(len(said))] == [0] * len(said), "\n".join(said)
-        return said
+        """What each rank printed, beside its errors, where all have ended well."""
+        ended = [self.ended[rank][1] for rank in range(len(self.logs))]
+        assert not any(ended), "\n".join(map(self.said, range(len(self.logs))))
+        return [log.read_text() for log in self.logs]
 
     def signal(self, rank: int, number: int) -> None:
         os.kill(self.pids[rank], number)
@@ -166,7 +171,10 @@ def world(nursery: subprocess.Popen[str], tmp_path: Path, request: pytest.Fixtur
         told = [
             variables_of(i, n, host="127.0.0.1", port=store.port, secret=SECRET, transport=transport) for i in range(n)
         ]
-        ranks = [{"env": {**t, **(env or {})}, "log": str(log)} for t, log in zip(told, logs, strict=True)]
+        ranks = [
+            {"env": {**t, **(env or {})}, "log": str(log), "errors": str(errors(log))}
+            for t, log in zip(told, logs, strict=True)
+        ]
         place = target if ":" in target else f"{request.path}:{target}"
         order = {"target": place, "args": list(args), "ranks": ranks}
         print(json.dumps(order), file=nursery.stdin, flush=True)
