@@ -10,8 +10,8 @@ PIP := $(BIN)/python -m pip --disable-pip-version-check
 help:
 	@echo "make demo    train a small GPT on two CPU ranks, in about two minutes"
 	@echo "make test    every test"
-	@echo "make check   lint, format, types, layers, stubs"
-	@echo "make stubs   write the type stubs anew, after adding an op"
+	@echo "make check   lint, format, types, layers, stubs, the table of names"
+	@echo "make stubs   write the type stubs and the table of names anew, after adding an op"
 	@echo "make bench   measure, side by side with torch, and write docs/benchmarks.md"
 	@echo "make zoo     train models and programs of others, which it installs; write docs/models.md, docs/from-oneflow.md"
 	@echo "make clean   remove what the others made"
@@ -39,9 +39,11 @@ check: $(STAMP)
 	$(BIN)/pyright
 	$(BIN)/lint-imports
 	$(BIN)/python -m tools.stubs --check
+	$(BIN)/python -m tools.surface --check
 
 stubs: $(STAMP)
 	$(BIN)/python -m tools.stubs
+	$(BIN)/python -m tools.surface
 
 bench: $(STAMP)
 	$(BIN)/python -m bench

@@ -198,7 +198,7 @@ if _collecting:
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    found = functional.table.lookup("flow", name) if name in functional.names.FLOW else None
+    found = functional.table.lookup("flow", name) if name in functional.surface.PUBLIC["flow"] else None
     if found is None:
         raise AttributeError(f"weft has no {name!r}")
     return globals().setdefault(name, found)

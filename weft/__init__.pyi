@@ -2490,11 +2490,13 @@ def nuclear_norm(x: Tensor, dim: Any = ..., keepdim: _bool = False, *, out: Tens
 def numel(x: Tensor) -> _int:
     """How many elements x has."""
 
-def one_hot(x: Tensor, num_classes: _int, *, out: Tensor | None = None) -> Tensor:
-    """Ones at the places that labels name, zeros elsewhere, along a new last dimension.
+def one_hot(
+    input: Tensor, num_classes: _int = -1, on_value: Any = 1, off_value: Any = 0, *, out: Tensor | None = None
+) -> Tensor:
+    """A new last dimension that holds `on_value` at the place the integer names.
 
-    >>> flow._C.one_hot(flow.tensor([2, 0]), 3).tolist()
-    [[0, 0, 1], [1, 0, 0]]
+    >>> flow.nn.functional.one_hot(flow.tensor([0, 2]), 3).tolist()
+    [[1, 0, 0], [0, 0, 1]]
     """
 
 def ones(

@@ -36,6 +36,7 @@ from weft.functional import (
     shaping,
     special,
     statistics,
+    surface,
     table,
     typed,
     unchecked,
@@ -70,5 +71,5 @@ __all__ = [
     "bind", "comm", "conversion", "counts", "creation", "defaults", "einstein", "env", "factors", "fft", "forms",
     "functions", "further", "fused", "info", "likeness", "linalg", "matrices", "methods", "names", "neural", "older",
     "overwrite", "parts", "pieces", "places", "pools", "random", "ranked", "reduction", "sampling", "series", "shaping",
-    "special", "statistics", "table", "typed", "unchecked", "windows",
+    "special", "statistics", "surface", "table", "typed", "unchecked", "windows",
 ]  # fmt: skip

@@ -1,4 +1,4 @@
-"""Names: what is public beyond PyTorch's own lists, and which names are others' aliases."""
+"""Which ops have a form in place without a kernel for it, and which names are others' aliases."""
 
 from __future__ import annotations
 
@@ -9,29 +9,6 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# names that OneFlow has and PyTorch hasn't there
-FLOW: Final = _words("""
-    batch_gather broadcast_like cast concat expand gather_nd gelu global_to_global in_top_k local_to_global mish nms
-    numel one_hot pad quick_gelu scatter_nd slice slice_update tensor_scatter_nd_update to_global to_local
-    adaptive_avg_pool2d adaptive_avg_pool3d div_ erfinv_ index_add_ masked_fill_ silu softplus softshrink softsign
-""")
-TENSOR: Final = _words("""
-    cast gelu in_top_k mish nms selu silu softplus softsign to_global to_local
-""")
-NEURAL: Final = _words("""
-    adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d adaptive_max_pool2d
-    adaptive_max_pool3d affine_grid avg_pool1d avg_pool2d avg_pool3d batch_norm bilinear binary_cross_entropy
-    binary_cross_entropy_with_logits celu celu_ conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d
-    cosine_embedding_loss cosine_similarity cross_entropy ctc_loss dropout dropout1d dropout2d dropout3d elu elu_
-    embedding embedding_bag fold gelu glu grid_sample group_norm gumbel_softmax hardshrink hardsigmoid hardswish
-    hardtanh hinge_embedding_loss huber_loss instance_norm interpolate kl_div l1_loss layer_norm leaky_relu leaky_relu_
-    linear log_softmax logsigmoid margin_ranking_loss max_pool1d max_pool1d_with_indices max_pool2d
-    max_pool2d_with_indices max_pool3d max_pool3d_with_indices max_unpool1d max_unpool2d max_unpool3d mish mse_loss
-    multi_margin_loss nll_loss normalize one_hot pad pairwise_distance pixel_shuffle pixel_unshuffle poisson_nll_loss
-    prelu quick_gelu relu relu6 relu_ rms_norm rrelu scaled_dot_product_attention selu selu_ sigmoid silu smooth_l1_loss
-    soft_margin_loss softmax softmin softplus softshrink softsign sparse_softmax_cross_entropy tanh tanhshrink threshold
-    threshold_ triplet_margin_loss unfold upsample
-""")
 OVERWRITING: Final = _words("""
     atan2 bitwise_not clamp conj_physical copy copysign cumprod cumsum eq gcd ge gt heaviside hypot igamma igammac lcm
     le logical_and logical_not logical_or logical_xor lt mvlgamma ne nextafter polygamma where xlogy

@@ -1,8 +1,8 @@
 """The one table of public names: what `flow`, `flow._C`, `nn.functional` and `Tensor` call, by name.
 
 An op whose declared signature is the public one stands here as its own entry: nothing lies between. Where the two
-differ, a small adapter, marked `@public`, stands in its place. An op is public in `flow` and in `Tensor` where PyTorch
-has its name there, or where OneFlow had it; in `flow._C` always.
+differ, a small adapter, marked `@public`, stands in its place. `surface.txt` says where an op is public: where PyTorch
+or OneFlow has its name; in `flow._C` always.
 """
 
 from __future__ import annotations
@@ -11,8 +11,6 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-import torch
-
 from weft.autograd.inplace import in_place
 from weft.autograd.overwrite import make_overwriting
 from weft.core.dispatch import hooks
@@ -20,6 +18,7 @@ from weft.core.errors import WeftError
 from weft.functional import names
 from weft.functional.short import Making, Parts, Short, shortened
 from weft.functional.signature import F, forwarding, guarded, taught
+from weft.functional.surface import PUBLIC
 from weft.ops import OPS
 from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor
@@ -88,7 +87,7 @@ def with_inplace(op: Op) -> Function:
             raise taught(op.name, op.kernel, cause, tuple(args), kwargs) from cause
 
     choose.__name__ = choose.__qualname__ = op.name
-    choose.__doc__ = op.__doc__
+    choose.__doc__, choose.__module__ = op.__doc__, op.__module__
     return choose
 
 
@@ -109,17 +108,10 @@ def lookup(place: str, name: str) -> Function | None:
 
 def listed(place: str) -> Iterator[tuple[str, Function]]:
     """Every public name of a place, with what it stands for."""
-    shown = _SHOWN[place]
+    shown = PUBLIC[place]
     candidates = [*ADAPTERS[place], *OPS, *(f"{n}_" for n in OPS), *names.ALIASES]
     for name in dict.fromkeys(candidates):
-        if name in ADAPTERS[place] or shown(name):
+        if name in ADAPTERS[place] or name in shown:
             found = lookup(place, name)
             if found is not None:
                 yield name, found
-
-
-_SHOWN: Final[dict[str, Callable[[str], bool]]] = {
-    "flow": lambda name: name in names.FLOW or hasattr(torch, name),
-    "tensor": lambda name: name in names.TENSOR or hasattr(torch.Tensor, name) or name.endswith("_"),
-    "neural": lambda name: name in names.NEURAL,
-}

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-import torch
-
 from weft.functional import neural, table
 from weft.functional.signature import guarded
+from weft.functional.surface import PUBLIC
 from weft.nn import compositions, ctc, dropouts, fractional, images, losses, margins, regions, windows
 
 COMPOSED = {
@@ -26,7 +25,7 @@ def composed(function: Callable[..., Any]) -> Callable[..., Any]:
 
 for _name, _function in COMPOSED.items():  # so that flow._C finds them
     table.ADAPTERS["neural"].setdefault(_name, _function)
-    if hasattr(torch, _name) or _name in ("pad", *regions.__all__):
+    if _name in PUBLIC["flow"]:
         table.ADAPTERS["flow"].setdefault(_name, _function)
 
 

@@ -16,6 +16,8 @@ from __future__ import annotations
 import inspect
 import math
 import re
+import sys
+import types
 from collections.abc import Callable, Iterable
 from dataclasses import dataclass
 from typing import Any, Final
@@ -328,10 +330,20 @@ def op(
             steady, rejection,
         )  # fmt: skip
         assert declared.name not in OPS, f"{declared.name} is declared twice"
+        declared.__module__ = _declaring() or kernel.__module__
         OPS[declared.name] = declared
         return declared
 
     return declare
+
+
+def _declaring() -> str:
+    """The file of Weft's ops that declares one now, maybe by a function of another that makes them."""
+    frame: types.FrameType | None = sys._getframe(2)
+    while frame is not None and frame.f_code.co_name != "<module>":
+        frame = frame.f_back
+    name = "" if frame is None else frame.f_globals.get("__name__", "")
+    return name if name.startswith("weft.ops.") else ""
 
 
 def _params(kernel: Callable[..., Any]) -> Iterable[Param]:

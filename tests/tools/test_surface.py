@@ -1,0 +1,41 @@
+"""The table of public names is what the names are, and what torch is installed doesn't change it."""
+
+from __future__ import annotations
+
+import pytest
+import torch
+
+import weft as flow
+from tools import surface
+from weft.functional import table
+from weft.functional.surface import NOWHERE, PUBLIC, rows
+from weft.ops import OPS
+
+
+def test_the_table_says_what_the_names_are() -> None:
+    assert surface.main("--check") is None
+    assert surface.undecided() == []
+
+
+def test_every_name_stands_where_the_table_says() -> None:
+    places = surface.PLACES
+    lacking = [
+        f"{p}.{r.name}" for r in rows() if r.home != NOWHERE for p in r.places if not hasattr(places[p][0], r.name)
+    ]
+    assert not lacking
+    assert len({(r.name, p) for r in rows() for p in r.places}) == sum(len(r.places) for r in rows())
+
+
+def test_another_torch_changes_no_name(monkeypatch: pytest.MonkeyPatch) -> None:
+    hidden = next(n for n in OPS if n not in PUBLIC["flow"] and not hasattr(torch, n))
+    monkeypatch.setattr(torch, hidden, torch.relu, raising=False)
+    monkeypatch.delattr(torch, "erfinv")
+    listed = dict(table.listed("flow"))
+    assert hidden not in listed and "erfinv" in listed
+
+
+def test_a_name_without_a_row_is_noticed(monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]) -> None:
+    monkeypatch.setitem(table.ADAPTERS["flow"], "brand_new", flow.relu)
+    monkeypatch.setattr(torch.Tensor, "newest_of_all", torch.relu, raising=False)
+    assert "make stubs" in str(surface.main("--check"))
+    assert capsys.readouterr().out == "new there: decide\n  tensor: newest_of_all\n"

@@ -1,0 +1,41 @@
+"""The table of public names, `surface.txt`: where a name appears, in which file it lives, and whose name it is.
+
+What Weft exports is what stands there, whatever torch is installed. `python -m tools.surface` writes it anew after a
+name was added, and lists the names of torch's that nobody has decided about.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, NamedTuple
+
+FILE: Final = Path(__file__).with_suffix(".txt")
+NOWHERE: Final = "-"  # the home of a name of torch's that isn't built
+
+
+class Row(NamedTuple):
+    name: str
+    places: tuple[str, ...]
+    home: str
+    whose: str
+
+
+def rows() -> Iterator[Row]:
+    for line in FILE.read_text().splitlines():
+        if line and not line.startswith("#"):
+            name, places, home, whose = line.split()
+            yield Row(name, tuple(places.split(",")), home, whose)
+
+
+def _public() -> dict[str, frozenset[str]]:
+    found = defaultdict(set)
+    for row in rows():
+        if row.home != NOWHERE:
+            for place in row.places:
+                found[place].add(row.name)
+    return {place: frozenset(names) for place, names in found.items()}
+
+
+PUBLIC: Final = _public()  # by place: flow, tensor, neural (nn.functional), and the modules by their paths
