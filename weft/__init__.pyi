@@ -439,7 +439,7 @@ def arctanh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def arctanh_(x: Tensor) -> Tensor:
     """`atanh`, into the memory of its first operand."""
 
-def are_deterministic_algorithms_enabled(*args: Any, **options: Any) -> Any:
+def are_deterministic_algorithms_enabled() -> _bool:
     """Whether kernels give the same result each time: a setting of the kernels, torch's and Weft's."""
 
 def argmax(x: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
@@ -1481,16 +1481,16 @@ def ger(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
 def get_default_device() -> Device:
     """Where this thread's tensors go of which nothing else is said."""
 
-def get_deterministic_debug_mode(*args: Any, **options: Any) -> Any:
+def get_deterministic_debug_mode() -> _int:
     """What is done where a kernel may give other results each time: a setting of the kernels, torch's and Weft's."""
 
 def get_device(x: Tensor) -> _int:
     """The number of the device that x lies on; -1 for the CPU."""
 
-def get_float32_matmul_precision(*args: Any, **options: Any) -> Any:
+def get_float32_matmul_precision() -> str:
     """How exactly products of float32 are computed on CUDA devices: a setting of the kernels, torch's and Weft's."""
 
-def get_num_interop_threads(*args: Any, **options: Any) -> Any:
+def get_num_interop_threads() -> Any:
     """How many ops torch may run beside each other: a setting of the kernels, torch's and Weft's."""
 
 def get_num_threads() -> _int:
@@ -1759,7 +1759,7 @@ def is_complex(x: Tensor) -> _bool:
 def is_conj(x: Tensor) -> _bool:
     """False: conjugates are computed, not marked."""
 
-def is_deterministic_algorithms_warn_only_enabled(*args: Any, **options: Any) -> Any:
+def is_deterministic_algorithms_warn_only_enabled() -> _bool:
     """Whether such kernels only warn: a setting of the kernels, torch's and Weft's."""
 
 def is_floating_point(x: Tensor) -> _bool:
@@ -1786,7 +1786,7 @@ def is_signed(x: Tensor) -> _bool:
 def is_tensor(x: Any) -> _bool:
     """Whether x is a tensor of Weft's."""
 
-def is_warn_always_enabled(*args: Any, **options: Any) -> Any:
+def is_warn_always_enabled() -> _bool:
     """Whether a warning comes each time: a setting of the kernels, torch's and Weft's."""
 
 def isclose(
@@ -2963,16 +2963,16 @@ def set_default_device(device: Any) -> None:
 def set_default_tensor_type(t: Any) -> None:
     """Set the dtype of new floating point tensors by a type's name, such as "flow.DoubleTensor"."""
 
-def set_deterministic_debug_mode(*args: Any, **options: Any) -> Any:
+def set_deterministic_debug_mode(debug_mode: _int | str) -> None:
     """What is done where a kernel may give other results each time: a setting of the kernels, torch's and Weft's."""
 
-def set_float32_matmul_precision(*args: Any, **options: Any) -> Any:
+def set_float32_matmul_precision(precision: str) -> None:
     """How exactly products of float32 are computed on CUDA devices: a setting of the kernels, torch's and Weft's."""
 
-def set_flush_denormal(*args: Any, **options: Any) -> Any:
+def set_flush_denormal(mode: Any) -> Any:
     """Whether the smallest numbers count as zero: a setting of the kernels, torch's and Weft's."""
 
-def set_num_interop_threads(*args: Any, **options: Any) -> Any:
+def set_num_interop_threads(mode: Any) -> Any:
     """How many ops torch may run beside each other: a setting of the kernels, torch's and Weft's."""
 
 def set_num_threads(num: _int) -> None:
@@ -2981,7 +2981,7 @@ def set_num_threads(num: _int) -> None:
 def set_rng_state(state: Tensor) -> None:
     """Go on with random numbers where `get_rng_state` was taken."""
 
-def set_warn_always(*args: Any, **options: Any) -> Any:
+def set_warn_always(b: _bool) -> None:
     """Whether a warning comes each time: a setting of the kernels, torch's and Weft's."""
 
 def sgn(x: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -3519,7 +3519,7 @@ def unsqueeze(x: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
     torch.Size([1, 3])
     """
 
-def use_deterministic_algorithms(*args: Any, **options: Any) -> Any:
+def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None:
     """Whether kernels must give the same result each time, or refuse: a setting of the kernels, torch's and Weft's."""
 
 def vander(x: Any, N: _int | None = None, increasing: _bool = False, *, out: Tensor | None = None) -> Tensor:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import inspect
+
 import pytest
 import torch
 
@@ -39,3 +41,20 @@ def test_a_name_without_a_row_is_noticed(monkeypatch: pytest.MonkeyPatch, capsys
     monkeypatch.setattr(torch.Tensor, "newest_of_all", torch.relu, raising=False)
     assert "make stubs" in str(surface.main("--check"))
     assert capsys.readouterr().out == "new there: decide\n  tensor: newest_of_all\n"
+
+
+OPEN = {"nn.Identity", "utils.data.StackDataset"}  # take whatever they are given
+
+
+def test_every_name_says_what_it_takes() -> None:
+    bare = set()
+    for place, (ours, _) in surface.PLACES.items():
+        for name, _ in surface.names(place):
+            value = getattr(ours, name)
+            if callable(value) and not (isinstance(value, type) and issubclass(value, Exception)):
+                kinds = [p.kind for p in inspect.signature(value).parameters.values() if p.name != "self"]
+                if kinds == [inspect.Parameter.VAR_POSITIONAL, inspect.Parameter.VAR_KEYWORD]:
+                    bare.add(f"{place}.{name}")
+    assert bare == OPEN
+    assert str(inspect.signature(flow.nn.LazyLinear)).startswith("(out_features: 'int', bias: 'bool' = True")
+    assert list(inspect.signature(flow.nn.Hardtanh).parameters) == ["min_val", "max_val", "inplace"]

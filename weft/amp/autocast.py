@@ -6,6 +6,7 @@ It stands between a call and the interpreter, so it serves local tensors, global
 from __future__ import annotations
 
 import functools
+import inspect
 import threading
 from collections.abc import Callable
 from typing import Any, Final, Self
@@ -142,6 +143,9 @@ def innermost(device_type: str | None = None) -> autocast | None:
 def autocast_decorator(*args: Any, **kwargs: Any) -> Callable[..., Any]:
     """autocast, as a decorator: `@flow.autocast_decorator("cpu")`."""
     return autocast(*args, **kwargs)
+
+
+autocast_decorator.__signature__ = inspect.signature(autocast)  # type: ignore[attr-defined]
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import numpy as np
@@ -43,7 +44,7 @@ class TensorType:
         )
         self.functions = (make,)
         self.signatures = (Signature(make).text(name),)
-        self._make = guarded(make)
+        self._make, self.__signature__ = guarded(make), inspect.signature(make)
 
     def __call__(self, *data: Any, **where: Any) -> Tensor:
         return self._make(*data, **where)
@@ -90,6 +91,14 @@ def get_num_threads() -> int:
     return torch.get_num_threads()
 
 
+def _takes(name: str, apply: Any) -> inspect.Signature:
+    try:
+        return inspect.signature(apply)
+    except ValueError:  # compiled, and without a text
+        mode = inspect.Parameter("mode", inspect.Parameter.POSITIONAL_ONLY)
+        return inspect.Signature([mode] if name.startswith("set_") else [])
+
+
 def _setting(name: str, says: str) -> None:
     """A setting of the kernels', which are torch's."""
     apply = getattr(torch, name)
@@ -98,6 +107,7 @@ def _setting(name: str, says: str) -> None:
         return apply(*args, **options)
 
     change.__name__ = change.__qualname__ = name
+    change.__signature__ = _takes(name, apply)  # type: ignore[attr-defined]
     change.__doc__ = f"{says}: a setting of the kernels, torch's and Weft's."
     public("flow")(change)
 

@@ -2,38 +2,28 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from typing import Any
 
 from weft.core.errors import OptionError
 from weft.nn import functional as F
-from weft.nn.making import filled
+from weft.nn.making import filled, taking
 from weft.nn.module import Module
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
 
 class Activation(Module):
-    """A function with options; the options are attributes, in the order of the function's arguments."""
+    """A function of one tensor with options; the options are attributes, in the order of the function's arguments."""
 
-    function: str
-    options: dict[str, Any]
+    function: str | Callable[..., Tensor]
+    options: dict[str, Any]  # with their defaults; ... has none
     bare: str = ""  # an option that prints without its name
-
-    def __init__(self, *args: Any, **kwargs: Any) -> None:
-        super().__init__()
-        names = list(self.options)
-        if len(args) > len(names):
-            raise OptionError(f"{self._get_name()} takes {len(names)} arguments: {', '.join(names)}; got {len(args)}")
-        given = {**dict(zip(names, args, strict=False)), **kwargs}
-        unknown = [k for k in given if k not in self.options]
-        if unknown:
-            raise OptionError(f"{self._get_name()} has no {unknown[0]!r}; it takes {', '.join(names) or 'nothing'}")
-        for name, default in self.options.items():
-            setattr(self, name, given.get(name, default))
 
     def forward(self, x: Tensor) -> Tensor:
         values = self.__dict__
-        return getattr(F, self.function)(x, *[values[name] for name in self.options])
+        function = self.function if callable(self.function) else getattr(F, self.function)
+        return function(x, *[values[name] for name in self.options])
 
     def extra_repr(self) -> str:
         return ", ".join(
@@ -43,30 +33,46 @@ class Activation(Module):
         )
 
 
-def _row(name: str, function: str, doc: str, *, bare: str = "", **options: Any) -> type[Activation]:
-    members = {"function": function, "options": options, "bare": bare, "__doc__": doc, "__module__": __name__}
-    return type(name, (Activation,), members)
+def layer_of(
+    name: str, function: str | Callable[..., Tensor], doc: str, *, home: str = __name__, bare: str = "", **options: Any
+) -> type[Activation]:
+    """The layer of a function, or of one of nn.functional by name: a class that takes the options."""
+    takes = taking(**options)
+
+    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
+        Module.__init__(self)
+        try:
+            given = takes.bind(self, *args, **kwargs)
+        except TypeError as cause:
+            raise OptionError(f"{name}(): {cause}; it takes {', '.join(options) or 'nothing'}") from None
+        given.apply_defaults()
+        self.__dict__.update((k, v) for k, v in given.arguments.items() if k != "self")
+
+    __init__.__signature__ = takes  # type: ignore[attr-defined]
+    function = function if isinstance(function, str) else staticmethod(function)
+    members = {"function": function, "options": options, "bare": bare, "__doc__": doc, "__module__": home}
+    return type(name, (Activation,), {**members, "__init__": __init__})
 
 
-CELU = _row("CELU", "celu", "x, or alpha (exp(x / alpha) - 1) below zero.", alpha=1.0, inplace=False)
-ELU = _row("ELU", "elu", "x, or alpha (exp(x) - 1) below zero.", alpha=1.0, inplace=False)
-GELU = _row("GELU", "gelu", "x times the normal law's probability of being below x.", approximate="none")
-GLU = _row("GLU", "glu", "The first half times the sigmoid of the second.", dim=-1)
-Hardshrink = _row("Hardshrink", "hardshrink", "x, or zero within lambd of zero.", bare="lambd", lambd=0.5)
-Hardsigmoid = _row("Hardsigmoid", "hardsigmoid", "A sigmoid of three straight pieces.", inplace=False)
-Hardswish = _row("Hardswish", "hardswish", "x times hardsigmoid(x).", inplace=False)
-Hardtanh = _row("Hardtanh", "hardtanh", "x, held in [min_val, max_val].", min_val=-1.0, max_val=1.0, inplace=False)
-LeakyReLU = _row("LeakyReLU", "leaky_relu", "x, or a little of it below zero.", negative_slope=0.01, inplace=False)
-LogSigmoid = _row("LogSigmoid", "logsigmoid", "The logarithm of the sigmoid.")
-Mish = _row("Mish", "mish", "x tanh(softplus(x)).", inplace=False)
-QuickGELU = _row("QuickGELU", "quick_gelu", "x sigmoid(1.702 x).")
-ReLU6 = _row("ReLU6", "relu6", "x, held in [0, 6].", inplace=False)
-SELU = _row("SELU", "selu", "A scaled ELU that keeps mean zero and variance one.", inplace=False)
-SiLU = _row("SiLU", "silu", "x sigmoid(x).", inplace=False)
-Softplus = _row("Softplus", "softplus", "log(1 + exp(beta x)) / beta.", beta=1.0, threshold=20.0)
-Softshrink = _row("Softshrink", "softshrink", "x, drawn towards zero by lambd.", bare="lambd", lambd=0.5)
-Softsign = _row("Softsign", "softsign", "x / (1 + |x|).")
-Threshold = _row(
+CELU = layer_of("CELU", "celu", "x, or alpha (exp(x / alpha) - 1) below zero.", alpha=1.0, inplace=False)
+ELU = layer_of("ELU", "elu", "x, or alpha (exp(x) - 1) below zero.", alpha=1.0, inplace=False)
+GELU = layer_of("GELU", "gelu", "x times the normal law's probability of being below x.", approximate="none")
+GLU = layer_of("GLU", "glu", "The first half times the sigmoid of the second.", dim=-1)
+Hardshrink = layer_of("Hardshrink", "hardshrink", "x, or zero within lambd of zero.", bare="lambd", lambd=0.5)
+Hardsigmoid = layer_of("Hardsigmoid", "hardsigmoid", "A sigmoid of three straight pieces.", inplace=False)
+Hardswish = layer_of("Hardswish", "hardswish", "x times hardsigmoid(x).", inplace=False)
+Hardtanh = layer_of("Hardtanh", "hardtanh", "x, held in [min_val, max_val].", min_val=-1.0, max_val=1.0, inplace=False)
+LeakyReLU = layer_of("LeakyReLU", "leaky_relu", "x, or a little of it below zero.", negative_slope=0.01, inplace=False)
+LogSigmoid = layer_of("LogSigmoid", "logsigmoid", "The logarithm of the sigmoid.")
+Mish = layer_of("Mish", "mish", "x tanh(softplus(x)).", inplace=False)
+QuickGELU = layer_of("QuickGELU", "quick_gelu", "x sigmoid(1.702 x).")
+ReLU6 = layer_of("ReLU6", "relu6", "x, held in [0, 6].", inplace=False)
+SELU = layer_of("SELU", "selu", "A scaled ELU that keeps mean zero and variance one.", inplace=False)
+SiLU = layer_of("SiLU", "silu", "x sigmoid(x).", inplace=False)
+Softplus = layer_of("Softplus", "softplus", "log(1 + exp(beta x)) / beta.", beta=1.0, threshold=20.0)
+Softshrink = layer_of("Softshrink", "softshrink", "x, drawn towards zero by lambd.", bare="lambd", lambd=0.5)
+Softsign = layer_of("Softsign", "softsign", "x / (1 + |x|).")
+Threshold = layer_of(
     "Threshold", "threshold", "x, or `value` where x isn't above.", threshold=0.0, value=0.0, inplace=False
 )
 

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
+import inspect
 import math
-from collections.abc import Callable
 from typing import Any
 
 from weft.core import dtype as dtypes
 from weft.core.device import Device
-from weft.core.errors import OptionError, ShapeError
+from weft.core.errors import ShapeError
 from weft.functional import creation, shaping
 from weft.nn import functional as F
 from weft.nn import init, margins
-from weft.nn.activation import usual_dim
+from weft.nn.activation import layer_of, usual_dim
 from weft.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
 from weft.nn.linear import Linear
 from weft.nn.making import made
@@ -105,48 +105,23 @@ class Unflatten(Module):
         return f"dim={self.dim}, unflattened_size={self.unflattened_size}"
 
 
-def _layer(
-    name: str, function: Callable[..., Any], doc: str, *options: tuple[str, Any], bare: str = ""
-) -> type[Module]:
-    """A layer of a function of one tensor, its options attributes of their names; a bare one prints without its own."""
-    names = [n for n, _ in options]
-
-    def __init__(self: Any, *args: Any, **given: Any) -> None:
-        Module.__init__(self)
-        if len(args) > len(names) or any(k not in names for k in given):
-            raise OptionError(f"{name} takes {', '.join(names) or 'nothing'}; got {args} and {given}")
-        values = {**dict(options), **dict(zip(names, args, strict=False)), **given}
-        for n in names:
-            if values[n] is ...:
-                raise OptionError(f"{name} needs {n}")
-            setattr(self, n, values[n])
-
-    def forward(self: Any, x: Tensor) -> Tensor:
-        return function(x, *(getattr(self, n) for n in names))
-
-    def extra_repr(self: Any) -> str:
-        return ", ".join(f"{'' if n == bare else f'{n}='}{getattr(self, n)!r}" for n in names)
-
-    members = {"__init__": __init__, "forward": forward, "extra_repr": extra_repr, "__doc__": doc}
-    return type(name, (Module,), {**members, "__module__": __name__})
-
-
-Softmin = _layer(
-    "Softmin", lambda x, dim: F.softmin(x, usual_dim(x) if dim is None else dim), "softmax(-x).", ("dim", None)
-)
-Tanhshrink = _layer("Tanhshrink", F.tanhshrink, "x - tanh(x).")
-Softmax2d = _layer("Softmax2d", lambda x: F.softmax(x, -3), "softmax over the channels of images.")
-ChannelShuffle = _layer(
-    "ChannelShuffle", margins.channel_shuffle, "Channels dealt out anew among groups.", ("groups", ...)
-)
-LocalResponseNorm = _layer(
-    "LocalResponseNorm", margins.local_response_norm, "x over a power of the mean square of the channels around.",
-    ("size", ...), ("alpha", 1e-4), ("beta", 0.75), ("k", 1.0), bare="size",
+Softmin = layer_of(
+    "Softmin", lambda x, dim: F.softmin(x, usual_dim(x) if dim is None else dim), "softmax(-x).", home=__name__,
+    dim=None,
 )  # fmt: skip
-_WINDOW = ("norm_type", ...), ("kernel_size", ...), ("stride", None), ("ceil_mode", False)
-LPPool1d = _layer("LPPool1d", margins.lp_pool1d, "The p-norm of every window of sequences.", *_WINDOW)
-LPPool2d = _layer("LPPool2d", margins.lp_pool2d, "The p-norm of every window of images.", *_WINDOW)
-LPPool3d = _layer("LPPool3d", margins.lp_pool3d, "The p-norm of every window of volumes.", *_WINDOW)
+Tanhshrink = layer_of("Tanhshrink", F.tanhshrink, "x - tanh(x).", home=__name__)
+Softmax2d = layer_of("Softmax2d", lambda x: F.softmax(x, -3), "softmax over the channels of images.", home=__name__)
+ChannelShuffle = layer_of(
+    "ChannelShuffle", margins.channel_shuffle, "Channels dealt out anew among groups.", home=__name__, groups=...
+)
+LocalResponseNorm = layer_of(
+    "LocalResponseNorm", margins.local_response_norm, "x over a power of the mean square of the channels around.",
+    home=__name__, bare="size", size=..., alpha=1e-4, beta=0.75, k=1.0,
+)  # fmt: skip
+_WINDOW: dict[str, Any] = {"norm_type": ..., "kernel_size": ..., "stride": None, "ceil_mode": False, "home": __name__}
+LPPool1d = layer_of("LPPool1d", margins.lp_pool1d, "The p-norm of every window of sequences.", **_WINDOW)
+LPPool2d = layer_of("LPPool2d", margins.lp_pool2d, "The p-norm of every window of images.", **_WINDOW)
+LPPool3d = layer_of("LPPool3d", margins.lp_pool3d, "The p-norm of every window of volumes.", **_WINDOW)
 
 
 class RReLU(Module):
@@ -236,6 +211,8 @@ def _lazy(kind: type[Module], at: int) -> type[Module]:
             args, options = self.__dict__["_later"]
             return ", ".join([*map(repr, args), *(f"{k}={v!r}" for k, v in options.items())])
 
+    self, _, *others = inspect.signature(kind.__init__).parameters.values()
+    Lazy.__init__.__signature__ = inspect.Signature([self, *others])  # type: ignore[attr-defined]
     Lazy.__name__ = Lazy.__qualname__ = f"Lazy{kind.__name__}"
     Lazy.__doc__ = f"{kind.__name__} that takes its first size from its first input. Make the optimizer after that."
     Lazy.__module__ = __name__

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Sequence
 from numbers import Integral  # numpy's whole numbers, too
 from typing import Any
@@ -42,3 +43,10 @@ def several(value: Any, count: int, name: str) -> tuple[int, ...]:
     if len(given) != count:
         raise OptionError(f"{name} is one number, or {count}; got {value!r}")
     return given
+
+
+def taking(**options: Any) -> inspect.Signature:
+    """The signature of a method that takes options, with their defaults; ... has none."""
+    kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
+    named = [inspect.Parameter(n, kind, default=inspect.Parameter.empty if v is ... else v) for n, v in options.items()]
+    return inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *named])

@@ -100,6 +100,14 @@ def _guarded(step: Callable[..., None]) -> Callable[..., None]:
 class _Made(ABCMeta):
     """What making any schedule takes: `verbose`, and where it begins under OneFlow's name, too."""
 
+    @property
+    def __signature__(cls) -> inspect.Signature:
+        own = inspect.signature(cls.__init__)
+        parameters = [*own.parameters.values()][1:]
+        if "verbose" not in own.parameters:
+            parameters.append(inspect.Parameter("verbose", inspect.Parameter.KEYWORD_ONLY, default=False))
+        return own.replace(parameters=parameters)
+
     def __call__(cls, *args: Any, **options: Any) -> Any:
         own = inspect.signature(cls.__init__).parameters
         made: Any = object.__new__(cls)
