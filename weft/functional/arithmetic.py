@@ -15,7 +15,7 @@ from weft.core.dtype import of_torch
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.conversion import cast
 from weft.functional.overwrite import into, number_like
-from weft.functional.signature import guarded
+from weft.functional.signature import Signature, door
 from weft.functional.table import calling, entry, overwriting, public
 from weft.ops import OPS
 from weft.ops.explain import LONGER
@@ -78,7 +78,7 @@ def _numbers(a: Any, b: Any) -> bool:
     return isinstance(a, (int, float, complex)) and isinstance(b, (int, float, complex))
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def add(x: Any, other: Any = None, *, alpha: Any = 1) -> Tensor:
     """x + alpha * other, element by element; of a list of tensors alone, their sum.
 
@@ -96,7 +96,7 @@ def _sum(tensors: Any) -> Tensor:
     return functools.reduce(_add, tensors)
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     """x - alpha * other, element by element.
 
@@ -106,7 +106,7 @@ def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
     return _sub(x, other) if alpha == 1 else _sub(x, _scaled(other, alpha))
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
     """x / other, element by element; rounded down with "floor", towards zero with "trunc".
 
@@ -137,7 +137,7 @@ def _accumulating(plain: Callable[..., Tensor]) -> None:
 
     f.__name__ = f.__qualname__ = f"{name}_"
     f.__doc__ = f"`{name}`, into x's memory."
-    plain.overwriting = public("flow tensor", straight=True)(f)  # type: ignore[attr-defined]
+    plain.overwriting = public("flow tensor")(f)  # type: ignore[attr-defined]
 
 
 _accumulating(add)
@@ -195,6 +195,7 @@ def equal(x: Tensor, other: Tensor) -> bool:
 
 def _tolerances(f: Callable[..., Any]) -> Callable[..., Any]:
     """Tell who gives tolerances without their names that PyTorch and OneFlow order them differently."""
+    behind = door(f)
 
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
@@ -202,10 +203,11 @@ def _tolerances(f: Callable[..., Any]) -> Callable[..., Any]:
             warnings.warn(
                 f"{f.__name__}(x, other, {', '.join(map(repr, args[2:4]))}): read as rtol, atol, as in PyTorch; "
                 f"OneFlow reads atol, rtol. Name them: rtol={args[2]!r}",
-                stacklevel=4,
+                stacklevel=2,
             )
-        return f(*args, **kwargs)
+        return behind(*args, **kwargs)
 
+    call.signatures = (Signature(f).text(f.__name__),)  # type: ignore[attr-defined]
     return call
 
 
@@ -225,7 +227,7 @@ def matmul(
     return y if alpha == 1 else _mul(y, alpha)
 
 
-LONGER["matmul"] = guarded(matmul)
+LONGER["matmul"] = door(matmul)
 
 
 def check_dims(name: str, dims: tuple[int, int], x: Any, other: Any) -> None:
@@ -243,7 +245,7 @@ def check_dims(name: str, dims: tuple[int, int], x: Any, other: Any) -> None:
         )
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def bmm(x: Tensor, mat2: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0) -> Tensor:
     """The products of two batches of matrices. OneFlow's further arguments are those of `matmul`."""
     check_dims("bmm", (3, 3), x, mat2)
@@ -337,7 +339,7 @@ def isclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, 
     return OPS["logical_or"](near, both) if equal_nan else near
 
 
-@public("flow tensor", "clamp clip", straight=True)
+@public("flow tensor", "clamp clip")
 def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """x, held between min and max: numbers, tensors that broadcast, or None.
 
@@ -350,7 +352,7 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     return _clamp(x, min, max)
 
 
-@public("flow tensor", "clamp_ clip_", straight=True)
+@public("flow tensor", "clamp_ clip_")
 def clamp_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
     """`clamp`, into x's memory."""
     if isinstance(min, Tensor) or isinstance(max, Tensor):
@@ -376,7 +378,7 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
     return _div(_round(_mul(x, by)), by) if decimals > 0 else _mul(_round(_div(x, by)), by)
 
 
-@public("flow tensor", "div_ divide_ true_divide_", straight=True)
+@public("flow tensor", "div_ divide_ true_divide_")
 def div_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
     """`div`, into x's memory."""
     if rounding_mode is None:

@@ -89,7 +89,7 @@ def _still(y: Tensor, x: Tensor) -> Tensor:
     return y
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def cast(x: Tensor, dtype: Any) -> Tensor:
     """x in another dtype; x itself if it has that dtype.
 
@@ -157,7 +157,7 @@ def cuda(x: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
     return _on(x, Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"), non_blocking)
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def clone(x: Tensor, memory_format: Any = None) -> Tensor:
     """x in memory of its own. Memory formats are for kernels to choose.
 

@@ -10,7 +10,7 @@ from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import creation, linalg, matrices
 from weft.functional.likeness import beside
 from weft.functional.shaping import movedim
-from weft.functional.signature import guarded
+from weft.functional.signature import door
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.factors import with_ones
@@ -177,4 +177,4 @@ __all__ = [  # what `flow.linalg` has of these
     "eig", "eigvals", "lu", "lu_factor", "lu_solve", "tensorinv", "tensorsolve",
 ]  # fmt: skip
 
-globals().update({name: guarded(globals()[name]) for name in __all__})
+globals().update({name: door(globals()[name]) for name in __all__})

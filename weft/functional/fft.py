@@ -8,7 +8,7 @@ from typing import Any
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional import creation
 from weft.functional.likeness import beside
-from weft.functional.signature import guarded
+from weft.functional.signature import door
 from weft.functional.table import public
 from weft.ops import OPS
 from weft.ops.shape import dim_of
@@ -261,4 +261,4 @@ __all__ = [
     "irfft2", "irfftn", "istft", "rfft", "rfft2", "rfftfreq", "rfftn", "stft",
 ]  # fmt: skip
 
-globals().update({name: guarded(globals()[name]) for name in __all__})
+globals().update({name: door(globals()[name]) for name in __all__})

@@ -58,12 +58,12 @@ def _hot(x: Tensor, num_classes: int, on_value: Any = 1, off_value: Any = 0) -> 
     return hot if (on_value, off_value) == (1, 0) else OPS["where"](OPS["ne"](hot, 0), on_value, off_value)
 
 
-public("bound", "one_hot", straight=True)(_hot)
-public("bound", "rms_norm", straight=True)(overloaded("rms_norm", _rms_over, _rms_weighed))
-public("bound", "gather", straight=True)(overloaded("gather", _take, places.gather))
-public("bound", "layer_norm", straight=True)(overloaded("layer_norm", _norm_from, _norm_over))
-public("bound", "cross_entropy", straight=True)(neural.cross_entropy)
-public("bound", "nll_loss", straight=True)(neural.nll_loss)
+public("bound", "one_hot")(_hot)
+public("bound", "rms_norm")(overloaded("rms_norm", _rms_over, _rms_weighed))
+public("bound", "gather")(overloaded("gather", _take, places.gather))
+public("bound", "layer_norm")(overloaded("layer_norm", _norm_from, _norm_over))
+public("bound", "cross_entropy")(neural.cross_entropy)
+public("bound", "nll_loss")(neural.nll_loss)
 
 
 @public("bound")

@@ -246,7 +246,7 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
     return getitem(_expand(x, shape), _expand(mask, shape))
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     """x with `value` where the mask holds.
 
@@ -258,7 +258,7 @@ def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     return _masked_fill(x, _mask(mask), value)
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
     """`masked_fill`, into x's memory."""
     if isinstance(value, Tensor):
@@ -309,7 +309,7 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor
     return OPS["gather"](_expand(x, left), d, _expand(indices, right))
 
 
-@public("flow", straight=True)
+@public("flow")
 def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
     """x where the condition holds, y elsewhere; of the condition alone, where it holds.
 
@@ -319,7 +319,7 @@ def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
     return nonzero(condition, True) if x is None and y is None else _where(_mask(condition), x, y)
 
 
-@public("tensor", "where", straight=True)
+@public("tensor", "where")
 def _first_where(x: Tensor, condition: Any, other: Any) -> Tensor:
     """x where the condition holds, the other elsewhere. OneFlow's order is another, and known by the mask's place:
     `condition.where(x, other)`.

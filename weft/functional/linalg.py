@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.conversion import cast
 from weft.functional.shaping import broadcast_shapes
-from weft.functional.signature import guarded
+from weft.functional.signature import door
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.complex import real
@@ -21,7 +21,7 @@ _abs, _sum, _pow, _root, _mul, _amax, _amin, _ne = map(
 )
 
 
-@guarded
+@door
 def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The norm of x's elements as one vector, over some dimensions or all.
 
@@ -50,7 +50,7 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
     return _root(_sum(powers, dim, keepdim), float(ord))
 
 
-@guarded
+@door
 def matrix_norm(
     x: Tensor,
     ord: Any = "fro",
@@ -82,7 +82,7 @@ def matrix_norm(
     return y if keepdim else y.squeeze(tuple(dim))  # type: ignore[attr-defined]
 
 
-@guarded
+@door
 @public("flow tensor")
 def norm(
     x: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = False, dtype: Any = None, *, p: Any = None
@@ -107,7 +107,7 @@ _slogdet, _eigh, _qr = map(calling, ("slogdet", "eigh", "qr"))
 _svd, _solve, _cross, _expand, _unsqueeze = map(calling, ("svd", "solve", "cross", "expand", "unsqueeze"))
 
 
-@guarded
+@door
 @public("flow", "linalg_cross")
 def cross(x: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
     """The cross product of vectors of three elements along a dimension.
@@ -167,8 +167,8 @@ class SVDWithV(NamedTuple):
     V: Tensor
 
 
-@guarded
-@public("flow tensor", straight=True)
+@door
+@public("flow tensor")
 def slogdet(x: Tensor) -> SignAndSize:
     """The sign of the determinant of matrices, and the logarithm of its absolute value.
 
@@ -178,7 +178,7 @@ def slogdet(x: Tensor) -> SignAndSize:
     return SignAndSize(*_slogdet(x))
 
 
-@guarded
+@door
 def eigh(x: Tensor, UPLO: str = "L") -> Eigen:
     """The eigenvalues of symmetric matrices, in rising order, and their eigenvectors as columns. Only the lower
     triangle is read, or with UPLO="U" the upper.
@@ -193,7 +193,7 @@ def lower_of(x: Tensor, UPLO: str) -> Tensor:
     return x if UPLO == "L" else x.mH  # type: ignore[attr-defined]
 
 
-@guarded
+@door
 @public("flow tensor")
 def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     """The lower triangular l of x = l @ l.T, for symmetric positive definite x; or its transpose, `upper`.
@@ -205,8 +205,8 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
     return lower.mH if upper else lower  # type: ignore[attr-defined]
 
 
-@guarded
-@public("flow tensor", straight=True)
+@door
+@public("flow tensor")
 def qr(x: Tensor, mode: str = "reduced") -> QR:
     """The decomposition x = q @ r into orthogonal columns and an upper triangle: thin, or with q square, "complete";
     of "r" alone q is empty. What makes q square has no gradient.
@@ -242,7 +242,7 @@ def _svd_with_v(x: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWit
     return SVDWithV(u, s, vh.mH)  # type: ignore[attr-defined]
 
 
-@guarded
+@door
 def svd(x: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
     """The singular value decomposition: x = u @ diag(s) @ vh, with u and vh square, or thin. What makes them square
     has no gradient. `driver` names a way to compute it on CUDA; the kernel's own choice is taken.
@@ -255,13 +255,13 @@ def svd(x: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
     return SVD(u, s, vh)
 
 
-@guarded
+@door
 def svdvals(x: Tensor, *, driver: str | None = None) -> Tensor:
     """The singular values of matrices, in falling order."""
     return _svd(x)[1]
 
 
-@guarded
+@door
 def solve(a: Tensor, b: Tensor, *, left: bool = True) -> Tensor:
     """The x of a @ x = b, or of x @ a = b.
 
@@ -275,7 +275,7 @@ def solve(a: Tensor, b: Tensor, *, left: bool = True) -> Tensor:
     return _solve(a, b)
 
 
-@guarded
+@door
 def diagonal(x: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
     """A diagonal of two dimensions, the last ones unless told, as the last one."""
     return calling("diagonal")(x, offset, dim_of(dim1, x.ndim), dim_of(dim2, x.ndim))

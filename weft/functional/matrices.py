@@ -12,7 +12,7 @@ from weft.core.errors import OptionError, ShapeError
 from weft.functional import arithmetic, creation, linalg, overwrite
 from weft.functional.likeness import beside
 from weft.functional.parts import atleast_2d
-from weft.functional.signature import guarded
+from weft.functional.signature import door
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.explain import describe
@@ -313,4 +313,4 @@ __all__ = [  # what `flow.linalg` has of these
     "solve_triangular", "vander", "vecdot",
 ]  # fmt: skip
 
-globals().update({name: guarded(globals()[name]) for name in __all__})
+globals().update({name: door(globals()[name]) for name in __all__})

@@ -26,7 +26,7 @@ _matmul, _mul, _transpose = map(calling, ("matmul", "mul", "transpose"))
 _cross_entropy, _add = map(calling, ("cross_entropy", "add"))
 
 
-@public("neural flow tensor", straight=True)
+@public("neural flow tensor")
 def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """exp(x), scaled to sum to one along a dimension.
 
@@ -36,7 +36,7 @@ def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     return _softmax(x if dtype is None else cast(x, dtype), _given("softmax", dim))
 
 
-@public("neural flow tensor", straight=True)
+@public("neural flow tensor")
 def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
     """The logarithm of softmax, computed in one."""
     return _log_softmax(x if dtype is None else cast(x, dtype), _given("log_softmax", dim))
@@ -48,7 +48,7 @@ def _given(name: str, dim: int | None) -> int:
     return dim
 
 
-@public("neural", straight=True)
+@public("neural")
 def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0,
@@ -97,7 +97,7 @@ def _labels(input: Any, target: Any, ignore_index: Any) -> Any:
     return target if target.dtype is int64 else cast(target, int64)
 
 
-@public("neural", straight=True)
+@public("neural")
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
@@ -109,7 +109,7 @@ def nll_loss(
     return OPS["nll_loss"](input, _labels(input, target, ignore_index), weight, ignore_index, reduction)
 
 
-@public("neural", straight=True)
+@public("neural")
 def dropout(
     x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None,
     addend: Tensor | None = None,
@@ -130,7 +130,7 @@ def dropout(
     return y if addend is None else _add(y, addend)
 
 
-@public("neural", straight=True)
+@public("neural")
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,

@@ -79,7 +79,7 @@ def number_like(x: Tensor, value: Any) -> Tensor:
     return create.full((), value, x.dtype, x.device)
 
 
-@public("tensor", straight=True)
+@public("tensor")
 def fill_(x: Tensor, value: Any) -> Tensor:
     """Overwrite every element with one value.
 
@@ -89,7 +89,7 @@ def fill_(x: Tensor, value: Any) -> Tensor:
     return _fill(x, value)
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def zero_(x: Tensor) -> Tensor:
     """Overwrite every element with zero."""
     return _fill(x, 0)
@@ -115,7 +115,7 @@ def _between(x: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = None
     return drawn(x, "uniform", (a, b), generator)
 
 
-public("tensor", "uniform_", straight=True)(overloaded("uniform_", _uniform, _between))
+public("tensor", "uniform_")(overloaded("uniform_", _uniform, _between))
 
 
 @public("tensor")

@@ -27,7 +27,7 @@ _NARROW, _SELECT = OPS["narrow"], OPS["select"]
 MOST_PARTS = 1 << 20  # of one tensor: what is asked for beyond is a slip, and would take minutes
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
     """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
 

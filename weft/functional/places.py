@@ -58,7 +58,7 @@ def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -
     return _index_put(tensor, _by_last(indices), updates)
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
     """The elements of x at the positions along a dimension that the index tells.
 
@@ -70,7 +70,7 @@ def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> 
     return _gather(x, dim, index)
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def scatter(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
     """x with src at the positions along a dimension that the index tells; or added to what is there, or multiplied.
 
@@ -87,7 +87,7 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None 
     return OPS["scatter_reduced"](x, dim, index, given, "prod")
 
 
-@public("tensor", straight=True)
+@public("tensor")
 def scatter_(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
     """`scatter`, into x's memory."""
     if reduce is None:

@@ -37,7 +37,7 @@ def _adaptive_max_pool(name: str) -> None:
 def _name(pool: Any, name: str, doc: str) -> None:
     pool.__name__ = pool.__qualname__ = name
     pool.__doc__ = doc
-    public("neural", straight=True)(pool)
+    public("neural")(pool)
 
 
 for _d in (1, 2, 3):

@@ -19,7 +19,7 @@ class Ranked(NamedTuple):
     indices: Tensor
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Ranked:
     """The elements in rising order along a dimension, and where each of them stood.
 
@@ -29,7 +29,7 @@ def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = Fals
     return Ranked(*_sort(x, dim, descending, stable))
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Ranked:
     """The k largest elements along a dimension, or the smallest, and where they stand.
 
@@ -39,25 +39,25 @@ def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = 
     return Ranked(*_topk(x, k, dim, largest, sorted))
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ranked:
     """The k-th smallest element along a dimension, and where it stands."""
     return Ranked(*_kthvalue(x, k, dim, keepdim))
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> Ranked:
     """The most frequent element along a dimension, and where it stands."""
     return Ranked(*_mode(x, dim, keepdim))
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def cummax(x: Tensor, dim: int) -> Ranked:
     """The largest of each element and all before it along a dimension, and where it stands."""
     return Ranked(*_cummax(x, dim))
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def cummin(x: Tensor, dim: int) -> Ranked:
     """The smallest of each element and all before it along a dimension, and where it stands."""
     return Ranked(*_cummin(x, dim))

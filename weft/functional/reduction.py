@@ -19,7 +19,7 @@ _maximum, _minimum, _add, _sub = map(calling, ("maximum", "minimum", "add", "sub
 _div, _root, _log, _exp, _variance = map(calling, ("div", "root", "log", "exp", "variance"))
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def sum(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The sum of the elements, over some dimensions or all.
 
@@ -29,7 +29,7 @@ def sum(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None
     return _sum(x if dtype is None else cast(x, dtype), dim, keepdim)
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def mean(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The mean of the elements, over some dimensions or all.
 
@@ -39,7 +39,7 @@ def mean(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = Non
     return _mean(x if dtype is None else cast(x, dtype), dim, keepdim)
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def prod(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
     """The product of the elements, over some dimensions or all.
 
@@ -84,8 +84,8 @@ def _min_of_two(x: Tensor, other: Tensor) -> Tensor:
     return _minimum(x, other)
 
 
-max = public("flow tensor", "max", straight=True)(overloaded("max", _max_of_all, _max_along, _max_of_two))
-min = public("flow tensor", "min", straight=True)(overloaded("min", _min_of_all, _min_along, _min_of_two))
+max = public("flow tensor", "max")(overloaded("max", _max_of_all, _max_along, _max_of_two))
+min = public("flow tensor", "min")(overloaded("min", _min_of_all, _min_along, _min_of_two))
 
 
 def _count(x: Tensor, dim: Dims) -> int:
@@ -139,7 +139,7 @@ def _running(name: str) -> None:
 
     running.__name__ = running.__qualname__ = name
     running.__doc__ = OPS[name].__doc__
-    public("flow tensor", straight=True)(running)
+    public("flow tensor")(running)
 
 
 _running("cumsum")

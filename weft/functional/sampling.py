@@ -13,7 +13,7 @@ from weft.functional.conversion import cast
 from weft.functional.creation import drawing, finished
 from weft.functional.likeness import beside, form
 from weft.functional.overwrite import bernoulli_, exponential_
-from weft.functional.signature import guarded
+from weft.functional.signature import door
 from weft.functional.table import calling, public
 from weft.ops import OPS
 from weft.ops.explain import LONGER
@@ -25,7 +25,7 @@ _add, _sub, _mul, _div, _log, _softmax, _reshape, _matmul, _cat = map(
 )
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def bernoulli(x: Tensor, p: float | None = None, *, generator: Any = None, dtype: Any = None) -> Tensor:
     """1 with probability x, else 0, element by element; or with probability p wherever x has an element.
 
@@ -40,7 +40,7 @@ def bernoulli(x: Tensor, p: float | None = None, *, generator: Any = None, dtype
     return y if dtype is None else cast(y, dtype)
 
 
-@public("flow tensor", straight=True)
+@public("flow tensor")
 def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
     """Draws of indices, with probabilities in proportion to x's last dimension.
 
@@ -83,7 +83,7 @@ def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
         return OPS["binomial"](count, prob)
 
 
-LONGER["poisson"], LONGER["binomial"] = guarded(poisson), guarded(binomial)
+LONGER["poisson"], LONGER["binomial"] = door(poisson), door(binomial)
 
 
 @public("neural")

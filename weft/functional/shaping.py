@@ -21,7 +21,7 @@ _reshape, _view, _permute, _transpose, _expand, _flip = map(
 )
 
 
-@public("flow tensor", straight=True, short=Short("reshape", "d0.reshape(*shape)"))
+@public("flow tensor", short=Short("reshape", "d0.reshape(*shape)"))
 def reshape(x: Tensor, *shape: Sizes) -> Tensor:
     """x in another shape, sharing memory where strides allow; -1 stands for what is left.
 
@@ -31,7 +31,7 @@ def reshape(x: Tensor, *shape: Sizes) -> Tensor:
     return _reshape(x, size_of("reshape", shape))
 
 
-@public("flow tensor", straight=True, short=Short("view", "d0.view(*shape)"))
+@public("flow tensor", short=Short("view", "d0.view(*shape)"))
 def view(x: Tensor, *shape: Sizes) -> Tensor:
     """x in another shape, sharing memory; -1 stands for what is left. Given a dtype, x's memory read as that.
 
@@ -193,7 +193,7 @@ def matrix_transposed(x: Tensor) -> Tensor:
     return _transpose(x, -2, -1)
 
 
-@public("flow", straight=True)
+@public("flow")
 def transpose(x: Tensor, dim0: Any = None, dim1: int | None = None, *, perm: Sequence[int] | None = None) -> Tensor:
     """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
 

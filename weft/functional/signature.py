@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import inspect
 from collections.abc import Callable
-from typing import Any, TypeVar, cast
+from typing import Any, TypeVar
 
 from weft.autograd.inplace import in_place
 from weft.autograd.plain import plain
@@ -125,11 +125,11 @@ def overloaded(name: str, *functions: Function) -> Function:
     def dispatch(*args: Any, **kwargs: Any) -> Any:
         for s in signatures:
             if s.refusal(args, kwargs) is None:
-                return s.f(*args, **kwargs)
+                return tried(s, args, kwargs)
         for s in signatures if kwargs else ():
             own = s.renamed(name, kwargs)
             if own is not None and s.refusal(args, own) is None:
-                return s.f(*args, **own)
+                return tried(s, args, own)
         numbers = _numbers(args, kwargs)
         if numbers is not None:
             return dispatch(*numbers[0], **numbers[1])
@@ -137,6 +137,14 @@ def overloaded(name: str, *functions: Function) -> Function:
         if given:
             return extras.applied(name, given, dispatch(*args, **rest), in_place)
         raise refused(name, signatures, args, kwargs)
+
+    def tried(s: Signature, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return s.f(*args, **kwargs)
+        except Exception as cause:
+            if isinstance(cause, SAID) or not ours(cause):
+                raise
+            raise taught(name, dispatch, cause, args, kwargs) from cause
 
     dispatch.__name__ = dispatch.__qualname__ = name
     dispatch.__doc__ = functions[0].__doc__
@@ -170,107 +178,127 @@ def call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
     return f"{name}({', '.join([*map(describe, args), *(f'{k}={describe(v)}' for k, v in kwargs.items())])})"
 
 
-def guarded(f: F, name: str = "") -> F:
-    """The function as users call it: where its Python stumbles over the arguments, they read what it takes."""
-    name = name or f.__name__
+def door(f: F, name: str = "") -> F:
+    """The function as users call it.
 
-    @functools.wraps(f)
-    def call(*args: Any, **kwargs: Any) -> Any:
-        try:
-            return f(*args, **kwargs)
-        except Exception as cause:
-            if isinstance(cause, SAID) or not ours(cause):
-                raise
-            numbers = _numbers(args, kwargs)
-            if numbers is not None:
-                return call(*numbers[0], **numbers[1])
-            if kwargs and isinstance(cause, TypeError):
-                s = Signature(f)
-                taken, rest = extras.taken(s.by_name, kwargs)
-                if taken:
-                    return extras.applied(name, taken, call(*args, **rest), in_place)
-                placed, renamed = dict(zip(s.by_name, args, strict=False)), s.renamed(name, kwargs)
-                named = kwargs if renamed is None else renamed
-                if twice := sorted(placed.keys() & named.keys()):
-                    said = call_text(name, args, kwargs)
-                    raise ArgumentError(f"{said}: got several values for {twice[0]!r}") from cause
-                given, own = s.spread(name, {**placed, **named})
-                if given or own.keys() != kwargs.keys() | placed.keys():
-                    return call(*given, **own)
-            raise taught(name, f, cause, args, kwargs) from cause
-
-    return cast(F, call)
-
-
-def forwarding(f: F, name: str) -> F:
-    """The function as users call it, for one whose ops judge the arguments: written to take every call, and to hand
-    on what fits at the cost of a call. What doesn't fit may do so under the names that others have for a parameter."""
-    if hasattr(f, "signatures"):  # overloads judge for themselves
+    It is written with the function's own parameters, so that a call that fits costs a call. What doesn't fit may do so
+    under the names that others have for a parameter; where the function's Python stumbles over its arguments, who
+    called it reads what it takes.
+    """
+    if hasattr(f, "signatures"):  # overloads, and what has a door already, judge for themselves
         return f
-    space: dict[str, Any] = {"f": f, "absent": ABSENT, "refitted": functools.partial(_refitted, f, name)}
-    space |= {"teach": functools.partial(_teach, f, name)}
-    call = written_late("call", lambda: _forwarding_text(f, space), space, f"<weft call of {name}>")
-    return cast(F, functools.wraps(f)(call))
+    return opened(Door(f, name or f.__name__))
 
 
-def _forwarding_text(f: Function, space: dict[str, Any]) -> str:
+def opened(made: Door) -> Any:
+    """The function that a door is in front of, as users call it."""
+    space: dict[str, Any] = {"_function": made.f, "_absent": ABSENT, "_refit": made.refit, "_again": made.again}
+    call = written_late("call", lambda: _text_of_call(made.f, space), space, f"<weft call of {made.name}>")
+    return functools.wraps(made.f)(call)
+
+
+def _text_of_call(f: Function, space: dict[str, Any]) -> str:
     parameters = list(inspect.signature(f).parameters.values())
     space |= {f"default_{p.name}": p.default for p in parameters}
-    plain = [p for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    plain = [p for p in parameters if p.kind in (p.POSITIONAL_OR_KEYWORD, p.POSITIONAL_ONLY)]
     several = next((p.name for p in parameters if p.kind is p.VAR_POSITIONAL), None)
+    options = next((p.name for p in parameters if p.kind is p.VAR_KEYWORD), None)
     others = [p for p in parameters if p.kind is p.KEYWORD_ONLY]
-    unfit = ["_more", *(f"{p.name} is absent" for p in plain if p.default is p.empty)] + ["_rest"] * (several is None)
-    handed = [*(p.name for p in plain), *([f"*{several}"] if several else []), *(f"{p.name}={p.name}" for p in others)]
-    header = [f"{p.name}={'absent' if p.default is p.empty else f'default_{p.name}'}" for p in (*plain, *others)]
-    header.insert(len(plain), f"*{several or '_rest'}")
+    rest, more = several or "_rest", options or "_more"
+    unfit = [f"{p.name} is _absent" for p in (*plain, *others) if p.default is p.empty]
+    unfit += [rest] * (several is None) + [more] * (options is None)
+    handed = [*(p.name for p in plain), *[f"*{rest}"] * (several is not None), *(f"{p.name}={p.name}" for p in others)]
+    handed += [f"**{more}"] * (options is not None)
+    header = [f"{p.name}={'_absent' if p.default is p.empty else f'default_{p.name}'}" for p in (*plain, *others)]
+    header.insert(len(plain), f"*{rest}")
     given = "{" + ", ".join(f"{p.name!r}: {p.name}" for p in (*plain, *others)) + "}"
-    return f"""def call({", ".join([*header, "**_more"])}):
+    return f"""def call({", ".join([*header, f"**{more}"])}):
+    {"if " + " or ".join(unfit) + ":" if unfit else "if False:"}
+        return _refit({given}, {rest}, {more})
     try:
-        if {" or ".join(unfit)}:
-            return refitted({given}, {several or "_rest"}, _more)
-        return f({", ".join(handed)})
-    except Exception as cause:
-        teach(cause, {given}, {several or "()"})
-        raise
+        return _function({", ".join(handed)})
+    except Exception as _cause:
+        _made = _again(_cause, {given}, {rest}, {more})
+        if _made is _absent:
+            raise
+        return _made
 """
 
 
-def _teach(f: Function, name: str, cause: Exception, given: dict[str, Any], rest: tuple[Any, ...]) -> None:
-    """Where a function's own Python stumbled over its arguments, raise what it takes."""
-    if ours(cause) and not isinstance(cause, SAID):
-        given = {k: v for k, v in given.items() if v is not ABSENT}
-        args, kwargs = ((*given.values(), *rest), {}) if rest else ((), given)
-        raise taught(name, f, cause, args, kwargs) from cause
+class Door:
+    """What happens to a call that doesn't fit the function behind it, or fails there."""
 
+    def __init__(self, f: Function, name: str) -> None:
+        self.f, self.name = f, name
 
-def _refitted(f: Function, name: str, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> Any:
-    """The call with what came under other names where it belongs, or why it doesn't fit.
+    @functools.cached_property
+    def signature(self) -> Signature:
+        return Signature(self.f)
 
-    `inplace` is a keyword of every function that has one for it, as it is of ops.
-    """
-    s = Signature(f)
-    taken, more = extras.taken(s.by_name, more)
-    if taken:
-        first = [given[p.name] for p in s.positional]
-        fits = not more and not any(v is ABSENT for v in given.values()) and (s.open or not rest)
+    def refit(self, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> Any:
+        """The call with what came under other names where it belongs, or why it doesn't fit.
+
+        `inplace` is a keyword of every function that has one for it, as it is of ops.
+        """
+        s = self.signature
+        taken, more = extras.taken(s.by_name, more)
+        if taken:
+            return extras.applied(self.name, taken, self._called(given, rest, more), in_place)
+        overwrite = getattr(self.f, "overwriting", None) if "inplace" in more else None
+        if overwrite is not None:
+            left = {k: v for k, v in more.items() if k != "inplace"}
+            return Door(overwrite if more["inplace"] else self.f, self.name).refit(given, rest, left)
+        args = (*(given[p.name] for p in s.positional), *rest) if rest else ()  # more than there is place for
+        given = {k: v for k, v in given.items() if v is not ABSENT and v is not s.by_name[k].default}
+        renamed = s.renamed(self.name, more)
+        other = more if renamed is None else renamed
+        own = {**given, **other}
+        if not rest and len(own) == len(given) + len(other):
+            placed, left = s.spread(self.name, own)
+            if s.refusal(placed, left) is None:
+                return self._tried(placed, left)
+        numbers = _numbers(args, {**given, **other} if not rest else other)
+        if numbers is not None and s.refusal(*numbers) is None:
+            return self._tried(*numbers)
+        raise refused(self.name, (s,), args, more if rest else {**given, **more})
+
+    def _called(self, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> Any:
+        """The call as it was made, in which only what was taken out didn't fit."""
+        s = self.signature
+        if more or any(v is ABSENT for v in given.values()) or (rest and not s.open):
+            return self.refit(given, rest, more)
         others = {p.name: given[p.name] for p in s.params if p.keyword_only}
-        made = f(*first, *rest, **others) if fits else _refitted(f, name, given, rest, more)
-        return extras.applied(name, taken, made, in_place)
-    overwrite = getattr(f, "overwriting", None) if "inplace" in more else None
-    if overwrite is not None:
-        return _refitted(
-            overwrite if more["inplace"] else f, name, given, rest, {k: v for k, v in more.items() if k != "inplace"}
-        )
-    args = (*(given[p.name] for p in s.positional), *rest) if rest else ()  # more than there is place for
-    given = {k: v for k, v in given.items() if v is not ABSENT and v is not s.by_name[k].default}
-    renamed = s.renamed(name, more)
-    other = more if renamed is None else renamed
-    own = {**given, **other}
-    if not rest and len(own) == len(given) + len(other):
-        placed, left = s.spread(name, own)
-        if s.refusal(placed, left) is None:
-            return f(*placed, **left)
-    raise refused(name, (s,), args, more if rest else {**given, **more})
+        return self._tried((*(given[p.name] for p in s.positional), *rest), others)
+
+    def _tried(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        try:
+            return self.f(*args, **kwargs)
+        except Exception as cause:
+            made = self._after(cause, args, kwargs)
+            if made is ABSENT:
+                raise
+            return made
+
+    def again(self, cause: Exception, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> Any:
+        """What comes of a call that fitted and failed: the result with Python's numbers for numpy's, or an error that
+        says what the function takes; ABSENT where the error said it already."""
+        if isinstance(cause, SAID) or not ours(cause):
+            return ABSENT
+        by_name = self.signature.by_name
+        usual = [k for k, v in given.items() if v is by_name[k].default]
+        ahead = [p.name for p in self.signature.positional]
+        while not rest and ahead and ahead[-1] in usual:
+            ahead.pop()
+        kwargs = {k: v for k, v in given.items() if k not in ahead and k not in usual}
+        return self._after(cause, (*(given[n] for n in ahead), *rest), {**kwargs, **more})
+
+    def _after(self, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        if isinstance(cause, SAID) or not ours(cause):
+            return ABSENT
+        numbers = _numbers(args, kwargs)
+        if numbers is not None:
+            return self._tried(*numbers)
+        raise taught(self.name, self.f, cause, args, kwargs) from cause
 
 
 def taught(name: str, f: Function, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:

@@ -9,7 +9,7 @@ from weft.functional import creation
 from weft.functional.arithmetic import round
 from weft.functional.neural import log_softmax, softmax
 from weft.functional.reduction import logsumexp
-from weft.functional.signature import guarded
+from weft.functional.signature import door
 from weft.functional.table import calling
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
@@ -90,4 +90,4 @@ __all__ = [
     "shifted_chebyshev_polynomial_w", "sinc", "softmax", "spherical_bessel_j0", "xlog1py", "xlogy", "zeta",
 ]  # fmt: skip
 
-globals().update({name: guarded(globals()[name]) for name in __all__})
+globals().update({name: door(globals()[name]) for name in __all__})

@@ -11,37 +11,30 @@ import functools
 from collections.abc import Callable, Iterator
 from typing import Any, Final
 
-from weft.autograd.inplace import in_place
 from weft.autograd.overwrite import make_overwriting
 from weft.core.dispatch import hooks
-from weft.core.errors import WeftError
 from weft.functional import names
 from weft.functional.short import Making, Parts, Short, shortened
-from weft.functional.signature import F, forwarding, guarded, taught
+from weft.functional.signature import F, door
 from weft.functional.surface import PUBLIC
 from weft.ops import OPS
 from weft.ops.declaration import Op
-from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
 ADAPTERS: Final[dict[str, dict[str, Function]]] = {"flow": {}, "tensor": {}, "neural": {}, "bound": {}}
 
 
-def public(
-    where: str, name: str = "", straight: bool = False, short: Short | Making | Parts | None = None
-) -> Callable[[F], F]:
+def public(where: str, name: str = "", short: Short | Making | Parts | None = None) -> Callable[[F], F]:
     """Mark an adapter: its places, of which bound is `flow._C` alone, and its names if not its own.
 
-    Users call it guarded, Weft as it is. A `straight` one hands its arguments to an op without a look at them, and the
-    op judges them: only whether they fit the parameters is left to see, which costs less than a guard. One with a
-    `short` way takes that first.
+    Users call it through its door, Weft as it is. One with a `short` way takes that first.
     """
 
     def mark(f: F) -> F:
         if not f.__doc__ and f.__name__ in OPS:
             f.__doc__ = OPS[f.__name__].__doc__
         for n in (name or f.__name__).split():
-            shown = (forwarding if straight else guarded)(f, n)
+            shown = door(f, n)
             if short is not None:
                 shown = shortened(f, shown, short)
             for place in where.split():
@@ -70,27 +63,6 @@ def overwriting(op: Op) -> Function:
     return make_overwriting(op)
 
 
-def with_inplace(op: Op) -> Function:
-    """nn.functional's form of an op that can overwrite: `inplace=False` behind its own arguments."""
-    run, bind = entry(op), op.bind
-
-    def choose(*args: Any, inplace: bool = False, **kwargs: Any) -> Tensor:
-        try:
-            if not inplace and len(args) <= len(op.params):
-                return run(*args, **kwargs)
-            if len(args) == len(op.params) + 1:
-                *args, inplace = args  # type: ignore[assignment]
-            return in_place(op, bind(tuple(args), kwargs)) if inplace else run(*args, **kwargs)
-        except WeftError:
-            raise
-        except TypeError as cause:  # too many, too few or unknown arguments
-            raise taught(op.name, op.kernel, cause, tuple(args), kwargs) from cause
-
-    choose.__name__ = choose.__qualname__ = op.name
-    choose.__doc__, choose.__module__ = op.__doc__, op.__module__
-    return choose
-
-
 def lookup(place: str, name: str) -> Function | None:
     """What a public name stands for in a place; None where there is no such name."""
     name = names.ALIASES.get(name, name)
@@ -99,7 +71,7 @@ def lookup(place: str, name: str) -> Function | None:
         return found
     op = OPS.get(name)
     if op is not None and not op.conversion:
-        return with_inplace(op) if place == "neural" and op.inplace_kernel is not None else entry(op)
+        return entry(op)
     op = OPS.get(name.removesuffix("_"))
     if name.endswith("_") and op is not None and (op.inplace_kernel is not None or op.name in names.OVERWRITING):
         return overwriting(op)

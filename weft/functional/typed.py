@@ -13,7 +13,7 @@ from weft.core.dtype import DType
 from weft.core.errors import ArgumentError
 from weft.functional import creation
 from weft.functional.conversion import TYPES
-from weft.functional.signature import Signature, guarded
+from weft.functional.signature import Signature, door
 from weft.functional.table import public
 from weft.tensor.tensor import Tensor, size_asked
 
@@ -44,7 +44,7 @@ class TensorType:
         )
         self.functions = (make,)
         self.signatures = (Signature(make).text(name),)
-        self._make, self.__signature__ = guarded(make), inspect.signature(make)
+        self._make, self.__signature__ = door(make), inspect.signature(make)
 
     def __call__(self, *data: Any, **where: Any) -> Tensor:
         return self._make(*data, **where)
@@ -63,7 +63,7 @@ class TensorType:
 
 
 for _name, _kind in TYPES.items():
-    public("flow", straight=True)(TensorType(_name, _kind))
+    public("flow")(TensorType(_name, _kind))
 
 
 @public("flow")

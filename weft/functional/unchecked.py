@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 from weft.core.errors import OpError
 from weft.functional.factors import check_pivot
-from weft.functional.signature import guarded
+from weft.functional.signature import door
 from weft.ops import OPS
 
 
@@ -84,4 +84,4 @@ def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> P
 
 __all__ = ["cholesky_ex", "inv_ex", "lu_factor_ex", "solve_ex"]
 
-globals().update({name: guarded(globals()[name]) for name in __all__})
+globals().update({name: door(globals()[name]) for name in __all__})

@@ -13,7 +13,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, OptionError
 from weft.functional import creation
 from weft.functional.conversion import cast
-from weft.functional.signature import guarded
+from weft.functional.signature import door
 from weft.functional.table import public
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
@@ -129,7 +129,7 @@ __all__ = [
     "kaiser", "nuttall",
 ]  # fmt: skip
 
-globals().update({name: guarded(globals()[name]) for name in __all__})
+globals().update({name: door(globals()[name]) for name in __all__})
 
 
 # ---- by their older names ----------------------------------------------------------------------------

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from weft.core.errors import OptionError
 from weft.nn import functional as F
 from weft.nn.making import filled, taking
 from weft.nn.module import Module
@@ -21,9 +20,9 @@ class Activation(Module):
     bare: str = ""  # an option that prints without its name
 
     def forward(self, x: Tensor) -> Tensor:
-        values = self.__dict__
         function = self.function if callable(self.function) else getattr(F, self.function)
-        return function(x, *[values[name] for name in self.options])
+        values = [self.__dict__[name] for name in self.options if name != "inplace"]
+        return function(x, *values, inplace=True) if self.__dict__.get("inplace") else function(x, *values)
 
     def extra_repr(self) -> str:
         return ", ".join(
@@ -41,10 +40,7 @@ def layer_of(
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
         Module.__init__(self)
-        try:
-            given = takes.bind(self, *args, **kwargs)
-        except TypeError as cause:
-            raise OptionError(f"{name}(): {cause}; it takes {', '.join(options) or 'nothing'}") from None
+        given = takes.bind(self, *args, **kwargs)
         given.apply_defaults()
         self.__dict__.update((k, v) for k, v in given.arguments.items() if k != "self")
 

@@ -6,12 +6,12 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.functional import neural, table
-from weft.functional.signature import guarded
+from weft.functional.signature import door
 from weft.functional.surface import PUBLIC
 from weft.nn import compositions, ctc, dropouts, fractional, images, losses, margins, regions, windows
 
 COMPOSED = {
-    name: guarded(getattr(module, name))
+    name: door(getattr(module, name))
     for module in (compositions, ctc, dropouts, fractional, images, losses, margins, regions, windows)
     for name in module.__all__
 }  # fmt: skip
@@ -19,7 +19,7 @@ COMPOSED = {
 
 def composed(function: Callable[..., Any]) -> Callable[..., Any]:
     """Offer a function here that is made of a layer, and stands above."""
-    COMPOSED[function.__name__] = table.ADAPTERS["neural"][function.__name__] = guarded(function)
+    COMPOSED[function.__name__] = table.ADAPTERS["neural"][function.__name__] = door(function)
     return function
 
 

@@ -7,30 +7,44 @@ from collections.abc import Callable
 from typing import Any
 
 from weft.core.errors import ours
-from weft.functional.signature import SAID, Signature, taught
+from weft.functional.signature import SAID, Door, Signature, opened, taught
+from weft.ops.explain import ABSENT
 
 Init = Callable[..., None]
 
 
+class Making(Door):
+    """What happens to arguments that don't fit a layer's `__init__`. The layer that was asked for answers: one that it
+    builds on was called by it."""
+
+    made: Init  # as users call it
+
+    def _asked(self, given: dict[str, Any]) -> tuple[Door | None, dict[str, Any]]:
+        module, *_ = given.values()
+        layer: Any = next((c for c in type(module).__mro__ if _wefts(c)), None)
+        if layer is None or layer.__init__ is not self.made:
+            return None, given
+        return Door(functools.partial(self.f, module), layer.__name__), dict(list(given.items())[1:])
+
+    def refit(self, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> None:
+        door, own = self._asked(given)
+        if door is not None:
+            return door.refit(own, rest, more)
+        present = {k: v for k, v in given.items() if v is not ABSENT}
+        return (
+            self.f(*present.values(), *rest, **more) if rest else self.f(**present, **more)
+        )  # Python says what is wrong
+
+    def again(self, cause: Exception, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> Any:
+        door, own = self._asked(given)
+        return ABSENT if door is None else door.again(cause, own, rest, more)
+
+
 def constructing(init: Init) -> Init:
     """`__init__` as users call it."""
-
-    @functools.wraps(init)
-    def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
-        try:
-            init(self, *args, **kwargs)
-        except Exception as cause:
-            layer: Any = next(c for c in type(self).__mro__ if _wefts(c))
-            inner = layer.__init__ is not __init__  # the one that was called knows what came from its caller
-            if inner or isinstance(cause, SAID) or not ours(cause):
-                raise
-            made = functools.partial(init, self)
-            own = Signature(made).renamed(layer.__name__, kwargs) if isinstance(cause, TypeError) else None
-            if own is None:
-                raise taught(layer.__name__, made, cause, args, kwargs) from cause
-            __init__(self, *args, **own)
-
-    return __init__
+    door = Making(init, "__init__")
+    door.made = opened(door)
+    return door.made
 
 
 def guard(layer: type) -> None:
