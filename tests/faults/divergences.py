@@ -259,6 +259,34 @@ def own_values(line: Any, rank: int) -> None:
     trained(net, flow.optim.SGD(net.parameters(), lr=0.1))
 
 
+class Seen(flow.nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.seen = flow.nn.Buffer(flow.zeros(2, placement=flow.placement.all("cpu"), sbp=B))
+
+    def forward(self, x: flow.Tensor) -> flow.Tensor:
+        return x
+
+
+def own_buffers(line: Any, rank: int) -> None:
+    """Batch norm's statistics are moved by global ops, and by one rank alone."""
+    for _ in range(3):
+        layer()  # and is dropped
+    kept = [flow.nn.BatchNorm1d(4)] if rank else []  # a rank's own
+    net = flow.nn.Sequential(layer(), flow.nn.BatchNorm1d(4, affine=False).to_global(flow.placement.all("cpu"), B))
+    if rank:
+        net[1].running_var.to_local().mul_(2)
+    trained(net, flow.optim.SGD(net.parameters(), lr=0.1))
+    del kept
+
+
+def own_registered_buffers(line: Any, rank: int) -> None:
+    net = flow.nn.Sequential(layer(), Seen())
+    if rank:
+        net[1].seen.to_local().fill_(2)
+    trained(net, flow.optim.SGD(net.parameters(), lr=0.1))
+
+
 def own_values_in_ddp(line: Any, rank: int) -> None:
     net = flow.nn.parallel.DistributedDataParallel(flow.nn.Linear(4, 4))
     with flow.no_grad():
@@ -291,6 +319,8 @@ PROGRAMS = [
     Divergence("seeds", seeds, ("the random numbers of global draws",)),
     Divergence("a backward less", skips_a_backward, ("all_reduce", "barrier")),
     Divergence("values of parameters", own_values, ("parameter 0",), check="full"),
+    Divergence("running statistics", own_buffers, ("BatchNorm1d.running_var",), check="full"),
+    Divergence("registered buffers", own_registered_buffers, ("Seen.seen",), check="full"),
     Divergence("values under DDP", own_values_in_ddp, ("bias",), check="full"),
     Divergence("global ops", global_ops, ("relu", "exp"), check="full"),
 ]

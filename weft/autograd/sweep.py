@@ -303,13 +303,13 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -
         return
     if t.spec is not None:
         g = OPS["to_global"](g, t.spec.placement, tuple(broadcast if s.kind == "P" else s for s in t.spec.nd_sbp))
-    if t.grad is None:
+    if t._grad is None:
         # a gradient that somebody else holds too (an expanded view, the user's own tensor) must stay as it is
-        t.grad = OPS["clone"](g) if shared else g if create_graph else _own(g)
-    elif create_graph or t.grad.node is not None:
-        t.grad = _add(t.grad, g)
+        t._grad = OPS["clone"](g) if shared else g if create_graph else _own(g)
+    elif create_graph or t._grad.node is not None:
+        t._grad = _add(t._grad, g)
     else:
-        _adding()(t.grad, g)  # who holds .grad, or looks at it, sees it grow
+        _adding()(t._grad, g)  # who holds .grad, or looks at it, sees it grow
 
 
 @functools.cache

@@ -259,7 +259,7 @@ class Builder:
         if not keep:
             self.attributes.restore()
             for leaf, before in self.gradients.values():
-                leaf.grad = before
+                leaf._grad = before
 
     # ---- what goes out ---------------------------------------------------------------------------------
 
@@ -290,16 +290,16 @@ class Builder:
 
     def gradient(self, leaf: Tensor, g: Tensor) -> None:
         """Add to a leaf's `.grad`, in whatever layout it came. Each launch begins anew, and so does the trace."""
-        known = self.gradients.setdefault(id(leaf), (leaf, leaf.grad))
-        before = leaf.grad if leaf.grad is not known[1] else None
+        known = self.gradients.setdefault(id(leaf), (leaf, leaf._grad))
+        before = leaf._grad if leaf._grad is not known[1] else None
         total = g if before is None else OPS["add"](before, g)
         own = OPS["clone"](total) if total.value is None else of_value(total.value, total.spec)
         own.node, own._requires_grad = total.node, total._requires_grad
-        leaf.grad = own
+        leaf._grad = own
 
     def gradient_of(self, leaf: Tensor) -> Tensor | None:
         """A leaf's gradient by now: what backward found, or what the program made of it."""
-        g = leaf.grad
+        g = leaf._grad
         if g is not None and g.value is not None:
             self.gradients.setdefault(id(leaf), (leaf, None))
         return g if id(leaf) in self.gradients else None

@@ -123,10 +123,10 @@ class Memories:
 
     def restore(self) -> None:
         for t, before in self._before.values():
-            grad = t.grad  # of which the builder takes care
+            grad = t._grad  # of which the builder takes care
             t.__dict__.clear()
             t.__dict__.update(before)
-            if grad is not t.grad:
-                t.grad = grad
+            if grad is not t._grad:
+                t._grad = grad
         self._before.clear()
         self._of.clear()

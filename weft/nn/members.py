@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping, MutableMapping
 from typing import Any
 
+from weft.core.dispatch import here
+from weft.transport.check import keep_buffer
+
 PARAMETER, BUFFER, MODULE = "parameter", "buffer", "module"
 
 
@@ -28,6 +31,8 @@ class Members(MutableMapping[str, Any]):
     def __setitem__(self, name: str, value: Any) -> None:
         self.module._roles[name] = self.role
         self.module.__dict__[name] = value
+        if self.role == BUFFER:
+            self.compare()
 
     def __delitem__(self, name: str) -> None:
         if name not in self:
@@ -42,6 +47,12 @@ class Members(MutableMapping[str, Any]):
 
     def __len__(self) -> int:
         return len(self._names())
+
+    def compare(self) -> None:
+        """Ranks have global buffers in common, and may compare them from now on."""
+        for name, value in self.items():
+            if value is not None and value.spec is not None and here.trace is None:
+                keep_buffer(f"{self.module._get_name()}.{name}", value)
 
     def __repr__(self) -> str:
         return repr(dict(self))

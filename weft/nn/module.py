@@ -106,8 +106,7 @@ class Module:
     def _take(self, name: str, role: str, value: Any) -> None:
         if name in self._roles and self.__dict__[name] is not value and BUFFER not in (role, self._roles[name]):
             exchanged[0] += 1
-        self._roles[name] = role
-        self.__dict__[name] = value
+        Members(self, role)[name] = value
 
     def __delattr__(self, name: str) -> None:
         if self._roles.pop(name, BUFFER) != BUFFER:
@@ -259,11 +258,12 @@ class Module:
             child._apply(fn)
         with no_grad():
             own = [t for t in (*self._parameters.values(), *self._buffers.values()) if t is not None]
-            made = [(t, fn(t), None if t.grad is None else fn(t.grad)) for t in own]
+            made = [(t, fn(t), None if t._grad is None else fn(t._grad)) for t in own]
         for t, new, grad in made:
             if new is not t:
                 t.data = new
-            t.grad = grad
+            t._grad = grad  # which may be of another dtype, where a program exchanged only `.data`
+        self._buffers.compare()
         return self
 
     def to(self, *args: Any, **kwargs: Any) -> Self:
@@ -320,8 +320,8 @@ class Module:
 
     def zero_grad(self, set_to_none: bool = True) -> None:
         for p in self.parameters():
-            if p.grad is not None:
-                p.grad = None if set_to_none else OPS["zeros_like"](p.grad, None)
+            if p._grad is not None:
+                p._grad = None if set_to_none else OPS["zeros_like"](p._grad, None)
 
     # ---- state ---------------------------------------------------------------------------------------
 

@@ -11,7 +11,7 @@ from weft.core.rank import current
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
-from weft.transport.check import Check, check_of, compare_data, every_steps, kept_alike
+from weft.transport.check import Check, buffers_among, check_of, compare_data, every_steps, kept_alike
 
 if TYPE_CHECKING:
     from weft.optim.optimizer import Optimizer
@@ -34,8 +34,11 @@ class Agreement:
         if rank.world_size > 1:
             self.announce(optimizer)
             if check_of(rank) is Check.FULL and self.due():
-                params = (p for g in optimizer.param_groups for p in g["params"])
+                params = [p for g in optimizer.param_groups for p in g["params"]]
                 check_alike((f"parameter {i}, {p.spec}", p) for i, p in enumerate(params))
+                ranks = frozenset(r for p in params if p.spec is not None for r in p.placement.members)
+                buffers = buffers_among(transport_of(), ranks)
+                check_alike((f"buffer {i}, {name}, {b.spec}", b) for i, (name, b) in enumerate(buffers))
 
     def due(self) -> bool:
         """Whether data is to be compared at this step."""

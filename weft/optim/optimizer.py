@@ -147,8 +147,8 @@ class Optimizer:
     def zero_grad(self, set_to_none: bool = True) -> None:
         for group in self.param_groups:
             for p in group["params"]:
-                if p.grad is not None:
-                    p.grad = None if set_to_none else OPS["zeros_like"](p.grad, None)
+                if p._grad is not None:
+                    p._grad = None if set_to_none else OPS["zeros_like"](p._grad, None)
 
     def clip_grad(self, error_if_nonfinite: bool = False) -> None:
         """Clip the gradients of every group that has `clip_grad_max_norm`, by `clip_grad_norm_type` (2)."""
@@ -186,11 +186,11 @@ class Optimizer:
         for i, group in enumerate(self.param_groups):
             plan, params = self._plans[i], group["params"]
             if plan is None or not self._holds(plan, params):
-                plan = self._plans[i] = self._plan(group, [p for p in params if p.grad is not None])
+                plan = self._plans[i] = self._plan(group, [p for p in params if p._grad is not None])
                 remark_on_scale(self, group)
             lr = group["lr"]
             for bucket in plan.buckets:
-                self.update(group, bucket, [p.grad for p in bucket.params], bucket.rate(lr))  # type: ignore[misc]
+                self.update(group, bucket, [p._grad for p in bucket.params], bucket.rate(lr))  # type: ignore[misc]
                 bucket.first = False
         for hook in tuple(self._after.values()):
             hook(self, (), {})
@@ -201,7 +201,7 @@ class Optimizer:
         if len(plan.forms) != len(params):
             return False
         for p, was in zip(params, plan.forms, strict=True):
-            if (p.blob if p.spec is None else p.spec) is not was if p.grad is not None else was is not None:
+            if (p.blob if p.spec is None else p.spec) is not was if p._grad is not None else was is not None:
                 return False
         return True
 

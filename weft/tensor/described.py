@@ -33,7 +33,7 @@ class Described(Methods):
     part_of: Spec | None = None  # of a local tensor: what it is this rank's part of, where it came by to_local
     value: Any = None  # lazy: the symbol; its `meta` is a torch tensor on the meta device
     node: Any = None  # what computed it, for the gradient
-    grad: Tensor | None = None
+    _grad: Tensor | None = None
     _requires_grad: bool = False
     _retains_grad: bool = False
     _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None

@@ -24,11 +24,12 @@ from weft.core.spec import Spec
 from weft.tensor.array import array_of
 from weft.tensor.blob import Blob
 from weft.tensor.described import Described
+from weft.tensor.gradient import check_gradient
 from weft.tensor.hook import RemovableHook, waiting_for_gradients
 
 ABSENT = Blob(None)  # the blob of what has no local memory of its own: the short way ends here
 
-NOT_COPIED = ("_hooks", "_accumulated", "_retains_grad", "_static", "_view_of", "grad", "node")  # by copy.deepcopy
+NOT_COPIED = ("_hooks", "_accumulated", "_retains_grad", "_static", "_view_of", "_grad", "node")  # by copy.deepcopy
 
 # how often a tensor was given other memory, left its module, or was frozen: graphs look whether it was theirs
 exchanged = [0]
@@ -57,6 +58,20 @@ class Tensor(Described):
         self.blob = Blob(given if device is None else given.to(Device(device).check().torch))
 
     # ---- gradients -----------------------------------------------------------------------------------
+
+    @property
+    def grad(self) -> Tensor | None:
+        return self._grad
+
+    @grad.setter
+    def grad(self, given: Tensor | None) -> None:
+        if given is not None:
+            check_gradient(self, given)
+        self._grad = given
+
+    @grad.deleter
+    def grad(self) -> None:
+        self._grad = None
 
     @property
     def requires_grad(self) -> bool:

@@ -37,6 +37,7 @@ dtype_code = {d: i for i, d in enumerate(DTYPES)}
 _reduce_code = {r: i for i, r in enumerate(reduction.BINARY)}
 
 KEPT = "kept alike"  # a rank's resource: local parameters that somebody keeps alike on all ranks, by id
+BUFFERS = "global buffers"  # a rank's resource, under WEFT_CHECK=full: modules' buffers by placement, then by id
 PROGRAM = ("", "gradients")  # lines that the program itself goes along, in one order; others belong to threads
 TELLING = 5.0  # seconds that members who differ give each other to say what they called
 Sizes = Sequence[Sequence[int]]
@@ -204,6 +205,35 @@ def keep_alike(params: Iterable[Any]) -> None:
 def kept_alike(p: Any) -> bool:
     found = current().resources.get(KEPT, {}).get(id(p))
     return found is not None and found() is p
+
+
+def keep_buffer(name: str, t: Any) -> None:
+    """Under WEFT_CHECK=full, compare a module's global buffer as parameters are. Ranks of its placement say so in one
+    order."""
+    rank = current()
+    if rank.world_size == 1 or check_of(rank) is not Check.FULL:
+        return
+    known = rank.resource(BUFFERS, lambda _: {}).setdefault(t.placement, {})
+    if id(t) not in known or known[id(t)][1]() is not t:
+        known[id(t)] = name, weakref.ref(t)
+
+
+def buffers_among(transport: Transport, ranks: frozenset[int]) -> list[tuple[str, Any]]:
+    """The buffers on placements within these ranks that all ranks of the placement still have: a collective."""
+    rank, found = current(), []
+    for placement, known in rank.resources.get(BUFFERS, {}).items():
+        if len(placement.members) < 2 or rank.index not in placement or not ranks.issuperset(placement.members):
+            continue
+        mine = {at: (name, t) for at, (name, ref) in known.items() if (t := ref()) is not None}
+        here = torch.tensor([at in mine and mine[at][1].placement == placement for at in known], dtype=torch.uint8)
+        rows = [torch.empty_like(here) for _ in placement.members]
+        transport.group(placement.members).all_gather(rows, here)
+        live = torch.stack(rows).amin(0).tolist()  # Python frees what stands in circles at times of its own
+        for at, alive in zip(tuple(known), live, strict=True):
+            if not alive:
+                del known[at]
+        found += [mine[at] for at in known]
+    return found
 
 
 def digest(t: Tensor) -> int:

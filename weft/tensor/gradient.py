@@ -1,0 +1,47 @@
+"""What may be assigned to `.grad`: a tensor like the one whose gradient it is. The phrases are those that programs know
+from torch."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.core.errors import ArgumentError, AutogradError, DeviceError, DtypeError, PlacementError, SbpError, ShapeError
+from weft.tensor.described import Described
+
+
+def check_gradient(t: Described, given: Any) -> None:
+    """A global gradient may have another sbp than its tensor: optimizers lay it out as that one."""
+    if not isinstance(given, Described):
+        raise ArgumentError(
+            f"assigned grad expected to be a Tensor or None but got grad of type {type(given).__name__}; "
+            "make a tensor of it: flow.full_like(p, number), flow.tensor(values)"
+        )
+    if given is t:
+        raise AutogradError("can't assign Variable as its own grad: assign p.detach().clone()")
+    if given.is_global is not t.is_global:
+        whole, part = ("the tensor is global", "p.grad = g.to_global(placement=p.placement, sbp=p.sbp)")
+        if given.is_global:
+            whole, part = ("the gradient is global", "p.grad = g.to_local()")
+        raise SbpError(f"assigned grad has data of a different type: {whole}, and the other local; {part}")
+    if given.shape != t.shape:
+        raise ShapeError(
+            f"attempting to assign a gradient of size '{list(given.shape)}' to a tensor of size '{list(t.shape)}'. "
+            "Please ensure that the gradient and the tensor are the same size"
+        )
+    if given.dtype is not t.dtype:
+        raise DtypeError(
+            f"assigned grad has data of a different type: attempting to assign a gradient with dtype '{given.dtype}' "
+            f"to a tensor of '{t.dtype}'; p.grad = g.to(p.dtype)"
+        )
+    if t.spec is None:
+        if given.device != t.device:
+            raise DeviceError(
+                f"attempting to assign a gradient with device type '{given.device}' to a tensor with device type "
+                f"'{t.device}'. Please ensure that the gradient and the tensor are on the same device: "
+                "p.grad = g.to(p.device)"
+            )
+    elif given.placement != t.placement:
+        raise PlacementError(
+            f"assigned grad has data of a different type: it lies on {given.placement}, the tensor on {t.placement}; "
+            "p.grad = g.to_global(placement=p.placement, sbp=p.sbp)"
+        )
