@@ -236,7 +236,7 @@ def _started(kill: Kill, folder: Path, programs: Sequence[tuple[list[str], dict[
         processes = [
             subprocess.Popen(
                 [sys.executable, *words], env={**environment, **own}, cwd=folder, stdout=out, stderr=out,
-                start_new_session=True,
+                start_new_session=True, preexec_fn=interruptible,
             )
             for words, own in programs
         ]  # fmt: skip
@@ -252,6 +252,11 @@ def _started(kill: Kill, folder: Path, programs: Sequence[tuple[list[str], dict[
         return (folder / "launcher").read_text(errors="replace")
 
     return Run(port, {p.pid for p in processes}, end)
+
+
+def interruptible() -> None:
+    """In a new process: as in a terminal's foreground, even where a script in the background started this one."""
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
 
 
 FORKED = {"forked": forked, "forked by hand": forked_by_hand}
@@ -289,7 +294,7 @@ def tried(kill: Kill, nursery: Nursery) -> Seen:
             log = folder / f"rank{rank}"
             if rank != kill.bad:
                 seen.said[rank] = log.read_text(errors="replace") if log.exists() else ""
-        seen.left = _left(folder, sessions, run.port if run.told is None else 0)
+        seen.left = left_behind(folder, sessions, run.port if run.told is None else 0)
         return seen
     finally:
         shutil.rmtree(folder, ignore_errors=True)
@@ -304,7 +309,7 @@ def _raise(kill: Kill, folder: Path, nursery: Nursery, seen: Seen) -> None:
         return
     for rank, (seconds, said) in json.loads((folder / "ended").read_text()).items():
         seen.seconds[int(rank)], seen.said[int(rank)] = max(seconds, 0.0), said
-    seen.left = _left(folder, {pid}, 0)
+    seen.left = left_behind(folder, {pid}, 0)
 
 
 def _come(kill: Kill, folder: Path) -> dict[int, int]:
@@ -352,23 +357,23 @@ OURS = re.compile(
 )
 
 
-def _left(folder: Path, sessions: set[int], port: int) -> list[str]:
+def left_behind(folder: Path, sessions: set[int], port: int) -> list[str]:
     """Processes, ports and files that a run has left behind, some time after its end."""
     limit = time.monotonic() + AFTER
     while True:
-        found = [f"process {pid}: {words}" for pid, words in _in_sessions(sessions)]
+        found = [f"process {pid}: {words}" for pid, words in in_sessions(sessions)]
         found += [f"port {port}"] * (port in listening())
         found += [f"file {p.name}" for p in folder.iterdir() if not OURS.match(p.name)]
         if not found or time.monotonic() > limit:
             break
         time.sleep(0.05)
-    for pid, _ in _in_sessions(sessions):
+    for pid, _ in in_sessions(sessions):
         with contextlib.suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     return found
 
 
-def _in_sessions(sessions: set[int]) -> Iterator[tuple[int, str]]:
+def in_sessions(sessions: set[int]) -> Iterator[tuple[int, str]]:
     for entry in os.listdir("/proc"):
         if entry.isdigit():
             with contextlib.suppress(OSError, IndexError):

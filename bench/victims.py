@@ -289,6 +289,21 @@ def threads(phase: str, bad: str, folder: str) -> None:
     tell(Path("ended"), json.dumps(after))
 
 
+def endless(phase: str, bad: str, folder: str) -> None:
+    """Ranks as threads, all in one phase until they are interrupted."""
+    signal.alarm(LIFE)
+    os.chdir(folder)
+
+    def body() -> None:
+        me = str(current().index)
+        for _ in PHASES[phase](lambda: tell(Path("marked"), me) if me == bad else None):
+            if me == bad and phase in IDLE:
+                time.sleep(LIFE)
+        time.sleep(LIFE)
+
+    spawn_threads(2, body, deadline=float(os.environ["WEFT_DEADLINE"]))
+
+
 def tell(path: Path, words: str) -> None:
     path.with_suffix(".new").write_text(words)
     path.with_suffix(".new").rename(path)

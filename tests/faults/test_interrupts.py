@@ -1,0 +1,108 @@
+"""Ctrl-C ends every rank soon, in whatever phase and by whatever it was started, and leaves nothing behind.
+
+The tests run as in a script's background, where SIGINT is ignored: what they start must not inherit that.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import shutil
+import signal
+import subprocess
+import tempfile
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from bench import kills, victims
+from bench.kills import Kill, Nursery, Run
+
+THREADS = "spawn_threads"
+IMPORTING = "importing"  # not a phase that a rank tells of: the interrupt falls at once
+PHASES = (
+    "registered", "met", "collectives", "messages", "compiling", "launches", "pipeline", "data loader", "saving"
+)  # fmt: skip
+FORKED = [("forked by hand", phase, kills.TRANSPORTS[i % 2]) for i, phase in enumerate(PHASES)]
+ENDED = 40.0  # seconds, beside whatever else runs; a rank that waits on would end by its alarm, after 60
+
+
+@pytest.fixture(autouse=True)
+def in_the_background() -> Iterator[None]:
+    before = signal.signal(signal.SIGINT, signal.SIG_IGN)
+    yield
+    signal.signal(signal.SIGINT, before)
+
+
+def until(ready: Callable[[], object], why: str) -> None:
+    end = time.monotonic() + ENDED
+    while not ready():
+        assert time.monotonic() < end, why
+        time.sleep(0.01)
+
+
+def threads(kill: Kill, folder: Path, nursery: Nursery) -> Run:
+    pids = nursery.fork(f"{kills.PROGRAM}:endless", kills.arguments(kill, folder), [kills.common(kill, folder)], folder)
+
+    def end() -> str:
+        nursery.reap(1)
+        return (folder / "start0").read_text()
+
+    return Run(0, set(pids), end)
+
+
+def interrupted(start: str, phase: str, transport: str, nursery: subprocess.Popen[str]) -> str:
+    """Interrupt what stands in a terminal's foreground, the launcher or, by hand, every rank, once a rank is in its
+    phase. What was said, after all have ended."""
+    kill, early = Kill("met" if phase == IMPORTING else phase, start, transport, 0, 0.0), phase == IMPORTING
+    folder = Path(tempfile.mkdtemp(prefix="weft-interrupt-"))
+    begin = threads if start == THREADS else kills.STARTS[start]
+    try:
+        run = begin(kill, folder, Nursery(nursery))
+        sessions = set(run.sessions)
+        try:
+            until(lambda: early or (folder / "marked").exists(), f"{kill} never came to its phase")
+            for leader in run.sessions:
+                with contextlib.suppress(ProcessLookupError):  # it has heard of another's interrupt already
+                    os.killpg(leader, signal.SIGINT)
+            (folder / victims.LATE).touch()
+            until(lambda: not [*kills.in_sessions(sessions | pids(folder))], f"{kill}: somebody went on")
+        finally:
+            for leader in sessions | pids(folder):
+                with contextlib.suppress(ProcessLookupError):
+                    os.killpg(leader, signal.SIGKILL)
+            said = run.end()
+        assert not kills.left_behind(folder, sessions | pids(folder), run.port)
+        return said + "".join(p.read_text() for p in sorted(folder.glob("rank?")))
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
+
+
+def pids(folder: Path) -> set[int]:
+    return {int(p.read_text()) for p in folder.glob("pid?")}
+
+
+@pytest.mark.parametrize(("start", "phase", "transport"), FORKED)
+def test_by_hand(start: str, phase: str, transport: str, nursery: subprocess.Popen[str]) -> None:
+    assert "KeyboardInterrupt" in interrupted(start, phase, transport, nursery)
+
+
+@pytest.mark.parametrize("phase", PHASES)
+def test_threads(phase: str, nursery: subprocess.Popen[str]) -> None:
+    assert "KeyboardInterrupt" in interrupted(THREADS, phase, "local", nursery)
+
+
+@pytest.mark.parametrize(
+    ("start", "phase", "transport"),
+    [("torchrun", "saving", "shm"), ("spawn", "data loader", "shm")],
+)
+def test_launchers(start: str, phase: str, transport: str, nursery: subprocess.Popen[str]) -> None:
+    """tests/faults/test_faults.py interrupts weft.launch amid training."""
+    interrupted(start, phase, transport, nursery)
+
+
+@pytest.mark.parametrize("start", kills.REAL)
+def test_before_anything_runs(start: str, nursery: subprocess.Popen[str]) -> None:
+    interrupted(start, IMPORTING, "shm", nursery)
