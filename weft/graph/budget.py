@@ -42,8 +42,9 @@ def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
 
 
 def _asked(job: Job, budget: int) -> Iterator[int]:
-    """What to ask of the pass: the budget, a little less, and then always the same amounts: what is the least doesn't
-    depend on what was asked for first."""
+    """What to ask of the pass: nothing, as one that is ample changes nothing, the budget, a little less, and then
+    always the same amounts: what is the least doesn't depend on what was asked for first."""
+    yield 0
     whole = memory_budget.estimate(job)
     yield from (budget, budget * 97 // 100, budget * 94 // 100)
     for n in range(STEPS - 1, -1, -1):

@@ -1,7 +1,7 @@
 """Updates of many parameters at once: one call per group of parameters of the same dtype, device and layout.
 
 Each op overwrites its parameters and states in place. `lr` may be a 0-d tensor, so that a graph can be fed another rate
-at every step. `step` counts the updates so far, and the op counts on.
+at every step. `step` counts the updates so far, and the op counts on, unless another call of the same step has `counted`.
 """
 
 from __future__ import annotations
@@ -110,10 +110,11 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
         params: Sequence[Tensor], grads: Sequence[Tensor], means: Sequence[Tensor], squares: Sequence[Tensor],
         most: Sequence[Tensor], step: Tensor, lr: Tensor | Scalar, beta1: float = 0.9, beta2: float = 0.999,
         eps: float = 1e-8, weight_decay: float = 0.0, maximize: bool = False, bias_correction: bool = True,
+        counted: bool = False,
     ) -> tuple[()]:  # fmt: skip
         if _meta(params):
             return ()
-        step += 1
+        step += not counted
         written = (params, means, squares, most)
         if not bias_correction:
             rule = weight_decay, decoupled, beta1, beta2, eps, maximize
@@ -131,12 +132,15 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
 
     def step_dense(params: Any, grads: Any, means: Any, squares: Any, most: Any, steps: Any, options: Any) -> None:
         steps[0].add_(1)  # the same tensor for all
+        counted_dense(params, grads, means, squares, most, steps, options)
+
+    def counted_dense(params: Any, grads: Any, means: Any, squares: Any, most: Any, steps: Any, options: Any) -> None:
         fused(params, grads, means, squares, most, steps, **options)
         _written(params, means, squares, most)
 
     def prepare(
         params: Any, grads: Any, means: Any, squares: Any, most: Any, step: Tensor, lr: Any, beta1: float,
-        beta2: float, eps: float, weight_decay: float, maximize: bool, bias_correction: bool,
+        beta2: float, eps: float, weight_decay: float, maximize: bool, bias_correction: bool, counted: bool,
     ) -> Any:  # fmt: skip
         if not bias_correction or not params or not _all_dense(params, grads, means, squares, most):
             return None
@@ -144,9 +148,11 @@ def _adam(name: str, fused: Any, decoupled: bool, doc: str) -> Op:
             "lr": lr, "beta1": beta1, "beta2": beta2, "weight_decay": weight_decay, "eps": eps, "amsgrad": bool(most),
             "maximize": maximize,
         }  # fmt: skip
-        return step_dense, (params, grads, means, squares, most, [step] * len(params), options), {}
+        function = counted_dense if counted else step_dense
+        return function, (params, grads, means, squares, most, [step] * len(params), options), {}
 
     kernel.__name__, kernel.__doc__, step_dense.__name__ = name, doc, name + "_dense"
+    counted_dense.__name__ = name + "_counted"
     declared = op(returns="", writes="params means squares most step")(kernel)
     declared.prepared(prepare)
     _alike(declared)
@@ -187,13 +193,13 @@ adamw_update = _adam(
 @op(returns="", writes="params sums step")
 def adagrad_update(
     params: Sequence[Tensor], grads: Sequence[Tensor], sums: Sequence[Tensor], step: Tensor, lr: Tensor | Scalar,
-    lr_decay: float = 0.0, weight_decay: float = 0.0, eps: float = 1e-10, maximize: bool = False,
+    lr_decay: float = 0.0, weight_decay: float = 0.0, eps: float = 1e-10, maximize: bool = False, counted: bool = False,
 ) -> tuple[()]:  # fmt: skip
     """params -= lr / (1 + step * lr_decay) * grads / (sqrt(sums) + eps), the squares summed over all steps."""
     if _meta(params):
         return ()
-    rate = _number(lr) / (1 + step.item() * lr_decay)
-    step += 1
+    step += not counted
+    rate = _number(lr) / (1 + (step.item() - 1) * lr_decay)
     grads = _decayed(params, grads, weight_decay, maximize)
     over._foreach_addcmul_(sums, grads, grads, 1)
     root = over._foreach_sqrt(sums)

@@ -12,6 +12,7 @@ from weft.compiler.passes import (
     boxing,
     common_subexpressions,
     dead_code,
+    early_updates,
     fuse_collectives,
     gather_parameters,
     layouts,
@@ -35,6 +36,7 @@ PASSES: tuple[tuple[str, Callable[[Job, Options], None]], ...] = (
     ("scatter_gradients", scatter_gradients.run),  # ZeRO: where gradients become parts
     ("gather_parameters", gather_parameters.run),  # ZeRO: where parameters are whole
     ("fuse_collectives", fuse_collectives.run),
+    ("early_updates", early_updates.run),  # gradients needn't wait for each other
     ("zero_bubble", zero_bubble.run),  # which part of backward is put off
 )
 

@@ -2,19 +2,22 @@
 
 What a rank holds is estimated node by node, over the lifetimes of values: with each round, those that lie there at the
 peak, and are read by backward only after it, are marked for `recompute` by the seconds that it costs per byte that it
-frees. It ends when the estimate keeps to the budget, or nothing helps any more;
-whoever asked looks at the plan, and asks for less where that holds more (`graph.budget`).
+frees. It ends when the estimate keeps to the budget, or nothing helps any more; whoever asked looks at the plan, and
+asks for less where that holds more (`graph.budget`).
+
+Where nobody gave a budget, the same is done with large values, for a share of the step's seconds that nobody notices.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 from weft.compiler.layout import local_shape
 from weft.compiler.local import SMALL, local_call, refs
 from weft.compiler.options import Options
+from weft.compiler.passes.early_updates import divisible, large
 from weft.compiler.passes.layouts import work
 from weft.compiler.passes.recompute import once
 from weft.job.job import Job
@@ -24,32 +27,56 @@ from weft.plan.call import Call, Place, Result, overwrites
 from weft.plan.usage import meanwhile, show
 
 
+SHARE: Final = 0.02  # of a step's seconds, which may go for less memory though nobody gave a budget
+LARGE: Final = 1 << 18  # bytes of a value that is worth it then
+MOST: Final = 8  # nodes that are repeated together
+CALL: Final = 5e-6  # seconds of a call, however little it computes
+
+
 def run(job: Job, options: Options) -> None:
-    if not options.memory_budget:
+    budget, marked = options.memory_budget, asked(job)
+    models = [Model(job, rank) for rank in ranks(job)]
+    if not budget and (len(models) > 1 or not models[0].worthwhile()):
         return
-    model = Model(job)
-    marked = {n for n in job.nodes if n.extra.get("checkpoint") and not once(n)}
-    before = now = model.peak(marked)
-    best = now.bytes, set(marked)
-    while now.bytes > options.memory_budget and (found := model.chosen(now, marked, options.memory_budget)):
-        marked |= found
-        now = model.peak(marked)
-        best = min(best, (now.bytes, set(marked)), key=lambda pair: pair[0])
-    marked = best[1]
-    again = [n for n in marked if not n.extra.get("checkpoint")]
+    left = math.inf if budget else SHARE * sum(map(seconds, job.nodes))
+    before, model = _most(models, marked)
+    now, best = before, (before.bytes, marked)
+    while now.bytes > budget and (found := model.chosen(now, marked, budget, left)):
+        marked = marked | found
+        left -= sum(map(seconds, found))
+        now, model = _most(models, marked)
+        best = min(best, (now.bytes, marked), key=lambda pair: pair[0])
+    again = best[1] - asked(job)
     for n in again:
         n.extra["checkpoint"] = True
     if again:
-        seconds = sum(work(n, n.signature) for n in again)
         job.reasons.append(
-            f"{len(again)} nodes are computed again in backward, some {seconds * 1e3:.2f} ms: a rank would hold "
-            f"{show(before.bytes)} (in {before.nodes[0].name}), and holds {show(best[0])}"
+            f"{len(again)} nodes are computed again in backward, some {sum(map(seconds, again)) * 1e3:.2f} ms: a rank "
+            f"would hold {show(before.bytes)} (in {before.nodes[0].name}), and holds {show(best[0])}"
         )
 
 
 def estimate(job: Job) -> int:
-    """What a rank holds with what is marked already."""
-    return Model(job).peak({n for n in job.nodes if n.extra.get("checkpoint") and not once(n)}).bytes
+    """What the rank that holds most does hold with what is marked already."""
+    return _most([Model(job, rank) for rank in ranks(job)], asked(job))[0].bytes
+
+
+def asked(job: Job) -> set[Node]:
+    """What is computed again as the program says."""
+    return {n for n in job.nodes if n.extra.get("checkpoint") and not once(n)}
+
+
+def ranks(job: Job) -> list[int]:
+    """One of each placement, for all of its members: they hold about the same."""
+    return sorted({v.spec.placement.members[0] for n in job.nodes for v in n.outputs if v.spec is not None}) or [0]
+
+
+def seconds(n: Node) -> float:
+    return work(n, n.signature) + CALL * (not OPS[n.op].view) if n.op in OPS else 0.0
+
+
+def _most(models: list[Model], marked: set[Node]) -> tuple[Peak, Model]:
+    return max(((m.peak(marked), m) for m in models), key=lambda found: found[0].bytes)
 
 
 class Peak(NamedTuple):
@@ -62,10 +89,10 @@ class Peak(NamedTuple):
 
 
 class Model:
-    """The lifetimes of a job's values on the rank that holds most: any of the first placement."""
+    """The lifetimes of a job's values on a rank. What lies on other ranks takes no memory on this one."""
 
-    def __init__(self, job: Job) -> None:
-        self.nodes = job.nodes
+    def __init__(self, job: Job, rank: int = 0) -> None:
+        self.nodes, self.rank = job.nodes, rank
         self.cut = next((i for i, n in enumerate(job.nodes) if n.extra.get("backward")), len(job.nodes))
         self.maker = {v: n for n in job.nodes for v in n.outputs}
         self.root: dict[Value, Value] = {}
@@ -80,9 +107,17 @@ class Model:
         for v, root in self.root.items():
             self.looking.setdefault(root, set()).add(self.maker[v])
         self.kept = sum(map(self.bytes, self.fixed))
+        self.early = {n: {n.args[1][i] for i in large(n)} for n in job.nodes if divisible(n, job)}
 
     def bytes(self, v: Value) -> int:
-        return math.prod(self._shape(v)) * v.dtype.itemsize
+        here = v.spec is None or self.rank in v.spec.placement
+        return math.prod(local_shape(v, self.rank)) * v.dtype.itemsize if here else 0
+
+    def worthwhile(self) -> bool:
+        """Whether there is anything large that backward could compute again."""
+        return self.cut < len(self.nodes) and any(
+            v not in self.fixed and self.bytes(v) >= LARGE for n in self.nodes[: self.cut] for v in n.outputs
+        )
 
     def timeline(self, marked: set[Node]) -> list[tuple[Node, list[tuple[Value, bool]], list[tuple[Value, bool]]]]:
         """The nodes in the order in which they run, with what they read and make: (value, whether made again)."""
@@ -91,7 +126,8 @@ class Model:
         found = []
 
         def reads(n: Node) -> list[tuple[Value, bool]]:
-            return [(v, v in again) for v in n.operands()]
+            early = self.early.get(n, ())
+            return [(v, v in again) for v in n.operands() if v not in early]
 
         for i, node in enumerate(self.nodes):
             if i >= self.cut:
@@ -147,18 +183,14 @@ class Model:
         """What a kernel that makes its own results needs while it runs."""
         if n not in self._needs:
             self._needs[n] = 0
-            if OPS[n.op].random or sum(map(self.bytes, (*n.operands(), *n.outputs))) > SMALL:
-                forms = {v.name: Result(v.name, v.dtype.name, self._shape(v), Place("made")) for v in n.operands()}
-                made = tuple(Result(v.name, v.dtype.name, self._shape(v), Place("made")) for v in n.outputs)
-                args, options = local_call(n, self._rank(n))
-                self._needs[n] = meanwhile(Call(n.op, refs(args), made, options), forms)
+            if sum(map(self.bytes, (*n.operands(), *n.outputs))) > (0 if OPS[n.op].random else SMALL):
+                forms = {v.name: self._made(v) for v in n.operands()}
+                args, options = local_call(n, self.rank)
+                self._needs[n] = meanwhile(Call(n.op, refs(args), tuple(map(self._made, n.outputs)), options), forms)
         return self._needs[n]
 
-    def _rank(self, n: Node) -> int:
-        return next((v.spec.placement.members[0] for v in (*n.operands(), *n.outputs) if v.spec is not None), 0)
-
-    def _shape(self, v: Value) -> tuple[int, ...]:
-        return local_shape(v, v.spec.placement.members[0] if v.spec is not None else 0)
+    def _made(self, v: Value) -> Result:
+        return Result(v.name, v.dtype.name, local_shape(v, self.rank), Place("made"))
 
     def _memory(self, key: tuple[Value, bool]) -> tuple[Value, bool]:
         """Whose memory a value is in."""
@@ -169,28 +201,50 @@ class Model:
         v, _ = key
         return 0 if v in self.fixed or v in self.root else self.bytes(v)
 
-    def chosen(self, now: Peak, marked: set[Node], budget: int) -> set[Node]:
-        """What to compute again besides, for what is held at the peak to come down to the budget; nothing if there is
-        nothing to choose from."""
+    def chosen(self, now: Peak, marked: set[Node], budget: int, left: float) -> set[Node]:
+        """What to compute again besides, for what is held at the peak to come down to the budget, in the seconds that
+        are left; nothing if there is nothing to choose from."""
         rows = []
         for v, size in now.live.items():
             n = self.maker[v]
-            if n in marked or n.extra.get("backward") or once(n) or n.op not in OPS or not n.outputs:
+            if n.extra.get("backward") or not self._repeatable(n, marked):
                 continue
-            longer = sum(
-                self._own((self.root.get(w, w), False)) for w in dict.fromkeys(n.operands())
-                if self.root.get(w, w) not in now.live and self.maker[w] not in marked
-            )  # fmt: skip
-            freed = size - longer
-            if freed > 0:
-                rows.append((work(n, n.signature) / freed, freed, n))
+            longer = sum(self._own((w, False)) for w in self._missing(n, now, marked))
+            for freed, nodes in ((size - longer, {n}), (size, self._anew(n, now, marked))):
+                if freed > (0 if math.isinf(left) else LARGE) and nodes:
+                    rows.append((sum(map(seconds, nodes)) / freed, freed, n.name, nodes))
         found: set[Node] = set()
         excess = now.bytes - budget
-        for _, freed, n in sorted(rows, key=lambda row: row[:2]):
-            if excess <= 0:
+        for _, freed, _, nodes in sorted(rows, key=lambda row: row[:3]):
+            cost = sum(map(seconds, nodes - found))
+            if excess <= 0 or cost > left:
                 break
-            found |= {n, *self._views(n)}
-            excess -= freed
+            if nodes - found:
+                found.update(*({n, *self._views(n)} for n in nodes))
+                excess -= freed
+                left -= cost
+        return found
+
+    def _repeatable(self, n: Node, marked: set[Node]) -> bool:
+        return n not in marked and n.op in OPS and not once(n) and bool(n.outputs)
+
+    def _missing(self, n: Node, now: Peak, marked: set[Node]) -> dict[Value, None]:
+        """What a node reads that wouldn't be there any more."""
+        roots = {self.root.get(w, w): self.maker[w] for w in n.operands()}
+        return {w: None for w, maker in roots.items() if w not in now.live and w not in self.fixed and maker not in marked}
+
+    def _anew(self, n: Node, now: Peak, marked: set[Node]) -> set[Node]:
+        """A node and those before it that have to be repeated with it, for nothing to be kept longer; nothing where
+        these are many, or can't be repeated."""
+        found, todo = set[Node](), [n]
+        while todo:
+            n = todo.pop()
+            if n in found:
+                continue
+            if len(found) == MOST or not self._repeatable(n, marked):
+                return set()
+            found.add(n)
+            todo += (self.maker[w] for w in self._missing(n, now, marked))
         return found
 
     def _views(self, n: Node) -> set[Node]:

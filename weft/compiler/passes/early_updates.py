@@ -1,0 +1,120 @@
+"""Large parameters are updated as soon as their gradients are there and nobody reads them any more, so that gradients
+needn't wait for each other. What needs them all at once, such as clipping by their norm, has them wait all the same."""
+
+from __future__ import annotations
+
+import copy
+import math
+from dataclasses import replace
+from typing import Any, Final
+
+from weft.compiler.layout import local_shape
+from weft.compiler.options import Options
+from weft.compiler.rows import MOST
+from weft.job.job import Job
+from weft.job.value import Node, Value
+from weft.ops import OPS
+
+PIECE: Final = 1 << 19  # bytes of parameters that are worth a call
+
+
+def run(job: Job, options: Options) -> None:
+    updates = [n for n in job.nodes if divisible(n, job)]
+    if not updates:
+        return
+    heads, numbers = set[Node](), set[Value]()
+    for n in job.nodes:  # what is there before anything runs, and what follows from the host's numbers
+        if n.op in ("variable", "host") or (n.op in OPS and n.operands() and numbers.issuperset(n.operands())):
+            heads.add(n)
+            numbers.update(() if n.op == "variable" else n.outputs)
+    made = {v: -1 if n in heads else i for i, n in enumerate(job.nodes) for v in n.outputs}
+    pieces = {n: _pieces(n, made, _used(job, n)) for n in updates}
+    after: dict[int, list[Node]] = {}
+    for found in pieces.values():
+        for at, piece in found:
+            after.setdefault(at, []).append(piece)
+    if after:
+        nodes = [n for n in job.nodes if n in heads]
+        for i, n in enumerate(job.nodes):
+            nodes += [n] * (n not in heads and not pieces.get(n))
+            nodes += after.get(i, [])
+        job.rebuild(nodes)
+
+
+def divisible(n: Node, job: Job) -> bool:
+    """Whether an update may be done in several calls, each of some parameters. Gradients that are summed over ranks or
+    micro-batches come together."""
+    op = OPS.get(n.op)
+    names = [p.name for p in op.params] if op is not None and op.abreast else []
+    if "grads" not in names or ("step" in names and "counted" not in names):
+        return False
+    if n.signature is not None and any(v.spec is not s for v, s in zip(n.operands(), n.signature.inputs, strict=True)):
+        return False
+    return all(job.producer[v].op in OPS and not job.producer[v].micro for v in n.args[names.index("grads")])
+
+
+def large(n: Node) -> dict[int, int]:
+    """Which parameters of an update are worth it, by their places in its lists, and their bytes."""
+    sizes = {}
+    for i, v in enumerate(n.args[0]):
+        size = math.prod(local_shape(v, v.spec.placement.members[0] if v.spec is not None else 0)) * v.dtype.itemsize
+        if size > MOST:
+            sizes[i] = size
+    return sizes
+
+
+def _used(job: Job, update: Node) -> dict[Value, int]:
+    """Which node before an update is the last to use a variable, or a view of it."""
+    root = {v: v for v in job.variables}
+    found: dict[Value, int] = {}
+    for i, n in enumerate(job.nodes):
+        if n is update:
+            break
+        if n.op in OPS and OPS[n.op].view and n.args[0] in root:
+            root.update(dict.fromkeys(n.outputs, root[n.args[0]]))
+        found.update((root[v], i) for v in n.operands() if v in root)
+    return found
+
+
+def _pieces(n: Node, made: dict[Value, int], used: dict[Value, int]) -> list[tuple[int, Node]]:
+    """An update in several calls, in order, each with the node after which it may stand; none if one does as well."""
+    lists = [a for a in n.args if isinstance(a, tuple) and a and isinstance(a[0], Value)]
+    shared = [a for a in n.args if isinstance(a, Value)]
+
+    def ready(values: list[Value]) -> int:
+        return max(max(made[v], used.get(v, -1)) for v in values)
+
+    when = [ready([*shared, *column]) for column in zip(*lists, strict=True)]
+    found: list[tuple[int, list[int]]] = []
+    members: list[int] = []
+    sizes = large(n)
+    for i in sorted(sizes, key=when.__getitem__):
+        members.append(i)
+        if sum(sizes[m] for m in members) >= PIECE and when[i] < max(when):
+            found.append((when[i], members))
+            members = []
+    if not found:
+        return []
+    rest = set(range(len(when))).difference(*(members for _, members in found))
+    if rest:
+        found.append((ready([*shared, *(a[i] for a in lists for i in rest)]), sorted(rest)))
+    return [(at, _piece(n, members, k)) for k, (at, members) in enumerate(found)]
+
+
+def _piece(n: Node, members: list[int], number: int) -> Node:
+    """The call for some of the parameters; the first counts the step."""
+    op = OPS[n.op]
+    specs = iter(n.signature.inputs if n.signature is not None else ())
+    args: list[Any] = []
+    kept: list[Any] = []
+    for p, a in zip(op.params, n.args, strict=True):
+        here = [next(specs, None) for v in (a if isinstance(a, tuple) else (a,)) if isinstance(v, Value)]
+        if p.kind == "tensors" and a:
+            a, here = tuple(a[i] for i in members), [here[i] for i in members]
+        args.append(a or number > 0 if p.name == "counted" else a)
+        kept += here
+    piece = copy.copy(n)
+    piece.name, piece.args, piece.extra = f"{n.name}.{number}", tuple(args), dict(n.extra)
+    if n.signature is not None:
+        piece.signature = replace(n.signature, inputs=tuple(kept))
+    return piece
