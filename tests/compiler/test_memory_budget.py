@@ -11,6 +11,7 @@ import pytest
 
 import weft as flow
 from weft import nn
+from weft.compiler.passes import memory_budget
 from weft.core.errors import CompileError, GraphError
 from weft.launch import spawn_threads
 from weft.plan.usage import usage
@@ -108,3 +109,50 @@ def test_it_is_of_a_rank() -> None:
 
     for fits, reasons in spawn_threads(2, rank):
         assert fits and reasons == []
+
+
+class Stages(Train):
+    """Four blocks on two ranks, one after the other."""
+
+    def __init__(self, budget: int = 0) -> None:
+        flow.manual_seed(3)
+        both = [nn.Sequential(Block(32), Block(32)).to_global(placement=p, sbp=flow.sbp.broadcast) for p in places()]
+        super().__init__(nn.Sequential(*both), budget)
+        for i, (block, place) in enumerate(zip(self.model, places(), strict=True)):
+            block.to(nn.graph.GraphModule).set_stage(i, place)
+
+
+def places() -> list[Any]:
+    return [flow.placement("cpu", ranks=[r]) for r in range(2)]
+
+
+def test_stages_are_counted_apart() -> None:
+    """What lies on another rank isn't counted on this one, and a budget that suffices changes nothing."""
+
+    def rank(budget: int = 0) -> tuple[int, int, list[str]]:
+        graph = Stages(budget)
+        graph.compile(flow.ones(512, 32).to_global(placement=places()[0], sbp=flow.sbp.broadcast))
+        return memory_budget.estimate(graph.job), held(graph), graph.job.reasons
+
+    whole = spawn_threads(2, rank)
+    most = max(found for _, found, _ in whole)
+    assert all(0.7 * most < estimated < 1.1 * most for estimated, _, _ in whole)
+    assert spawn_threads(2, rank, most) == whole
+    for _, found, reasons in spawn_threads(2, rank, 85 * most // 100):
+        assert found <= 0.85 * most and len(reasons) == 1
+
+
+def test_without_one_large_values_that_cost_little_are_made_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    plain = model()
+    twin, x = copy.deepcopy(plain), flow.randn(2048, 32)
+    graph = Train(plain)
+    flow.manual_seed(5)
+    losses = [graph(x).item() for _ in range(2)]
+    assert any(n.op == "gelu" and n.name.endswith(".again") for n in graph.job.nodes)
+    monkeypatch.setattr(memory_budget, "SHARE", 0.0)
+    whole = Train(twin)
+    flow.manual_seed(5)
+    assert [whole(x).item() for _ in range(2)] == losses
+    assert held(whole) - held(graph) >= 1 << 20 and whole.job.reasons == []
+    for p, q in zip(plain.parameters(), twin.parameters(), strict=True):
+        np.testing.assert_array_equal(p.detach().numpy(), q.detach().numpy())

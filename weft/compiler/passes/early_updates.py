@@ -4,6 +4,7 @@ needn't wait for each other. What needs them all at once, such as clipping by th
 from __future__ import annotations
 
 import copy
+import itertools
 import math
 from dataclasses import replace
 from typing import Any, Final
@@ -64,14 +65,15 @@ def large(n: Node) -> dict[int, int]:
 
 
 def _used(job: Job, update: Node) -> dict[Value, int]:
-    """Which node before an update is the last to use a variable, or a view of it."""
-    root = {v: v for v in job.variables}
+    """Which node before an update is the last to use a variable, or what may look at it: a view, a part that is moved."""
+    root = {v: v for n in job.nodes if n.op == "variable" for v in n.outputs}
     found: dict[Value, int] = {}
     for i, n in enumerate(job.nodes):
         if n is update:
             break
-        if n.op in OPS and OPS[n.op].view and n.args[0] in root:
-            root.update(dict.fromkeys(n.outputs, root[n.args[0]]))
+        if n.op not in OPS or OPS[n.op].view:
+            bases = [root.get(v) for v in n.operands()]
+            root.update((v, r) for v, r in zip(n.outputs, itertools.cycle(bases), strict=False) if r is not None)
         found.update((root[v], i) for v in n.operands() if v in root)
     return found
 

@@ -231,7 +231,9 @@ class Model:
     def _missing(self, n: Node, now: Peak, marked: set[Node]) -> dict[Value, None]:
         """What a node reads that wouldn't be there any more."""
         roots = {self.root.get(w, w): self.maker[w] for w in n.operands()}
-        return {w: None for w, maker in roots.items() if w not in now.live and w not in self.fixed and maker not in marked}
+        return {
+            w: None for w, maker in roots.items() if w not in now.live and w not in self.fixed and maker not in marked
+        }
 
     def _anew(self, n: Node, now: Peak, marked: set[Node]) -> set[Node]:
         """A node and those before it that have to be repeated with it, for nothing to be kept longer; nothing where
