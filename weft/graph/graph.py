@@ -10,6 +10,7 @@ from typing import Any
 import torch
 
 from weft.amp.scaler import GradScaler, StaticGradScaler
+from weft.core import collecting
 from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.core.idle import idle
@@ -209,7 +210,8 @@ class Graph:
         """Trace and compile for arguments of this form, without launching."""
         if self._compiled is None:
             start = time.perf_counter()
-            self.__dict__["_compiled"] = compile_graph(self, args, kwargs)
+            with collecting.put_off():
+                self.__dict__["_compiled"] = compile_graph(self, args, kwargs)
             if self._told >= 0:
                 took = f"{self._name}: compiled in {time.perf_counter() - start:.3f} s\n{self.passes()}"
                 said = [took, repr(self), self.job, self.plan]

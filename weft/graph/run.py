@@ -18,6 +18,7 @@ from weft.compiler.again import lower_again
 from weft.compiler.bind import Binder
 from weft.compiler.lower import Lowered
 from weft.compiler.streams import COLLECTIVES
+from weft.core import collecting
 from weft.core.device import Device
 from weft.core.dispatch import hooks
 from weft.core.rank import current
@@ -124,7 +125,9 @@ class Running:
                 binder = self.binders[task.id] = Binder(task.name, step, rank, arena, self.named, line, self.draws)
             slots = {p.register: self.memory[p.register][s] for p, s in zip(task.consumes, turn.consumed, strict=True)}
             slots |= {p.register: self.memory[p.register][s] for p, s in zip(task.produces, turn.produced, strict=True)}
-            return binder.bind(slots, phase, None if self.executor.trace is None else partial(self._told, binder.forms))
+            trace = None if self.executor.trace is None else partial(self._told, binder.forms)
+            with collecting.put_off():
+                return binder.bind(slots, phase, trace)
 
         def act(turn: Turn) -> None:
             phase = turn.act % acts

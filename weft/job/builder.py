@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import functools
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
@@ -393,4 +394,9 @@ def user_line() -> str:
     frame = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, "<weft")):
         frame = frame.f_back  # type: ignore[assignment]
-    return "" if frame is None else f"{Path(frame.f_code.co_filename).name}:{frame.f_lineno}"
+    return "" if frame is None else f"{_file(frame.f_code.co_filename)}:{frame.f_lineno}"
+
+
+@functools.cache
+def _file(path: str) -> str:
+    return Path(path).name

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -61,18 +62,25 @@ class Node:
     signature: Signature | None = None  # of a node on global operands: the layout it runs in
     extra: dict[str, Any] = field(default_factory=dict)
     late: bool = False
+    _of: Any = field(default=None, init=False, repr=False)  # the arguments whose operands are known
+    _operands: tuple[Value, ...] = field(default=(), init=False, repr=False)
 
-    def operands(self) -> list[Value]:
+    def operands(self) -> tuple[Value, ...]:
         """The values it reads, in order."""
-        found: list[Value] = []
-        for a in self.args:
-            if isinstance(a, Value):
-                found.append(a)
-            elif isinstance(a, (list, tuple)):
-                found.extend(v for v in a if isinstance(v, Value))
-        return found
+        if self._of is not self.args:
+            found: list[Value] = []
+            for a in self.args:
+                if isinstance(a, Value):
+                    found.append(a)
+                elif isinstance(a, (list, tuple)):
+                    found += [v for v in a if isinstance(v, Value)]
+            self._of, self._operands = self.args, tuple(found)
+        return self._operands
 
-    def replace_operands(self, table: dict[Value, Value]) -> None:
+    def replace_operands(self, table: Mapping[Value, Value]) -> None:
+        if table.keys().isdisjoint(self.operands()):
+            return
+
         def swap(a: Any) -> Any:
             if isinstance(a, Value):
                 return table.get(a, a)

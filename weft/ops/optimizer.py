@@ -1,7 +1,7 @@
 """Updates of many parameters at once: one call per group of parameters of the same dtype, device and layout.
 
 Each op overwrites its parameters and states in place. `lr` may be a 0-d tensor, so that a graph can be fed another rate
-at every step. `step` counts the updates so far, and the op counts on, unless another call of the same step has `counted`.
+at every step. `step` counts the updates so far, and the op counts on, unless another call has `counted` this one.
 """
 
 from __future__ import annotations

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import difflib
+import operator
 import time
 from collections.abc import Callable
 from typing import Any
@@ -46,11 +47,14 @@ def apply(job: Job, options: Options, watch: Callable[[str, Job], Any] | None = 
 
     The job remembers what each took, and what it left.
     """
+    if options.verify:
+        job.verify()
     for name, run in PASSES:
-        start, before = time.perf_counter(), len(job.nodes)
+        start, before = time.perf_counter(), [part for n in job.nodes for part in (n, n.args, n.outputs)]
         run(job, options)
-        job.passes.append(Pass(name, time.perf_counter() - start, before, len(job.nodes)))
-        if options.verify:
+        job.passes.append(Pass(name, time.perf_counter() - start, len(before) // 3, len(job.nodes)))
+        after = (part for n in job.nodes for part in (n, n.args, n.outputs))
+        if options.verify and not (len(before) == 3 * len(job.nodes) and all(map(operator.is_, before, after))):
             job.verify()
         if watch is not None:
             watch(name, job)

@@ -6,6 +6,7 @@ from __future__ import annotations
 import copy
 import itertools
 import math
+from bisect import bisect_left
 from dataclasses import replace
 from typing import Any, Final
 
@@ -20,7 +21,7 @@ PIECE: Final = 1 << 19  # bytes of parameters that are worth a call
 
 
 def run(job: Job, options: Options) -> None:
-    updates = [n for n in job.nodes if divisible(n, job)]
+    updates = {n: i for i, n in enumerate(job.nodes) if divisible(n, job) and large(n)}
     if not updates:
         return
     heads, numbers = set[Node](), set[Value]()
@@ -29,7 +30,8 @@ def run(job: Job, options: Options) -> None:
             heads.add(n)
             numbers.update(() if n.op == "variable" else n.outputs)
     made = {v: -1 if n in heads else i for i, n in enumerate(job.nodes) for v in n.outputs}
-    pieces = {n: _pieces(n, made, _used(job, n)) for n in updates}
+    used = _used(job)
+    pieces = {n: _pieces(n, at, made, used) for n, at in updates.items()}
     after: dict[int, list[Node]] = {}
     for found in pieces.values():
         for at, piece in found:
@@ -64,27 +66,29 @@ def large(n: Node) -> dict[int, int]:
     return sizes
 
 
-def _used(job: Job, update: Node) -> dict[Value, int]:
-    """Which node before an update is the last to use a variable, or what may look at it: a view, a part that is moved."""
+def _used(job: Job) -> dict[Value, list[int]]:
+    """Which nodes use a variable, or what may look at it: a view, a part that is moved."""
     root = {v: v for n in job.nodes if n.op == "variable" for v in n.outputs}
-    found: dict[Value, int] = {}
+    found: dict[Value, list[int]] = {v: [-1] for v in root}
     for i, n in enumerate(job.nodes):
-        if n is update:
-            break
         if n.op not in OPS or OPS[n.op].view:
             bases = [root.get(v) for v in n.operands()]
             root.update((v, r) for v, r in zip(n.outputs, itertools.cycle(bases), strict=False) if r is not None)
-        found.update((root[v], i) for v in n.operands() if v in root)
+        for v in n.operands():
+            if v in root:
+                found[root[v]].append(i)
     return found
 
 
-def _pieces(n: Node, made: dict[Value, int], used: dict[Value, int]) -> list[tuple[int, Node]]:
+def _pieces(
+    n: Node, at: int, made: dict[Value, int], used: dict[Value, list[int]]
+) -> list[tuple[int, Node]]:  # fmt: skip
     """An update in several calls, in order, each with the node after which it may stand; none if one does as well."""
     lists = [a for a in n.args if isinstance(a, tuple) and a and isinstance(a[0], Value)]
     shared = [a for a in n.args if isinstance(a, Value)]
 
     def ready(values: list[Value]) -> int:
-        return max(max(made[v], used.get(v, -1)) for v in values)
+        return max(used[v][bisect_left(used[v], at) - 1] if v in used else made[v] for v in values)
 
     when = [ready([*shared, *column]) for column in zip(*lists, strict=True)]
     found: list[tuple[int, list[int]]] = []

@@ -26,7 +26,6 @@ from weft.ops import OPS
 from weft.plan.call import Call, Place, Result, overwrites
 from weft.plan.usage import meanwhile, show
 
-
 SHARE: Final = 0.02  # of a step's seconds, which may go for less memory though nobody gave a budget
 LARGE: Final = 1 << 18  # bytes of a value that is worth it then
 MOST: Final = 8  # nodes that are repeated together
@@ -34,10 +33,10 @@ CALL: Final = 5e-6  # seconds of a call, however little it computes
 
 
 def run(job: Job, options: Options) -> None:
-    budget, marked = options.memory_budget, asked(job)
-    models = [Model(job, rank) for rank in ranks(job)]
-    if not budget and (len(models) > 1 or not models[0].worthwhile()):
+    budget = options.memory_budget
+    if not budget and (len(ranks(job)) > 1 or not _worthwhile(job)):
         return
+    marked, models = asked(job), [Model(job, rank) for rank in ranks(job)]
     left = math.inf if budget else SHARE * sum(map(seconds, job.nodes))
     before, model = _most(models, marked)
     now, best = before, (before.bytes, marked)
@@ -69,6 +68,14 @@ def asked(job: Job) -> set[Node]:
 def ranks(job: Job) -> list[int]:
     """One of each placement, for all of its members: they hold about the same."""
     return sorted({v.spec.placement.members[0] for n in job.nodes for v in n.outputs if v.spec is not None}) or [0]
+
+
+def _worthwhile(job: Job) -> bool:
+    """Whether there is anything large, and a backward that could compute it again."""
+    made = (v for n in job.nodes if n.op in OPS and not OPS[n.op].view for v in n.outputs)
+    return any(n.extra.get("backward") for n in job.nodes) and any(
+        math.prod(v.shape) * v.dtype.itemsize > LARGE for v in made
+    )
 
 
 def seconds(n: Node) -> float:
@@ -112,12 +119,6 @@ class Model:
     def bytes(self, v: Value) -> int:
         here = v.spec is None or self.rank in v.spec.placement
         return math.prod(local_shape(v, self.rank)) * v.dtype.itemsize if here else 0
-
-    def worthwhile(self) -> bool:
-        """Whether there is anything large that backward could compute again."""
-        return self.cut < len(self.nodes) and any(
-            v not in self.fixed and self.bytes(v) >= LARGE for n in self.nodes[: self.cut] for v in n.outputs
-        )
 
     def timeline(self, marked: set[Node]) -> list[tuple[Node, list[tuple[Value, bool]], list[tuple[Value, bool]]]]:
         """The nodes in the order in which they run, with what they read and make: (value, whether made again)."""
