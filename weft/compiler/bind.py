@@ -53,7 +53,7 @@ class Binder:
 
     def bind(self, slots: Mapping[int, torch.Tensor], phase: int, tell: Tell | None = None) -> Callable[[], None]:
         """The function for these copies of the registers, in this act of a launch; `tell` hears of each call."""
-        if self.source.make is None or not self._rebound(slots, phase):
+        if self.source.code is None or not self._rebound(slots, phase):
             self._reset()
             self.memory.slots, self.memory.phase = slots, phase
             for call in self.step.calls:

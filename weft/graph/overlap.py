@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import itertools
 from collections.abc import Iterator
 from typing import Any
 
@@ -58,7 +57,8 @@ def _overlapping(variables: dict[Value, Tensor]) -> Iterator[tuple[tuple[Value, 
             spans.append((low, low + (last + 1) * data.element_size(), v, t, data))
     spans.sort(key=lambda s: s[0])
     for i, (_, high, v, t, data) in enumerate(spans):
-        for low, _, w, u, other in itertools.islice(spans, i + 1, None):
+        for j in range(i + 1, len(spans)):
+            low, _, w, u, other = spans[j]
             if low >= high:
                 break
             if data.device == other.device and _share(data, other):

@@ -379,14 +379,14 @@ def _clashes(spans: Iterable[_Span]) -> Iterator[tuple[_Span, _Span]]:
     for n, span in enumerate(sorted(spans, key=lambda s: s.first)):
         while ending and ending[0][0] < span.first:
             *_, size, gone = heappop(ending)
-            del live[size][bisect_left(live[size], gone[:3], key=lambda e: e[:3])]
+            del live[size][bisect_left(live[size], gone)]
         for size, entries in live.items():
-            for i in range(bisect_left(entries, span.end, key=lambda e: e[0]) - 1, -1, -1):
+            for i in range(bisect_left(entries, (span.end,)) - 1, -1, -1):
                 entry = entries[i]
                 if entry[0] + (1 << size) <= span.begin:
                     break
                 if entry[1] > span.begin:
                     yield entry[3], span
         entry, size = (span.begin, span.end, n, span), (span.end - span.begin).bit_length()
-        insort(live.setdefault(size, []), entry, key=lambda e: e[:3])
+        insort(live.setdefault(size, []), entry)  # by place: no two have the same number, so spans aren't compared
         heappush(ending, (span.last, n, size, entry))

@@ -50,14 +50,19 @@ def apply(job: Job, options: Options, watch: Callable[[str, Job], Any] | None = 
     if options.verify:
         job.verify()
     for name, run in PASSES:
-        start, before = time.perf_counter(), [part for n in job.nodes for part in (n, n.args, n.outputs)]
+        start, before = time.perf_counter(), _parts(job)
         run(job, options)
         job.passes.append(Pass(name, time.perf_counter() - start, len(before) // 3, len(job.nodes)))
-        after = (part for n in job.nodes for part in (n, n.args, n.outputs))
-        if options.verify and not (len(before) == 3 * len(job.nodes) and all(map(operator.is_, before, after))):
+        after = _parts(job)
+        if options.verify and not (len(before) == len(after) and all(map(operator.is_, before, after))):
             job.verify()
         if watch is not None:
             watch(name, job)
+
+
+def _parts(job: Job) -> list[Any]:
+    """What a pass may change of a job, each part by its identity."""
+    return [*job.nodes, *[n.args for n in job.nodes], *[n.outputs for n in job.nodes]]
 
 
 def told(job: Job, out: Callable[[str], Any] = print) -> Callable[[str, Job], None]:
