@@ -11,7 +11,7 @@ from typing import Any, Protocol
 
 import torch
 
-from weft.compiler import abreast
+from weft.compiler import abreast, inductor
 from weft.compiler.carry import Carrier, carry
 from weft.compiler.local import kernel_of
 from weft.compiler.source import Memory, Source, Tell
@@ -101,6 +101,8 @@ class Binder:
                 source.line(f"{source.called(f'{call.name}_part', part)}.copy_({source.expression(call.args[0])})")
             case op if op.startswith("box."):
                 carry(self.carrier, call)
+            case "fused":
+                self._fused(call)
             case _:
                 self._op(call, OPS[call.op])
 
@@ -156,6 +158,14 @@ class Binder:
             return
         targets = [self.source.variable(r) for r in call.results]
         self.source.line(f"{', '.join(targets)} = {text}" if targets else text)
+
+    def _fused(self, call: Call) -> None:
+        outs = [self.memory.placed(r) for r in call.results]
+        given = [self.memory.known(a) if self.memory.knows(a) else self._stand_in(a) for a in call.args]
+        names = [self.source.expression(a) for a in call.args]
+        names += [self.source.called(r.name, o) for r, o in zip(call.results, outs, strict=True)]
+        self.source.line(f"{self.source.called('fused', inductor.kernel(call, given, outs))}([{', '.join(names)}])")
+        self._know(call, outs)
 
     def _know(self, call: Call, outs: Sequence[torch.Tensor]) -> None:
         for r, o in zip(call.results, outs, strict=True):

@@ -9,7 +9,7 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-from weft.compiler import chains
+from weft.compiler import chains, faster
 from weft.compiler.chains import Key
 from weft.compiler.ends import sink_step, source_step
 from weft.compiler.layout import Crossing, Packet, local_shape, sliced
@@ -203,6 +203,7 @@ class _Lowering:
         variables = {v: strides.get(v) for v in memory}
         for k in self.mine:
             nodes = [*self._needed(aliases, members[k]), *again[k], *members[k]]
+            nodes = faster.run(nodes, exports[k], rank, self.options)
             chain = Chain(
                 self.title(k), rank, nodes, imports[k], exports[k],
                 self.crossings[k], self.arrivals[k], self.departures[k], variables, self.micro, lowered.unpacked,

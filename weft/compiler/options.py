@@ -17,5 +17,6 @@ class Options(msgspec.Struct, frozen=True):
     links: Links = ONE_HOST  # the network, by which routes and sizes are chosen
     backend: str = "local"  # of the transport
     zero: int = 0  # the stage; 0 keeps everything whole
+    inductor: bool = False  # whether runs of calls are fused, where that is faster
     memory_budget: int = 0  # bytes of a rank; 0: whatever it takes
     verify: bool = True

@@ -128,6 +128,8 @@ class _Lowering:
         """Whether its results get memory that is planned because it writes where it is told to."""
         if n in self.constant:
             return False
+        if n.op == "fused":
+            return True
         if n.op == "boxing":
             return n in self.moves and not self.moves[n].looks and not self.moves[n].in_row
         return n.op in OPS and OPS[n.op].out_kernel is not None and not n.ranked and not OPS[n.op].random
@@ -336,6 +338,8 @@ class _Lowering:
             yield Call("accumulate", refs(n.args), (self.result(v, self._place(n, v)),), name=n.name, at=at)
         elif n.op == "pack":
             yield self._packed(n, at)
+        elif n.op == "fused":
+            yield Call("fused", refs(n.args), tuple(self._results(n)), name=n.name, calls=n.extra["calls"])
         else:
             args, options = self._local(n)
             strides = n.extra.get("strides")

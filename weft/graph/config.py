@@ -28,6 +28,7 @@ class GraphConfig:
         self._auto_parallel = False
         self._zero_bubble = False
         self._memory_budget = 0
+        self._inductor = False
         self._frozen = False
 
     def enable_auto_parallel(self, mode: bool = True) -> None:
@@ -45,6 +46,13 @@ class GraphConfig:
             raise GraphError(f"config.set_memory_budget(bytes) takes a whole number of bytes above 0; got {bytes!r}")
         self._memory_budget = bytes
 
+    def enable_inductor(self, mode: bool = True) -> None:
+        """Let torch's Inductor write one kernel for a run of elementwise ops and reductions, where that is faster: each
+        run is compiled and measured once, which takes seconds. It needs a C++ compiler. Results are those of the ops up
+        to rounding; a plan shows a run as one `fused` call, with the calls within it."""
+        self._still_open("enable_inductor()")
+        self._inductor = bool(mode)
+
     def enable_amp(self, mode: bool = True, *, dtype: Any = None) -> None:
         """Trace `build` under `autocast`: products in a short dtype, by default each device's own."""
         self._still_open("enable_amp()")
@@ -57,7 +65,7 @@ class GraphConfig:
             return partial(taken, f"config.{name}")
         raise AttributeError(
             f"a graph's config has no {name!r}; it has set_gradient_accumulation_steps, enable_amp, enable_zero, "
-            f"enable_zero_bubble, and, taken without effect because the compiler decides by itself, {', '.join(HINTS)}"
+            f"enable_zero_bubble, enable_auto_parallel, enable_inductor, set_memory_budget, and, taken without effect because the compiler decides by itself, {', '.join(HINTS)}"
         )
 
     def _still_open(self, what: str) -> None:
@@ -120,7 +128,7 @@ class GraphConfig:
         self._frozen = True
         return Options(
             micro_batches=self._micro_batches, auto_parallel=self._auto_parallel, zero_bubble=self._zero_bubble,
-            zero=self._zero_stage, memory_budget=self._memory_budget,
+            zero=self._zero_stage, memory_budget=self._memory_budget, inductor=self._inductor,
         )  # fmt: skip
 
     @property
@@ -133,4 +141,5 @@ class GraphConfig:
         amp = ", amp=True" if self._amp[0] else ""
         zero = f", zero=True, stage={self._zero_stage}" if self._zero_stage else ""
         zero += ", zero_bubble=True" if self._zero_bubble else ""
+        zero += ", inductor=True" if self._inductor else ""
         return f"(CONFIG:config:GraphConfig(training={self.training}{steps}{amp}{zero}))"

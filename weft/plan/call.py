@@ -18,6 +18,7 @@ from heapq import heappop, heappush
 from typing import Any, Final, Literal, get_args
 
 import msgspec
+from msgspec.structs import replace
 
 from weft.core import dtype as dtypes
 from weft.core import literal
@@ -26,10 +27,10 @@ from weft.core.literal import NAME
 from weft.core.reading import MALFORMED
 from weft.ops import OPS
 
-Kind = Literal["register", "arena", "variable", "constant", "made", "view"]
+Kind = Literal["register", "arena", "variable", "constant", "made", "view", "inside"]
 OWN: Final = {  # no ops; how many values each takes, and makes
-    "read": (0, 1), "variable": (0, 1), "accumulate": (1, 1), "pack": (1, 1),
-    "graph.input": (0, 1), "graph.number": (0, 1), "graph.output": (1, 0),
+    **dict.fromkeys(("read", "variable", "graph.input", "graph.number"), (0, 1)),
+    **dict.fromkeys(("accumulate", "pack"), (1, 1)), "graph.output": (1, 0),
 }  # fmt: skip
 LOOKS: Final = ("box.same", "box.slice")  # they look at what they read
 IN_PLACE: Final = ("box.all_reduce", "box.joined")  # they may leave what they read where it lies
@@ -37,13 +38,14 @@ MOVES: Final = (
     *LOOKS, *IN_PLACE, "box.copy", "box.merge", "box.reduce_scatter", "box.all_gather", "box.all_to_all",
     "box.to_partial", "box.split_to_partial", "box.exchange",
 )  # fmt: skip
+INDENT: Final = "    "
 FORM_ONLY: Final = ("ones_like", "zeros_like", "full_like")  # the operand's form is all that they read
 
 
 class Place(msgspec.Struct, frozen=True):
     """Where a value lies: `offset` bytes into a copy of a register, and `step` further in each act of a launch; in the
-    chain's arena; in a variable; computed once; in memory that each act allocates; or in that of another value, `of`,
-    at which it looks."""
+    chain's arena; in a variable; computed once; in memory that each act allocates; in that of another value, `of`, at
+    which it looks; or nowhere, inside of a fused call."""
 
     kind: Kind
     offset: int = 0
@@ -92,7 +94,8 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One step of a chain. `name` and `at` say which node of the job it comes from, and which line of the program."""
+    """One step of a chain. `name` and `at` say which node of the job it comes from, and which line of the program.
+    `calls` is what a fused one does, in other words."""
 
     op: str
     args: tuple[Any, ...] = ()
@@ -100,6 +103,7 @@ class Call(msgspec.Struct, frozen=True):
     options: tuple[tuple[str, Any], ...] = ()
     name: str = ""
     at: str = ""
+    calls: tuple[Call, ...] = ()
 
     def option(self, key: str, default: Any = None) -> Any:
         return next((value for k, value in self.options if k == key), default)
@@ -121,7 +125,8 @@ class Call(msgspec.Struct, frozen=True):
         names = ", ".join(f"%{r.name}" for r in self.results)
         named = "" if self.results and self.results[0].name == self.name else f"{self.name}: " if self.name else ""
         left, forms = (f"{names} = ", f" : {', '.join(map(str, self.results))}") if names else ("", "")
-        return f"{named}{left}{self.op}({', '.join(given)}){forms}" + (f"    # {self.at}" if self.at else "")
+        text = f"{named}{left}{self.op}({', '.join(given)}){forms}" + (f"    # {self.at}" if self.at else "")
+        return "\n".join([text, *(f"{INDENT}{call}" for call in self.calls)])
 
 
 class Step(msgspec.Struct, frozen=True):
@@ -165,10 +170,12 @@ def parse(lines: Sequence[str], first: int = 1) -> Step:
         raise CompileError(f"line {first}: what a chain does begins like `arena 4096`; this is {lines[:1]!r}")
     calls = []
     for number, line in enumerate(lines[1:], first + 1):
+        within = bool(calls) and line.startswith(INDENT)
         try:
-            calls.append(_call(line))
+            call = _call(line.removeprefix(INDENT) if within else line)
         except (*MALFORMED, WeftError) as cause:
             raise CompileError(f"line {number}: {cause} in {line!r}") from None
+        calls[len(calls) - within :] = [replace(calls[-1], calls=(*calls[-1].calls, call)) if within else call]
     return Step(tuple(calls), int(head[1]))
 
 
@@ -226,48 +233,49 @@ def verify(step: Step, reads: Mapping[int, int], writes: Mapping[int, int], acts
     results: dict[str, Result] = {}
     last: dict[str, int] = {}
     for i, call in enumerate(step.calls):
-        _check_op(call)
+        if call.op != "fused":
+            check_op(call)
         for name in call.operands():
             if name not in results:
-                raise CompileError(f"{_line(call)}: it reads %{name}, which no call before it makes")
+                raise CompileError(f"{shown(call)}: it reads %{name}, which no call before it makes")
             last[name] = i
         for r in call.results:
             if r.name in results:
-                raise CompileError(f"{_line(call)}: %{r.name} is made twice")
+                raise CompileError(f"{shown(call)}: %{r.name} is made twice")
             _check_kind(call, r, results)
             _check_bounds(call, r, step.arena, reads if call.op == "read" else writes, acts)
             results[r.name] = r
     _check_overlaps(step, results, last, acts)
 
 
-def _line(call: Call) -> str:
+def shown(call: Call) -> str:
     return f"in `{call!s:.200}`"
 
 
-def _check_op(call: Call) -> None:
+def check_op(call: Call) -> None:
     if call.op in OWN:
         found, wanted = (len(list(call.operands())), len(call.results)), OWN[call.op]
         elsewhere = call.op.startswith("graph.") and all(a <= b for a, b in zip(found, wanted, strict=True))
         if not elsewhere and (found != wanted or len(call.args) != wanted[0]):
-            raise CompileError(f"{_line(call)}: {call.op} takes {wanted[0]} values and makes {wanted[1]}")
+            raise CompileError(f"{shown(call)}: {call.op} takes {wanted[0]} values and makes {wanted[1]}")
         return
     if call.op in MOVES:
         nothing = call.op != "box.merge" and not any(call.operands())  # where a part is empty, nothing arrives
         if nothing or not call.results:
-            raise CompileError(f"{_line(call)}: {call.op} moves at least one value, and makes at least one")
+            raise CompileError(f"{shown(call)}: {call.op} moves at least one value, and makes at least one")
         return
     op = OPS.get(call.op)
     if op is None:
-        raise CompileError(f"{_line(call)}: no op is called {call.op!r}")
+        raise CompileError(f"{shown(call)}: no op is called {call.op!r}")
     if len(call.args) != len(op.params):
-        raise CompileError(f"{_line(call)}: {call.op} takes {len(op.params)} arguments, and here are {len(call.args)}")
+        raise CompileError(f"{shown(call)}: {call.op} takes {len(op.params)} arguments, and here are {len(call.args)}")
     for p, a in zip(op.params, call.args, strict=True):
         if p.kind == "tensor" and not isinstance(a, Ref):
-            raise CompileError(f"{_line(call)}: {call.op}'s {p.name} must be a value, and is {a!r:.80}")
+            raise CompileError(f"{shown(call)}: {call.op}'s {p.name} must be a value, and is {a!r:.80}")
         if p.kind == "tensors" and not (isinstance(a, tuple) and all(v is None or isinstance(v, Ref) for v in a)):
-            raise CompileError(f"{_line(call)}: {call.op}'s {p.name} must be a list of values, and is {a!r:.80}")
+            raise CompileError(f"{shown(call)}: {call.op}'s {p.name} must be a list of values, and is {a!r:.80}")
     if len(call.results) != len(op.returns):
-        raise CompileError(f"{_line(call)}: {call.op} makes {len(op.returns)} values, and here are {len(call.results)}")
+        raise CompileError(f"{shown(call)}: {call.op} makes {len(op.returns)} values, and here are {len(call.results)}")
 
 
 def _check_kind(call: Call, r: Result, results: Mapping[str, Result]) -> None:
@@ -293,23 +301,23 @@ def _check_kind(call: Call, r: Result, results: Mapping[str, Result]) -> None:
     elif op is None and kind != "register" and (kind == "made" or call.op in OWN):
         why = f"{call.op} needs a place in a register" + (" or in the arena" if call.op in MOVES else "")
     if why:
-        raise CompileError(f"{_line(call)}: %{r.name} can't lie in `{r.place}`: {why}")
+        raise CompileError(f"{shown(call)}: %{r.name} can't lie in `{r.place}`: {why}")
 
 
 def _check_bounds(call: Call, r: Result, arena: int, registers: Mapping[int, int], acts: int) -> None:
     p = r.place
     if r.strides is not None and len(r.strides) != len(r.shape):
-        raise CompileError(f"{_line(call)}: %{r.name} has {len(r.shape)} dimensions and {len(r.strides)} strides")
+        raise CompileError(f"{shown(call)}: %{r.name} has {len(r.shape)} dimensions and {len(r.strides)} strides")
     if p.kind not in ("register", "arena"):
         return
     if p.kind == "register" and p.register not in registers:
         verb = "consumes" if call.op == "read" else "produces"
-        raise CompileError(f"{_line(call)}: the task {verb} no register {p.register}")
+        raise CompileError(f"{shown(call)}: the task {verb} no register {p.register}")
     size = registers[p.register] if p.kind == "register" else arena
     if p.offset + p.step * (acts - 1) + r.extent > size:
-        raise CompileError(f"{_line(call)}: %{r.name} ends beyond the {size} bytes that are there")
+        raise CompileError(f"{shown(call)}: %{r.name} ends beyond the {size} bytes that are there")
     if p.offset % dtypes.named(r.dtype).itemsize:
-        raise CompileError(f"{_line(call)}: %{r.name} of {r.dtype} begins at {p.offset}, between two numbers")
+        raise CompileError(f"{shown(call)}: %{r.name} of {r.dtype} begins at {p.offset}, between two numbers")
 
 
 class _Span(msgspec.Struct, frozen=True):
@@ -351,7 +359,7 @@ def _check_overlaps(step: Step, results: Mapping[str, Result], last: Mapping[str
                     continue
             if {(a.name, b.name), (b.name, a.name)} & shared or _interleaved(was, now):
                 continue
-            raise CompileError(f"{_line(call)}: %{b.name} lies where %{a.name} does, which is still needed")
+            raise CompileError(f"{shown(call)}: %{b.name} lies where %{a.name} does, which is still needed")
 
 
 def _interleaved(a: Result, b: Result) -> bool:

@@ -1,0 +1,117 @@
+"""Whether a fused call is faster than the calls within it: measured, as this machine runs them, once for each form."""
+
+from __future__ import annotations
+
+import functools
+import math
+import warnings
+from collections.abc import Callable, Container, Sequence
+from time import perf_counter
+from typing import Any, Final
+
+import torch
+from msgspec.structs import replace
+
+from weft.compiler import fusion, inductor
+from weft.compiler.bind import Binder
+from weft.compiler.fusion import Forms
+from weft.compiler.local import SMALL
+from weft.compiler.memory import aligned
+from weft.compiler.options import Options
+from weft.core import dtype as dtypes
+from weft.job.value import Node, Value
+from weft.ops import OPS
+from weft.plan.call import Call, Place, Result, Step
+
+GAIN: Final = 0.95  # a fused call must take less than so much of the time of the calls within it
+SAMPLE: Final = 2e-3  # seconds of one sample of both
+SAMPLES: Final = 7
+
+_measured: dict[Any, bool] = {}
+
+
+def run(nodes: list[Node], leaving: Container[Value], rank: int, options: Options) -> list[Node]:
+    """A chain's nodes, fused where that is faster, if that is asked for."""
+    if not options.inductor:
+        return nodes
+    if why := inductor.missing():
+        _warn_once(f"config.enable_inductor() has no effect: it needs a C++ compiler (g++), and {why}")
+        return nodes
+    return fusion.fused(nodes, leaving, rank, faster)
+
+
+@functools.cache
+def _warn_once(what: str) -> None:
+    warnings.warn(what, stacklevel=2)
+
+
+def faster(call: Call, forms: Forms) -> bool:
+    """Whether the fused call is faster than those within it, as this machine runs them."""
+    key = inductor.key_of(call, [forms[a.name] for a in call.args], torch.get_num_threads())
+    with inductor.lock:
+        if key not in _measured:
+            try:
+                _measured[key] = _wins(call, forms)
+            except Exception as why:
+                _measured[key] = False
+                warnings.warn(f"a run of calls stays as it is, {inductor.ops_of(call)}: {why!s:.200}", stacklevel=2)
+        return _measured[key]
+
+
+def _wins(call: Call, forms: Forms) -> bool:
+    """Measure both, over memory of the same forms."""
+    heads = tuple(Call("variable", (), (forms[a.name],), name=a.name) for a in call.args)
+    together, size = _placed([call], 0)
+    apart, end = _placed(call.calls, size)
+    arena = torch.zeros(end, dtype=torch.uint8)
+    variables = {name: _numbers(r) for name, r in forms.items()}
+    draws: Any = None
+    steps = [Step((*heads, *calls), end) for calls in (together, apart)]
+    functions = [
+        Binder(f"measured{i}", s, 0, arena, variables, None, draws).bind({}, 0) for i, s in enumerate(steps)
+    ]
+    one, each = _least(functions)
+    return one < GAIN * each
+
+
+def _placed(calls: Sequence[Call], at: int) -> tuple[list[Call], int]:
+    """The calls with places in an arena, as a chain would give them, and where they end."""
+    found = []
+    for c in calls:
+        op, results = OPS.get(c.op), []
+        kept = op is None or op.out_kernel is not None or all(r.bytes <= SMALL for r in c.results)
+        for r in c.results:
+            if op is not None and op.view:
+                results.append(replace(r, place=Place("view", of=c.args[0].name)))
+            elif kept:
+                results.append(replace(r, place=Place("arena", at)))
+                at += aligned(r.bytes)
+            else:
+                results.append(replace(r, place=Place("made")))
+        found.append(replace(c, results=tuple(results)))
+    return found, at
+
+
+def _numbers(r: Result) -> torch.Tensor:
+    dtype = dtypes.named(r.dtype).torch
+    if dtype.is_floating_point or dtype.is_complex:
+        return torch.rand(r.shape, generator=torch.Generator().manual_seed(0), dtype=dtype)
+    return torch.ones(r.shape, dtype=dtype)
+
+
+def _least(functions: Sequence[Callable[[], None]]) -> list[float]:
+    best = [math.inf] * len(functions)
+    with torch.no_grad():
+        for f in functions:
+            f()
+        start = perf_counter()
+        for f in functions:
+            f()
+        n = max(1, int(SAMPLE * len(functions) / max(perf_counter() - start, 1e-9)))
+        for _ in range(SAMPLES):
+            for i, f in enumerate(functions):
+                start = perf_counter()
+                for _ in range(n):
+                    f()
+                best[i] = min(best[i], (perf_counter() - start) / n)
+    return best

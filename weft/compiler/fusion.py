@@ -1,0 +1,125 @@
+"""Runs of a chain's nodes that one kernel can do together: what is elementwise, and reductions around it. Pure.
+
+A node joins the run that made the latest of its operands: the others were there when the run began. So runs grow across
+what stands between, products and their gradients. A view is free, within a run and outside of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Iterator, Mapping, Sequence
+from typing import Final
+
+from weft.compiler.layout import local_shape
+from weft.compiler.local import SMALL, local_call, refs
+from weft.job.value import Node, Value
+from weft.ops import OPS
+from weft.plan.call import Call, Place, Ref, Result
+from weft.plan.fused import fusable
+
+Forms = Mapping[str, Result]
+Faster = Callable[[Call, Forms], bool]  # whether a fused call takes less time than the calls within it, one by one
+
+REDUCTIONS: Final = {  # what takes loops apart into loops; not what looks up by index, which would have to be checked
+    "sum_to", "sum", "mean", "variance", "amax", "amin", "softmax", "softmax_grad", "log_softmax", "log_softmax_grad",
+    "layer_norm", "layer_norm_grad", "rms_norm", "rms_norm_grad", "square_error", "square_error_grad", "bent_error",
+    "bent_error_grad",
+}  # fmt: skip
+ALONE: Final = {  # what may be worth a kernel of its own
+    "gelu", "gelu_grad", "layer_norm", "layer_norm_grad", "mean", "softmax", "softmax_grad", "rms_norm", "rms_norm_grad"
+}  # fmt: skip
+FAR: Final = 8  # nodes over which a large value isn't made earlier: it would take up memory meanwhile
+
+
+def fused(nodes: Sequence[Node], leaving: Container[Value], rank: int, faster: Faster) -> list[Node]:
+    """The nodes, with one `fused` in the place of each run that is `faster` so; others read what is `leaving`."""
+    entries = _runs(nodes, rank)
+    reads: dict[Value, list[Node]] = {}
+    for n in nodes:
+        for v in n.operands():
+            reads.setdefault(v, []).append(n)
+    found: list[Node] = []
+    for run in entries:
+        if len(run) == 1 and run[0].op not in ALONE:
+            found += run
+        else:
+            found += _joined(run, lambda v, run=set(run): v in leaving or not run.issuperset(reads.get(v, ())), rank, faster)
+    return found
+
+
+def _runs(nodes: Sequence[Node], rank: int) -> list[list[Node]]:
+    entries: list[list[Node]] = []
+    last: list[int] = []  # where the last node of each stood
+    at: dict[Value, int] = {}
+    fixed = 0  # nothing goes before what was the last to write
+    for i, n in enumerate(nodes):
+        home = max((at.get(v, -1) for v in n.operands()), default=-1)
+        fits = _fits(n, rank)
+        near = home >= 0 and (i - last[home] <= FAR or all(_bytes(v, rank) <= SMALL for v in n.outputs))
+        if fits and home >= fixed and near and _fits(entries[home][0], rank) and not _view(entries[home][0]):
+            entries[home].append(n)
+            last[home] = i
+        else:
+            home = len(entries)
+            entries.append([n])
+            last.append(i)
+            if n.op not in OPS or OPS[n.op].writes:
+                fixed = home
+        at.update(dict.fromkeys(n.outputs, home))
+    return entries
+
+
+def _fits(n: Node, rank: int) -> bool:
+    if not fusable(n.op) or not n.outputs or n.ranked:
+        return False
+    op = OPS[n.op]
+    if not (op.elementwise or op.view or n.op in REDUCTIONS):
+        return False
+    values = (*n.operands(), *n.outputs)
+    types = {v.device.type if v.spec is None else v.spec.placement.type for v in values}
+    here = all(v.spec is None or rank in v.spec.placement for v in values)
+    return here and types == {"cpu"} and not local_call(n, rank)[1] and all(_bytes(v, rank) for v in values)
+
+
+def _view(n: Node) -> bool:
+    return n.op in OPS and OPS[n.op].view
+
+
+def _bytes(v: Value, rank: int) -> int:
+    size = v.dtype.itemsize
+    for n in local_shape(v, rank):
+        size *= n
+    return size
+
+
+def _joined(run: Sequence[Node], outside: Callable[[Value], bool], rank: int, faster: Faster) -> list[Node]:
+    """One node for a run, and the views of what it makes that others look at; the run as it is, if that is no gain."""
+    wanted = {v for n in run for v in n.outputs if outside(v)}
+    beside: list[Node] = []
+    for n in reversed(run):
+        if _view(n) and not wanted.isdisjoint(n.outputs):
+            beside.append(n)
+            wanted |= set(n.operands())
+    outputs = tuple(v for n in run if not _view(n) for v in n.outputs if v in wanted)
+    live, within = set(outputs), []
+    for n in reversed(run):
+        if not live.isdisjoint(n.outputs):
+            within.append(n)
+            live |= set(n.operands())
+    within.reverse()
+    if sum(not _view(n) for n in within) < 1 + (within[0].op not in ALONE):
+        return list(run)
+    made = {v for n in within for v in n.outputs}
+    inputs = tuple(dict.fromkeys(v for n in within for v in n.operands() if v not in made))
+    head = Node(outputs[0].name, "fused", inputs, outputs, micro=run[0].micro, late=run[0].late)
+    head.extra["calls"] = tuple(_calls(within, rank))
+    results = tuple(Result(v.name, v.dtype.name, local_shape(v, rank), Place("made")) for v in outputs)
+    forms = {v.name: Result(v.name, v.dtype.name, local_shape(v, rank), Place("variable")) for v in inputs}
+    call = Call("fused", tuple(Ref(v.name) for v in inputs), results, name=head.name, calls=head.extra["calls"])
+    return [head, *reversed(beside)] if faster(call, forms) else list(run)
+
+
+def _calls(nodes: Sequence[Node], rank: int) -> Iterator[Call]:
+    for n in nodes:
+        results = tuple(Result(v.name, v.dtype.name, local_shape(v, rank), Place("inside")) for v in n.outputs)
+        args, _ = local_call(n, rank)
+        yield Call(n.op, refs(args), results, name=n.name, at=", ".join(filter(None, (n.scope, n.at))))

@@ -1,0 +1,120 @@
+"""Kernels of fused calls, by torch's Inductor: it writes C++ for them, and g++ compiles it.
+
+What it is given is what the calls' kernels do, op by op, looked up by name; nothing of a plan's text is executed.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib
+import threading
+import warnings
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import torch
+from msgspec.structs import replace
+
+from weft.ops import OPS
+from weft.plan.call import Call, Ref, Result
+
+Kernel = Callable[[list[torch.Tensor]], object]  # of a fused call's operands, then its results; empties the list
+
+_kernels: dict[Any, Kernel | None] = {}  # None: it can't be compiled
+lock: Final = threading.RLock()  # the compiler isn't made for several threads
+
+
+@functools.cache
+def missing() -> str:
+    """Why there is no Inductor here; nothing, if there is."""
+    try:
+        importlib.import_module("torch._inductor.cpp_builder").get_cpp_compiler()
+    except Exception as why:
+        return f"{type(why).__name__}: {why}".partition("\n")[0]
+    return ""
+
+
+def kernel(call: Call, given: Sequence[torch.Tensor], outs: Sequence[torch.Tensor]) -> Kernel:
+    """What does a fused call: compiled, or else call by call."""
+    tensors = [*given, *outs]
+    forms = [(tuple(t.shape), t.stride(), t.dtype) for t in tensors]
+    key = key_of(call, forms, torch.get_num_threads())
+    with lock:
+        if key not in _kernels:
+            try:
+                _kernels[key] = _compiled(_function(call), tensors)
+            except Exception as why:
+                _kernels[key] = None
+                warnings.warn(f"calls run one by one, {ops_of(call)}: {missing() or why!s:.200}", stacklevel=2)
+        return _kernels[key] or _function(call)
+
+
+def ops_of(call: Call) -> str:
+    return ", ".join(c.op for c in call.calls)
+
+
+def key_of(call: Call, forms: Sequence[Any], threads: int) -> Any:
+    """The same for calls that differ in names only."""
+    number: dict[str, str] = {}
+
+    def of(name: str) -> str:
+        return number.setdefault(name, str(len(number)))
+
+    def arg(a: Any) -> Any:
+        if isinstance(a, Ref):
+            return Ref(of(a.name))
+        return tuple(map(arg, a)) if isinstance(a, tuple) else a
+
+    def plain(c: Call) -> Call:
+        args = tuple(map(arg, c.args))
+        return replace(c, args=args, results=tuple(replace(r, name=of(r.name)) for r in c.results), name="", at="")
+
+    args = arg(call.args)
+    text = "\n".join(str(plain(c)) for c in call.calls)
+    kept = tuple(of(r.name) for r in call.results)
+    plain_forms = tuple((f.shape, f.dtype) if isinstance(f, Result) else f for f in forms)
+    return args, text, kept, plain_forms, threads
+
+
+def _function(call: Call) -> Kernel:
+    """The calls within, one after the other."""
+
+    def run(tensors: list[torch.Tensor]) -> tuple[()]:
+        n = len(call.args)
+        values = dict(zip(call.operands(), tensors[:n], strict=True))
+        outs = tensors[n:]
+        for c in call.calls:
+            op = OPS[c.op]
+            args = [_value(a, values) for a in c.args]
+            first = len(args) - len(op.keywords)
+            made = op.kernel(*args[:first], **dict(zip(op.keywords, args[first:], strict=True)))
+            made = made if isinstance(made, (tuple, list)) else (made,)
+            values.update((r.name, t) for r, t in zip(c.results, made, strict=True))
+        for r, out in zip(call.results, outs, strict=True):
+            out.copy_(values[r.name])
+        tensors.clear()
+        return ()
+
+    return run
+
+
+def _value(a: Any, values: dict[str, torch.Tensor]) -> Any:
+    if isinstance(a, Ref):
+        return values[a.name]
+    return tuple(_value(v, values) for v in a) if isinstance(a, tuple) else a
+
+
+def _compiled(function: Kernel, tensors: Sequence[torch.Tensor]) -> Kernel:
+    fake = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode()  # importing these takes seconds
+    compile_fx = importlib.import_module("torch._inductor.compile_fx")
+    table = importlib.import_module("torch._inductor.decomposition").select_decomp_table()
+    trace = importlib.import_module("torch.fx.experimental.proxy_tensor").make_fx
+    config = importlib.import_module("torch._inductor.config")
+    with torch.no_grad(), fake:
+        forms = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype) for t in tensors]
+        flat = torch.func.functionalize(lambda *given: function(list(given)))
+        graph = trace(flat, decomposition_table=table)(*forms)
+    quiet: dict[str, Any] = {"size_asserts": False, "alignment_asserts": False, "compile_threads": 1}
+    with torch.no_grad(), config.patch(**quiet):
+        found = compile_fx.compile_fx_inner(graph, forms, is_inference=True)
+    return getattr(found, "current_callable", None) or found  # without the bookkeeping around it

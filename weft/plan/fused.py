@@ -1,0 +1,58 @@
+"""Fused calls: one kernel does what the calls within it say, one after the other.
+
+%b, %c = fused(%x, %y) : float32[8,16] arena+0, float32[16] arena+512
+    %a = gelu(%x, 'none') : float32[8,16] inside    # mlp, train.py:12
+    %b = mul(%a, %y) : float32[8,16] inside    # mlp, train.py:12
+    %c = sum_to(%b, (16,)) : float32[16] inside
+
+It reads values, and makes some of those that are made within, where the plan says; the others lie nowhere. Within it
+names hide those outside. What can be fused depends on operands alone: it draws nothing, and writes no variables.
+"""
+
+from __future__ import annotations
+
+from weft.core.errors import CompileError
+from weft.ops import OPS
+from weft.plan.call import Call, Ref, Result, Step, check_op, shown
+
+
+def fusable(op: str) -> bool:
+    declared = OPS.get(op)
+    return declared is not None and not (declared.random or declared.writes or declared.dynamic)
+
+
+def verify(step: Step) -> None:
+    """Raise CompileError unless the calls within each fused one make what it makes, of what it reads."""
+    forms: dict[str, Result] = {}
+    for call in step.calls:
+        if call.op == "fused":
+            _verify(call, forms)
+        elif call.calls:
+            raise CompileError(f"{shown(call)}: only a fused call has calls within")
+        for r in call.results:
+            if r.place.kind == "inside":
+                raise CompileError(f"{shown(call)}: %{r.name} must lie somewhere: `inside` is for calls within a fused one")
+        forms |= {r.name: r for r in call.results}
+
+
+def _verify(call: Call, outside: dict[str, Result]) -> None:
+    if not call.results or not call.calls or call.options or not all(isinstance(a, Ref) for a in call.args):
+        raise CompileError(f"{shown(call)}: a fused call reads values, makes some, and tells by which calls")
+    known = {name: outside[name] for name in call.operands()}
+    made: set[str] = set()
+    for inner in call.calls:
+        if inner.calls or inner.options or not fusable(inner.op):
+            raise CompileError(f"{shown(inner)}: {inner.op} can't be fused with others")
+        check_op(inner)
+        for name in inner.operands():
+            if name not in known:
+                raise CompileError(f"{shown(inner)}: %{name} is neither made within the fused call, nor read by it")
+        for r in inner.results:
+            if r.name in made or r.place.kind != "inside":
+                why = "made twice" if r.name in made else f"inside of a fused call, and not in `{r.place}`"
+                raise CompileError(f"{shown(inner)}: %{r.name} is {why}")
+            known[r.name] = r
+            made.add(r.name)
+    for r in call.results:
+        if r.name not in made or (known[r.name].dtype, known[r.name].shape) != (r.dtype, r.shape):
+            raise CompileError(f"{shown(call)}: no call within makes %{r.name} as {r.dtype}{list(r.shape)}")
