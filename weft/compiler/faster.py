@@ -27,7 +27,7 @@ GAIN: Final = 0.95  # a fused call must take less than so much of the time of th
 SAMPLE: Final = 2e-3  # seconds of one sample of both
 SAMPLES: Final = 7
 
-_measured: dict[Any, bool] = {}
+measured: dict[Any, bool] = {}
 
 
 def run(nodes: list[Node], leaving: Container[Value], rank: int, options: Options) -> list[Node]:
@@ -35,13 +35,13 @@ def run(nodes: list[Node], leaving: Container[Value], rank: int, options: Option
     if not options.inductor:
         return nodes
     if why := inductor.missing():
-        _warn_once(f"config.enable_inductor() has no effect: it needs a C++ compiler (g++), and {why}")
+        warn_once(f"config.enable_inductor() has no effect: it needs a C++ compiler (g++), and {why}")
         return nodes
     return fusion.fused(nodes, leaving, rank, faster)
 
 
 @functools.cache
-def _warn_once(what: str) -> None:
+def warn_once(what: str) -> None:
     warnings.warn(what, stacklevel=2)
 
 
@@ -49,13 +49,13 @@ def faster(call: Call, forms: Forms) -> bool:
     """Whether the fused call is faster than those within it, as this machine runs them."""
     key = inductor.key_of(call, [forms[a.name] for a in call.args], torch.get_num_threads())
     with inductor.lock:
-        if key not in _measured:
+        if key not in measured:
             try:
-                _measured[key] = _wins(call, forms)
+                measured[key] = _wins(call, forms)
             except Exception as why:
-                _measured[key] = False
+                measured[key] = False
                 warnings.warn(f"a run of calls stays as it is, {inductor.ops_of(call)}: {why!s:.200}", stacklevel=2)
-        return _measured[key]
+        return measured[key]
 
 
 def _wins(call: Call, forms: Forms) -> bool:
@@ -67,10 +67,8 @@ def _wins(call: Call, forms: Forms) -> bool:
     variables = {name: _numbers(r) for name, r in forms.items()}
     draws: Any = None
     steps = [Step((*heads, *calls), end) for calls in (together, apart)]
-    functions = [
-        Binder(f"measured{i}", s, 0, arena, variables, None, draws).bind({}, 0) for i, s in enumerate(steps)
-    ]
-    one, each = _least(functions)
+    functions = [Binder(f"measured{i}", s, 0, arena, variables, None, draws).bind({}, 0) for i, s in enumerate(steps)]
+    one, each = least(functions)
     return one < GAIN * each
 
 
@@ -99,7 +97,7 @@ def _numbers(r: Result) -> torch.Tensor:
     return torch.ones(r.shape, dtype=dtype)
 
 
-def _least(functions: Sequence[Callable[[], None]]) -> list[float]:
+def least(functions: Sequence[Callable[[], None]]) -> list[float]:
     best = [math.inf] * len(functions)
     with torch.no_grad():
         for f in functions:

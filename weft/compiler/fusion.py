@@ -32,40 +32,48 @@ FAR: Final = 8  # nodes over which a large value isn't made earlier: it would ta
 
 def fused(nodes: Sequence[Node], leaving: Container[Value], rank: int, faster: Faster) -> list[Node]:
     """The nodes, with one `fused` in the place of each run that is `faster` so; others read what is `leaving`."""
-    entries = _runs(nodes, rank)
     reads: dict[Value, list[Node]] = {}
     for n in nodes:
         for v in n.operands():
             reads.setdefault(v, []).append(n)
     found: list[Node] = []
-    for run in entries:
-        if len(run) == 1 and run[0].op not in ALONE:
+    for run in _runs(nodes, rank):
+        if not _begins(run[0], rank) or (len(run) == 1 and run[0].op not in ALONE):
             found += run
         else:
-            found += _joined(run, lambda v, run=set(run): v in leaving or not run.issuperset(reads.get(v, ())), rank, faster)
+            members = set(run)
+            needed = {v for n in run for v in n.outputs if v in leaving or not members.issuperset(reads.get(v, ()))}
+            found += _joined(run, needed, rank, faster)
     return found
 
 
 def _runs(nodes: Sequence[Node], rank: int) -> list[list[Node]]:
     entries: list[list[Node]] = []
-    last: list[int] = []  # where the last node of each stood
+    last: dict[int, int] = {}  # of the runs, where the last node of each stood
     at: dict[Value, int] = {}
-    fixed = 0  # nothing goes before what was the last to write
+    fixed = 0  # nothing goes before what was the last to write, or to move
     for i, n in enumerate(nodes):
         home = max((at.get(v, -1) for v in n.operands()), default=-1)
-        fits = _fits(n, rank)
-        near = home >= 0 and (i - last[home] <= FAR or all(_bytes(v, rank) <= SMALL for v in n.outputs))
-        if fits and home >= fixed and near and _fits(entries[home][0], rank) and not _view(entries[home][0]):
+        if home >= fixed and home in last and _fits(n, rank) and (i - last[home] <= FAR or _small(n, rank)):
             entries[home].append(n)
             last[home] = i
         else:
             home = len(entries)
             entries.append([n])
-            last.append(i)
-            if n.op not in OPS or OPS[n.op].writes:
+            if _begins(n, rank):
+                last[home] = i
+            elif n.op not in OPS or OPS[n.op].writes:
                 fixed = home
         at.update(dict.fromkeys(n.outputs, home))
     return entries
+
+
+def _begins(n: Node, rank: int) -> bool:
+    return _fits(n, rank) and not OPS[n.op].view
+
+
+def _small(n: Node, rank: int) -> bool:
+    return all(_bytes(v, rank) <= SMALL for v in n.outputs)
 
 
 def _fits(n: Node, rank: int) -> bool:
@@ -80,10 +88,6 @@ def _fits(n: Node, rank: int) -> bool:
     return here and types == {"cpu"} and not local_call(n, rank)[1] and all(_bytes(v, rank) for v in values)
 
 
-def _view(n: Node) -> bool:
-    return n.op in OPS and OPS[n.op].view
-
-
 def _bytes(v: Value, rank: int) -> int:
     size = v.dtype.itemsize
     for n in local_shape(v, rank):
@@ -91,22 +95,22 @@ def _bytes(v: Value, rank: int) -> int:
     return size
 
 
-def _joined(run: Sequence[Node], outside: Callable[[Value], bool], rank: int, faster: Faster) -> list[Node]:
-    """One node for a run, and the views of what it makes that others look at; the run as it is, if that is no gain."""
-    wanted = {v for n in run for v in n.outputs if outside(v)}
+def _joined(run: Sequence[Node], wanted: set[Value], rank: int, faster: Faster) -> list[Node]:
+    """One node for a run, and the views of what it makes that others look at; the run as it is, if that is no gain.
+    Others want what is `wanted` of it."""
     beside: list[Node] = []
     for n in reversed(run):
-        if _view(n) and not wanted.isdisjoint(n.outputs):
+        if OPS[n.op].view and not wanted.isdisjoint(n.outputs):
             beside.append(n)
             wanted |= set(n.operands())
-    outputs = tuple(v for n in run if not _view(n) for v in n.outputs if v in wanted)
+    outputs = tuple(v for n in run if not OPS[n.op].view for v in n.outputs if v in wanted)
     live, within = set(outputs), []
     for n in reversed(run):
         if not live.isdisjoint(n.outputs):
             within.append(n)
             live |= set(n.operands())
     within.reverse()
-    if sum(not _view(n) for n in within) < 1 + (within[0].op not in ALONE):
+    if sum(not OPS[n.op].view for n in within) < 1 + (within[0].op not in ALONE):
         return list(run)
     made = {v for n in within for v in n.outputs}
     inputs = tuple(dict.fromkeys(v for n in within for v in n.operands() if v not in made))

@@ -20,7 +20,7 @@ from weft.plan.call import Call, Ref, Result
 
 Kernel = Callable[[list[torch.Tensor]], object]  # of a fused call's operands, then its results; empties the list
 
-_kernels: dict[Any, Kernel | None] = {}  # None: it can't be compiled
+kernels: dict[Any, Kernel | None] = {}  # None: it can't be compiled
 lock: Final = threading.RLock()  # the compiler isn't made for several threads
 
 
@@ -40,13 +40,13 @@ def kernel(call: Call, given: Sequence[torch.Tensor], outs: Sequence[torch.Tenso
     forms = [(tuple(t.shape), t.stride(), t.dtype) for t in tensors]
     key = key_of(call, forms, torch.get_num_threads())
     with lock:
-        if key not in _kernels:
+        if key not in kernels:
             try:
-                _kernels[key] = _compiled(_function(call), tensors)
+                kernels[key] = compiled(call, tensors)
             except Exception as why:
-                _kernels[key] = None
+                kernels[key] = None
                 warnings.warn(f"calls run one by one, {ops_of(call)}: {missing() or why!s:.200}", stacklevel=2)
-        return _kernels[key] or _function(call)
+        return kernels[key] or one_by_one(call)
 
 
 def ops_of(call: Call) -> str:
@@ -76,7 +76,7 @@ def key_of(call: Call, forms: Sequence[Any], threads: int) -> Any:
     return args, text, kept, plain_forms, threads
 
 
-def _function(call: Call) -> Kernel:
+def one_by_one(call: Call) -> Kernel:
     """The calls within, one after the other."""
 
     def run(tensors: list[torch.Tensor]) -> tuple[()]:
@@ -104,7 +104,7 @@ def _value(a: Any, values: dict[str, torch.Tensor]) -> Any:
     return tuple(_value(v, values) for v in a) if isinstance(a, tuple) else a
 
 
-def _compiled(function: Kernel, tensors: Sequence[torch.Tensor]) -> Kernel:
+def compiled(call: Call, tensors: Sequence[torch.Tensor]) -> Kernel:
     fake = importlib.import_module("torch._subclasses.fake_tensor").FakeTensorMode()  # importing these takes seconds
     compile_fx = importlib.import_module("torch._inductor.compile_fx")
     table = importlib.import_module("torch._inductor.decomposition").select_decomp_table()
@@ -112,6 +112,7 @@ def _compiled(function: Kernel, tensors: Sequence[torch.Tensor]) -> Kernel:
     config = importlib.import_module("torch._inductor.config")
     with torch.no_grad(), fake:
         forms = [torch.empty_strided(t.shape, t.stride(), dtype=t.dtype) for t in tensors]
+        function = one_by_one(call)
         flat = torch.func.functionalize(lambda *given: function(list(given)))
         graph = trace(flat, decomposition_table=table)(*forms)
     quiet: dict[str, Any] = {"size_asserts": False, "alignment_asserts": False, "compile_threads": 1}

@@ -172,9 +172,9 @@ def _plan(state: Mapping[str, Any]) -> Plan:
     return plan
 
 
-def _check_forms(calls: tuple[Call, ...]) -> None:
+def _check_forms(calls: tuple[Call, ...], outside: Mapping[str, Form] | None = None) -> None:
     """Every result has the form that its op gives it for these operands."""
-    forms = {r.name: Form(r.shape, dtypes.named(r.dtype)) for c in calls for r in c.results}
+    forms = {**(outside or {}), **{r.name: Form(r.shape, dtypes.named(r.dtype)) for c in calls for r in c.results}}
 
     def form(a: Any) -> Any:
         if isinstance(a, Ref):
@@ -182,6 +182,8 @@ def _check_forms(calls: tuple[Call, ...]) -> None:
         return tuple(map(form, a)) if isinstance(a, tuple) else a
 
     for call in calls:
+        if call.calls:
+            _check_forms(call.calls, forms)
         op = OPS.get(call.op)
         if op is None or call.option("where") is not None or call.option("part") is not None or not call.results:
             continue

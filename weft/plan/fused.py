@@ -31,7 +31,9 @@ def verify(step: Step) -> None:
             raise CompileError(f"{shown(call)}: only a fused call has calls within")
         for r in call.results:
             if r.place.kind == "inside":
-                raise CompileError(f"{shown(call)}: %{r.name} must lie somewhere: `inside` is for calls within a fused one")
+                raise CompileError(
+                    f"{shown(call)}: %{r.name} must lie somewhere: `inside` is for calls within a fused one"
+                )
         forms |= {r.name: r for r in call.results}
 
 
