@@ -17,6 +17,7 @@ import torch
 from weft.core import device as devices
 from weft.core import dtype as dtypes
 from weft.core.device import Device
+from weft.core.dispatch import here, tracing
 from weft.core.dtype import DType
 from weft.core.sbp import broadcast
 from weft.interop.inside import inside
@@ -184,28 +185,51 @@ def returned(v: Any) -> Any:
     return v
 
 
-def meet(args: Any, kwargs: dict[str, Any]) -> None:
-    """Where local tensors meet global ones, they become so. Where stages of a pipeline meet, they do on the later."""
-    found: list[Facade] = []
+def meet(args: Any, kwargs: dict[str, Any]) -> tuple[Any, dict[str, Any]]:
+    """The same arguments, where all tensors are global if one is, and where stages of a pipeline meet on the later."""
+    found: list[Any] = []
     _facades(args, found)
-    _facades(tuple(kwargs.values()), found)
-    places = [f.of.placement for f in found if f.of.spec is not None]
-    if not places:
-        return
-    where = places[0] if len(places) == 1 else max(places, key=lambda p: tuple(p.ranks.ravel()))
-    for f in found:
-        if f.of.spec is None:
-            f.of = OPS["from_local"](f.of, where, (broadcast,) * where.ndim, f.of.shape)
-        elif f.of.placement is not where and f.of.placement != where and type(f.of) is not Parameter:
-            f.of = f.of.to_global(where, f.of.sbp)
+    if kwargs:
+        _facades(tuple(kwargs.values()), found)
+    places = [f.of.placement for f in found if type(f) is Facade and f.of.spec is not None]
+    if places:
+        where = places[0] if len(places) == 1 else max(places, key=lambda p: tuple(p.ranks.ravel()))
+    elif found and here.trace is not None and here.place is not None:  # a graph is global as a whole
+        where = here.place[0]
+    else:
+        return args, kwargs
+    moved = {id(f): facade(y) for f in found if (y := _at(f, where)) is not None}
+    return (_exchanged(args, moved), {k: _exchanged(v, moved) for k, v in kwargs.items()}) if moved else (args, kwargs)
 
 
-def _facades(values: Any, found: list[Facade]) -> None:
+def _at(f: Any, where: Any) -> Tensor | None:
+    """What stands for a tensor among others of a placement: a local one is alike on all ranks, as a module keeps it."""
+    t: Tensor = f.of if type(f) is Facade else inward(f)
+    if t.spec is not None:
+        return None if type(t) is Parameter or t.placement == where else t.to_global(where, t.sbp)
+    made = OPS["from_local"]
+    flat = (broadcast,) * where.ndim
+    if here.trace is None or t.value is not None or t.requires_grad:
+        return made(t, where, flat, t.shape)
+    known, y = t.__dict__.get("_everywhere", (None, None))
+    if known is not t.blob or y.placement != where:  # the graph knows what it captures by its blob
+        with tracing(None):
+            y = made(t, where, flat, t.shape)
+        t.__dict__["_everywhere"] = t.blob, y
+    return y
+
+
+def _facades(values: Any, found: list[Any]) -> None:
     for v in values:
-        if type(v) is Facade:
+        kind = type(v)
+        if kind is Facade or kind is torch.Tensor:
             found.append(v)
-        elif type(v) in (list, tuple):
+        elif kind is list or kind is tuple:
             _facades(v, found)
+
+
+def _exchanged(v: Any, moved: dict[int, Facade]) -> Any:
+    return type(v)(_exchanged(p, moved) for p in v) if type(v) in (list, tuple) else moved.get(id(v), v)
 
 
 # ---- what a tensor can be asked ----------------------------------------------------------------------
@@ -229,7 +253,7 @@ def method(ours: Function, name: str) -> Function:
     def call(self: Facade, *args: Any, **kwargs: Any) -> Any:
         with as_itself():
             if inside.everywhere:
-                meet((self, *args), kwargs)
+                (self, *args), kwargs = meet((self, *args), kwargs)
             if kwargs:
                 kwargs = {k: inward(v) for k, v in kwargs.items()}
             y = ours(self.of, *[inward(a) for a in args], **kwargs)

@@ -89,7 +89,7 @@ def counterpart(name: str) -> Function | None:
 def _calling(ours: Function) -> Answer:
     def call(args: Any, kwargs: dict[str, Any]) -> Any:
         if inside.everywhere:
-            meet(args, kwargs)
+            args, kwargs = meet(args, kwargs)
         if kwargs:
             out = kwargs.get("out")
             kwargs = {k: inward(v) for k, v in kwargs.items() if not k.startswith("_")}  # `_stacklevel`
