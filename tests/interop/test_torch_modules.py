@@ -194,6 +194,32 @@ def test_back_to_torch():
         flow.to_torch(nn.Linear(2, 3))
 
 
+def test_a_copy_computes_with_its_own_tensors():
+    ours, x = flow.from_torch(torch.nn.BatchNorm1d(2, momentum=1.0)), flow.tensor([[1.0, 2.0], [3.0, 8.0]])
+    ours(x)
+    copied = copy.deepcopy(ours)
+    with flow.no_grad():
+        copied.weight.zero_()
+        copied.bias.fill_(7.0)
+    copied(x * 2)
+    assert copied(x).tolist() == [[7.0, 7.0]] * 2 and ours.running_mean.tolist() == [2.0, 5.0]
+    assert ours(x).std().item() > 0
+
+
+def test_dropout_of_a_transposed_tensor_goes_through_a_global_one_row_by_row():
+    """Torch goes in the order of memory, which a global tensor has not: attention's output, transposed, is the usual
+    case. Where torch's is made contiguous, every number is the same."""
+
+    def in_rows(m: Any, args: Any, y: Any) -> Any:
+        return y[0].contiguous(), y[1]
+
+    torch.manual_seed(0)
+    theirs, x = torch.nn.TransformerEncoderLayer(8, 2, 16, dropout=0.5, batch_first=True), torch.randn(4, 5, 8)
+    ours, P = flow.from_torch(copy.deepcopy(theirs)), flow.placement("cpu", [0])
+    theirs.self_attn.register_forward_hook(in_rows)
+    compare(trained(flow, ours.to_global(P, B), flow.from_torch(x).to_global(P, B)), trained(torch, theirs, x))
+
+
 def test_hooks_go_with_it():
     theirs, seen = torch.nn.Linear(2, 2), []
     theirs.register_forward_hook(lambda m, args, y: seen.append(tuple(y.shape)))

@@ -99,7 +99,7 @@ def facade(x: Tensor) -> Facade:
 def kept(x: Tensor) -> Facade:
     """The facade that belongs to a tensor which modules hold."""
     known = x.__dict__.get("_facade")
-    if known is None:
+    if known is None or known.of is not x:  # a copy of x has the original's
         known = make(Facade, NOBODY)
         known.of = x
         x.__dict__["_facade"] = known
@@ -169,17 +169,31 @@ TO_TORCHS: dict[type, Function] = {
 
 def returned(v: Any) -> Any:
     """What leaves a module of torch's: its records of tensors hold Weft's."""
-    if type(v) in TO_WEFTS or isinstance(v, tuple):
-        return inward(v) if type(v) not in (torch.dtype, torch.device) else v
+    return _record(v, inward, TO_WEFTS)
+
+
+def given(v: Any) -> Any:
+    """What comes to a module of torch's: records of Weft's tensors hold what its code can use."""
+    return _record(v, outward, TO_TORCHS)
+
+
+def _record(v: Any, convert: Function, table: dict[type, Function]) -> Any:
+    kind = type(v)
+    if kind is list or isinstance(v, tuple):
+        return _rebuilt(v, lambda p: _record(p, convert, table)) if kind is not torch.Size else v
+    if kind is dict:
+        return {k: _record(p, convert, table) for k, p in v.items()}
+    if kind in table:
+        return convert(v) if kind not in (torch.dtype, torch.device) else v
     if isinstance(v, dict):
-        changed = {k: r for k, p in v.items() if (r := returned(p)) is not p}
+        changed = {k: r for k, p in v.items() if (r := _record(p, convert, table)) is not p}
         if changed:
             v = copy.copy(v)
             for k, p in changed.items():
                 v[k] = p
     elif dataclasses.is_dataclass(v) and not isinstance(v, type):
-        changed = {k: r for k, p in vars(v).items() if (r := returned(p)) is not p}
-        v = dataclasses.replace(v) if changed else v
+        changed = {k: r for k, p in vars(v).items() if (r := _record(p, convert, table)) is not p}
+        v = copy.copy(v) if changed else v
         for k, p in changed.items():
             object.__setattr__(v, k, p)
     return v
@@ -216,6 +230,7 @@ def _at(f: Any, where: Any) -> Tensor | None:
         with tracing(None):
             y = made(t, where, flat, t.shape)
         t.__dict__["_everywhere"] = t.blob, y
+    here.trace.capture_as(t, y)
     return y
 
 

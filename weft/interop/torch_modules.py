@@ -20,17 +20,17 @@ from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.interop import bypasses
 from weft.interop.entering import Callback, entered
-from weft.interop.facade import COPIED, Facade, as_itself, facade, inward, kept, outward, returned
+from weft.interop.facade import COPIED, Facade, as_itself, facade, given, inward, kept, outward, returned
 from weft.interop.inside import inside
 from weft.nn.hooks import Hooks, Watch
 from weft.nn.members import BUFFER, MODULE, PARAMETER
 from weft.nn.module import Module
-from weft.tensor.parameter import Parameter
+from weft.tensor.parameter import Buffer, Parameter
 from weft.tensor.tensor import Tensor, of_torch
 
 
 class Member:
-    """An attribute that may be a parameter or a buffer: inside torch's code it is one that torch's code can use."""
+    """An attribute that holds a tensor: inside torch's code it is one that torch's code can use."""
 
     def __init__(self, name: str, inner: Any) -> None:
         self.name, self.inner = name, inner
@@ -85,21 +85,24 @@ class TorchModule(Module, TORCHS):
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if not inside.depth:
             with entered((*args, *kwargs.values(), *self.parameters())):
-                return returned(self(*outward(args), **outward(kwargs)))
+                return returned(self(*map(given, args), **given(kwargs)))
         if here.trace is None:
             return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
 
         def call(*args: Any, **kwargs: Any) -> Any:
-            return returned(self._call(*outward(args), **outward(kwargs)))
+            return returned(self._call(*map(given, args), **given(kwargs)))
 
-        return outward(here.trace.call_module(self, call, inward(args), inward(kwargs)))
+        return given(here.trace.call_module(self, call, inward(args), inward(kwargs)))
 
     def _watch(self, hooks: Any) -> Any:
         return Watched(self, hooks)
 
     def __setattr__(self, name: str, value: Any) -> None:
-        if type(value) is Facade and self.__dict__.get("_roles", {}).get(name) is not None:
+        known = self.__dict__.get("_roles", {}).get(name)
+        if type(value) is Facade and (known is not None or type(value.of) is not Buffer):
             value = value.of
+            if known is None:
+                _member(type(self), name)
         super().__setattr__(name, value)
 
     def _take(self, name: str, role: str, value: Any) -> None:
@@ -196,12 +199,12 @@ def _become(m: Any) -> None:
     with_kwargs = {**held.get("_forward_pre_hooks_with_kwargs", {}), **held.get("_forward_hooks_with_kwargs", {})}
     for name in torch.nn.Module().__dict__:
         held.pop(name, None) if name != "training" else None
+    plain = {name: value.of for name, value in held.items() if type(value) is Facade}
     held["_roles"] = roles
-    held.update(members)
+    held.update(members, **plain)
     object.__setattr__(m, "__class__", _twin(type(m)))
-    for name, role in roles.items():
-        if role != MODULE:
-            _member(type(m), name)
+    for name in (*(n for n, role in roles.items() if role != MODULE), *plain):
+        _member(type(m), name)
     for kind, table in hooks.items():
         for key, hook in table.items():
             if kind == "backward" and not full:
@@ -232,7 +235,7 @@ def _entering(f: Callable[..., Any], as_it_is: bool) -> Callable[..., Any]:
         with entered((*args, *kwargs.values(), *self.parameters())):
             if as_it_is:
                 return f(self, *args, **kwargs)
-            return returned(f(self, *outward(args), **outward(kwargs)))
+            return returned(f(self, *map(given, args), **given(kwargs)))
 
     return call
 
@@ -249,8 +252,10 @@ def to_module(module: Any) -> torch.nn.Module:
             "module.state_dict().items()})"
         )
     memo: dict[Any, Any] = {COPIED: True}
-    for t in (*module.parameters(), *module.buffers()):
-        memo[id(t)] = memo[id(kept(t))] = _given(t)
+    plain = (t for m in Module.modules(module) for t in vars(m).values() if isinstance(t, Tensor))
+    for t in (*module.parameters(), *module.buffers(), *plain):
+        if id(t) not in memo:
+            memo[id(t)] = memo[id(kept(t))] = _given(t)
     made = copy.deepcopy(module, memo)
     for m in list(Module.modules(made)):
         _become_torchs(m)

@@ -138,4 +138,5 @@ def _tensors(value: Any) -> list[Tensor]:
     """The tensors of a list, a tuple or a dict."""
     if type(value) not in (list, tuple, dict):
         return []
-    return [t for t in (value.values() if isinstance(value, dict) else value) if isinstance(t, Tensor)]
+    held = (getattr(t, "of", t) for t in (value.values() if isinstance(value, dict) else value))  # of a stand-in's, too
+    return [t for t in held if isinstance(t, Tensor)]

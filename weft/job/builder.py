@@ -190,6 +190,10 @@ class Builder:
         self._values[id(blob)] = (blob, value)
         return value
 
+    def capture_as(self, t: Tensor, y: Tensor) -> None:
+        """A local tensor that a global program reads as y, over the same memory."""
+        self._values[id(blob_of(t))] = blob_of(t), self.capture(y)
+
     def read_as(self, t: Tensor, nd_sbp: NdSbp) -> None:
         """Ops of the program shall read this tensor in a layout that isn't its own; the optimizers' ops as it lies."""
         self._read_as[id(blob_of(t))] = blob_of(t), nd_sbp
