@@ -206,9 +206,52 @@ def segmented() -> Made:
 
 
 TORCHVISION["fcn_resnet50"] = segmented
+
+
+class Denoising(torch.nn.Module):
+    """A step of diffusion: noise of a scheduler's, and a network that finds it."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.network = diffusers.UNet2DModel(
+            sample_size=8, in_channels=3, out_channels=3, layers_per_block=1, block_out_channels=(32, 64),
+            down_block_types=("DownBlock2D", "AttnDownBlock2D"), up_block_types=("AttnUpBlock2D", "UpBlock2D"),
+        )  # fmt: skip
+        self.scheduler = diffusers.DDPMScheduler()
+
+    def forward(self, x: torch.Tensor, steps: torch.Tensor) -> torch.Tensor:
+        noise = torch.randn(x.shape, dtype=x.dtype, device=x.device)
+        return self.network(self.scheduler.add_noise(x, noise, steps), steps).sample - noise
+
+
+def denoised() -> Made:
+    return Denoising(), (torch.randn(2, 3, 8, 8), torch.tensor([3, 500]))
+
+
+class Detecting(torch.nn.Module):
+    """A detector of objects with the targets that it is trained by; the sum of its losses."""
+
+    def __init__(self, name: str, **settings: Any) -> None:
+        super().__init__()
+        make = torchvision.models.get_model
+        self.detector = make(name, weights=None, weights_backbone=None, num_classes=3, **settings)
+
+    def forward(self, x: torch.Tensor) -> torch.Tensor:
+        boxes = torch.tensor([[4.0, 4.0, 30.0, 40.0], [20.0, 10.0, 60.0, 50.0]], dtype=x.dtype, device=x.device)
+        targets = [{"boxes": boxes, "labels": torch.tensor([1, 2], device=x.device)} for _ in x]
+        return sum(self.detector(list(x), targets).values()).sqrt()  # a loss is the mean of a square
+
+
+def detecting(name: str, **settings: Any) -> Made:
+    return Detecting(name, **settings), (torch.rand(2, 3, 64, 64),)
+
+
+TORCHVISION["ssdlite320_mobilenet_v3_large"] = partial(detecting, "ssdlite320_mobilenet_v3_large")
+TORCHVISION["retinanet_resnet50_fpn"] = partial(detecting, "retinanet_resnet50_fpn", min_size=64, max_size=64)
 MODELS: Final = {
     "transformers": TRANSFORMERS, "timm": TIMM, "torchvision": TORCHVISION,
-    "diffusers": {"UNet2DConditionModel": unet, "AutoencoderKL": autoencoder, "DiTTransformer2DModel": transformer},
+    "diffusers": {"UNet2DConditionModel": unet, "AutoencoderKL": autoencoder, "DiTTransformer2DModel": transformer,
+                  "UNet2DModel with DDPMScheduler": denoised},
 }  # fmt: skip
 LARGE: Final = "whose 60 to 130 million parameters no setting makes fewer: minutes and gigabytes of a table of seconds"
 LEFT_OUT: Final = {"torchvision": dict.fromkeys(("alexnet", "vgg11", "vgg11_bn", "vit_b_16"), LARGE)}  # and why
