@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import warnings
 from typing import Any
 
 import pytest
@@ -218,6 +219,32 @@ def test_dropout_of_a_transposed_tensor_goes_through_a_global_one_row_by_row():
     ours, P = flow.from_torch(copy.deepcopy(theirs)), flow.placement("cpu", [0])
     theirs.self_attn.register_forward_hook(in_rows)
     compare(trained(flow, ours.to_global(P, B), flow.from_torch(x).to_global(P, B)), trained(torch, theirs, x))
+
+
+def bare(v: Any) -> bool:
+    """Whether code of torch's, which has this, has a tensor of Weft's in its hands."""
+    if isinstance(v, (list, tuple, dict)) or hasattr(v, "__next__"):
+        return any(map(bare, v.values() if isinstance(v, dict) else v))
+    return isinstance(v, flow.Tensor)
+
+
+def test_whatever_a_tensor_is_asked_inside_it_answers_in_torchs_words():
+    class Asking(torch.nn.Module):
+        def forward(self, x: torch.Tensor) -> None:
+            for name in dir(x):  # Python's own protocols: what else there is goes through one wrapper
+                if not name.startswith("__") or name in ("__reduce_ex__", "__getstate__"):
+                    continue
+                try:
+                    found = getattr(x, name)
+                    found = found() if callable(found) and not isinstance(found, type) else found
+                except Exception:  # it takes arguments
+                    continue
+                assert not bare(found), name
+            assert [type(row) for row in x] == [type(x)] * 2
+
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        flow.from_torch(Asking())(flow.ones(2, 2))
 
 
 def test_hooks_go_with_it():

@@ -52,6 +52,10 @@ class Facade(torch.Tensor):
     def __hash__(self) -> int:
         return id(self.of)
 
+    def __iter__(self) -> Any:
+        with as_itself():
+            return iter([outward(t) for t in self.of])
+
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         with as_itself():
             return self.of.detach()._whole("to_torch()") if COPIED in memo else outward(copy.deepcopy(self.of, memo))
