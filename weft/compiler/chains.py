@@ -12,7 +12,8 @@ in the job, and needs nothing of it, goes on in the next one, beside it.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Container
+from collections.abc import Container, Mapping
+from types import MappingProxyType
 from typing import NamedTuple
 
 from weft.compiler.local import written
@@ -39,7 +40,7 @@ def is_alias(node: Node, variables: Container[Value]) -> bool:
     return node.op in OPS and OPS[node.op].view and node.args[0] in variables
 
 
-def assign(job: Job, stream_of: Callable[[Node], str] = lambda node: "") -> dict[Node, tuple[Key, ...]]:
+def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict[Node, tuple[Key, ...]]:
     """The chains of each node that runs: one, or two where it crosses from one placement to another."""
     found: dict[Node, tuple[Key, ...]] = {}
     reached: dict[tuple[Placement | None, bool], int] = {}  # how deep the chains are so far, and
@@ -67,7 +68,7 @@ def assign(job: Job, stream_of: Callable[[Node], str] = lambda node: "") -> dict
         crossing = bool(places) and places[0] is not there
         start = places[0] if crossing else there
         rate = node.micro or node.op in ("accumulate", "pack")  # those two run in the micro chain and end there
-        stream = stream_of(node)
+        stream = streams.get(node, "")
         line = start, rate
         depth = 1 if rate else 0  # what is prepared once a launch comes before every micro-batch
         depth = max(depth, (reached if stream else cut).get(line, depth))

@@ -16,7 +16,7 @@ from weft.compiler.layout import Crossing, Packet, local_shape, sliced
 from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
 from weft.compiler.program import Chain, Strides, lower_chain
-from weft.compiler.streams import stream_of
+from weft.compiler.streams import COLLECTIVES, streams_of
 from weft.compiler.turns import Turns
 from weft.core.errors import CompileError
 from weft.job.job import Job
@@ -61,7 +61,7 @@ class _Lowering:
     def __init__(self, job: Job, rank: int, world_size: int, options: Options) -> None:
         self.job, self.rank, self.world_size, self.options = job, rank, world_size, options
         self.micro = options.micro_batches
-        self.homes = chains.assign(job, lambda node: stream_of(node, options))
+        self.homes = chains.assign(job, streams_of(job, options))
         keys = dict.fromkeys(k for ks in self.homes.values() for k in ks)
         self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, k.late, str(k.placement), k.stream))
         self.index = {k: i for i, k in enumerate(self.keys)}
@@ -74,6 +74,7 @@ class _Lowering:
         self.packets: dict[int, Packet] = {}
         self.readers: dict[int, set[Key | str]] = {}  # of the packets that several may read: those of sources
         self.ends = [SOURCE, SINK, *job.loaders]
+        self.streams = sorted({k.stream for k in self.keys if k.stream})
         self.device = "cpu"
 
     # ---- names and numbers -----------------------------------------------------------------------------
@@ -83,7 +84,7 @@ class _Lowering:
 
     def task_id(self, end: Key | str, rank: int) -> int:
         if isinstance(end, Key):
-            stream = len(self.ends) - 1 if end.stream else 0
+            stream = len(self.ends) - 1 + self.streams.index(end.stream) if end.stream else 0
         else:
             stream = max(0, self.ends.index(end) - 1)  # a loader has its own thread
         return ids.encode(rank, self.device, 0, stream, self.place(end) + 1)
@@ -108,7 +109,7 @@ class _Lowering:
             return end
         last = self.index[end] == len(self.keys) - 1
         if end.stream:
-            return f"{end.stream}{self.index[end]}"
+            return f"{COLLECTIVES}{self.index[end]}"
         role = "weights" if end.late else "step" if not end.micro and (last or self.micro > 1) else "chain"
         return f"{role}{self.index[end]}"
 
@@ -312,8 +313,8 @@ class _Lowering:
         stream, the other chains take turns too: else one that the partner waits for could come to stand behind it.
         """
         talking = [k for k in self.mine if k in self.turns.talking]
-        mixed = any(len(keys) == 2 for keys in self.homes.values()) or len({k.stream for k in talking}) > 1
         streams = {k.stream for k in talking}
+        mixed = any(len(keys) == 2 for keys in self.homes.values()) or ("" in streams and len(streams) > 1)
         if self.pipeline.timed:
             streams.add("")
         sequences = [

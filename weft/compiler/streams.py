@@ -6,15 +6,22 @@ waits for something outside of the rank's cores: a network, or a device that com
 
 from __future__ import annotations
 
+import itertools
 from typing import Final, Literal
 
 from weft.boxing.steps import AxisStep
 from weft.compiler.options import Options
 from weft.core.placement import Placement
+from weft.job.job import Job
 from weft.job.value import Node
 
 Way = Literal["inline", "stream"]
-COLLECTIVES: Final = "collectives"  # the stream's name
+COLLECTIVES: Final = "collectives"  # the first stream's name
+SECOND: Final = f"{COLLECTIVES}.second"
+ABREAST: Final = {  # of a type of device: the streams that collectives go on, in turn
+    "cpu": (COLLECTIVES, SECOND),  # while the one's bytes travel, ranks meet for the other's: the link has no pause
+    "cuda": (COLLECTIVES,),  # NCCL's kernels may hold each other up where two communicators are under way
+}
 
 WAYS: dict[tuple[str, str], Way] = {  # (backend, type of device); inline, where nothing is said
     ("local", "cpu"): "inline",  # threads of one interpreter, which runs one of them at a time
@@ -25,8 +32,16 @@ WAYS: dict[tuple[str, str], Way] = {  # (backend, type of device); inline, where
 }
 
 
-def stream_of(node: Node, options: Options) -> str:
-    """The stream that a node is a task on; none if it is a line of its chain, as is whatever micro-batches repeat."""
+def streams_of(job: Job, options: Options) -> dict[Node, str]:
+    """The streams of those nodes that are tasks on one."""
+    turns = {device: itertools.cycle(names) for device, names in ABREAST.items()}
+    found = {node: device_of(node, options) for node in job.nodes}
+    return {node: next(turns[device]) for node, device in found.items() if device}
+
+
+def device_of(node: Node, options: Options) -> str:
+    """The type of device beside which a node is a task with a stream of its own; none if it is a line of its chain, as
+    is whatever micro-batches repeat."""
     if node.op != "boxing" or node.micro:
         return ""
     route = node.extra["route"] if "route" in node.extra else node.extra["routes"][0]
@@ -34,7 +49,7 @@ def stream_of(node: Node, options: Options) -> str:
     for step in route.steps:
         if isinstance(step, AxisStep) and not step.local and placement.shape[step.axis] > 1:
             if WAYS.get((backend(placement, step.axis, options), placement.type)) == "stream":
-                return COLLECTIVES
+                return placement.type
     return ""
 
 

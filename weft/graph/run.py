@@ -17,7 +17,7 @@ from weft.compiler import abreast
 from weft.compiler.again import lower_again
 from weft.compiler.bind import Binder
 from weft.compiler.lower import Lowered
-from weft.compiler.streams import COLLECTIVES
+from weft.compiler.streams import ABREAST
 from weft.core import collecting
 from weft.core.device import Device
 from weft.core.dispatch import hooks
@@ -70,7 +70,8 @@ class Running:
         self.device = _device(lowered.plan)
         self.rank, self.transport, self.vm = current(), transport_of(), vm_of()
         self.lent, self.line = line, line.line  # eager calls go on while launches are in flight
-        self.beside = Line(self.transport, f"{self.line.name}/{COLLECTIVES}")  # and so do the two streams' own
+        names = {s.index: s.name for s in lowered.plan.streams if s.name in ABREAST[self.device.type]}
+        self.beside = {i: Line(self.transport, f"{self.line.name}/{name}") for i, name in names.items()}  # and so do those
         self.order = threading.Lock()  # of launches, as threads take them in
         self.waiting: collections.deque[Launch] = collections.deque()  # launched, not yet taken in by the source
         self.under_way: collections.deque[Launch] = collections.deque()  # taken in, not yet handed out by the sink
@@ -121,7 +122,7 @@ class Running:
             binder = self.binders.get(task.id)
             if binder is None:
                 rank, arena, step = self.rank.index, self.arenas[task.id], self.lowered.plan.task(task.id).step
-                line = self.line if task.kind == "compute" else self.beside
+                line = self.beside.get(task.stream, self.line)
                 binder = self.binders[task.id] = Binder(task.name, step, rank, arena, self.named, line, self.draws)
             slots = {p.register: self.memory[p.register][s] for p, s in zip(task.consumes, turn.consumed, strict=True)}
             slots |= {p.register: self.memory[p.register][s] for p, s in zip(task.produces, turn.produced, strict=True)}

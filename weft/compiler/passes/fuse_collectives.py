@@ -19,7 +19,7 @@ from weft.boxing.steps import AllReduce
 from weft.compiler.chains import is_alias
 from weft.compiler.options import Options
 from weft.compiler.passes.layouts import work
-from weft.compiler.streams import stream_of
+from weft.compiler.streams import device_of
 from weft.job.job import Job
 from weft.job.value import Node, Value
 
@@ -37,7 +37,7 @@ def _late(job: Job, options: Options) -> None:
     groups: dict[Any, list[Node]] = {}
     for node in job.nodes:
         key = _key(node)
-        if key is not None and readers[node.outputs[0]] and not stream_of(node, options):
+        if key is not None and readers[node.outputs[0]] and not device_of(node, options):
             first = min(place[r] for r in readers[node.outputs[0]])
             groups.setdefault((first, key), []).append(node)
     gone: set[Node] = set()
@@ -65,7 +65,7 @@ def _early(job: Job, options: Options) -> None:
     for node in job.nodes:
         if node.op == "variable" or is_alias(node, memory):
             memory.update(node.outputs)
-        elif stream_of(node, options) and memory.isdisjoint(node.operands()):  # else it is read where it stands
+        elif device_of(node, options) and memory.isdisjoint(node.operands()):  # else it is read where it stands
             moving[node] = max(place[job.producer[v]] for v in node.operands())
     if not moving:
         return
@@ -99,19 +99,21 @@ class Reduction(NamedTuple):
 
 
 def _timely(members: list[Reduction], options: Options) -> list[list[Reduction]]:
-    """A bucket closes as soon as the link is free to take it, if its bytes take longer than its call. While the link is
-    taken nothing is gained by closing; once it is free, each moment that it waits is lost."""
+    """A bucket closes as soon as the link is through with half of the one before, if its bytes take longer than its
+    call. While the link has enough to do nothing is gained by closing; each moment that it waits is lost. Half is for
+    estimates that are wrong, and for ranks to meet meanwhile: two streams take buckets in turn."""
     found: list[list[Reduction]] = []
-    size = free = 0
+    size = soon = free = 0
     transfer = alone = 0.0
     for m in members:
         spec = m.node.outputs[0].spec
         assert spec is not None
         bucket = found[-1] if found else []
-        due = transfer > alone and free < m.seconds
+        due = transfer > alone and soon < m.seconds
         if not bucket or due or size + spec.bytes > options.fuse_bytes or m.ready >= min(b.read for b in bucket):
             if bucket:
                 free = max(free, bucket[-1].seconds) + alone + transfer
+                soon = free - transfer / 2
             found.append([])
             size, transfer, alone = 0, 0.0, 0.0
         found[-1].append(m)
