@@ -166,18 +166,48 @@ def test_calls_made_inside_are_recorded_where_they_ran():
     assert relu.writes[0] in back.reads and relu.end <= back.start and not relu.failed
 
 
-def collectives() -> list[Any]:
+def collectives() -> tuple[list[Any], list[Any]]:
     P, S, B = flow.placement("cpu", ranks=[0, 1]), flow.sbp.split(0), flow.sbp.broadcast
     x = flow.ones(4, 2, placement=P, sbp=S)
     with flow.vm.trace() as t:
         x.to_global(sbp=B)
-        flow.comm.all_reduce(flow.ones(3))
+        with flow.vm.trace() as inner:
+            flow.comm.all_reduce(flow.ones(3))
+        x.to_global(sbp=B)
     flow.comm.barrier()
-    return [(e.name, e.kind, e.moved, e.peers, e.line.partition(":")[0]) for e in t.events if e.kind == "collective"]
+    told = [
+        [(e.name, e.kind, e.moved, e.peers, e.line.partition(":")[0]) for e in events if e.peers]
+        for events in (t.events, inner.events)
+    ]
+    return told[0], told[1]
 
 
-def test_a_trace_has_collectives_with_their_bytes_and_ranks_and_lines():
-    expected = [("all_gather", 16, "test_trace.py"), ("all_reduce", 12, "test_trace.py")]
-    for found in spawn_threads(2, collectives):
-        assert [(n, size, line) for n, _, size, _, line in found] == expected
-        assert all(kind == "collective" and peers == (0, 1) for _, kind, _, peers, _ in found)
+def test_a_trace_has_movements_with_their_bytes_and_ranks_and_lines():
+    def seen(name: str, kind: str, size: int) -> tuple[Any, ...]:
+        return name, kind, size, (0, 1), "test_trace.py"
+
+    gather = [seen("all_gather", "collective", 16), seen("cpu:[0,1] (S(0)) -> cpu:[0,1] (B)", "boxing", 16)]
+    reduce = [seen("all_reduce", "collective", 12)]
+    for found, inner in spawn_threads(2, collectives):
+        assert found == [*gather, *reduce, *gather]  # also after the trace inside has ended
+        assert inner == reduce
+
+
+class Two(flow.nn.Graph):
+    """Two stages."""
+
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        return (x * 2).to_global(placement=flow.placement("cpu", ranks=[1]), sbp=flow.sbp.broadcast) + 1
+
+
+def stages() -> list[Any]:
+    graph = Two()
+    x = flow.ones(4, 2, placement=flow.placement("cpu", ranks=[0]), sbp=flow.sbp.broadcast)
+    with flow.vm.trace() as t:
+        graph(x).to_local().sum().item()
+    flow.comm.barrier()
+    return [(e.name, e.moved, e.peers, e.line.partition(":")[0]) for e in t.events if e.kind == "call" and e.peers]
+
+
+def test_what_a_stage_sends_names_bytes_and_ranks():
+    assert spawn_threads(2, stages) == [[("box.copy", 32, (0, 1), "test_trace.py")], []]

@@ -213,7 +213,7 @@ class Running:
 
     def _told(self, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]) -> None:
         for recorder in self.vm.recorders:
-            recorder.calls(self.lowered.plan.name, forms, calls, times)
+            recorder.calls(self.lowered.plan, forms, calls, times)
 
     # ---- launching -------------------------------------------------------------------------------------
 

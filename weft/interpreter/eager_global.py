@@ -24,7 +24,7 @@ from weft.core.rank import current
 from weft.core.spec import Spec
 from weft.interpreter import conversions
 from weft.interpreter.eager_local import execute as run_kernel
-from weft.interpreter.explain import WATCHING, moving
+from weft.interpreter.explain import moving
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments
 from weft.ops.infer import Number
@@ -32,6 +32,7 @@ from weft.tensor.tensor import Tensor, of_shard
 from weft.tensor.written import mark
 from weft.transport import transport_of
 from weft.transport.check import Check, check_of
+from weft.vm.trace import MOVEMENTS
 
 
 class Prepared:
@@ -206,7 +207,7 @@ def along(t: Tensor, path: Route, why: str, op: Op | None = None, args: tuple[An
     here, transport = current(), transport_of()
     transport.note(f"boxing {path.src} -> {path.dst} for {why}")
     hosts = links_of(here).hosts
-    if WATCHING not in here.resources:
+    if MOVEMENTS not in here.resources:
         return of_shard(execute.run(path, t._local(why), here.index, transport, hosts), path.dst)
     specs = args if op is None else signature.replaced(op, args, lambda t: t.spec)
     return moving(

@@ -9,9 +9,11 @@ from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from weft.boxing import signature
+from weft.boxing.links import group
 from weft.boxing.network import links_of
 from weft.boxing.planner import cost_of
 from weft.boxing.routes import Route
+from weft.boxing.steps import AxisStep, Exchange
 from weft.core.amount import amount
 from weft.core.errors import SbpError
 from weft.core.program import Line, line
@@ -19,8 +21,7 @@ from weft.core.rank import current
 from weft.core.sbp import show
 from weft.core.spec import Spec
 from weft.ops.declaration import Op
-
-WATCHING = "movements"  # a rank's resource: the explanations that are open, the innermost last
+from weft.vm.trace import MOVEMENTS, listening
 
 
 class Movement(NamedTuple):
@@ -41,6 +42,17 @@ class Movement(NamedTuple):
     @property
     def dst(self) -> Spec:
         return self.route.dst
+
+    @property
+    def peers(self) -> tuple[int, ...]:
+        """The ranks with which this one talks, itself among them; none where each does its part alone."""
+        rank, found = current().index, set[int]()
+        for step, before in zip(self.route.steps, self.route.states(), strict=False):
+            if isinstance(step, AxisStep) and not step.local and rank in before.placement:
+                found.update(group(before.placement, rank, step.axis))
+            elif isinstance(step, Exchange):
+                found.update(self.src.placement.members, self.dst.placement.members)
+        return tuple(sorted(found))
 
     def __str__(self) -> str:
         src, dst = self.route.src, self.route.dst
@@ -70,11 +82,15 @@ class explain:
         self.movements: list[Movement] = []
 
     def __enter__(self) -> explain:
-        current().resource(WATCHING, lambda rank: []).append(self)
+        self._inside = listening(current(), self)
+        self._inside.__enter__()
         return self
 
     def __exit__(self, *error: object) -> None:
-        current().resources[WATCHING].remove(self)
+        self._inside.__exit__(None, None, None)
+
+    def heard(self, movement: Movement) -> None:
+        self.movements.append(movement)
 
     def __str__(self) -> str:
         total = sum(m.moved for m in self.movements)
@@ -83,7 +99,7 @@ class explain:
 
 def moving(route: Route, what: str, planned: bool, args: tuple[Any, ...], op: Op | None, run: Callable[[], Any]) -> Any:
     """Take a tensor along a route, and tell who listens of it."""
-    open_now: list[explain] | None = current().resources.get(WATCHING)
+    open_now: list[Any] | None = current().resources.get(MOVEMENTS)
     if not open_now:
         return run()
     if not planned and any(e.strict for e in open_now):
@@ -99,5 +115,5 @@ def moving(route: Route, what: str, planned: bool, args: tuple[Any, ...], op: Op
     why = "" if op is None else signature.reason(op, args, links)
     moved = Movement(what, planned, route, round(cost_of(route, links).moved), line(), why, took)
     for each in open_now:
-        each.movements.append(moved)
+        each.heard(moved)
     return result

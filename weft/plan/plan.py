@@ -31,7 +31,7 @@ from weft.core import dtype as dtypes
 from weft.core.errors import CompileError
 from weft.core.reading import MALFORMED
 from weft.plan import call
-from weft.plan.call import Step
+from weft.plan.call import Call, Step
 from weft.plan.ids import decode, parse_id, rank_of, stream_of
 
 Kind = Literal["compute", "copy", "collective", "source", "sink", "callback"]
@@ -138,6 +138,16 @@ class Plan(msgspec.Struct, frozen=True):
 
     def register(self, id: int) -> Register:
         return next(r for r in self.registers if r.id == id)
+
+    def peers(self, call: Call) -> tuple[int, ...]:
+        """The ranks among which a call moves data: those that it names, or those that read where it writes."""
+        if call.op == "box.exchange":
+            sends = [rank for rank, _ in call.option("sends", ())]
+            return tuple(sorted({self.rank, *sends, *(r for _, ranks in call.option("receives", ()) for r in ranks)}))
+        if call.op == "box.copy" and call.results[0].place.kind == "register":
+            readers = {rank_of(c) for c in self.register(call.results[0].place.register).consumers}
+            return tuple(sorted({self.rank, *readers})) if readers != {self.rank} else ()
+        return call.option("ranks", ())
 
     def __str__(self) -> str:
         tasks = {t.id: t.name for t in self.tasks}

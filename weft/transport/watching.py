@@ -20,35 +20,42 @@ GIVEN = {"all_reduce": 0, "begin_all_reduce": 0, "all_gather": 1, "reduce_scatte
 
 @contextlib.contextmanager
 def watched(transport: Transport, heard: Heard) -> Iterator[None]:
-    """Inside, `heard` is told of every collective and message of this rank when it has ended."""
-    owners: list[Any] = []
+    """Inside, `heard` is told of every collective and message of this rank when it has ended; so is whoever watches
+    around it."""
+    followed: list[Group] = []
+    before: list[tuple[dict[str, Any], str, Any]] = []  # who had what in the place of which method
+
+    def wrap(owner: Any, name: str, about: Callable[[tuple[Any, ...]], Any]) -> None:
+        before.append((owner.__dict__, name, owner.__dict__.get(name)))
+        owner.__dict__[name] = _telling(getattr(owner, name), about, heard)
 
     def follow(group: Group) -> Group:
-        if group not in owners:
-            owners.append(group)
+        if group not in followed:
+            followed.append(group)
             for name, at in GIVEN.items():
                 if getattr(type(group), name) is Group.begin_all_reduce:
                     continue  # it is the other, which is heard of
-                _wrap(group, name, lambda given, at=at: (given[at : at + 1], group.ranks), heard)
-            _wrap(group, "barrier", lambda given: ((), group.ranks), heard)
+                wrap(group, name, lambda given, at=at: (given[at : at + 1], group.ranks))
+            wrap(group, "barrier", lambda given: ((), group.ranks))
         return group
 
     def found(*args: Any, **options: Any) -> Group:
         return follow(group(*args, **options))
 
-    group, own = transport.group, cast(dict[str, Any], vars(transport))
     for each in list(transport._groups.values()):
         follow(each)
-    _wrap(transport, "exchange", partial(_exchanged, transport.rank), heard)
+    wrap(transport, "exchange", partial(_exchanged, transport.rank))
+    group, own = transport.group, cast(dict[str, Any], vars(transport))
+    before.append((own, "group", own.get("group")))
     own["group"] = found
     try:
         yield
     finally:
-        for name in ("group", "exchange"):
-            own.pop(name, None)
-        for owner in owners:
-            for name in (*GIVEN, "barrier"):
-                owner.__dict__.pop(name, None)
+        for owner, name, was in reversed(before):
+            if was is None:
+                owner.pop(name, None)
+            else:
+                owner[name] = was
 
 
 def _exchanged(me: int, given: tuple[Any, ...]) -> tuple[list[Any], tuple[int, ...]]:
@@ -56,8 +63,10 @@ def _exchanged(me: int, given: tuple[Any, ...]) -> tuple[list[Any], tuple[int, .
     return [t for _, t in pairs], tuple(sorted({me, *(rank for rank, _ in pairs)}))
 
 
-def _wrap(owner: Any, name: str, about: Callable[[tuple[Any, ...]], Any], heard: Heard) -> None:
-    method = getattr(owner, name)
+def _telling(
+    method: Callable[..., Any], about: Callable[[tuple[Any, ...]], Any], heard: Heard
+) -> Callable[..., Any]:  # fmt: skip
+    name = method.__name__
 
     @wraps(method)
     def call(*given: Any, **named: Any) -> Any:
@@ -71,4 +80,4 @@ def _wrap(owner: Any, name: str, about: Callable[[tuple[Any, ...]], Any], heard:
             size = sum(t.numel() * t.element_size() for t in flat(tensors) if isinstance(t, Tensor))
             heard(name, size, ranks, start, failed)
 
-    owner.__dict__[name] = call
+    return call

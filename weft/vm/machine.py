@@ -19,7 +19,7 @@ import torch
 from weft.core.errors import DeadlineError, OpError, RankError
 from weft.core.rank import Rank, current
 from weft.plan.call import Call, Result
-from weft.plan.plan import Task
+from weft.plan.plan import Plan, Task
 from weft.tensor.blob import Blob
 from weft.transport.base import default_deadline
 from weft.vm import dependency, ending
@@ -38,7 +38,7 @@ class Recorder(Protocol):
 
     def record(self, instruction: Instruction) -> None: ...
     def act(self, plan: str, task: Task, start: int, end: int) -> None: ...
-    def calls(self, plan: str, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]) -> None: ...
+    def calls(self, plan: Plan, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]) -> None: ...
 
 
 class VirtualMachine:

@@ -15,7 +15,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from functools import partial
 from itertools import pairwise
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -25,9 +25,10 @@ from weft.core.errors import ArgumentError
 from weft.core.program import line
 from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
+from weft.core.sbp import show
 from weft.ops.declaration import Op
 from weft.plan.call import Call, Result
-from weft.plan.plan import Task
+from weft.plan.plan import Plan, Task
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor
 from weft.transport.watching import watched
@@ -39,10 +40,10 @@ _COLUMNS = ("start us", "waited", "ran", "instruction", "kind", "stream", "threa
 
 
 class Event(NamedTuple):
-    """One instruction's life, or an op's, a collective's, an act's, or a call's inside a graph. Times are nanoseconds
+    """One instruction's life, or an op's, a boxing's, a collective's, an act's, or a call's in a graph. Times are nanoseconds
     since 1970; operands are forms, such as float32[2, 3]#7, numbered by their memory; of a call, named as in the plan.
 
-    moved, peers    of a collective: the bytes of this rank's part, and with which ranks
+    moved, peers    of a collective, a message or a boxing: the bytes of this rank's part, and the ranks that take part
     line            of the program that issued it
     """
 
@@ -66,6 +67,8 @@ class Event(NamedTuple):
 
 class Trace:
     """The events of one rank, in the order of their ends."""
+
+    strict = False
 
     def __init__(self, rank: int, events: Sequence[Event] = ()) -> None:
         self.rank = rank
@@ -107,14 +110,24 @@ class Trace:
         """An actor has acted, in this thread."""
         self.span(task.name, task.kind, f"graph {plan}", start, end)
 
-    def calls(self, plan: str, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]) -> None:
+    def calls(self, plan: Plan, forms: Mapping[str, Result], calls: Sequence[Call], times: Sequence[int]) -> None:
         """The calls of a chain's act: when each began, and the last ended."""
         for call, (start, end) in zip(calls, pairwise(times), strict=True):
             read = [forms[name] for name in call.operands()]
             reads, writes = (tuple(f"{form(r)} {r.name}" for r in values) for values in (read, call.results))
-            peers = call.option("ranks", ())
-            moved = sum(r.bytes for r in read) if peers else 0
-            self.span(call.op, "call", f"graph {plan}", start, end, reads, writes, moved, peers, call.at)
+            peers = plan.peers(call)
+            moved = sum(r.bytes for r in (call.results if call.op == "box.copy" else read)) if peers else 0
+            self.span(call.op, "call", f"graph {plan.name}", start, end, reads, writes, moved, peers, call.at)
+
+    def heard(self, movement: Any) -> None:
+        """A global tensor was taken along a route, now, in this thread."""
+        end = time.perf_counter_ns()
+        src, dst = movement.src, movement.dst
+        self.span(
+            f"{src.placement} {show(src.nd_sbp)} -> {dst.placement} {show(dst.nd_sbp)}", "boxing", "compute",
+            end - round(movement.seconds * 1e9), end, (str(src),), (str(dst),), movement.moved, movement.peers,
+            "" if movement.line is None else movement.line.brief,
+        )  # fmt: skip
 
     def span(
         self, name: str, kind: str, stream: str, start: int, end: int, reads: tuple[str, ...] = (),
@@ -273,10 +286,27 @@ def trace(rank: Rank | None = None) -> Iterator[Trace]:
                 inside.enter_context(intercept(_Calls(recorded, machine)))
             if (transport := machine.rank.resources.get("transport")) is not None:
                 inside.enter_context(watched(transport, partial(_moved, recorded, machine)))
+            inside.enter_context(listening(machine.rank, recorded))
             yield recorded
         machine.drain()
     finally:
         _listen(machine, lambda recorders: tuple(r for r in recorders if r is not recorded))
+
+
+MOVEMENTS: Final = "movements"  # a rank's resource: those who hear what eager global tensors move, the innermost last
+
+
+@contextlib.contextmanager
+def listening(rank: Rank, who: Any) -> Iterator[None]:
+    """Inside, `who.heard` is told of each; `who.strict` says whether what the program didn't ask for is refused."""
+    listeners = rank.resource(MOVEMENTS, lambda rank: [])
+    listeners.append(who)
+    try:
+        yield
+    finally:
+        listeners.remove(who)
+        if not listeners:
+            rank.resources.pop(MOVEMENTS, None)
 
 
 def _moved(
