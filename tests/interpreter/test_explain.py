@@ -42,6 +42,30 @@ def test_movements_are_told_with_line_layouts_bytes_and_reason() -> None:
         assert "x.to_global(placement=" in refusal
 
 
+class Relu(flow.nn.Graph):
+    def __init__(self, asked: bool) -> None:
+        super().__init__()
+        self.asked = asked
+
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        return flow.relu(x.to_global(sbp=B) if self.asked else x)
+
+
+def traced() -> str:
+    x = flow.ones(4, 2, placement=flow.placement("cpu", ranks=[0, 1]), sbp=P)
+    with flow.explain(strict=True):
+        Relu(True)(x)
+        with pytest.raises(SbpError) as refused:
+            Relu(False)(x)
+    Relu(False)(x)
+    return str(refused.value)
+
+
+def test_graphs_are_refused_what_they_move_unasked() -> None:
+    for refusal in spawn_threads(2, traced):
+        assert refusal.startswith("relu: an operand float32[4,2] cpu:[0,1] (P) would be moved to (S(0))")
+
+
 def test_one_rank_moves_nothing() -> None:
     with flow.explain(strict=True) as moved:
         flow.relu(flow.ones(2))

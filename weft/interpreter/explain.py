@@ -1,5 +1,5 @@
 """`flow.explain()`: what eager global tensors move, on which line of the program, for whom and why; and, `strict`, the
-refusal of what no line of the program asked for.
+refusal of what no line of the program asked for, also where a graph is traced.
 """
 
 from __future__ import annotations
@@ -97,18 +97,27 @@ class explain:
         return "\n".join([f"{amount(total):>9}  moved by each rank, at most", *map(str, self.movements)])
 
 
+def strict() -> bool:
+    """Whether somebody refuses here what no line of the program asked for."""
+    return any(each.strict for each in current().resources.get(MOVEMENTS, ()))
+
+
+def refused(route: Route, what: str) -> SbpError:
+    src, dst = route.src, route.dst
+    return SbpError(
+        f"{what}: an operand {src} would be moved to {show(dst.nd_sbp)} of {dst.placement}, by "
+        f"{', '.join(map(str, route.steps))}, and nothing in the program asks for that: "
+        f"flow.explain(strict=True). Say it: x.to_global(placement={dst.placement!r}, sbp={list(dst.nd_sbp)!r})"
+    )
+
+
 def moving(route: Route, what: str, planned: bool, args: tuple[Any, ...], op: Op | None, run: Callable[[], Any]) -> Any:
     """Take a tensor along a route, and tell who listens of it."""
     open_now: list[Any] | None = current().resources.get(MOVEMENTS)
     if not open_now:
         return run()
-    if not planned and any(e.strict for e in open_now):
-        src, dst = route.src, route.dst
-        raise SbpError(
-            f"{what}: an operand {src} would be moved to {show(dst.nd_sbp)} of {dst.placement}, by "
-            f"{', '.join(map(str, route.steps))}, and nothing in the program asks for that: "
-            f"flow.explain(strict=True). Say it: x.to_global(placement={dst.placement!r}, sbp={list(dst.nd_sbp)!r})"
-        )
+    if not planned and strict():
+        raise refused(route, what)
     start = time.perf_counter()
     result = run()
     took, links = time.perf_counter() - start, links_of(current())

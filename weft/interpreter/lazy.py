@@ -5,15 +5,20 @@ Eager tensors that the program names become variables of the job, or constants, 
 
 from __future__ import annotations
 
+from collections.abc import Container, Sequence
 from typing import Any
 
 from weft.boxing import signature
 from weft.boxing.network import links_of
+from weft.boxing.planner import route
+from weft.boxing.signature import Signature
 from weft.core.device import Device
 from weft.core.errors import PlacementError, TraceError
 from weft.core.placement import Placement
 from weft.core.rank import current
+from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
+from weft.interpreter.explain import refused, strict
 from weft.job.builder import Builder
 from weft.job.value import Value
 from weft.ops.declaration import OPS, Op
@@ -51,11 +56,22 @@ def emit(op: Op, args: tuple[Any, ...], builder: Builder) -> tuple[Value, ...]:
             raise PlacementError(f"{op.name}: some operands are global and some are local in this graph: {values}")
         held = tuple(builder.held(v) for v in values)
         chosen = signature.choose(op, _stand_ins(args, _spec), held if any(held) else (), links_of(current()))
+        if strict():
+            _refuse_unasked(op, values, held, chosen)
         builder.moves(values, chosen.inputs)
         return builder.add(op.name, args, [(s.shape, s.dtype, s, _CPU) for s in chosen.outputs], chosen=chosen)
     forms = infer(op, _stand_ins(args, lambda v: Form(v.shape, v.dtype)))
     device = values[0].device if values else _device(op, args)
     return builder.add(op.name, args, [(f.shape, f.dtype, None, device) for f in forms])
+
+
+def _refuse_unasked(op: Op, values: list[Value], held: Sequence[Container[NdSbp]], chosen: Signature) -> None:
+    """Raise where an operand would be moved that doesn't lie as it is wanted already."""
+    for v, there, wanted in zip(values, held, chosen.inputs, strict=True):
+        spec = _spec(v)
+        if spec is not wanted and wanted.nd_sbp not in there:
+            ends = spec.placement, spec.nd_sbp, wanted.placement, wanted.nd_sbp
+            raise refused(route(spec.shape, spec.dtype, *ends, links_of(current())), op.name)
 
 
 _CPU = Device("cpu")
