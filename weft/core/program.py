@@ -7,7 +7,7 @@ import itertools
 import linecache
 import os
 import sys
-from types import CodeType
+from types import CodeType, FrameType
 from typing import NamedTuple
 
 # What counts as Weft itself when the line of the user's code is looked for: generated sources are named "<weft ...>",
@@ -36,8 +36,11 @@ def place(depth: int = 1) -> tuple[CodeType, int] | None:
 
     A frame would keep the user's variables alive, a text costs too much.
     """
-    frame = sys._getframe(depth)
-    while frame is not None and frame.f_code.co_filename.startswith(INSIDE):
+    return _place(sys._getframe(depth))
+
+
+def _place(frame: FrameType | None, inside: tuple[str, ...] = INSIDE) -> tuple[CodeType, int] | None:
+    while frame is not None and frame.f_code.co_filename.startswith(inside):
         frame = frame.f_back
     return None if frame is None else (frame.f_code, frame.f_lasti)
 
@@ -51,3 +54,10 @@ def line() -> Line | None:
     """The line of the user's program that this thread is at."""
     found = place(2)
     return None if found is None or found[0].co_filename.endswith("threading.py") else line_of(*found)
+
+
+def line_of_thread(ident: int) -> str:
+    """The line of the user's program that another thread is at, in words; nothing where there is none. What the program
+    waits in, Python's own modules, is no part of it."""
+    found = _place(sys._current_frames().get(ident), (*INSIDE, os.path.dirname(os.__file__) + os.sep))
+    return "" if found is None else str(line_of(*found))

@@ -37,6 +37,7 @@ def spawn_threads(n: int, function: Callable[..., Any], *args: Any, deadline: fl
 
     def run(rank: Rank) -> None:
         result, error = None, None
+        world.programs[rank.index] = threading.get_ident()
         torch.set_num_threads(share)  # of this thread: idle pools of many ranks would spin against each other
         try:
             with enter(rank):

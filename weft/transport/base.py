@@ -274,6 +274,10 @@ class Transport(ABC):
     def note(self, what: str) -> None:
         """What this rank is doing; the others read it if this rank dies."""
 
+    def whereabouts(self, rank: int) -> str:
+        """The line at which a rank's program is, or was a moment ago; nothing where that can't be known."""
+        return ""
+
     @abstractmethod
     def look_around(self, needed: Sequence[int]) -> None:
         """Raise PeerFailed if a rank failed, or if one of `needed` ended. Never waits."""

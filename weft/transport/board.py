@@ -16,7 +16,7 @@ from weft.transport.roll import Roll
 
 ABSENT, ALIVE, ENDED, FAILED, FOLLOWED = range(5)  # FOLLOWED: it ended because another rank had failed
 STATE = 0  # the first word of a rank's page; then, as bytes of it:
-NOTE, NOTE_SIZE, WHY, WHY_SIZE = 1024, 1000, 2048, 1500
+NOTE, NOTE_SIZE, WHY, WHY_SIZE, AT, AT_SIZE = 1024, 1000, 2048, 1500, 3584, 480
 
 
 class Board:
@@ -86,6 +86,12 @@ class Board:
 
     def note(self, what: str) -> None:
         self.page.write(NOTE, what, NOTE_SIZE)
+
+    def at(self, where: str) -> None:
+        self.page.write(AT, where, AT_SIZE)
+
+    def whereabouts(self, rank: int) -> str:
+        return self._read(rank, AT, AT_SIZE)
 
     def leave(self, why: str | None = None, followed: bool = False) -> None:
         """This rank ends: well, or because of `why`."""

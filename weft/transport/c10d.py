@@ -358,6 +358,9 @@ class C10dTransport(Transport):
     def note(self, what: str) -> None:
         self._watch.tell(what)
 
+    def whereabouts(self, rank: int) -> str:
+        return self._watch.whereabouts(rank)
+
     def missing(self, needed: Sequence[int] = ()) -> str:
         return self._meeting.roll.missing(needed)
 

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from weft.core.errors import DeadlineError, RankError
+from weft.core.program import line_of_thread
 from weft.transport import reduction
 from weft.transport.base import Channel, Group, PeerFailed, Transport, group_key
 from weft.transport.check import PROGRAM, Diverged, differ, misfit, unlike, words
@@ -32,6 +33,7 @@ class LocalWorld:
         self.tables: dict[tuple[tuple[int, ...], str], _Table] = {}
         self.rings: dict[tuple[str, int, int, int], _Ring] = {}  # of which one end is open
         self.notes: list[str] = [""] * size
+        self.programs: dict[int, int] = {}  # the threads that run them
         self.failed: dict[int, str] = {}
         self.ended: set[int] = set()
 
@@ -139,6 +141,9 @@ class LocalTransport(Transport):
 
     def note(self, what: str) -> None:
         self.world.notes[self.rank] = what
+
+    def whereabouts(self, rank: int) -> str:
+        return line_of_thread(self.world.programs.get(rank, 0))
 
     def look_around(self, needed: Sequence[int]) -> None:
         world = self.world

@@ -22,6 +22,7 @@ from weft.transport.rendezvous import Meeting
 from weft.transport.roll import LATE, tell_failure
 from weft.transport.shm_group import ShmGroup, bytes_needed
 from weft.transport.shm_link import Inlet, Outlet, ShmChannel, link_bytes
+from weft.transport.whereabouts import Whereabouts
 from weft.transport.whole import at_once, broken_message
 
 
@@ -49,6 +50,7 @@ class ShmTransport(Transport):
         self._met = False  # with all who will come
         assert meeting.page is not None
         self._board = Board(meeting.page, meeting.roll)
+        self._whereabouts = Whereabouts(self.rank, self._board.at)
 
     def _shared(self, key: str, size: int, ranks: Sequence[int]) -> Segment:
         """Memory that these ranks ask for by the same key: the first makes it, the others open it."""
@@ -180,6 +182,9 @@ class ShmTransport(Transport):
             self._met = self._board.complete
         self._board.note(what)
 
+    def whereabouts(self, rank: int) -> str:
+        return self._board.whereabouts(rank)
+
     def look_around(self, needed: Sequence[int]) -> None:
         if not self._closed:
             self._board.look_around(needed)
@@ -209,6 +214,7 @@ class ShmTransport(Transport):
                     last()
             board.leave()
         self._closed, self._met = True, False
+        self._whereabouts.close()
         self._groups.clear()
         self._outlets.clear()
         self._inlets.clear()

@@ -167,12 +167,13 @@ class Watcher:
 
 
 def told(transport: Any, ranks: Iterable[int]) -> str:
-    """In words, for what others wait in the program, as far as they have said so."""
+    """In words, for what others wait in the program, as far as they have said so, or at which line they are."""
     found = []
-    for rank in ranks:
-        data = transport.peek(f"waits/{rank}/") if rank != transport.rank else None
-        if data:
+    for rank in (r for r in ranks if r != transport.rank):
+        if data := transport.peek(f"waits/{rank}/"):
             found.append(f"rank {rank} waits for {decoded(data, Wait, f'what rank {rank} says').what}")  # type: ignore
+        elif at := transport.whereabouts(rank):
+            found.append(f"rank {rank} is at {at}")
     return "".join(f"; {text}" for text in found)
 
 

@@ -14,11 +14,12 @@ from collections.abc import Iterator, Sequence
 
 from weft.core.errors import RankError
 from weft.transport.base import PeerFailed
-from weft.transport.board import NOTE, NOTE_SIZE
+from weft.transport.board import AT, AT_SIZE, NOTE, NOTE_SIZE
 from weft.transport.memory import Segment
 from weft.transport.rendezvous import Meeting
 from weft.transport.roll import LATE, Lost, tell_failure, told_failure
 from weft.transport.secret import Signed
+from weft.transport.whereabouts import whereabouts
 
 BEAT = 0.5  # seconds
 SILENCE = 6.0  # seconds without a beat that mean death
@@ -43,12 +44,15 @@ class Watch:
             self._thread.start()
 
     def _run(self) -> None:
-        count = 0
+        count, said = 0, ""
         with self._as_failure():
             run, store = self._meeting.run.connected_again(), self._meeting.under("watch")
             while not self._stop.is_set():
                 count += 1
                 store.set(f"beat/{self.rank}", f"{count}|{self.note}")
+                if (at := whereabouts()) != said and self._meeting.page is not None:
+                    self._meeting.page.write(AT, at, AT_SIZE)
+                    said = at
                 self._look(run, store)
                 self._stop.wait(BEAT)
 
@@ -98,6 +102,10 @@ class Watch:
         page = self._pages.get(other)
         note = "" if page is None else page.read(NOTE, NOTE_SIZE)
         return f", at {note}" if note else ""
+
+    def whereabouts(self, other: int) -> str:
+        page = self._pages.get(other)
+        return "" if page is None else page.read(AT, AT_SIZE)
 
     def meet(self) -> None:
         """See who has come since, and open the pages of those on this host: their notes outlive them. Others' notes

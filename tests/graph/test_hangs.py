@@ -1,0 +1,65 @@
+"""What a wait says that nobody ends: where the other rank is, and at which line of its program."""
+
+from __future__ import annotations
+
+import threading
+
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.core.errors import DeadlineError
+from weft.launch import spawn_threads
+
+S, B = flow.sbp.split, flow.sbp.broadcast
+DEADLINE = 1.3  # a rank says for what it waits after a second
+
+
+class Gathered(nn.Graph):
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        return x.to_global(sbp=B) * 2
+
+
+class Two(nn.Graph):
+    """Two stages."""
+
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        return (x * 2).to_global(placement=flow.placement("cpu", ranks=[1]), sbp=B) + 1
+
+
+def busy(graph: bool, over: threading.Event) -> None:
+    x = flow.ones(4, 2, placement=flow.placement("cpu", ranks=[0, 1]), sbp=S(0))
+    gathered = Gathered()
+    gathered(x).numpy()
+    if flow.env.get_rank() == 1:
+        over.wait(20)
+        return
+    try:
+        gathered(x).numpy() if graph else x.to_global(sbp=B)
+    finally:
+        over.set()
+
+
+@pytest.mark.parametrize("graph", [False, True])
+def test_a_rank_that_is_elsewhere_is_told_with_its_line(graph: bool) -> None:
+    with pytest.raises(DeadlineError, match=r"rank 1 is at .*test_hangs.py:\d+, in busy: over.wait\(20\)"):
+        spawn_threads(2, busy, graph, threading.Event(), deadline=DEADLINE)
+
+
+def apart() -> None:
+    x = flow.ones(4, 2, placement=flow.placement("cpu", ranks=[0]), sbp=B)
+    graph = Two()
+    graph(x).to_local().sum().item()
+    if flow.env.get_rank() == 1:
+        graph(x).to_local().sum().item()
+    else:
+        flow.comm.barrier()
+
+
+def test_a_launch_that_the_other_rank_does_not_make() -> None:
+    """Either rank may be the first to give up, and names both."""
+    with pytest.raises(DeadlineError) as found:
+        spawn_threads(2, apart, deadline=DEADLINE)
+    told = "\n".join([str(found.value), *found.value.__notes__])
+    assert "launch 2 of" in told and "in apart: graph(x).to_local().sum().item()" in told or "in barrier" in told
+    assert "there waits for rank" in told
