@@ -124,6 +124,7 @@ CHANGES: dict[str, Callable[[Any], Any]] = {  # what each option of a graph that
     "enable_auto_parallel": lambda c: c.enable_auto_parallel(),
     "enable_zero": lambda c: c.enable_zero(),
     "enable_zero_bubble": lambda c: c.enable_zero_bubble(),
+    "set_outputs_buffer_size": lambda c: c.set_outputs_buffer_size(3),
     "set_memory_budget": lambda c: c.set_memory_budget(1000),
     "set_gradient_accumulation_steps": lambda c: c.set_gradient_accumulation_steps(2),
     "set_zero_redundancy_optimizer_mode": lambda c: c.set_zero_redundancy_optimizer_mode("distributed_split"),

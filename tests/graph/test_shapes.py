@@ -69,3 +69,70 @@ def test_over_ranks() -> None:
 def test_it_keeps_at_least_one(size: Any) -> None:
     with pytest.raises(GraphError, match="at least one form is kept"):
         nn.Graph.with_dynamic_input_shape(size=size)
+
+
+def trains(inputs: int = 3) -> nn.Graph:
+    class Train(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.m = nn.Sequential(nn.Linear(inputs, 2), nn.BatchNorm1d(2))
+
+        def build(self, x: Any) -> Any:
+            loss = self.m(x).square().mean()
+            if self._optimizers:
+                loss.backward()
+            return loss
+
+    return Train()
+
+
+def test_a_graph_takes_the_parameters_of_another() -> None:
+    first, second = trains(), trains()
+    second.share_from(first)
+    second.add_optimizer(flow.optim.SGD(second.m.to(nn.Module).parameters(), lr=0.5))
+    mine, others = (dict(g.m.to(nn.Module).named_parameters()) for g in (first, second))
+    assert mine.keys() == others.keys() and all(others[name] is p for name, p in mine.items())
+    before = mine["0.weight"].detach().clone()
+    x = flow.randn(8, 3)
+    second(x).item()
+    assert not flow.equal(before, mine["0.weight"])
+    assert flow.equal(first.m.to(nn.Module)[1].running_mean, second.m.to(nn.Module)[1].running_mean)
+
+
+def test_what_a_graph_cannot_take() -> None:
+    mine, other = trains(), trains(4)
+    before = mine.m.to(nn.Module)[0].weight
+    with pytest.raises(GraphError, match=r"m.0.weight is \(\(2, 3\), .* here, and \(\(2, 4\), .* there"):
+        mine.share_from(other)
+    assert mine.m.to(nn.Module)[0].weight is before
+    with pytest.raises(GraphError, match="takes a graph; got Linear"):
+        mine.share_from(nn.Linear(3, 2))  # type: ignore[arg-type]
+    mine.add_optimizer(flow.optim.SGD([before], lr=0.1))
+    with pytest.raises(GraphError, match="before add_optimizer"):
+        mine.share_from(trains())
+
+
+def ahead(size: int) -> set[int]:
+    class Gathered(nn.Graph):
+        def __init__(self) -> None:
+            super().__init__()
+            self.config.set_outputs_buffer_size(size)
+
+        def build(self, x: Any) -> Any:
+            return (x * 2).to_global(placement=flow.placement("cpu", ranks=[1, 0]), sbp=flow.sbp.broadcast) + 1
+
+    graph = Gathered()
+    x = flow.ones(4, 2, placement=flow.placement("cpu", ranks=[0, 1]), sbp=flow.sbp.split(0))
+    given = [graph(x + i) for i in range(5)]
+    assert [y.to_local()[0, 0].item() for y in given] == [3.0 + 2 * i for i in range(5)]
+    return {r.copies for r in graph.plan.registers if r.name.endswith("-sink") or r.name == "inputs"}
+
+
+@pytest.mark.parametrize("size", [1, 3])
+def test_how_far_launches_run_ahead(size: int) -> None:
+    assert spawn_threads(2, ahead, size) == [{size}, {size}]
+
+
+def test_a_buffer_holds_a_launch_at_least() -> None:
+    with pytest.raises(GraphError, match="1 or more; got 0"):
+        trains().config.set_outputs_buffer_size(0)

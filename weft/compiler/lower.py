@@ -66,7 +66,8 @@ class _Lowering:
         self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, k.late, str(k.placement), k.stream))
         self.index = {k: i for i, k in enumerate(self.keys)}
         self.mine = [k for k in self.keys if k.placement is None or rank in k.placement]
-        self.ahead = 2 if len(self.mine) > 1 else 1  # a lone chain shares its thread with both ends: none can run ahead
+        # A lone chain shares its thread with both ends: none can run ahead.
+        self.ahead = options.ahead if len(self.mine) > 1 else 1
         self.memory = self._variables()
         self.turns = Turns(self.homes, self.keys, self.memory)
         self.pipeline = Pipeline(job, self.keys, self.micro)

@@ -19,4 +19,5 @@ class Options(msgspec.Struct, frozen=True):
     zero: int = 0  # the stage; 0 keeps everything whole
     inductor: bool = False  # whether runs of calls are fused, where that is faster
     memory_budget: int = 0  # bytes of a rank; 0: whatever it takes
+    ahead: int = 2  # copies of the registers at both ends of a launch: so far launches run ahead of who reads them
     verify: bool = True

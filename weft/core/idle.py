@@ -29,7 +29,6 @@ IDLE: Final[dict[str, str]] = {
         "enable_fused_model_update_cast": FUSES, "enable_multi_tensor_update": FUSES,
         "enable_straighten_algorithm": ORDER, "set_auto_parallel_computation_cost_ratio": LAYOUTS,
         "set_auto_parallel_wait_time": LAYOUTS,
-        "set_outputs_buffer_size": "each launch's outputs are tensors of their own",
     }.items()},
     **{f"boxing.nccl.{name}": ALONE for name in (
         "allow_fuse_all_gather", "allow_fuse_all_reduce", "allow_fuse_broadcast", "allow_fuse_mixed_ops",

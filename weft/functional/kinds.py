@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any, Final
 
-from weft.functional import cuda
+from weft.functional import cuda, host_memory
 
 
 def _questions(kind: str, count: int) -> dict[str, Callable[..., Any]]:
@@ -32,6 +32,13 @@ def synchronize(device: Any = None) -> None:
     cuda.synchronize()
 
 
-CPU: Final = {**_questions("cpu", 1), "current_device": current_device, "synchronize": synchronize}
+MEMORY: Final = (
+    host_memory.empty_cache, host_memory.max_memory_reserved, host_memory.memory_allocated,
+    host_memory.memory_reserved, host_memory.memory_stats, host_memory.reset_peak_memory_stats,
+)  # fmt: skip
+CPU: Final = {
+    **_questions("cpu", 1), "current_device": current_device, "synchronize": synchronize,
+    **{f.__name__: f for f in MEMORY},
+}  # fmt: skip
 XPU: Final = _questions("xpu", 0)
 MPS: Final = _questions("mps", 0)

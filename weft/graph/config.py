@@ -29,6 +29,7 @@ class GraphConfig:
         self._zero_bubble = False
         self._memory_budget = 0
         self._inductor = False
+        self._ahead = 2
         self._frozen = False
 
     def enable_auto_parallel(self, mode: bool = True) -> None:
@@ -105,6 +106,14 @@ class GraphConfig:
         self.shard_min_size = max(int(shard_min_size), 1) if mode else None
         self._zero_stage = stage if mode else 0
 
+    def set_outputs_buffer_size(self, value: int = 2) -> None:
+        """Let so many launches have their inputs and outputs in registers at a time: how far launches run ahead of
+        those who read what they give. What was given is a tensor of its own in any case."""
+        if isinstance(value, bool) or not isinstance(value, int) or value < 1:
+            raise GraphError(f"config.set_outputs_buffer_size(value) takes a number of launches, 1 or more; got {value!r}")
+        self._still_open("set_outputs_buffer_size()")
+        self._ahead = value
+
     def enable_zero_bubble(self, mode: bool = True) -> None:
         """Of a pipeline's backward, put off the gradients of the weights, which no other stage waits for, to where a
         stage would pause. It keeps no more micro-batches than the first stage does anyway."""
@@ -128,7 +137,7 @@ class GraphConfig:
         self._frozen = True
         return Options(
             micro_batches=self._micro_batches, auto_parallel=self._auto_parallel, zero_bubble=self._zero_bubble,
-            zero=self._zero_stage, memory_budget=self._memory_budget, inductor=self._inductor,
+            zero=self._zero_stage, memory_budget=self._memory_budget, inductor=self._inductor, ahead=self._ahead,
         )  # fmt: skip
 
     @property

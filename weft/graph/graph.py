@@ -21,7 +21,7 @@ from weft.graph.compiled import Compiled
 from weft.graph.config import GraphConfig
 from weft.graph.run import Running
 from weft.graph.schedule import imagine
-from weft.graph.shapes import with_dynamic_input_shape
+from weft.graph.shapes import share, with_dynamic_input_shape
 from weft.graph.trace import compile_graph, said_of
 from weft.job.job import Job
 from weft.job.movements import movements
@@ -127,6 +127,15 @@ class Graph:
                 optim.counted = Counted(lr_sch)
         self._optimizers.append((optim, lr_sch))
         self.config.training = True
+
+    def share_from(self, other: Graph) -> None:
+        """Hold the parameters and buffers of another graph, whose modules have the names and forms of this one's. Both
+        go on with the same tensors; graphs over the same modules do so anyhow. Optimizers are added after."""
+        if not isinstance(other, Graph):
+            raise GraphError(f"share_from takes a graph; got {type(other).__name__}")
+        if self._compiled is not None or self._optimizers:
+            raise GraphError(f"{self._name}.share_from(): call it before add_optimizer and before the first launch")
+        share(self, other)
 
     def set_grad_scaler(self, grad_scaler: GradScaler | StaticGradScaler) -> None:
         """Scale losses, and leave out steps whose gradients aren't finite; the scaler follows by itself.

@@ -1,4 +1,4 @@
-"""Graphs for inputs of changing form: one is compiled for each form, and those that were called last are kept."""
+"""Graphs that share what they hold: one compiled for each form of inputs, and one that takes another's parameters."""
 
 from __future__ import annotations
 
@@ -9,6 +9,8 @@ from typing import Any
 from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.graph import tree
+from weft.nn.module import Module
+from weft.tensor.tensor import Tensor
 
 
 def with_dynamic_input_shape(*, size: int = 10) -> Callable[[type], type]:
@@ -59,3 +61,40 @@ def with_dynamic_input_shape(*, size: int = 10) -> Callable[[type], type]:
         return type(kind.__name__, (kind,), {**own, "__call__": call, "compile": compile, "close": close})
 
     return decorate
+
+
+Owned = tuple[dict[str, Any], str]  # where a module keeps a tensor, and under which name
+
+
+def share(mine: Any, others: Any) -> None:
+    """Let the modules of a graph hold the parameters and buffers of those that another graph has under their names. All
+    or none: each must be there, and of one form."""
+    todo: list[tuple[Owned, Tensor]] = []
+    for name, block in mine._blocks.items():
+        if name not in others._blocks:
+            raise GraphError(f"{mine.name}.share_from({others.name}): it has no module {name!r}, but {[*others._blocks]}")
+        here, there = (_owned(graph._blocks[name].to(Module)) for graph in (mine, others))
+        if here.keys() != there.keys():
+            odd = ", ".join(sorted(here.keys() ^ there.keys())[:3])
+            raise GraphError(f"{mine.name}.share_from({others.name}): only one of them has {odd} in its {name!r}")
+        for path, (table, key) in here.items():
+            (source, other), was = there[path], table[key]
+            if tree.form(was) != tree.form(source[other]):
+                raise GraphError(
+                    f"{mine.name}.share_from({others.name}): {name}.{path} is {tree.form(was)} here, and "
+                    f"{tree.form(source[other])} there"
+                )
+            todo.append(((table, key), source[other]))
+    for (table, key), t in todo:
+        table[key] = t
+
+
+def _owned(module: Module) -> dict[str, Owned]:
+    """Parameters and buffers by their paths."""
+    return {
+        f"{path}.{key}".removeprefix("."): (table, key)
+        for path, part in module.named_modules(remove_duplicate=False)
+        for table in (part._parameters, part._buffers)
+        for key, t in table.items()
+        if t is not None
+    }
