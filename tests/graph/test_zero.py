@@ -17,6 +17,7 @@ from weft.core.rank import current
 from weft.job.value import Value
 from weft.launch import spawn_threads
 from weft.plan import parse
+from weft.transport.hosts import HOSTS
 
 S, B = flow.sbp.split, flow.sbp.broadcast
 
@@ -266,6 +267,16 @@ def test_each_stage_holds_less_than_the_one_before() -> None:
     assert len(places(one, "all_gather")) == len(places(two, "all_gather")) == DEPTH + 1
     assert len(places(three, "all_gather")) == DEPTH + 1 + DEPTH - 2  # the last stays, the first has no backward
     assert [wholes_alive(job) for job in (one, two, three)] == [DEPTH - 1, DEPTH - 1, 2]
+
+
+def test_parts_take_no_more_between_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Where collectives of other graphs go beside their chains, by way of registers that are there all of the time."""
+    near = [spawn_threads(2, train_deep, stage, deadline=30)[0] for stage in (1, 3)]
+    monkeypatch.setenv(HOSTS, "2")
+    for stage, (loss, _, planned, _) in zip((1, 3), near, strict=True):
+        far = spawn_threads(2, train_deep, stage, deadline=30)[0]
+        assert far[2] <= planned
+        np.testing.assert_allclose(far[0], loss, atol=1e-5)
 
 
 def test_micro_batches_gather_anew_and_add_parts() -> None:

@@ -41,8 +41,9 @@ def streams_of(job: Job, options: Options) -> dict[Node, str]:
 
 def device_of(node: Node, options: Options) -> str:
     """The type of device beside which a node is a task with a stream of its own; none if it is a line of its chain, as
-    is whatever micro-batches repeat."""
-    if node.op != "boxing" or node.micro:
+    is whatever micro-batches repeat, and everything under ZeRO: what goes beside a chain lies in registers all of the
+    time, where ZeRO is for parameters and gradients to be there no longer than they are needed."""
+    if node.op != "boxing" or node.micro or options.zero:
         return ""
     route = node.extra["route"] if "route" in node.extra else node.extra["routes"][0]
     placement = route.src.placement
