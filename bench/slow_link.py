@@ -16,6 +16,7 @@ from typing import Any
 
 import torch
 import torch.distributed as dist
+from msgspec.structs import replace
 
 import weft as flow
 from bench.measure import Row, least
@@ -25,7 +26,8 @@ from bench.two_ranks import B, S, begin, quick, run, tell
 from weft.compiler.streams import WAYS
 from weft.core.rank import current
 from weft.interop import from_torch
-from weft.plan.plan import Task
+from weft.plan.ids import encode
+from weft.plan.plan import Plan, Task
 from weft.simulator import simulate
 from weft.transport import transport_of
 from weft.transport.c10d import C10dTransport
@@ -59,8 +61,9 @@ class Hook:
         return done
 
 
-def simulated(graph: Any, step: Callable[[], Any], count: int) -> tuple[float, float]:
-    """Seconds of a step's tasks one after another, and as the plan's streams allow."""
+def simulated(graph: Any, step: Callable[[], Any], count: int, link: SlowLink) -> tuple[float, float]:
+    """Seconds of a step's tasks one after another, and as the plan's streams allow. What a bucket takes is its time on
+    the link, which has room for one at a time: meeting for it goes on beside the one before."""
     least_of: dict[str, float] = {}
 
     def note(task: Task, act: int, start: int, end: int) -> None:
@@ -71,7 +74,24 @@ def simulated(graph: Any, step: Callable[[], Any], count: int) -> tuple[float, f
     for _ in range(count):
         step()
     executor.trace = None
-    return sum(least_of.values()), simulate(graph.plan, least_of).span
+    call = min(least_of[t.name] for t in graph.plan.tasks if t.stream)  # of next to no bytes
+    for task in graph.plan.tasks:
+        if task.stream:
+            moved = sum(r.bytes for c in task.step.calls if c.op == "read" for r in c.results)
+            least_of[task.name] = max(moved / link.speed, call)
+    return sum(least_of.values()), simulate(on_one_stream(graph.plan), least_of).span
+
+
+def on_one_stream(plan: Plan) -> Plan:
+    """All collectives on the first of their streams."""
+    first = min(t.stream for t in plan.tasks if t.stream)
+    ids = {
+        t.id: encode(t.rank, "cpu", 0, first if t.stream else 0, number) for number, t in enumerate(plan.tasks, 1)
+    }  # fmt: skip
+    registers = tuple(
+        replace(r, producer=ids[r.producer], consumers=tuple(ids[c] for c in r.consumers)) for r in plan.registers
+    )
+    return replace(plan, tasks=tuple(replace(t, id=ids[t.id]) for t in plan.tasks), registers=registers)
 
 
 def slow_link_worker() -> None:
@@ -107,7 +127,7 @@ def slow_link_worker() -> None:
         return made, lambda: made(*batch).to_local().item()
 
     (streamed, step), (inline, held_up) = graph("stream"), graph("inline")
-    in_row, beside = simulated(streamed, step, repeats)
+    in_row, beside = simulated(streamed, step, repeats, link)
     t, o, i = least([theirs, step, held_up], 1, repeats, everyone.barrier)
     case = f"data-parallel GPT step over a slow link, 2 ranks, {SIZE}"
     tell([

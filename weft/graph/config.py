@@ -13,6 +13,7 @@ from weft.core.errors import GraphError
 from weft.core.idle import idle
 from weft.graph.hints import named, taken
 
+AHEAD: Final = 2  # launches that have inputs and outputs in registers at a time
 HINTS: Final = named("config.")  # what OneFlow's compiler has to be asked for
 
 
@@ -29,7 +30,7 @@ class GraphConfig:
         self._zero_bubble = False
         self._memory_budget = 0
         self._inductor = False
-        self._ahead = 2
+        self._ahead = AHEAD
         self._frozen = False
 
     def enable_auto_parallel(self, mode: bool = True) -> None:
@@ -151,4 +152,7 @@ class GraphConfig:
         zero = f", zero=True, stage={self._zero_stage}" if self._zero_stage else ""
         zero += ", zero_bubble=True" if self._zero_bubble else ""
         zero += ", inductor=True" if self._inductor else ""
-        return f"(CONFIG:config:GraphConfig(training={self.training}{steps}{amp}{zero}))"
+        chosen = ", auto_parallel=True" if self._auto_parallel else ""
+        chosen += f", memory_budget={self._memory_budget}" if self._memory_budget else ""
+        chosen += f", outputs_buffer_size={self._ahead}" if self._ahead != AHEAD else ""
+        return f"(CONFIG:config:GraphConfig(training={self.training}{steps}{amp}{zero}{chosen}))"
