@@ -111,7 +111,7 @@ class GraphConfig:
         """Let so many launches have their inputs and outputs in registers at a time: how far launches run ahead of
         those who read what they give. What was given is a tensor of its own in any case."""
         if isinstance(value, bool) or not isinstance(value, int) or value < 1:
-            raise GraphError(f"config.set_outputs_buffer_size(value) takes a number of launches, 1 or more; got {value!r}")
+            raise GraphError(f"set_outputs_buffer_size(value) takes a number of launches, 1 or more; got {value!r}")
         self._still_open("set_outputs_buffer_size()")
         self._ahead = value
 

@@ -17,7 +17,6 @@ from weft.compiler import abreast
 from weft.compiler.again import lower_again
 from weft.compiler.bind import Binder
 from weft.compiler.lower import Lowered
-from weft.compiler.streams import ABREAST
 from weft.core import collecting
 from weft.core.device import Device
 from weft.core.dispatch import hooks
@@ -72,8 +71,9 @@ class Running:
         self.device = _device(lowered.plan)
         self.rank, self.transport, self.vm = current(), transport_of(), vm_of()
         self.lent, self.line = line, line.line  # eager calls go on while launches are in flight
-        names = {s.index: s.name for s in lowered.plan.streams if s.name in ABREAST[self.device.type]}
-        self.beside = {i: Line(self.transport, f"{self.line.name}/{name}") for i, name in names.items()}  # and so do those
+        own = {t.stream for t in lowered.plan.tasks if t.kind == "collective"}  # these streams have lines of their own
+        named = [(s.index, f"{self.line.name}/{s.name}") for s in lowered.plan.streams if s.index in own]
+        self.beside = {index: Line(self.transport, name) for index, name in named}
         self.order = threading.Lock()  # of launches, as threads take them in
         self.waiting: collections.deque[Launch] = collections.deque()  # launched, not yet taken in by the source
         self.under_way: collections.deque[Launch] = collections.deque()  # taken in, not yet handed out by the sink

@@ -63,16 +63,17 @@ def with_dynamic_input_shape(*, size: int = 10) -> Callable[[type], type]:
     return decorate
 
 
-Owned = tuple[dict[str, Any], str]  # where a module keeps a tensor, and under which name
+Owned = tuple[Any, str]  # where a module keeps a tensor, and under which name
 
 
 def share(mine: Any, others: Any) -> None:
     """Let the modules of a graph hold the parameters and buffers of those that another graph has under their names. All
     or none: each must be there, and of one form."""
     todo: list[tuple[Owned, Tensor]] = []
-    for name, block in mine._blocks.items():
+    for name in mine._blocks:
         if name not in others._blocks:
-            raise GraphError(f"{mine.name}.share_from({others.name}): it has no module {name!r}, but {[*others._blocks]}")
+            has = ", ".join(others._blocks) or "none"
+            raise GraphError(f"{mine.name}.share_from({others.name}): it has no module {name!r}; it has {has}")
         here, there = (_owned(graph._blocks[name].to(Module)) for graph in (mine, others))
         if here.keys() != there.keys():
             odd = ", ".join(sorted(here.keys() ^ there.keys())[:3])

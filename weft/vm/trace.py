@@ -40,8 +40,9 @@ _COLUMNS = ("start us", "waited", "ran", "instruction", "kind", "stream", "threa
 
 
 class Event(NamedTuple):
-    """One instruction's life, or an op's, a boxing's, a collective's, an act's, or a call's in a graph. Times are nanoseconds
-    since 1970; operands are forms, such as float32[2, 3]#7, numbered by their memory; of a call, named as in the plan.
+    """One instruction's life, or an op's, a boxing's, a collective's, an act's, or a call's in a graph. Times are
+    nanoseconds since 1970; operands are forms, such as float32[2, 3]#7, numbered by their memory; of a call, named as
+    in the plan.
 
     moved, peers    of a collective, a message or a boxing: the bytes of this rank's part, and the ranks that take part
     line            of the program that issued it
