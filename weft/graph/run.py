@@ -20,13 +20,13 @@ from weft.compiler.lower import Lowered
 from weft.core import collecting
 from weft.core.device import Device
 from weft.core.dispatch import hooks
-from weft.core.errors import DeadlineError
 from weft.core.rank import current
 from weft.graph.device_streams import Cuda, in_order
 from weft.graph.draws import Draws
 from weft.graph.ends import inputs_of, outputs_of
 from weft.graph.feed import Feed, Reader, follow
 from weft.graph.lines import GraphLine
+from weft.graph.waits import Waits
 from weft.job.value import Value
 from weft.ops import OPS
 from weft.plan.call import Call, Result
@@ -38,7 +38,6 @@ from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import exchanged
 from weft.tensor.written import mark
 from weft.transport import Line, transport_of
-from weft.transport.stuck import Need, Watcher, told
 from weft.vm import vm_of
 from weft.vm.dependency import join, pending, untouched, writable
 from weft.vm.instruction import Instruction
@@ -91,16 +90,14 @@ class Running:
         self._registers()
         self.ended = self.dropped = False
         self.feeds: list[Feed] = []
-        self.launching = f"{self.line.name}/launches"
-        self.transport.lines.add(self.launching)
-        self.needed: tuple[int, ...] = ()  # ranks, for whatever a launch waits for now
-        self.watcher: Watcher | None = None  # of that wait, if it takes long
+        self.waits = Waits(self.transport, self.line.name, self._launch_shown)
         self.launches = 0
         self.brief = False  # the last launch took less time than it would take another thread to begin one
         acts = {t.id: self._chain(t) for t in lowered.plan.tasks if t.kind in CHAINS} | self._ends() | self._readers()
         if self.device.type == "cuda":
             acts = in_order(lowered.plan, acts, Cuda(self.device))
-        self.executor = Executor(lowered.plan, acts, self.channels, deadline=self.transport.deadline, watch=self._watch)
+        deadline, look = self.transport.deadline, self.waits.look
+        self.executor = Executor(lowered.plan, acts, self.channels, deadline=deadline, watch=look)
         self.vm.on_tracing_changed.append(self._follow)
         self._follow(bool(self.vm.recorders))
 
@@ -312,7 +309,7 @@ class Running:
             self.executor.wait(until)
             return True
         except BaseException as error:
-            self._waited(error)
+            self.waits.over(error)
             self._give_up(error)
             raise
 
@@ -321,11 +318,10 @@ class Running:
         try:
             launch.ticket.wait()
         except BaseException as error:
-            self._waited(error)
+            self.waits.over(error)
             self._give_up(error)
         else:
-            if self.watcher is not None:
-                self._waited()
+            self.waits.over()
 
     def _give_up(self, error: BaseException) -> None:
         """No launch comes to its end any more, also where only the wait for one was broken off."""
@@ -336,30 +332,8 @@ class Running:
         self.under_way.clear()
         self.waiting.clear()
 
-    def _watch(self, needed: tuple[int, ...]) -> None:
-        """Raise if a rank has failed, or if one that is waited for has ended. Tell others of a wait that takes long."""
-        self.transport.look_around(needed)
-        self.needed = needed
-        if needed:
-            if self.watcher is None:
-                self.watcher = Watcher(self.transport, self._waits)
-            self.watcher.look()
-
-    def _waits(self) -> tuple[str, str, list[Need], dict[str, int]]:
-        """What this rank waits for, on a line of its own: no circle follows from it, since others may launch yet."""
-        what = f"launch {self.executor.finished + 1} of graph {self.lowered.plan.name}"
-        return self.launching, what, [Need(rank, "", 0) for rank in self.needed], {}
-
-    def _waited(self, error: BaseException | None = None) -> None:
-        """A wait for a launch is over; if that is for its deadline, say what the ranks are at that it waited for."""
-        watcher, self.watcher = self.watcher, None
-        if isinstance(error, DeadlineError):
-            elsewhere = "" if watcher is None else watcher.elsewhere()
-            others = elsewhere or told(self.transport, self.needed or range(self.transport.world_size))
-            if others and others not in str(error):
-                error.add_note(others.removeprefix("; "))
-        if watcher is not None:
-            watcher.over()
+    def _launch_shown(self) -> str:
+        return f"launch {self.executor.finished + 1} of graph {self.lowered.plan.name}"
 
     def _rebind(self) -> None:
         """Bind the chains anew, once nothing is in flight: a variable was given other memory."""

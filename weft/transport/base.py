@@ -294,14 +294,9 @@ class Transport(ABC):
     def close(self) -> None: ...
 
     def wait_until(
-        self,
-        ready: Callable[[], object],
-        what: str | Callable[[], str],
-        needed: Sequence[int] = (),
-        deadline: float | None = None,
-        waiting: Waiting | None = None,
-        rest: Callable[[float], object] | None = None,
-    ) -> None:
+        self, ready: Callable[[], object], what: str | Callable[[], str], needed: Sequence[int] = (),
+        deadline: float | None = None, waiting: Waiting | None = None, rest: Callable[[float], object] | None = None,
+    ) -> None:  # fmt: skip
         """Return when `ready()`; meanwhile watch the deadline and the other ranks, and whether they wait for this one
         (`waiting` tells for what it waits, see stuck.py). `rest` sleeps for a while at most, and wakes when it may be
         ready; without it, this thread looks again and again."""
