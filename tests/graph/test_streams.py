@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import json
 from collections.abc import Callable
 from typing import Any
@@ -156,6 +157,8 @@ def test_a_bucket_closes_at_its_last_producer_and_goes_beside_backward(
     plans = plans_of(streamed)
     calls = [t.name for t in plans[0].tasks if t.kind == "collective"]
     assert len(calls) == LAYERS  # a layer's gradients each
+    streams = [t.stream for t in plans[0].tasks if t.kind == "collective"]
+    assert len(set(streams)) == 2 and all(a != b for a, b in itertools.pairwise(streams))  # in turn
     chains = [t.name for t in plans[0].tasks if t.kind == "compute"]
     instant = {"source": 0.0, "sink": 0.0}
     timeline = simulate(plans, instant, launches=1)
@@ -165,6 +168,9 @@ def test_a_bucket_closes_at_its_last_producer_and_goes_beside_backward(
             a for name in chains for a in timeline.of(name) if a.rank == 0 and a.start < one.end and a.end > one.start
         ]
         assert beside, f"nothing was computed beside {call}"
+    slow = simulate(plans, {**instant, **dict.fromkeys(chains, 0.0)}, launches=1)
+    begun = [a.start for call in calls for a in slow.of(call) if a.rank == 0]
+    assert begun == [begun[0] + i // 2 for i in range(LAYERS)]  # two at a time
     alone = {**instant, **dict.fromkeys(calls, 0.0)}
     assert timeline.span == simulate(plans, alone).span + 1  # only the last, of the first layer, is waited for
     assert len(plans_of(inline)[0].tasks) == 3
