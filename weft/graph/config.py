@@ -67,7 +67,8 @@ class GraphConfig:
             return partial(taken, f"config.{name}")
         raise AttributeError(
             f"a graph's config has no {name!r}; it has set_gradient_accumulation_steps, enable_amp, enable_zero, "
-            f"enable_zero_bubble, enable_auto_parallel, enable_inductor, set_memory_budget, and, taken without effect because the compiler decides by itself, {', '.join(HINTS)}"
+            "enable_zero_bubble, enable_auto_parallel, enable_inductor, set_memory_budget, set_outputs_buffer_size, "
+            f"and, taken without effect because the compiler decides by itself, {', '.join(HINTS)}"
         )
 
     def _still_open(self, what: str) -> None:
