@@ -98,7 +98,7 @@ class Bound:
     def adagrad_update(
         params: Sequence[Tensor], grads: Sequence[Tensor], sums: Sequence[Tensor], step: Tensor,
         lr: Tensor | _float | _int | _bool | _complex, lr_decay: _float = 0.0, weight_decay: _float = 0.0,
-        eps: _float = 1e-10, maximize: _bool = False
+        eps: _float = 1e-10, maximize: _bool = False, counted: _bool = False
     ) -> None: ...
 
     @staticmethod
@@ -106,7 +106,7 @@ class Bound:
         params: Sequence[Tensor], grads: Sequence[Tensor], means: Sequence[Tensor], squares: Sequence[Tensor],
         most: Sequence[Tensor], step: Tensor, lr: Tensor | _float | _int | _bool | _complex, beta1: _float = 0.9,
         beta2: _float = 0.999, eps: _float = 1e-08, weight_decay: _float = 0.0, maximize: _bool = False,
-        bias_correction: _bool = True
+        bias_correction: _bool = True, counted: _bool = False
     ) -> None: ...
 
     @staticmethod
@@ -114,7 +114,7 @@ class Bound:
         params: Sequence[Tensor], grads: Sequence[Tensor], means: Sequence[Tensor], squares: Sequence[Tensor],
         most: Sequence[Tensor], step: Tensor, lr: Tensor | _float | _int | _bool | _complex, beta1: _float = 0.9,
         beta2: _float = 0.999, eps: _float = 1e-08, weight_decay: _float = 0.0, maximize: _bool = False,
-        bias_correction: _bool = True
+        bias_correction: _bool = True, counted: _bool = False
     ) -> None: ...
 
     @staticmethod
