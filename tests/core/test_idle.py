@@ -122,6 +122,7 @@ def test_what_means_off_is_quiet() -> None:
 CHANGES: dict[str, Callable[[Any], Any]] = {  # what each option of a graph that does something changes
     "enable_amp": lambda c: c.enable_amp(),
     "enable_auto_parallel": lambda c: c.enable_auto_parallel(),
+    "enable_inductor": lambda c: c.enable_inductor(),
     "enable_zero": lambda c: c.enable_zero(),
     "enable_zero_bubble": lambda c: c.enable_zero_bubble(),
     "set_outputs_buffer_size": lambda c: c.set_outputs_buffer_size(3),
