@@ -10,6 +10,7 @@ base of Tensor, has the methods that are ops. Everything else is read from the s
 from __future__ import annotations
 
 import functools
+import importlib
 import inspect
 import re
 import sys
@@ -20,6 +21,7 @@ from pathlib import Path
 from typing import Any, Final
 
 import weft
+from tools import derived
 from tools.declared import (
     NO_DEFAULT,
     WIDE,
@@ -38,6 +40,7 @@ from tools.declared import (
     with_extras,
 )
 from weft import nn
+from weft.core.derived import Derived
 from weft.core.dtype import DType
 from weft.functional import arithmetic, bound, indexing, table
 from weft.interop.files import Files
@@ -46,7 +49,12 @@ from weft.tensor import methods as tensor_methods
 from weft.tensor.tensor import Tensor
 
 ROOT: Final = Path(weft.__file__).parent
-PATHS: Final[dict[str, types.ModuleType]] = vars(weft)["PATHS"]  # modules whose public path isn't their file's
+DERIVED: Final = {
+    path: importlib.import_module(f"weft.{path}")
+    for name in vars(weft)["DERIVED"]
+    for path in (name, *(f"{name}.{n}" for n in ("constraints", "transforms", "utils")))
+}
+PATHS: Final[dict[str, types.ModuleType]] = {**vars(weft)["PATHS"], **DERIVED}  # whose public path isn't their file's
 
 
 NOTE: Final = "# Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.\n\n"
@@ -59,11 +67,12 @@ def _asked(value: object) -> bool:
     return isinstance(value, types.ModuleType) and isinstance(getattr(value.__spec__, "loader", None), Files)
 
 
-def _page(module: types.ModuleType, text: Text, body: str) -> str:
+def _page(module: types.ModuleType, text: Text, body: str, head: str = "") -> str:
     shared = getattr(module, "__all__", None)
     names = textwrap.fill(", ".join(f'"{n}"' for n in sorted(shared or ())), WIDE - 4)
     every = f"__all__ = [\n{textwrap.indent(names, '    ')}\n]\n\n" if shared else ""
-    return f"{NOTE}{as_doc(module.__doc__ or '', '')}\n{text.head(body)}\n{every}{body}"
+    doc = f"Torch's own code, on Weft's tensors: see torch{module.__name__[4:]}." if head else module.__doc__
+    return f"{NOTE}{head}{as_doc(doc or '', '')}\n{text.head(body)}\n{every}{body}"
 
 
 def _named(text: Text, name: str, value: Any) -> tuple[bool, str]:
@@ -99,6 +108,10 @@ def layers() -> str:
 def elsewhere(path: str) -> str:
     """A module under a public path that isn't its file's."""
     module, ops = PATHS[path], {id(op.kernel): op for op in OPS.values()}
+    if isinstance(getattr(module.__spec__, "loader", None), Derived):
+        text = Text(())
+        homes = [m.__name__ for m in PATHS.values() if m is not module]
+        return _page(module, text, derived.page(module, homes, text), derived.LOOSE)
     here = [n for n, v in vars(module).items() if getattr(v, "__module__", None) == module.__name__]
     shown = getattr(
         module, "__all__", here if module.__spec__ else [n for n, v in vars(module).items() if not _asked(v)]

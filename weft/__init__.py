@@ -8,9 +8,9 @@ The folders lie in the order of the path of data, which docs/architecture.md dra
 from __future__ import annotations
 
 import gc
+import importlib
 import math
 import sys
-from collections.abc import Callable
 from types import ModuleType
 from typing import Any
 
@@ -89,7 +89,6 @@ from weft.functional import (
     asyncs,
     comm,
     cuda,
-    distributions,
     env,
     factors,
     fft,
@@ -170,7 +169,7 @@ nn.parameter = _module("nn.parameter", Parameter=Parameter, Buffer=nn.Buffer)  #
 PATHS = {
     "accelerator": accelerator, "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp,  # type: ignore[attr-defined]
     "cpu": cpu, "xpu": xpu, "mps": mps,
-    "distributions": distributions, "env": env,
+    "env": env,
     "fft": fft, "func": func, "jit": jit, "linalg": linalg, "mock_torch": mock_torch, "nn.graph": graph,
     "nn.modules": nn.modules, "nn.parallel": parallel, "nn.parameter": nn.parameter, "optim.swa_utils": optim.swa_utils,  # type: ignore[attr-defined]
     "random": random, "sbp": sbp, "signal": signal, "signal.windows": windows, "special": special, "utils": utils,
@@ -197,7 +196,13 @@ if _collecting:
     gc.enable()
 
 
-def __getattr__(name: str) -> Callable[..., Any]:
+distributions: ModuleType
+DERIVED = ("distributions",)  # what is read when it is first used
+
+
+def __getattr__(name: str) -> Any:
+    if name in DERIVED:
+        return importlib.import_module(f"{__name__}.{name}")
     found = functional.table.lookup("flow", name) if name in functional.surface.PUBLIC["flow"] else None
     if found is None:
         raise AttributeError(f"weft has no {name!r}")

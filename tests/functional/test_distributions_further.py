@@ -13,7 +13,7 @@ import torch
 from torch.distributions.kl import _KL_REGISTRY as THEIR_PAIRS
 
 import weft as flow
-from weft.core.errors import MissingFormulaError, OptionError
+from weft.core.errors import OptionError
 from weft.tensor.tensor import of_torch
 
 T, W = torch.distributions, flow.distributions
@@ -211,7 +211,7 @@ def test_mixtures_have_a_variance_and_a_cdf() -> None:
     close(ours.cdf(own(A)), theirs.cdf(A))
     close(ours.expand((3, 2)).log_prob(own(A)), theirs.expand((3, 2)).log_prob(A))
     assert repr(mixture(W, own)).replace("weft", "torch") == repr(mixture(T, lambda x: x))
-    with pytest.raises(OptionError, match="3 laws to choose from"):
+    with pytest.raises(OptionError, match=r"`mixture_distribution component` \(3\) does not equal"):
         W.MixtureSameFamily(W.Categorical(own(SHARES)), W.Normal(own(A), 1.0))
 
 
@@ -244,7 +244,7 @@ def test_a_transform_of_events_is_torchs(make: Any, x: torch.Tensor) -> None:
     assert tuple(ours.inverse_shape(y.shape)) == tuple(theirs.inverse_shape(y.shape))
     assert (ours.domain.event_dim, ours.codomain.event_dim) == (theirs.domain.event_dim, theirs.codomain.event_dim)
     assert ours.bijective == theirs.bijective and ours != W.TanhTransform()
-    assert ours == make(W) or hasattr(ours, "distribution")  # laws are themselves alone
+    assert (ours == make(W)) == (theirs == make(T))
     if any(x is other for _, other in EVENTS) and theirs.bijective:
         close(ours.log_abs_det_jacobian(own(x), own(y)), theirs.log_abs_det_jacobian(x, y), rtol=1e-4, atol=1e-5)
 
@@ -317,7 +317,7 @@ def test_a_constraint_is_torchs(name: str) -> None:
 
 
 def test_what_has_no_transform_says_so() -> None:
-    with pytest.raises(MissingFormulaError, match="register"):
+    with pytest.raises(NotImplementedError, match="Cannot transform _Boolean"):
         W.biject_to(W.constraints.boolean)
 
     class Even(W.constraints.Constraint):
@@ -360,7 +360,7 @@ def test_a_law_of_ones_own() -> None:
     assert law.sample((3,)).shape == (3, 2) and not law.sample().requires_grad and law.rsample().requires_grad
     assert law.expand((4, 2)).batch_shape == (4, 2) and repr(law) == "Twice(size: torch.Size([2]))"
     assert W.constraints.is_dependent(Twice.half) and bool(law.half.check(flow.zeros(2)).all())
-    with pytest.raises(OptionError, match="outside of the support"):
+    with pytest.raises(OptionError, match="within the support"):
         law.log_prob(-flow.ones(2))
     with pytest.raises(OptionError, match="parameter size"):
         Twice(-flow.ones(2))

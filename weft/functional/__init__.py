@@ -7,6 +7,7 @@ from weft.functional import (
     counts,
     creation,
     defaults,
+    distributions,
     einstein,
     env,
     factors,
@@ -68,8 +69,8 @@ bind()
 functions = dict(table.listed("flow"))
 
 __all__ = [
-    "bind", "comm", "conversion", "counts", "creation", "defaults", "einstein", "env", "factors", "fft", "forms",
-    "functions", "further", "fused", "info", "likeness", "linalg", "matrices", "methods", "names", "neural", "older",
-    "overwrite", "parts", "pieces", "places", "pools", "random", "ranked", "reduction", "sampling", "series", "shaping",
-    "special", "statistics", "surface", "table", "typed", "unchecked", "windows",
+    "bind", "comm", "conversion", "counts", "creation", "defaults", "distributions", "einstein", "env", "factors",
+    "fft", "forms", "functions", "further", "fused", "info", "likeness", "linalg", "matrices", "methods", "names",
+    "neural", "older", "overwrite", "parts", "pieces", "places", "pools", "random", "ranked", "reduction", "sampling",
+    "series", "shaping", "special", "statistics", "surface", "table", "typed", "unchecked", "windows",
 ]  # fmt: skip

@@ -15,11 +15,12 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, Final
 
+from weft.core.derived import Derived
+
 WEFT: Final = __name__.partition(".")[0]
 SPREAD: Final = (
     "nn.modules",
     "nn.utils",
-    "distributions",
     "utils.data",
 )  # folders whose files people reach without importing them
 
@@ -30,7 +31,7 @@ class Files(MetaPathFinder, Loader):
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         folder, _, file = name.rpartition(".")
         home = sys.modules.get(folder) if folder.startswith(f"{WEFT}.") else None
-        if home is None:
+        if home is None or isinstance(getattr(home.__spec__, "loader", None), Derived):
             return None
         own = f"{home.__name__}.{file}"
         if _exists(own):

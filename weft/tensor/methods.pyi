@@ -142,6 +142,9 @@ class Methods:
     def _register_post_grad_accumulation_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHook:
         """OneFlow's: call the hook with x's gradient, once it is accumulated; what the hook gives is the gradient then."""
 
+    @property
+    def _site(self) -> Any: ...
+
     def _zero_grad_(self) -> None:
         """Overwrite the gradient with zeros."""
 

@@ -1,0 +1,66 @@
+"""Torch's own code, loaded a second time: lazily, over Weft's names, changed where it is said; torch's stays."""
+
+from __future__ import annotations
+
+import importlib
+import subprocess
+import sys
+import types
+
+import pytest
+import torch
+
+import weft as flow
+from weft.core import derived
+from weft.core.errors import OptionError
+from weft.launch import spawn_threads
+
+W = flow.distributions
+
+
+def test_derived_code_is_torchs_over_wefts_names() -> None:
+    assert W.Normal is not torch.distributions.Normal
+    ours, theirs = (d.Normal.log_prob for d in (W, torch.distributions))
+    assert isinstance(ours, types.FunctionType) and ours.__code__.co_code == theirs.__code__.co_code
+    assert ours.__globals__["torch"] is derived.root()
+    names = derived.root()
+    assert names.Tensor is flow.Tensor and names.nn.functional.softplus is flow.nn.functional.softplus
+    assert names.distributions is W and names.finfo is flow.finfo
+    assert names.types is not torch.types and names.types.Number is torch.types.Number
+
+
+def test_torchs_own_stays_as_it_was() -> None:
+    assert W.Normal and torch.distributions.Normal.__init__.__globals__["torch"] is torch
+    with pytest.raises(NotImplementedError) as refused:
+        torch.distributions.Distribution(validate_args=False).entropy()
+    assert not isinstance(refused.value, OptionError)
+
+
+def test_what_torchs_code_refuses_is_an_error_of_wefts() -> None:
+    with pytest.raises(OptionError, match="parameter scale"):
+        W.Normal(0.0, -1.0)
+
+
+def test_a_derived_package_is_read_when_it_is_first_used() -> None:
+    code = (
+        "import sys, weft; assert 'weft.distributions.normal' not in sys.modules; weft.distributions.Normal; "
+        "from weft.distributions.normal import Normal; assert Normal is weft.distributions.Normal"
+    )
+    subprocess.run([sys.executable, "-c", code], check=True, timeout=60)
+
+
+def test_threads_that_ask_at_once_find_one_module() -> None:
+    source = derived.Derived("weft.again", "torch.utils.hooks")
+    try:
+        first, second = spawn_threads(2, lambda: importlib.import_module("weft.again").RemovableHandle, deadline=20)
+        assert first is second and first.__module__ == "weft.again"
+    finally:
+        sys.meta_path.remove(source)
+        del sys.modules["weft.again"], derived.ROOTS["torch.utils.hooks"]
+
+
+def test_what_there_is_not_is_no_module() -> None:
+    with pytest.raises(ModuleNotFoundError):
+        __import__("weft.distributions.odd")
+    with pytest.raises(AttributeError):
+        _ = W.Odd

@@ -1,0 +1,105 @@
+"""Stubs of modules that are derived from torch's: their classes, with Weft's tensors in the place of torch's."""
+
+from __future__ import annotations
+
+import inspect
+import types
+from collections.abc import Callable, Iterable
+from typing import Any, Final
+
+from tools.declared import Text, of_function
+
+LOOSE: Final = "# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false\n"
+MAGIC: Final = ("__init__", "__call__", "__len__", "__getitem__", "__iter__")
+
+
+def page(module: types.ModuleType, homes: Iterable[str], text: Text) -> str:
+    """What a derived module has: `homes` are those that have a stub of their own, to be imported from."""
+    homes = {*homes} - {module.__name__}
+    kinds: dict[str, type] = {}
+    below = [h.rpartition(".") for h in sorted(homes) if h.rpartition(".")[0] == module.__name__]
+    lines, parts = [f"from {module.__name__} import {name} as {name}\n" for _, _, name in below], []
+    for name in sorted(n for n in {*module.__all__, *_own(module)}):
+        value = getattr(module, name)
+        if inspect.ismodule(value):
+            lines.append(f"from {module.__name__} import {name} as {name}\n")
+        elif isinstance(value, (type, types.FunctionType)) and value.__module__ in homes:
+            lines.append(f"from {value.__module__} import {value.__name__} as {name}\n")
+        elif isinstance(value, type):
+            _collect(value, homes, kinds)
+            parts += [f"{name} = {value.__name__}\n"] if value.__name__ != name else []
+        elif inspect.isfunction(value):
+            parts.append(text.function(name, of_function(value)._replace(doc="")))
+        else:
+            _collect(type(value), homes, kinds)
+            parts.append(f"{name}: {_class(type(value), homes, text)}\n")
+    body = "".join([*lines, "\n", *(_text(kind, homes, text) for kind in kinds.values()), *parts])
+    root: Any = getattr(module.__spec__, "loader", None)
+    for home in [m for m in text.imports if m not in homes and m.startswith(f"{root.ours}.")]:
+        names = text.imports.pop(home) - kinds.keys()
+        if names:
+            text.imports.setdefault(root.ours, set()).update(names)
+    return body
+
+
+def _own(module: types.ModuleType) -> list[str]:
+    return [n for n, v in vars(module).items() if isinstance(v, type) and v.__module__ == module.__name__]
+
+
+def _collect(kind: type, homes: Iterable[str], found: dict[str, type]) -> None:
+    """A class with what it inherits from, first."""
+    if kind.__module__ not in homes and kind.__module__.startswith("weft.") and kind.__name__ not in found:
+        for base in kind.__bases__:
+            _collect(base, homes, found)
+        found[kind.__name__] = kind
+
+
+def _class(kind: type, homes: Iterable[str], text: Text) -> str:
+    if kind.__module__ in homes or not kind.__module__.startswith("weft."):
+        return text.class_of(kind)
+    return kind.__name__
+
+
+def _text(kind: type, homes: Iterable[str], text: Text) -> str:
+    bases = [_class(b, homes, text) for b in kind.__bases__ if b.__module__ not in ("typing", "builtins")]
+    bases += ["property"] if property in kind.__bases__ else []
+    lines = []
+    given = {name: text.imported("weft.tensor.tensor", "Tensor") for name in _parameters(kind)}
+    for name, value in vars(kind).items():
+        if name.startswith("_") and name not in MAGIC:
+            continue
+        given.pop(name, None)
+        lines.append(_member(name, value, text))
+    lines += [f"    {name}: {said}\n" for name, said in given.items()]
+    head = f"class {kind.__name__}({', '.join(bases)}):" if bases else f"class {kind.__name__}:"
+    return f"{head}\n{''.join(lines)}\n" if lines else f"{head} ...\n\n"
+
+
+def _parameters(kind: type) -> list[str]:
+    """What instances hold, as a distribution tells by its constraints."""
+    told = vars(kind).get("arg_constraints")
+    return [n for n in told if n not in vars(kind)] if isinstance(told, dict) else []
+
+
+def _member(name: str, value: Any, text: Text) -> str:
+    read = _reader(value)
+    if read is not None:
+        return text.function(name, of_function(read)._replace(doc=""), "    ", "self", mark="    @property\n")
+    if isinstance(value, (staticmethod, classmethod)):
+        first = "cls" if isinstance(value, classmethod) else None
+        mark = f"    @{type(value).__name__}\n"
+        return text.function(name, of_function(value.__func__)._replace(doc=""), "    ", first, mark=mark)
+    if inspect.isfunction(value):
+        said = of_function(value)._replace(doc="")
+        if name == "__init__":
+            said = said._replace(signatures=tuple(s._replace(result=None) for s in said.signatures))
+        return text.function(name, said, "    ", "self")
+    plain = type(value).__name__ if isinstance(value, (bool, int, float, str)) else text.imported("typing", "Any")
+    return f"    {name}: {plain}\n"
+
+
+def _reader(value: Any) -> Callable[..., Any] | None:
+    """The function that works a property out."""
+    if isinstance(value, property):
+        return value.fget
+    return getattr(value, "wrapped", None)

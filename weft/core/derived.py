@@ -1,0 +1,146 @@
+"""Torch's own Python on Weft's tensors: modules of torch's, loaded a second time, with Weft in the place of `torch`.
+
+What torch composes of its public functions is the same here. A derived module runs torch's code, from the bytecode that
+is there already, in a namespace of its own, whose imports of `torch` give what `Names` finds; torch's stays as it is.
+"""
+
+from __future__ import annotations
+
+import builtins
+import functools
+import importlib
+import importlib.util
+import sys
+from collections.abc import Callable, Mapping, Sequence
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import CodeType, ModuleType
+from typing import Any, Final
+
+from weft.core.errors import OptionError
+
+WEFT: Final = __name__.partition(".")[0]
+Change = Callable[[Any], Any]  # from what torch has to what stands in its place
+
+
+class Names(ModuleType):
+    """A module of torch's, or another place with a dotted name, as derived code sees it: Weft's names, then torch's."""
+
+    def __init__(self, path: str) -> None:
+        super().__init__(path)
+        self.__dict__["__path__"] = []
+        inner = path.partition(".")[2]
+        self.__dict__["_ours"] = _at(sys.modules[WEFT], inner)
+        self.__dict__["_theirs"] = _at(importlib.import_module("torch"), inner)
+
+    def __getattr__(self, name: str) -> Any:
+        if name.startswith("__"):
+            raise AttributeError(name)
+        return self.__dict__.setdefault(name, self._look(name))
+
+    def _look(self, name: str) -> Any:
+        path = f"{self.__name__}.{name}"
+        if path in GIVEN:
+            return GIVEN[path]
+        ours = _counterpart(path)
+        if ours is not None:
+            return importlib.import_module(ours)
+        found = getattr(self._ours, name, None)
+        if found is None:
+            found = getattr(self._theirs, name, None)
+        if found is None:
+            found = importlib.import_module(path)
+        return Names(path) if isinstance(found, ModuleType) or path == "torch._C" else found
+
+
+def _at(root: Any, path: str) -> Any:
+    for name in path.split(".") if path else ():
+        root = getattr(root, name, None)
+    return root
+
+
+GIVEN: Final[dict[str, Any]] = {}  # what no name tells, by torch's path
+ROOTS: Final[dict[str, Derived]] = {}  # by torch's path
+
+
+def _counterpart(path: str) -> str | None:
+    """The derived module that stands for one of torch's."""
+    for theirs, root in ROOTS.items():
+        if path == theirs or path.startswith(f"{theirs}."):
+            ours = root.ours + path.removeprefix(theirs)
+            try:
+                return ours if importlib.util.find_spec(path) is not None else None
+            except ModuleNotFoundError:
+                return None
+    return None
+
+
+def _import(
+    name: str, globals: Any = None, locals: Any = None, fromlist: Sequence[str] | None = (), level: int = 0
+) -> Any:
+    """What `import` is in derived code."""
+    if level:
+        name = importlib.util.resolve_name("." * level + name, globals["__spec__"].loader_state.parent)
+    if name.partition(".")[0] != "torch":
+        return builtins.__import__(name, globals, locals, fromlist)
+    found: Any = root()
+    if not fromlist:
+        return found
+    ours = _counterpart(name)
+    if ours is not None:
+        return builtins.__import__(ours, globals, locals, fromlist)
+    for part in name.split(".")[1:]:
+        found = getattr(found, part)
+    return found
+
+
+@functools.cache
+def root() -> Names:
+    """What derived code has as `torch`."""
+    return Names("torch")
+
+
+class Derived(MetaPathFinder, Loader):
+    """A module of torch's or a package, to be imported under a name of Weft's.
+
+    changes     by module below the package ("" for itself) and path therein: what stands there, made of what stood
+    attributes  attributes that derived code reads under another name
+    """
+
+    def __init__(
+        self, ours: str, theirs: str, changes: Mapping[str, Mapping[str, Change]] = {},
+        attributes: Mapping[str, str] = {},
+    ) -> None:  # fmt: skip
+        self.ours, self.theirs, self.changes, self.attributes = ours, theirs, changes, attributes
+        ROOTS[theirs] = self
+        sys.meta_path.insert(0, self)
+
+    def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name != self.ours and not name.startswith(f"{self.ours}."):
+            return None
+        theirs = importlib.util.find_spec(self.theirs + name.removeprefix(self.ours))
+        if theirs is None:
+            return None
+        folder = theirs.submodule_search_locations is not None
+        return ModuleSpec(name, self, origin=theirs.origin, loader_state=theirs, is_package=folder)
+
+    def create_module(self, spec: ModuleSpec) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        assert module.__spec__ is not None
+        theirs = module.__spec__.loader_state
+        code = theirs.loader.get_code(theirs.name)
+        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import, "ValueError": OptionError}
+        module.__file__ = theirs.origin
+        exec(_renamed(code, self.attributes) if self.attributes else code, vars(module))
+        for path, change in self.changes.get(module.__name__.removeprefix(self.ours).lstrip("."), {}).items():
+            *places, last = path.split(".")
+            place = functools.reduce(lambda at, name: vars(at)[name], places, module)
+            setattr(place, last, change(vars(place)[last]))
+
+
+def _renamed(code: CodeType, names: Mapping[str, str]) -> CodeType:
+    """Code that reads attributes under other names."""
+    inner = tuple(_renamed(c, names) if isinstance(c, CodeType) else c for c in code.co_consts)
+    return code.replace(co_names=tuple(names.get(n, n) for n in code.co_names), co_consts=inner)

@@ -1,0 +1,199 @@
+"""`flow.distributions`: torch's, derived, but for what global tensors, graphs and seeds need otherwise."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Callable
+from typing import Any, Final
+
+from torch import Size
+
+from weft.core.derived import GIVEN, Derived
+from weft.core.dispatch import here
+from weft.core.errors import MissingFormulaError
+from weft.functional import conversion, creation
+from weft.functional.likeness import beside, fitted
+from weft.ops import OPS
+from weft.tensor.tensor import Tensor
+
+# ---- where a distribution's own tensors lie ----------------------------------------------------------
+
+
+class Site:
+    """What `x.device` is in torch's code here if x is global: what is made there lies beside x."""
+
+    def __init__(self, x: Tensor) -> None:
+        self.x = x
+
+
+def site(x: Tensor) -> Any:
+    return x.device if x.spec is None else Site(x)
+
+
+def _at_site(make: Callable[..., Any], shaped: bool) -> Callable[..., Any]:
+    """A function that makes tensors, whose `device` may be a site; a shape may be split as the site's tensor is."""
+
+    @functools.wraps(make)
+    def call(*args: Any, device: Any = None, **options: Any) -> Any:
+        if isinstance(device, Site):
+            shape = args[0] if args else options.get("size")
+            where = fitted(device.x, shape, None, None, None, None) if shaped else beside(device.x)
+            options = {**where, **options}
+        elif device is not None:
+            options["device"] = device
+        return make(*args, **options)
+
+    return call
+
+
+SHAPED: Final = (creation.rand, creation.randn, creation.zeros, creation.ones, creation.empty, creation.full)
+
+
+def _as_tensor(x: Any, dtype: Any = None, device: Any = None) -> Any:
+    if not isinstance(x, Tensor):
+        return _at_site(creation.tensor, False)(x, dtype=dtype, device=device)
+    return x if isinstance(device, Site) else conversion.to(x, device=device, dtype=dtype)
+
+
+# ---- what is checked ---------------------------------------------------------------------------------
+
+
+def _is_all_true(valid: Any) -> bool:
+    """Whether every value is as it should; of what isn't there to be looked at, it is taken for granted."""
+    if here.trace is not None or valid.value is not None or not valid.numel():
+        return True
+    if valid.spec is None:
+        return valid.device.type == "meta" or bool(valid.all())
+    whole = valid.all()._whole("validate_args")
+    return not whole.numel() or bool(whole)  # a rank outside of the placement holds nothing
+
+
+def _unchecked_in_graphs(init: Callable[..., None]) -> Callable[..., None]:
+    @functools.wraps(init)
+    def __init__(self: Any, batch_shape: Any = (), event_shape: Any = (), validate_args: Any = None) -> None:
+        checks = False if here.trace is not None else validate_args
+        init(self, Size(batch_shape), Size(event_shape), validate_args=checks)
+
+    return __init__
+
+
+ADVICE: Final = {
+    "rsample": "its draws have no gradient; weigh log_prob(sample) by what they bring",
+    "log_prob": "no formula for it is here",
+    "cdf": "no formula for it is here; count (sample <= value)",
+    "icdf": "no formula for it is here; sort draws",
+    "enumerate_support": "its values can't be listed",
+    "entropy": "no formula for it is here; average -log_prob(x)",
+    "mean": "no formula for it is here; average draws",
+    "mode": "no formula for it is here",
+    "variance": "no formula for it is here; average over draws",
+}
+
+
+def _missing(name: str) -> Callable[[Any], Any]:
+    """What the base class has where a distribution lacks a formula: torch's says nothing."""
+
+    def change(theirs: Any) -> Any:
+        reads: Any = theirs.fget if isinstance(theirs, property) else theirs
+
+        @functools.wraps(reads)
+        def refuse(self: Any, *args: Any, **options: Any) -> Any:
+            raise MissingFormulaError(f"{type(self).__name__}.{name}: {ADVICE[name]}")
+
+        return property(refuse) if isinstance(theirs, property) else refuse
+
+    return change
+
+
+def _expand(theirs: Any) -> Callable[..., Any]:
+    """What expands a distribution that doesn't say how: made anew of its parameters, as many as a larger batch has."""
+
+    def expand(self: Any, batch_shape: Any, _instance: Any = None) -> Any:
+        larger = {}
+        for name, constraint in self.arg_constraints.items():
+            if name in self.__dict__:
+                value = self.__dict__[name]
+                larger[name] = value.expand((*batch_shape, *value.shape[value.ndim - constraint.event_dim :]))
+        made = type(self)(**larger, validate_args=False)
+        made._validate_args = self._validate_args
+        return made
+
+    return expand
+
+
+# ---- what is drawn -----------------------------------------------------------------------------------
+
+
+class Dirichlet:
+    """Draws whose gradient is that of the gamma distribution's."""
+
+    @staticmethod
+    def apply(concentration: Any) -> Any:
+        drawn = OPS["standard_gamma"](concentration)
+        return drawn / drawn.sum(-1, True)
+
+
+def _von_mises(loc: Any, concentration: Any, proposal_r: Any, x: Any) -> Any:
+    """Torch's rejection, which would go on forever where a parameter is no number."""
+    done = OPS["isnan"](loc + concentration)
+    x = OPS["where"](done, math.nan, x)
+    while not bool(done.all()):
+        u1, u2, u3 = _rand((3, *x.shape), dtype=loc.dtype, device=site(loc)).unbind()
+        z = (math.pi * u1).cos()
+        f = (1 + proposal_r * z) / (proposal_r + z)
+        c = concentration * (proposal_r - f)
+        accept = (c * (2 - c) - u2 > 0) | ((c / u2).log() + 1 - c >= 0)
+        x = OPS["where"](accept, (u3 - 0.5).sign() * f.acos(), x)
+        done = done | accept
+    return (x + math.pi + loc) % (2 * math.pi) - math.pi
+
+
+_rand, _randn = _at_site(creation.rand, True), _at_site(creation.randn, True)
+
+
+def _standard_normal(shape: Any, dtype: Any, device: Any) -> Any:
+    return _randn(shape, dtype=dtype, device=device)
+
+
+def _without_second_draws(theirs: Any) -> Callable[..., Any]:
+    """Torch's reads whether a matrix is singular, which a graph can't, and draws again where it is none."""
+
+    @functools.wraps(theirs)
+    def rsample(self: Any, sample_shape: Any = (), max_try_correction: Any = None) -> Any:
+        return self._bartlett_sampling(Size(sample_shape))
+
+    return rsample
+
+
+GIVEN.update(
+    {
+        "torch.overrides.is_tensor_like": lambda x: isinstance(x, Tensor),
+        "torch._is_all_true": _is_all_true,
+        "torch._standard_gamma": OPS["standard_gamma"],
+        "torch.multinomial": OPS["multinomial"],
+        "torch.as_tensor": _as_tensor,
+        **{f"torch.{f.__name__}": _at_site(f, True) for f in SHAPED},
+        **{f"torch.{f.__name__}": _at_site(f, False) for f in (creation.arange, creation.eye, creation.tensor)},
+    }
+)
+Derived(
+    "weft.distributions",
+    "torch.distributions",
+    changes={
+        "constraints": {
+            "Constraint.__repr__": lambda theirs: lambda self: f"{type(self).__name__.removeprefix('_')}()"
+        },
+        "distribution": {
+            "Distribution.__init__": _unchecked_in_graphs,
+            "Distribution.expand": _expand,
+            **{f"Distribution.{name}": _missing(name) for name in ADVICE},
+        },
+        "utils": {"_standard_normal": lambda theirs: _standard_normal},
+        "dirichlet": {"_Dirichlet": lambda theirs: Dirichlet},
+        "von_mises": {"_rejection_sample": lambda theirs: _von_mises},
+        "wishart": {"Wishart.rsample": _without_second_draws},
+    },
+    attributes={"device": "_site"},
+)
+Tensor._site = property(site)  # type: ignore[attr-defined]
