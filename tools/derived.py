@@ -8,6 +8,7 @@ from collections.abc import Callable, Iterable
 from typing import Any, Final
 
 from tools.declared import Text, of_function
+from weft.core.derived import is_derived
 
 LOOSE: Final = "# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false\n"
 MAGIC: Final = ("__init__", "__call__", "__len__", "__getitem__", "__iter__")
@@ -19,7 +20,7 @@ def page(module: types.ModuleType, homes: Iterable[str], text: Text) -> str:
     kinds: dict[str, type] = {}
     below = [h.rpartition(".") for h in sorted(homes) if h.rpartition(".")[0] == module.__name__]
     lines, parts = [f"from {module.__name__} import {name} as {name}\n" for _, _, name in below], []
-    for name in sorted(n for n in {*module.__all__, *_own(module)}):
+    for name in sorted({*getattr(module, "__all__", ()), *_own(module)}):
         value = getattr(module, name)
         if inspect.ismodule(value):
             lines.append(f"from {module.__name__} import {name} as {name}\n")
@@ -35,7 +36,7 @@ def page(module: types.ModuleType, homes: Iterable[str], text: Text) -> str:
             parts.append(f"{name}: {_class(type(value), homes, text)}\n")
     body = "".join([*lines, "\n", *(_text(kind, homes, text) for kind in kinds.values()), *parts])
     root: Any = getattr(module.__spec__, "loader", None)
-    for home in [m for m in text.imports if m not in homes and m.startswith(f"{root.ours}.")]:
+    for home in [m for m in text.imports if m not in homes and root.covers(m)]:
         names = text.imports.pop(home) - kinds.keys()
         if names:
             text.imports.setdefault(root.ours, set()).update(names)
@@ -43,19 +44,22 @@ def page(module: types.ModuleType, homes: Iterable[str], text: Text) -> str:
 
 
 def _own(module: types.ModuleType) -> list[str]:
-    return [n for n, v in vars(module).items() if isinstance(v, type) and v.__module__ == module.__name__]
+    """Its classes; without `__all__`, its public functions, too."""
+    kinds = type if hasattr(module, "__all__") else (type, types.FunctionType)
+    own = {n: v for n, v in vars(module).items() if isinstance(v, kinds) and v.__module__ == module.__name__}
+    return [n for n, v in own.items() if isinstance(v, type) or not n.startswith("_")]
 
 
 def _collect(kind: type, homes: Iterable[str], found: dict[str, type]) -> None:
     """A class with what it inherits from, first."""
-    if kind.__module__ not in homes and kind.__module__.startswith("weft.") and kind.__name__ not in found:
+    if kind.__module__ not in homes and is_derived(kind.__module__) and kind.__name__ not in found:
         for base in kind.__bases__:
             _collect(base, homes, found)
         found[kind.__name__] = kind
 
 
 def _class(kind: type, homes: Iterable[str], text: Text) -> str:
-    if kind.__module__ in homes or not kind.__module__.startswith("weft."):
+    if kind.__module__ in homes or not is_derived(kind.__module__):
         return text.class_of(kind)
     return kind.__name__
 
@@ -69,7 +73,7 @@ def _text(kind: type, homes: Iterable[str], text: Text) -> str:
         if name.startswith("_") and name not in MAGIC:
             continue
         given.pop(name, None)
-        lines.append(_member(name, value, text))
+        lines.append(_member(kind, name, value, text))
     lines += [f"    {name}: {said}\n" for name, said in given.items()]
     head = f"class {kind.__name__}({', '.join(bases)}):" if bases else f"class {kind.__name__}:"
     return f"{head}\n{''.join(lines)}\n" if lines else f"{head} ...\n\n"
@@ -81,14 +85,14 @@ def _parameters(kind: type) -> list[str]:
     return [n for n in told if n not in vars(kind)] if isinstance(told, dict) else []
 
 
-def _member(name: str, value: Any, text: Text) -> str:
+def _member(kind: type, name: str, value: Any, text: Text) -> str:
     read = _reader(value)
     if read is not None:
         return text.function(name, of_function(read)._replace(doc=""), "    ", "self", mark="    @property\n")
     if isinstance(value, (staticmethod, classmethod)):
-        first = "cls" if isinstance(value, classmethod) else None
+        bound, first = value.__get__(None, kind), "cls" if isinstance(value, classmethod) else None
         mark = f"    @{type(value).__name__}\n"
-        return text.function(name, of_function(value.__func__)._replace(doc=""), "    ", first, mark=mark)
+        return text.function(name, of_function(bound)._replace(doc=""), "    ", first, mark=mark)
     if inspect.isfunction(value):
         said = of_function(value)._replace(doc="")
         if name == "__init__":

@@ -40,7 +40,7 @@ from tools.declared import (
     with_extras,
 )
 from weft import nn
-from weft.core.derived import Derived
+from weft.core.derived import ROOTS, Derived
 from weft.core.dtype import DType
 from weft.functional import arithmetic, bound, indexing, table
 from weft.interop.files import Files
@@ -49,10 +49,11 @@ from weft.tensor import methods as tensor_methods
 from weft.tensor.tensor import Tensor
 
 ROOT: Final = Path(weft.__file__).parent
+BELOW: Final = {"weft.distributions": ("constraints", "transforms", "utils")}
 DERIVED: Final = {
-    path: importlib.import_module(f"weft.{path}")
-    for name in vars(weft)["DERIVED"]
-    for path in (name, *(f"{name}.{n}" for n in ("constraints", "transforms", "utils")))
+    path.partition(".")[2]: importlib.import_module(path)
+    for root in ROOTS.values()
+    for path in (root.ours, *(f"{root.ours}.{name}" for name in BELOW.get(root.ours, ())))
 }
 PATHS: Final[dict[str, types.ModuleType]] = {**vars(weft)["PATHS"], **DERIVED}  # whose public path isn't their file's
 

@@ -31,10 +31,10 @@ class Names(ModuleType):
         self.__dict__["__path__"] = []
         inner = path.partition(".")[2]
         self.__dict__["_ours"] = _at(sys.modules[WEFT], inner)
-        self.__dict__["_theirs"] = _at(importlib.import_module("torch"), inner)
+        self.__dict__["_theirs"] = sys.modules.get(path) or _at(importlib.import_module("torch"), inner)
 
     def __getattr__(self, name: str) -> Any:
-        if name.startswith("__"):
+        if name.startswith("__") and name != "__future__":
             raise AttributeError(name)
         return self.__dict__.setdefault(name, self._look(name))
 
@@ -105,18 +105,23 @@ class Derived(MetaPathFinder, Loader):
 
     changes     by module below the package ("" for itself) and path therein: what stands there, made of what stood
     attributes  attributes that derived code reads under another name
+    errors      classes of Weft's for the errors that derived code raises
     """
 
     def __init__(
         self, ours: str, theirs: str, changes: Mapping[str, Mapping[str, Change]] = {},
-        attributes: Mapping[str, str] = {},
+        attributes: Mapping[str, str] = {}, errors: Mapping[str, type[Exception]] = {},
     ) -> None:  # fmt: skip
         self.ours, self.theirs, self.changes, self.attributes = ours, theirs, changes, attributes
+        self.builtins = {**vars(builtins), "__import__": _import, "ValueError": OptionError, **errors}
         ROOTS[theirs] = self
         sys.meta_path.insert(0, self)
 
+    def covers(self, name: str) -> bool:
+        return name == self.ours or name.startswith(f"{self.ours}.")
+
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
-        if name != self.ours and not name.startswith(f"{self.ours}."):
+        if not self.covers(name):
             return None
         theirs = importlib.util.find_spec(self.theirs + name.removeprefix(self.ours))
         if theirs is None:
@@ -131,13 +136,33 @@ class Derived(MetaPathFinder, Loader):
         assert module.__spec__ is not None
         theirs = module.__spec__.loader_state
         code = theirs.loader.get_code(theirs.name)
-        module.__dict__["__builtins__"] = {**vars(builtins), "__import__": _import, "ValueError": OptionError}
+        module.__dict__["__builtins__"] = self.builtins
         module.__file__ = theirs.origin
         exec(_renamed(code, self.attributes) if self.attributes else code, vars(module))
         for path, change in self.changes.get(module.__name__.removeprefix(self.ours).lstrip("."), {}).items():
             *places, last = path.split(".")
             place = functools.reduce(lambda at, name: vars(at)[name], places, module)
             setattr(place, last, change(vars(place)[last]))
+
+
+def is_derived(name: str) -> bool:
+    """Whether a module of Weft's by this name is one of torch's, derived."""
+    return any(root.covers(name) for root in ROOTS.values())
+
+
+def lazily(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
+    """The `__getattr__` of a package that has derived modules, and names of theirs: read when one is asked for."""
+    homes = {name: module for module, names in modules.items() for name in (module, *names)}
+
+    def find(name: str) -> Any:
+        if name not in homes:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module = importlib.import_module(f"{package}.{homes[name]}")
+        space = vars(sys.modules[package])
+        space.update({n: getattr(module, n) for n in modules[homes[name]]})
+        return space[name]
+
+    return find
 
 
 def _renamed(code: CodeType, names: Mapping[str, str]) -> CodeType:

@@ -37,7 +37,7 @@ def _at_site(make: Callable[..., Any], shaped: bool) -> Callable[..., Any]:
     @functools.wraps(make)
     def call(*args: Any, device: Any = None, **options: Any) -> Any:
         if isinstance(device, Site):
-            shape = args[0] if args else options.get("size")
+            shape = options.get("size") if not args else args if isinstance(args[0], int) else args[0]
             where = fitted(device.x, shape, None, None, None, None) if shaped else beside(device.x)
             options = {**where, **options}
         elif device is not None:

@@ -15,7 +15,7 @@ from importlib.machinery import ModuleSpec, PathFinder
 from types import ModuleType
 from typing import Any, Final
 
-from weft.core.derived import Derived
+from weft.core.derived import is_derived
 
 WEFT: Final = __name__.partition(".")[0]
 SPREAD: Final = (
@@ -31,7 +31,7 @@ class Files(MetaPathFinder, Loader):
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         folder, _, file = name.rpartition(".")
         home = sys.modules.get(folder) if folder.startswith(f"{WEFT}.") else None
-        if home is None or isinstance(getattr(home.__spec__, "loader", None), Derived):
+        if home is None or is_derived(name):
             return None
         own = f"{home.__name__}.{file}"
         if _exists(own):
@@ -70,7 +70,14 @@ def _names(name: str, home: ModuleType) -> list[str]:
 def _reach(folder: str) -> None:
     """Let a folder's files be its attributes, imported or not."""
 
+    inner = vars(sys.modules[folder]).get("__getattr__")
+
     def find(name: str) -> Any:
+        if inner is not None:
+            try:
+                return inner(name)
+            except AttributeError:
+                pass
         if not name.startswith("__"):
             try:
                 return importlib.import_module(f"{folder}.{name}")

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator, MutableMapping
 from typing import Any
 
 from weft.autograd.function import Function
@@ -28,6 +28,33 @@ class Hooks:
 
     def of(self, kind: str) -> tuple[tuple[Callable[..., Any], bool], ...]:
         return tuple(self.tables[kind].values())
+
+
+class Table(MutableMapping[int, Any]):
+    """A live view of a module's hooks of one kind: what `module._forward_pre_hooks` gives."""
+
+    def __init__(self, hooks: Hooks | None, kind: str) -> None:
+        self.inner = {} if hooks is None else hooks.tables[kind]
+
+    def __getitem__(self, key: int) -> Any:
+        return self.inner[key][0]
+
+    def __setitem__(self, key: int, hook: Any) -> None:
+        self.inner[key] = hook, False
+
+    def __delitem__(self, key: int) -> None:
+        del self.inner[key]
+
+    def __iter__(self) -> Iterator[int]:
+        return iter(list(self.inner))
+
+    def __len__(self) -> int:
+        return len(self.inner)
+
+
+def table(kind: str) -> Any:
+    """A property that gives a module's hooks of one kind."""
+    return property(lambda module: Table(module._hooks, kind))
 
 
 def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:

@@ -25,7 +25,8 @@ class Members(MutableMapping[str, Any]):
 
     def __getitem__(self, name: str) -> Any:
         if self.module._roles.get(name) != self.role:
-            raise KeyError(name)
+            has = ", ".join(self) or "none"
+            raise KeyError(f"{type(self.module).__name__} has no {self.role} {name!r} of its own; it has: {has}")
         return self.module.__dict__[name]
 
     def __setitem__(self, name: str, value: Any) -> None:
@@ -56,6 +57,11 @@ class Members(MutableMapping[str, Any]):
 
     def __repr__(self) -> str:
         return repr(dict(self))
+
+
+def members(role: str) -> Any:
+    """A property that gives a module's members of one role."""
+    return property(lambda module: Members(module, role))
 
 
 def printed(name: str, extra: str, members: Mapping[str, Any]) -> str:

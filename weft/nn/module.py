@@ -14,7 +14,7 @@ from weft.core.placement import Placement
 from weft.nn import conversion, hooks, refusals
 from weft.nn import state_dict as states
 from weft.nn.hooks import Hooks, Watch
-from weft.nn.members import BUFFER, MODULE, PARAMETER, Members, printed
+from weft.nn.members import BUFFER, MODULE, PARAMETER, members, printed
 from weft.ops import OPS
 from weft.tensor.parameter import Buffer, Parameter
 from weft.tensor.tensor import RemovableHook, Tensor, exchanged
@@ -115,17 +115,9 @@ class Module:
             self.__dict__["_non_persistent"] = self._non_persistent - {name}
         object.__delattr__(self, name)
 
-    @property
-    def _parameters(self) -> Members:
-        return Members(self, PARAMETER)
-
-    @property
-    def _buffers(self) -> Members:
-        return Members(self, BUFFER)
-
-    @property
-    def _modules(self) -> Members:
-        return Members(self, MODULE)
+    _parameters, _buffers, _modules = members(PARAMETER), members(BUFFER), members(MODULE)
+    _forward_pre_hooks, _forward_hooks = hooks.table("forward_pre"), hooks.table("forward")
+    _state_dict_hooks, _load_state_dict_pre_hooks = hooks.table("state_dict"), hooks.table("load_pre")
 
     def _register(self, role: str, name: str, value: Any, kind: type) -> None:
         if "_roles" not in self.__dict__:

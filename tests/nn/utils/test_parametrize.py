@@ -10,7 +10,7 @@ import pytest
 import torch
 
 import weft as flow
-from weft.core.errors import CheckpointError, OptionError
+from weft.core.errors import OptionError
 
 
 def kinds(lib: Any) -> Any:
@@ -128,14 +128,14 @@ def test_in_a_graph() -> None:
 
 def test_what_cannot_be_is_said() -> None:
     of, layer = flow.nn.utils.parametrize, flow.nn.Linear(3, 3)
-    with pytest.raises(OptionError, match="has no parameter or buffer 'wait'"):
+    with pytest.raises(OptionError, match=r"does not have a parameter.*name 'wait'"):
         of.register_parametrization(layer, "wait", flow.nn.ReLU())
-    with pytest.raises(OptionError, match=r"float32\[3, 2\].*unsafe=True"):
+    with pytest.raises(OptionError, match=r"shape.*`unsafe` flag"):
         of.register_parametrization(layer, "weight", flow.nn.Linear(3, 2))
     of.register_parametrization(layer, "weight", flow.nn.ReLU())
-    with pytest.raises(OptionError, match=r"ReLU has no right_inverse.*original"):
+    with pytest.raises(OptionError, match="ReLU does not implement right_inverse"):
         layer.weight = flow.eye(3)
-    with pytest.raises(CheckpointError, match=r"save its state_dict\(\)"):
+    with pytest.raises(OptionError, match=r"only supported through state_dict\(\)"):
         layer.__reduce_ex__(4)
-    with pytest.raises(OptionError, match="one of 'matrix_exp'"):
+    with pytest.raises(OptionError, match="matrix_exp"):
         flow.nn.utils.parametrizations.orthogonal(flow.nn.Linear(2, 2), orthogonal_map="qr")

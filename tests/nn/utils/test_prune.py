@@ -63,9 +63,9 @@ def test_the_same_as_torchs() -> None:
 
 def test_what_cannot_be_is_said() -> None:
     prune, layer = flow.nn.utils.prune, flow.nn.Linear(2, 2)
-    with pytest.raises(OptionError, match=r"no parameter .wait.*it has: weight, bias"):
+    with pytest.raises(AttributeError, match=r"Linear.*wait"):
         prune.l1_unstructured(layer, "wait", 1)
-    with pytest.raises(OptionError, match="more than there are: 4"):
+    with pytest.raises(OptionError, match="amount=5 should be smaller than the number of parameters to prune=4"):
         prune.l1_unstructured(layer, "weight", 5)
-    with pytest.raises(OptionError, match="isn't pruned"):
+    with pytest.raises(OptionError, match="has to be pruned"):
         prune.remove(flow.nn.Linear(2, 2), "weight")

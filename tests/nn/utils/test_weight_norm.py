@@ -34,12 +34,12 @@ def test_it_can_be_taken_off_again() -> None:
     y = layer(x)
     weight_norm(layer)
     assert layer(x).allclose(y, atol=1e-6)
-    with pytest.raises(OptionError, match="normalised already"):
+    with pytest.raises(OptionError, match="two weight_norm hooks on the same parameter"):
         weight_norm(layer)
     remove_weight_norm(layer)
     assert isinstance(layer.weight, flow.Parameter) and layer.weight.allclose(before, atol=1e-6)
     assert sorted(layer.state_dict()) == ["bias", "weight"] and layer(x).allclose(y, atol=1e-6)
     with pytest.raises(OptionError, match="not found in Linear"):
         remove_weight_norm(layer)
-    with pytest.raises(OptionError, match="has no parameter 'wight' of its own"):
+    with pytest.raises(AttributeError, match=r"Linear.*wight"):
         weight_norm(layer, "wight")

@@ -2,26 +2,106 @@
 
 from __future__ import annotations
 
+import inspect
 from collections.abc import Callable, Iterable
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 from weft.autograd import assign, no_grad
-from weft.core.errors import ShapeError
+from weft.core.derived import GIVEN, Derived, lazily
+from weft.core.errors import MissingFormulaError, OptionError, ShapeError
 from weft.functional.clipping import clip_grad_norm
 from weft.functional.clipping import clip_grad_norm as clip_grad_norm_
 from weft.functional.clipping import clip_grad_value as clip_grad_value_
 from weft.functional.clipping import total_norm as get_total_norm
-from weft.nn.utils import parametrizations, parametrize, prune, rnn, stateless
-from weft.nn.utils.fusion import (
-    fuse_conv_bn_eval,
-    fuse_conv_bn_weights,
-    fuse_linear_bn_eval,
-    fuse_linear_bn_weights,
-)
-from weft.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
-from weft.nn.utils.weight_norm import remove_weight_norm, weight_norm
+from weft.functional.creation import eye
+from weft.functional.likeness import beside
+from weft.nn.losses import normalize
+from weft.nn.utils import rnn, stateless
 from weft.ops import OPS
 from weft.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from weft.nn.utils import parametrizations, parametrize, prune
+    from weft.nn.utils.fusion import (
+        fuse_conv_bn_eval,
+        fuse_conv_bn_weights,
+        fuse_linear_bn_eval,
+        fuse_linear_bn_weights,
+    )
+    from weft.nn.utils.spectral_norm import remove_spectral_norm, spectral_norm
+    from weft.nn.utils.weight_norm import remove_weight_norm, weight_norm
+
+ERRORS: Final = {"AssertionError": OptionError, "RuntimeError": OptionError}
+FILES: Final = {  # torch's, derived
+    "fusion": ("fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"),
+    "parametrizations": (), "parametrize": (), "prune": (),
+    "spectral_norm": ("remove_spectral_norm", "spectral_norm"), "weight_norm": ("remove_weight_norm", "weight_norm"),
+}  # fmt: skip
+
+
+def _norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
+    """The length of each slice along `dim`; of the whole, if that is -1."""
+    others = tuple(d for d in range(v.ndim) if dim == -1 or d != dim % v.ndim)
+    square = OPS["mul"](v, v)
+    return OPS["root"](OPS["sum"](square, others, dim != -1) if others else square)
+
+
+def _weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
+    return OPS["mul"](v, OPS["div"](g, _norm_except_dim(v, 2, dim)))
+
+
+def _normalize(x: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:
+    """Where the result is to lie in `out`, by an assignment: a third of the time of our `out=`."""
+    y = normalize(x, p, dim, eps)
+    return y if out is None else assign(out, y)
+
+
+def _householder_product(v: Any, tau: Any) -> Any:
+    """The first columns of a product of reflections, whose vectors are v's columns below the diagonal."""
+    n, k = v.shape[-2:]
+    units = eye(n, k, dtype=v.dtype, **beside(v))
+    below, made = OPS["tril"](v, -1) + units, units.expand((*v.shape[:-2], n, k))
+    for i in reversed(range(k)):
+        column, by = OPS["narrow"](below, -1, i, 1), OPS["unsqueeze"](OPS["narrow"](tau, -1, i, 1), -1)
+        made = made - by * (column @ (column.mT @ made))
+    return made
+
+
+def _geqrf(x: Any) -> Any:
+    raise MissingFormulaError("a weight that is a product of reflections alone can't be given a value: trivialize it")
+
+
+def _orthogonalized(theirs: Any) -> Callable[[Any], Any]:
+    """Torch's, by our factors: of those of a tall matrix, the one whose triangle has a diagonal above zero."""
+
+    def make(x: Any) -> Any:
+        q, r = OPS["qr"](x)
+        return q * OPS["unsqueeze"](OPS["diagonal"](r, 0, -2, -1).sgn(), -2)  # type: ignore[attr-defined]
+
+    return make
+
+
+def _unwarned(theirs: Any) -> Any:
+    """What torch calls deprecated: in OneFlow it is the only one."""
+    return staticmethod(inspect.unwrap(theirs))
+
+
+GIVEN.update(
+    {
+        "torch.nn.functional.normalize": _normalize,
+        "torch.norm_except_dim": _norm_except_dim,
+        "torch._weight_norm": _weight_norm,
+        "torch.linalg.householder_product": _householder_product,
+        "torch.geqrf": _geqrf,
+    }
+)
+CHANGES: Final = {
+    "parametrizations": {"_make_orthogonal": _orthogonalized},
+    "weight_norm": {"WeightNorm.apply": _unwarned},
+}
+for _file in FILES:
+    Derived(f"{__name__}.{_file}", f"torch.nn.utils.{_file}", {"": CHANGES.get(_file, {})}, {"device": "_site"}, ERRORS)
+__getattr__ = lazily(__name__, FILES)
 
 __all__ = [
     "clip_grad_norm", "clip_grad_norm_", "clip_grad_value_", "fuse_conv_bn_eval", "fuse_conv_bn_weights",
