@@ -84,13 +84,13 @@ def test_derivatives_can_be_derived_again() -> None:
 
 def test_what_can_not_be_derived_is_refused() -> None:
     x = flow.ones(3)
-    with pytest.raises(ArgumentError, match="needs a vector v"):
+    with pytest.raises(AutogradError, match="can only be None"):
         ours.vjp(lambda t: t * 2, x)
-    with pytest.raises(ArgumentError, match=r"shapes \[\[2\]\].*\[\[3\]\]"):
+    with pytest.raises(AutogradError, match="invalid size"):
         ours.vjp(lambda t: t * 2, x, flow.ones(2))
-    with pytest.raises(ArgumentError, match="one number"):
+    with pytest.raises(AutogradError, match="single element"):
         ours.hessian(lambda t: t * 2, x)
-    with pytest.raises(AutogradError, match="depend on input 1"):
+    with pytest.raises(AutogradError, match="independent of input 1"):
         ours.jacobian(lambda a, b: a * 2, (x, x), strict=True)
-    with pytest.raises(ArgumentError, match="what the function gives must be a tensor"):
+    with pytest.raises(ArgumentError, match="must be either a Tensor or a tuple of Tensors"):
         ours.jacobian(lambda t: 3, x)

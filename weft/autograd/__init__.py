@@ -1,6 +1,9 @@
 """Gradients: wraps whichever interpreter runs below, records the tape, and goes back over it."""
 
-from weft.autograd import functional, graph
+import functools
+from typing import TYPE_CHECKING, Any
+
+from weft.autograd import graph
 from weft.autograd import modes as grad_mode
 from weft.autograd.call import call, detached, fresh, whole
 from weft.autograd.check import gradcheck, gradgradcheck
@@ -19,7 +22,13 @@ from weft.autograd.modes import (
 )  # fmt: skip
 from weft.autograd.recompute import checkpoint
 from weft.autograd.variable import Variable
+from weft.core.derived import GIVEN, Derived, lazily
 from weft.core.dispatch import hooks
+from weft.core.errors import ArgumentError, AutogradError
+from weft.tensor.tensor import Tensor
+
+if TYPE_CHECKING:
+    from weft.autograd import functional
 
 hooks.road = make_entry
 hooks.call = call
@@ -28,6 +37,26 @@ hooks.fresh = fresh
 hooks.detached = detached
 hooks.exchange = exchange
 hooks.backward = backward
+
+
+def _row_by_row(theirs: Any) -> Any:
+    """Whatever `vectorize` and the strategies say: torch's other ways are C++."""
+
+    def find(
+        func: Any, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,
+        *_: str, **__: str,
+    ) -> Any:  # fmt: skip
+        return theirs(func, inputs, create_graph, strict)
+
+    return functools.wraps(theirs)(find)
+
+
+GIVEN["torch.is_tensor"] = lambda x: isinstance(x, Tensor)
+Derived(
+    "weft.autograd.functional", "torch.autograd.functional", {"": {"jacobian": _row_by_row, "hessian": _row_by_row}},
+    errors={"RuntimeError": AutogradError, "TypeError": ArgumentError},
+)  # fmt: skip
+__getattr__ = lazily(__name__, {"functional": ()})
 
 __all__ = [
     "Function", "Variable", "assign", "backward", "call", "checkpoint", "detect_anomaly", "enable_grad", "functional",
