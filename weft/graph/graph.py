@@ -9,6 +9,7 @@ from typing import Any
 
 import torch
 
+from weft import optim as optimizers
 from weft.amp.scaler import GradScaler, StaticGradScaler
 from weft.core import collecting
 from weft.core.dispatch import here
@@ -27,7 +28,7 @@ from weft.job.job import Job
 from weft.job.movements import movements
 from weft.job.text import show_node
 from weft.nn.module import Module
-from weft.optim import LBFGS, Optimizer
+from weft.optim import Optimizer
 from weft.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from weft.optim.lr_scheduler.scheduler import Counted
 from weft.plan.usage import usage
@@ -109,7 +110,7 @@ class Graph:
         idle("Graph.add_optimizer(is_sparse)", is_sparse)
         if self._compiled is not None:
             raise GraphError("the graph is compiled already; add the optimizer in __init__")
-        if isinstance(optim, LBFGS):
+        if isinstance(optim, optimizers.LBFGS):
             raise GraphError("add_optimizer(LBFGS): it computes the loss several times a step; call its step() eagerly")
         if lr_sch is not None and (isinstance(lr_sch, ReduceLROnPlateau) or not isinstance(lr_sch, LRScheduler)):
             raise GraphError(
