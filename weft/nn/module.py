@@ -14,7 +14,7 @@ from weft.core.placement import Placement
 from weft.nn import conversion, hooks, refusals
 from weft.nn import state_dict as states
 from weft.nn.hooks import Hooks, Watch
-from weft.nn.members import BUFFER, MODULE, PARAMETER, members, printed
+from weft.nn.members import BUFFER, MODULE, PARAMETER, Members, members, printed
 from weft.ops import OPS
 from weft.tensor.parameter import Buffer, Parameter
 from weft.tensor.tensor import RemovableHook, Tensor, exchanged
