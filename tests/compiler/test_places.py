@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
+import math
+import operator
 import re
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
+import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from msgspec.structs import replace
 
 import weft as flow
 from weft import nn
+from weft.core.errors import CompileError
+from weft.plan.call import Result, Step, verify
 
 F = nn.functional
-Step = tuple[int, int, int, int]  # what, of which values, a choice
+Program = tuple[int, int, int, int]  # what, of which values, a choice
 
 
 def _norm(x: Any) -> Any:
@@ -49,7 +55,7 @@ STEPS: list[Callable[[Any, Any, int], Any]] = [
 PROGRAM = st.lists(st.tuples(st.sampled_from(range(len(STEPS))), *[st.integers(0, 20)] * 3), min_size=3, max_size=9)
 
 
-def run(steps: list[Step], x: Any, w: Any) -> list[Any]:
+def run(steps: list[Program], x: Any, w: Any) -> list[Any]:
     values = [x, x * w]
     for what, i, j, choice in steps:
         values.append(STEPS[what](values[i % len(values)], values[j % len(values)], choice))
@@ -57,7 +63,7 @@ def run(steps: list[Step], x: Any, w: Any) -> list[Any]:
 
 
 class Trained(nn.Graph):
-    def __init__(self, steps: list[Step], w: np.ndarray) -> None:
+    def __init__(self, steps: list[Program], w: np.ndarray) -> None:
         super().__init__()
         self.holder = nn.ParameterList([nn.Parameter(flow.tensor(w))])
         self.steps = steps
@@ -71,7 +77,7 @@ class Trained(nn.Graph):
 
 @settings(max_examples=60)
 @given(PROGRAM)
-def test_values_and_gradients_are_those_of_eager(steps: list[Step]) -> None:
+def test_values_and_gradients_are_those_of_eager(steps: list[Program]) -> None:
     rng = np.random.default_rng(len(steps))
     x, w = (rng.normal(size=shape).astype(np.float32) for shape in ((2, 3, 4), (4,)))
     graph = Trained(steps, w)
@@ -103,4 +109,68 @@ def test_what_is_large_and_made_anew_is_let_go_when_it_was_read() -> None:
     made = {name for line in lines if "= layer_norm(" in line for name in re.findall(r"\w+", line.split(" =")[0])}
     gone = {name for line in lines if line.strip().startswith("del ") for name in re.findall(r"\w+", line)[1:]}
     assert len(made) == 12 and made - gone == {"layer_norm_3_0"}  # which goes when the function returns
+    graph.close()
+
+
+def damage(step: Step) -> str:
+    """Plays a step on a heap whose bytes know which value they hold: the first value that a call would find damaged."""
+    heaps: dict[tuple[str, int], dict[int, str]] = {}
+    results = {r.name: r for call in step.calls for r in call.results}
+    root = {name: r.place.of if r.place.kind == "view" else name for name, r in results.items()}
+    for name in results:
+        while root[name] != root[root[name]]:
+            root[name] = root[root[name]]
+
+    def places(r: Result) -> tuple[dict[int, str], list[int]]:
+        heap = heaps.setdefault((r.place.kind, r.place.register), {})
+        size = np.dtype(r.dtype).itemsize
+        strides = r.strides or tuple(math.prod(r.shape[d + 1 :]) for d in range(len(r.shape)))
+        starts = [r.place.offset + size * sum(map(operator.mul, at, strides)) for at in np.ndindex(*r.shape)]
+        return heap, [start + i for start in starts for i in range(size)]
+
+    def whole(name: str) -> bool:
+        if results[name].place.kind not in ("arena", "register"):
+            return True
+        heap, found = places(results[name])
+        return all(heap.get(i) == name for i in found)
+
+    for call in step.calls:
+        for name in call.operands():
+            if not whole(root[name]):
+                return f"{call.name} reads {root[name]}"
+        for r in call.results:
+            if r.place.kind in ("arena", "register"):
+                heap, found = places(r)
+                heap.update(dict.fromkeys(found, r.name))
+    left = [r.name for call in step.calls for r in call.results if r.place.kind == "register" and call.op != "read"]
+    return next((f"at the end {name}" for name in left if not whole(name)), "")
+
+
+@settings(max_examples=25)
+@given(PROGRAM, st.data())
+def test_a_heap_that_knows_its_values_finds_each_whole_or_the_plan_is_refused(steps: list[Program], data: Any) -> None:
+    rng = np.random.default_rng(len(steps))
+    x, w = (rng.normal(size=shape).astype(np.float32) for shape in ((2, 3, 4), (4,)))
+    graph = Trained(steps, w)
+    graph.compile(flow.tensor(x))
+    (task,) = (t for t in graph.plan.tasks if t.kind == "compute")
+    size = {r.id: r.bytes for r in graph.plan.registers}
+    reads, writes = ({p.register: size[p.register] for p in ports} for ports in (task.consumes, task.produces))
+    verify(task.step, reads, writes)
+    assert not damage(task.step)
+    placed = [i for i, call in enumerate(task.step.calls) for r in call.results if r.place.kind == "arena"]
+    if not placed:
+        return
+    for _ in range(10):  # elsewhere, it is in somebody's way, or in nobody's
+        i = data.draw(st.sampled_from(placed))
+        call = task.step.calls[i]
+        moved = [
+            replace(r, place=replace(r.place, offset=data.draw(st.integers(0, task.step.arena // 64)) * 64))
+            for r in call.results
+        ]  # fmt: skip
+        calls = (*task.step.calls[:i], replace(call, results=tuple(moved)), *task.step.calls[i + 1 :])
+        changed = replace(task.step, calls=calls, arena=2 * task.step.arena)
+        if damage(changed):
+            with pytest.raises(CompileError):
+                verify(changed, reads, writes)
     graph.close()

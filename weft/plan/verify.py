@@ -17,7 +17,7 @@ from typing import NamedTuple
 import rustworkx
 
 from weft.core.errors import CompileError
-from weft.plan import call, fused
+from weft.plan import call, fused, moved
 from weft.plan.ids import decode
 from weft.plan.plan import Plan, Port, Register, Stream, Task
 
@@ -48,6 +48,7 @@ def verify(plans: Plan | Iterable[Plan]) -> None:
             reads, writes = ({p.register: bytes_of.get(p.register, 0) for p in ps} for ps in (t.consumes, t.produces))
             call.verify(t.step, reads, writes, t.acts)
             fused.verify(t.step)
+            moved.verify(t.step, plan.rank, plan.world_size)
     tasks, registers = _joined(given)
     _check_ends(tasks, registers, {p.rank for p in given})
     _check_rates(tasks, registers)
