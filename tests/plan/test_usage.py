@@ -13,8 +13,8 @@ import weft as flow
 from bench.memory import peak
 from weft import nn
 from weft.ops import OPS
-from weft.plan.call import overwrites
-from weft.plan.usage import Watch, usage
+from weft.plan.call import Call, Place, Ref, Result, overwrites
+from weft.plan.usage import Watch, meanwhile, usage
 from weft.testing import registry
 from weft.testing.cases import copied
 from weft.testing.layouts import tensors
@@ -116,3 +116,37 @@ def test_what_calls_make_meanwhile_counts_while_somebody_holds_it() -> None:
     assert (watch.most, watch.held) == (800, 400)
     del z
     assert watch.held == 0
+
+
+@pytest.mark.parametrize("threads", [1, 2])
+@pytest.mark.parametrize(
+    "heads, queries, keys, rows", [(4, 128, 128, True), (2, 300, 100, False), (2, 1024, 600, True)]
+)
+def test_what_attention_takes_within_its_kernels_is_told(
+    heads: int, queries: int, keys: int, rows: bool, threads: int
+) -> None:
+    """Kernels that allocate by themselves can't be watched without data; what they take follows from the shapes."""
+    was = torch.get_num_threads()
+    torch.set_num_threads(threads)
+    try:
+        q, k, v = (torch.randn(1, n, heads, 32).transpose(1, 2) for n in (queries, keys, keys))
+        dy = torch.randn(q.shape) if rows else torch.randn(1, queries, heads, 32).transpose(1, 2)
+        attention, grad = OPS["scaled_dot_product_attention"], OPS["attention_grad"]
+        y, logsumexp = attention.kernel(q, k, v)
+        for op, args in (
+            (attention, (q, k, v, None, False, None)),
+            (grad, (dy, q, k, v, y, logsumexp, None, False, None)),
+        ):
+            measured = peak(lambda op=op, args=args: op.kernel(*args), steps=1)
+            given = [a for a in args if isinstance(a, torch.Tensor)]
+            forms = {
+                f"x{i}": Result(f"x{i}", "float32", tuple(t.shape), Place("made"), t.stride())
+                for i, t in enumerate(given)
+            }
+            made = tuple(
+                Result(f"y{i}", "float32", tuple(t.shape), Place("made")) for i, t in enumerate(op.kernel(*args))
+            )
+            refs = tuple(map(Ref, forms))
+            assert meanwhile(Call(op.name, (*refs, *args[len(refs) :]), made), forms) == measured
+    finally:
+        torch.set_num_threads(was)

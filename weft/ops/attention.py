@@ -100,6 +100,19 @@ def _(q, k, v, attn_mask, is_causal, scale):
     return flash, (q, k, v, 0.0, is_causal), {"attn_mask": attn_mask, "scale": scale}
 
 
+@scaled_dot_product_attention.works_in
+def _(q, k, v, attn_mask, is_causal, scale):
+    rows, columns = _blocks(q, k)
+    scores = 4 * rows * (columns + 2 + q.shape[-1]) + (rows * columns * q.itemsize if q.itemsize < 4 else 0)
+    return torch.get_num_threads() * scores if _flash(q, k, v) else 0
+
+
+def _blocks(q: Tensor, k: Tensor) -> tuple[int, int]:
+    """How many queries and keys a thread of torch's kernel takes at a time."""
+    t = q.shape[2]
+    return min(t, 256 if t >= 768 else 64 if t >= 192 else 32), min(k.shape[2], 512)
+
+
 def _terms(mask: tuple[int, ...] | None, is_causal: bool) -> tuple[str, str, str, str]:
     """The notation of queries, keys, values and mask. Queries may be split along the sequence if each sees all keys."""
     t = "t!" if is_causal else "t"
@@ -203,6 +216,14 @@ def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
     backward = aten._scaled_dot_product_flash_attention_for_cpu_backward.default
     given = (dy, q, k, v, out, logsumexp, 0.0, is_causal)
     return backward, given, {"attn_mask": attn_mask, "scale": scale}
+
+
+@attention_grad.works_in
+def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
+    rows, columns = _blocks(q, k)
+    scores = 8 * rows * columns + (2 * rows * columns * q.itemsize if q.itemsize < 4 else 0)
+    copied = 0 if dy.transpose(1, 2).is_contiguous() else dy.nbytes
+    return torch.get_num_threads() * scores + 4 * rows + copied if _flash(q, k, v) else 0
 
 
 @attention_grad.layout

@@ -108,6 +108,7 @@ class Op:
         self.sample_function: Callable[..., Iterable[Any]] | None = None
         self.out_kernel: Callable[..., Any] | None = None
         self.prepare: Callable[..., Any] | None = None
+        self.workspace: Callable[..., int] | None = None
         self.inplace_kernel: Callable[..., Any] | None = None
         self.ranked_kernel: Callable[..., Any] | None = None
         self.scatter: Callable[..., Any] | None = None
@@ -192,6 +193,11 @@ class Op:
     def out(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """The kernel that writes into given memory: `f(out, *args)`, or `f((out, ...), *args)` for several outputs."""
         self.out_kernel = f
+        return f
+
+    def works_in(self, f: Callable[..., int]) -> Callable[..., int]:
+        """The bytes that the kernel takes by itself while it runs, besides its results, for operands without data."""
+        self.workspace = f
         return f
 
     def prepared(self, f: Callable[..., Any]) -> Callable[..., Any]:

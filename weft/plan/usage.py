@@ -133,7 +133,8 @@ def meanwhile(call: Call, forms: dict[str, Result]) -> int:
     placed = len(outs) == len(call.results)
     straight = placed and op.out_kernel is not None and bool(outs) and call.option("where") is None and not op.random
     try:
-        return _measured(call.op, args, outs if straight else ())
+        inside = op.workspace(*map(_meta, args)) if op.workspace is not None else 0
+        return inside + _measured(call.op, args, outs if straight else ())
     except Exception:  # a kernel that reads values: what it makes is known, what else it needs is not
         return sum(r.bytes for r in call.results if not straight)
 
