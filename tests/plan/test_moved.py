@@ -25,8 +25,8 @@ arena 4096
 %put = box.merge(%p, %part, receives=(((slice(0, 2, None), slice(0, 6, None)), (0, 1)),), reduces=((2, 'sum'),)) \
 : float32[3,6] arena+896
 %met = box.exchange(%x, sends=((2, (slice(0, 2, None), slice(0, 6, None))), (3, (slice(2, 4, None), \
-slice(0, 6, None)))), receives=(((slice(0, 2, None), slice(0, 6, None)), (2,)), ((slice(2, 3, None), slice(0, 6, None)), (1,))), reduces=()) \
-: float32[3,6] arena+1024"""
+slice(0, 6, None)))), receives=(((slice(0, 2, None), slice(0, 6, None)), (2,)), ((slice(2, 3, None), \
+slice(0, 6, None)), (1,))), reduces=()) : float32[3,6] arena+1024"""
 
 
 def check(text: str) -> None:
