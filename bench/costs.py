@@ -44,6 +44,24 @@ print(time.perf_counter() - start)
 """
 
 
+MANY = """
+import time
+import torch
+import weft as flow
+from bench.models import models
+from bench.steps import Training
+torch.set_num_threads(1)
+model = models(flow).GPT(8, 64, 8)
+graph = Training(model, lambda m, x, y: m(x, y), flow.optim.AdamW(model.parameters(), lr=1e-3))
+graph.config.set_gradient_accumulation_steps(16)
+ids = flow.randint(0, 128, (32, 8))
+start = time.process_time()
+for _ in range(2):
+    graph(ids, ids).numpy()
+print(time.process_time() - start)
+"""
+
+
 def actors(quick: bool) -> list[Row]:
     return [Row("message and act of an actor", "-", None, act_cost(), most=2e-6), launch()]
 
@@ -98,6 +116,9 @@ def imports(quick: bool) -> list[Row]:
     return [
         Row("import weft, beyond import torch", "-", None, _in_new_processes(IMPORT), most=0.25),
         Row("first call of a graph that trains an MLP, in a new process", "-", None, _in_new_processes(FIRST_CALL)),
+        Row(
+            "first 2 of a GPT of 8 layers and 16 micro-batches, CPU time", "-", None, _in_new_processes(MANY), most=0.4
+        ),
     ]
 
 

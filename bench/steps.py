@@ -14,6 +14,7 @@ from weft.interop import from_torch, load_torch
 
 theirs, ours = models(torch), models(flow)
 Step = Callable[[], Any]
+BUDGET = 52_000_000  # bytes of a graph of the larger GPT: parameters, states and a step
 
 
 def mlp_pair(size: str, device: str = "cpu") -> tuple[torch.nn.Module, Any, torch.Tensor]:
@@ -114,13 +115,15 @@ def gpt_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
         x, y = from_torch(ids), from_torch(targets)
         return weft_step(lambda: b(x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
 
-    def make_graph() -> Step:
+    def make_graph(budget: int = 0) -> Step:
         _, b, ids, targets = gpt_pair(size, device)
         x, y = from_torch(ids), from_torch(targets)
         graph = Training(b, lambda m, x, y: m(x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
+        if budget:
+            graph.config.set_memory_budget(budget)
         return lambda: graph(x, y).item()
 
     return {
         "torch": lambda: make_torch(False), "compile": lambda: make_torch(True), "eager": make_eager,
-        "graph": make_graph,
+        "graph": make_graph, "budget": lambda: make_graph(BUDGET),
     }  # fmt: skip
