@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import functools
+import os
 import sys
 import warnings
 from collections.abc import Callable, Mapping, Sequence
-from pathlib import Path
 from typing import Any, NamedTuple
 
 from weft.boxing.signature import Signature
@@ -26,7 +25,7 @@ from weft.ops import OPS
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor, of_value
 
-PACKAGE = str(Path(__file__).resolve().parent.parent)
+PACKAGE = os.path.dirname(os.path.dirname(os.path.realpath(__file__)))
 Form = tuple[tuple[int, ...], DType, Spec | None, Device]
 
 
@@ -398,9 +397,4 @@ def user_line() -> str:
     frame = sys._getframe(2)
     while frame is not None and frame.f_code.co_filename.startswith((PACKAGE, "<weft")):
         frame = frame.f_back  # type: ignore[assignment]
-    return "" if frame is None else f"{_file(frame.f_code.co_filename)}:{frame.f_lineno}"
-
-
-@functools.cache
-def _file(path: str) -> str:
-    return Path(path).name
+    return "" if frame is None else f"{os.path.basename(frame.f_code.co_filename)}:{frame.f_lineno}"
