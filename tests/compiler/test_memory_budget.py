@@ -118,7 +118,8 @@ class Stages(Train):
         flow.manual_seed(3)
         both = [nn.Sequential(Block(32), Block(32)).to_global(placement=p, sbp=flow.sbp.broadcast) for p in places()]
         super().__init__(nn.Sequential(*both), budget)
-        for i, (block, place) in enumerate(zip(self.model, places(), strict=True)):
+        blocks: Any = self.model
+        for i, (block, place) in enumerate(zip(blocks, places(), strict=True)):
             block.to(nn.graph.GraphModule).set_stage(i, place)
 
 
