@@ -127,3 +127,31 @@ def test_what_is_not_about_tensors_is_torchs(tmp_path: Path) -> None:
     words = [sys.executable, "main.py", str(tmp_path / "site")]
     done = subprocess.run(words, cwd=tmp_path, capture_output=True, text=True)
     assert done.stdout.strip() == "done", done.stderr
+
+
+OWN = """
+import weft as flow
+
+with flow.mock_torch.enable():
+    import torch
+    from torch.jit.annotations import List                  # a file of torch's; Weft's has a feature of this name
+    from torch.onnx import symbolic_opset11                 # a module in a folder of torch's that nobody imported yet
+
+    @torch.library.custom_op("weft_tests::twice", mutates_args=(), device_types="cpu")
+    def twice(x: torch.Tensor) -> torch.Tensor:
+        return x * 2
+
+    @torch.library.register_fake("weft_tests::twice")
+    def _(x):
+        return x
+
+    x = torch.ones(2, requires_grad=True)
+    twice(x).sum().backward()
+    assert x.grad.tolist() == [2.0, 2.0] and List[int] and symbolic_opset11.__name__.startswith("torch.onnx")
+print("done")
+"""
+
+
+def test_a_programs_own_ops_are_its_functions() -> None:
+    done = subprocess.run([sys.executable, "-c", OWN], capture_output=True, text=True, timeout=60)
+    assert done.stdout.strip() == "done", done.stderr

@@ -2,6 +2,7 @@
 
     python -m tests.zoo.programs                  # all: `make zoo`, which installs them before
     python -m tests.zoo.programs gpt flowvision   # some
+    python -m tests.zoo.programs gpt flowvision rest   # of these, what isn't known yet
     python -m tests.zoo.programs nothing          # none
 
 What was found is kept below build/ as it comes, and the counts of all that is known are written into
@@ -17,7 +18,7 @@ import re
 import subprocess
 import sys
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -70,12 +71,13 @@ def losses(model: str, mode: str, ranks: int, sizes: list[str], again: bool = Tr
     return [float(line.split()[1]) for line in lines], ""
 
 
-def of_libai(models: tuple[str, ...]) -> Iterator[Outcome]:
-    """Each model in each layout on four ranks: the losses of one rank, and after a resume the same once more."""
+def of_libai(models: tuple[str, ...], known: Collection[str]) -> Iterator[Outcome]:
+    """Each model in each layout on four ranks: the losses of one rank, and after a resume the same once more. But for
+    what is known."""
     for model in models:
         alone: dict[tuple[str, ...], list[float]] = {}
         for (layout, sizes), mode in itertools.product(LAYOUTS.items(), ("eager", "graph")):
-            if mode == "eager" and layout not in EAGER:
+            if (mode == "eager" and layout not in EAGER) or f"{model} {mode} {layout}" in known:
                 continue
             micro = tuple(
                 s for s in sizes if s.startswith(("accumulate", "dropout"))
@@ -91,8 +93,8 @@ def of_libai(models: tuple[str, ...]) -> Iterator[Outcome]:
             yield Outcome(model, mode, layout, fault or ("" if near else f"{got} instead of {wanted}"))
 
 
-def of_flowvision() -> Iterator[tuple[str, str]]:
-    command = [sys.executable, "-m", "weft.oneflow", str(HERE / "flowvision_models.py")]
+def of_flowvision(known: Collection[str]) -> Iterator[tuple[str, str]]:
+    command = [sys.executable, "-m", "weft.oneflow", str(HERE / "flowvision_models.py"), "but", *known]
     running = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
     assert running.stdout is not None
     for line in running.stdout:
@@ -131,11 +133,13 @@ def keep(known: dict[str, dict[str, str]]) -> None:
 
 def main(argv: list[str]) -> int:
     known = json.loads(FOUND.read_text()) if FOUND.exists() else {"libai": {}, "flowvision": {}}
-    for one in of_libai(tuple(m for m in argv if m in MODELS) or (() if argv else MODELS)):
+    rest, argv = "rest" in argv, [a for a in argv if a != "rest"]
+    old = {kind: tuple(found) if rest else () for kind, found in known.items()}
+    for one in of_libai(tuple(m for m in argv if m in MODELS) or (() if argv else MODELS), old["libai"]):
         print(f"{one.model} {one.mode} {one.layout}: {one.fault or 'as on one rank'}", flush=True)
         known["libai"][f"{one.model} {one.mode} {one.layout}"] = one.fault
         keep(known)
-    for name, words in of_flowvision() if not argv or "flowvision" in argv else ():
+    for name, words in of_flowvision(old["flowvision"]) if not argv or "flowvision" in argv else ():
         print(f"{name}: {words}", flush=True)
         known["flowvision"][name] = words
         keep(known)

@@ -103,6 +103,8 @@ def of(value: Any) -> DType:
     if isinstance(value, str):
         return named(value.removeprefix("weft."))
     try:
+        if value is None:  # to numpy it is float64
+            raise TypeError
         return _by_python[value] if value in _by_python else named(np.dtype(value).name)
     except (TypeError, ValueError):
         raise DtypeError(f"{value!r} is no dtype; write flow.float32, say") from None

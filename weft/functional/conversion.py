@@ -37,6 +37,8 @@ def to(
     if placement is not None or sbp is not None:
         return to_global(x, placement, sbp)
     for at, target in enumerate(targets):
+        if target is None:  # no other device: as it lies
+            continue
         if isinstance(target, Tensor):
             other = target
         elif isinstance(target, bool):

@@ -6,13 +6,15 @@ them. What Weft lacks and isn't about tensors, such as `torch.fx`, is torch's ow
 
 from __future__ import annotations
 
+import __future__
+
 import builtins
 import functools
 import importlib
 import site
 import sys
 import sysconfig
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from types import BuiltinFunctionType, FrameType, ModuleType, TracebackType
 from typing import Any, Final
 
@@ -115,9 +117,41 @@ def _passed(path: str) -> Any:
     return found
 
 
+class OwnOp:
+    """What `torch.library.custom_op` makes of a program's function: that, as it is written with Weft's ops. Forms,
+    gradients and layouts follow from them."""
+
+    def __init__(self, function: Callable[..., Any]) -> None:
+        self.function = function
+        functools.update_wrapper(self, function)
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        return self.function(*args, **kwargs)
+
+    def register_fake(self, form: Any = None, /) -> Any:
+        return _left_out() if form is None else form
+
+    def register_autograd(self, *_: Any, **__: Any) -> None:
+        raise ArgumentError(
+            f"{self.function.__name__}.register_autograd: under mock_torch its gradient is that of the ops in it; "
+            "write a torch.autograd.Function for another"
+        )
+
+
+def _own_op(name: str, fn: Any = None, /, **_: Any) -> Any:
+    return OwnOp if fn is None else OwnOp(fn)
+
+
+def _left_out(*_: Any, **__: Any) -> Callable[[Any], Any]:
+    """A decorator that says what follows anyway."""
+    return lambda f: f
+
+
 ABOUT_TENSORS: Final = (torch.nn.Module, torch.optim.Optimizer, torch.autograd.Function)
 OURS: Final[dict[str, Any]] = {  # in modules of torch's that pass
     "torch.ops": torch._ops.ops,  # where libraries look up and load operators of their own
+    "torch.library.custom_op": _own_op,
+    "torch.library.register_fake": _left_out,
     "torch._dynamo.mark_static_address": lambda t, guard=False: None,  # nothing here looks at addresses
 }
 
@@ -152,6 +186,8 @@ class _Mock:
             return _named(given) if isinstance(given, str) else given
         try:
             found = getattr(target, name)
+            if isinstance(found, __future__._Feature):  # that a file of Weft's is written with, and torch has a file
+                raise AttributeError(name)
         except AttributeError:
             found = _file_of(target, name)
             if found is None and _is_spread(path, target):
@@ -192,6 +228,8 @@ class _Mock:
         if level or name.partition(".")[0] != "torch" or not self.is_own(globals):
             return self.real(name, globals, locals, fromlist or (), level)
         found = self.find(name)
+        if fromlist and isinstance(found, ModuleType) and not isinstance(found, ModuleWrapper):
+            return self.real(found.__name__, globals, locals, fromlist, 0)  # and its modules, where it has some
         return found if fromlist else self.find("torch")
 
     def switch(self, on: bool) -> None:
