@@ -7,6 +7,8 @@ import pytest
 import torch
 
 import weft as flow
+from weft.core import dtype as dtypes
+from weft.core.errors import DtypeError
 from weft.launch import spawn_threads
 
 B, P, S = flow.sbp.broadcast, flow.sbp.partial_sum, flow.sbp.split
@@ -121,3 +123,11 @@ def test_random_global_tensors_do_not_depend_on_the_layout() -> None:
 
     results = spawn_threads(2, each, deadline=20)
     assert results[0][0] == results[0][1] == results[1][0] == results[1][1]
+
+
+def test_no_target_changes_nothing():
+    """numpy reads None as float64."""
+    x = flow.arange(3)
+    assert x.to(None) is x and x.to(None, flow.int32).dtype is flow.int32
+    with pytest.raises(DtypeError, match="None is no dtype"):
+        dtypes.of(None)
