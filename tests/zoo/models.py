@@ -182,8 +182,8 @@ TRANSFORMERS: Final[dict[str, Callable[[], Made]]] = {
 TIMM: Final = {
     name: partial(image, timm.create_model, name, **settings)
     for name, settings in {
-        "resnet10t": {}, "mobilenetv3_small_050": {}, "convnext_atto": {}, "vit_tiny_patch16_224": {"img_size": 32, "size": 32},
-        "regnetx_002": {}, "ghostnet_050": {}, "repvgg_a0": {},
+        "resnet10t": {}, "mobilenetv3_small_050": {}, "convnext_atto": {},
+        "vit_tiny_patch16_224": {"img_size": 32, "size": 32}, "regnetx_002": {}, "ghostnet_050": {}, "repvgg_a0": {},
         "mobilevit_xxs": {}, "edgenext_xx_small": {}, "poolformer_s12": {}, "xcit_nano_12_p16_224": {},
         "efficientnet_b0": {}, "swin_tiny_patch4_window7_224": {"img_size": 64, "window_size": 4},
         "deit_tiny_patch16_224": {"img_size": 32, "size": 32}, "maxvit_rmlp_pico_rw_256": {"img_size": 64},

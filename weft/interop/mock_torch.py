@@ -5,7 +5,6 @@ them. What Weft lacks and isn't about tensors, such as `torch.fx`, is torch's ow
 """
 
 from __future__ import annotations
-
 import __future__
 
 import builtins
