@@ -206,7 +206,7 @@ class Graph:
 
     def __call__(self, *args: Any, **kwargs: Any) -> Any:
         if here.trace is not None:
-            here.trace.others.update(said_of(self))
+            here.trace.attributes.others.update(said_of(self))
             return self.build(*args, **kwargs)  # a graph called inside another one's build is a part of it
         if self._closed:
             raise GraphError(f"{self._name} was closed")

@@ -41,6 +41,7 @@ class Attributes:
     def __init__(self, memories: Memories) -> None:
         self.memories = memories
         self._held: dict[int, tuple[Any, list[Held]]] = {}
+        self.others: set[int] = set()  # modules of graphs that are called inside this one, and those warned of
         self._born: set[int] = set()  # modules that the program makes while it is traced
 
     def see(self, module: Any) -> None:
@@ -51,6 +52,17 @@ class Attributes:
                 self._born.add(id(module))
             else:
                 self._held[id(module)] = module, [Held(module, k, v, _copy(v)) for k, v in module.__dict__.items()]
+
+    def remark(self, module: Any) -> None:
+        """A module that isn't the graph's: what it computes is traced, but nothing else is done for it."""
+        if id(module) not in self.others and any(True for _ in module.parameters()):
+            warnings.warn(
+                f"{module._get_name()}({module.extra_repr()}) is called in a nn.Graph, but not registered into a "
+                "nn.Graph: its parameters are no part of the graph's state, and have no names in it. Set it in "
+                "__init__: self.m = module",
+                stacklevel=4,
+            )
+            self.others.update(map(id, module.modules()))
 
     def exchanged(self, was_read: Callable[[Tensor], bool]) -> list[tuple[Tensor, Tensor]]:
         """The tensors that the program exchanged, and for which; they are in their places again."""

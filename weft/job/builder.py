@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import sys
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
@@ -47,7 +46,6 @@ class Builder:
 
     def __init__(self, job: Job, modules: Mapping[int, Any]) -> None:
         self.job, self.modules = job, modules
-        self.others: set[int] = set()  # modules of graphs that are called inside this one, and those warned of
         self.settings = Settings("")
         self.updating = False  # the optimizers' part has begun, which runs once a launch
         self.losses: list[Value] = []
@@ -348,7 +346,7 @@ class Builder:
         self.attributes.see(module)
         known = self.modules.get(id(module))
         if known is None:
-            self._remark(module)
+            self.attributes.remark(module)
             return call(*args, **kwargs)
         own: Settings = known.settings()
         if own.stage is None:
@@ -364,17 +362,6 @@ class Builder:
             return self._kept(result) if own.checkpoint and not before.checkpoint else result
         finally:
             self.settings = before
-
-    def _remark(self, module: Any) -> None:
-        """A module that isn't the graph's: what it computes is traced, but nothing else is done for it."""
-        if id(module) not in self.others and any(True for _ in module.parameters()):
-            warnings.warn(
-                f"{module._get_name()}({module.extra_repr()}) is called in a nn.Graph, but not registered into a "
-                "nn.Graph: its parameters are no part of the graph's state, and have no names in it. Set it in "
-                "__init__: self.m = module",
-                stacklevel=4,
-            )
-            self.others.update(map(id, module.modules()))
 
 
 LEAVING = ("accumulate", "pack")  # from once per micro-batch to once per launch
