@@ -272,7 +272,8 @@ def method(ours: Function, name: str) -> Function:
     def call(self: Facade, *args: Any, **kwargs: Any) -> Any:
         with as_itself():
             if inside.everywhere:
-                (self, *args), kwargs = meet((self, *args), kwargs)
+                (self, *rest), kwargs = meet((self, *args), kwargs)
+                args = tuple(rest)
             if kwargs:
                 kwargs = {k: inward(v) for k, v in kwargs.items()}
             y = ours(self.of, *[inward(a) for a in args], **kwargs)
