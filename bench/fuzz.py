@@ -69,7 +69,7 @@ WORDS_OF: Final = {
     """,
     ("lax", "samples without channels, or with more dimensions in front, are pooled alike"): """
         avg_pool3d
-        adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d_with_indices
+        adaptive_avg_pool1d adaptive_avg_pool2d adaptive_avg_pool3d adaptive_max_pool1d_with_indices adaptive_max_pool3d
         adaptive_max_pool2d adaptive_max_pool2d_with_indices adaptive_max_pool3d_with_indices avg_pool1d
         avg_pool2d channel_shuffle local_response_norm max_pool1d max_pool1d_with_indices max_pool2d
         max_pool2d_with_indices max_pool3d max_pool3d_with_indices
@@ -81,7 +81,7 @@ WORDS_OF: Final = {
         batch_norm block_diag broadcast_shapes cholesky_inverse clamp_max_ clip_ cross diff embedding
         fake_quantize_per_tensor_affine gaussian_nll_loss hinge_embedding_loss index_fill index_reduce
         instance_norm logsumexp multilabel_margin_loss multilabel_soft_margin_loss pairwise_distance put
-        resize rot90 stft svd svdvals tril_ triu unflatten unravel_index vdot
+        resize rot90 stft svd svdvals trapz tril_ triu unflatten unravel_index vdot
     """,
     ("strict", "a dimension that torch guesses, with a warning that it shouldn't be left out, is asked for"): """
         log_softmax softmax softmin
@@ -103,7 +103,7 @@ WORDS_OF: Final = {
         conv2d conv_transpose3d corrcoef cumulative_trapezoid diff fake_quantize_per_tensor_affine fftfreq
         fill_diagonal_ histc histogram isclose kaiser_window kl_div l1_loss logcumsumexp logdet lp_pool3d
         margin_ranking_loss matrix_norm mse_loss nanmedian nanquantile rfftfreq smooth_l1_loss
-        soft_margin_loss svd tile trapz triplet_margin_loss unique_consecutive vander
+        soft_margin_loss svd tile trapz triplet_margin_loss unique_consecutive vander clamp clip
     """,
     ("other", "Weft's own names and settings; OneFlow's order of arguments or rule of means"): """
         BFloat16Tensor ByteTensor CharTensor DoubleTensor FloatTensor HalfTensor IntTensor LongTensor
@@ -145,6 +145,9 @@ WORDS_OF: Final = {
     ("lax", "kernels that torch lacks: of bools, complex numbers or halves"): """
         ldexp xlog1py
     """,
+    ("other", "whole numbers times a fraction are floats, where torch cuts the fraction off without a word"): """
+        addcmul
+    """,
     ("other", "two to a whole number is a float of the usual width"): """
         ldexp
     """,
@@ -162,6 +165,8 @@ REASONS_SAID: Final = [
         ("wide", r"missing \d+ required positional|Tensor.index\(\) missing", "what has a sensible default has it"),
         ("wide", r"takes (from )?\d+.* positional", "OneFlow has places for what torch takes by name"),
         ("wide", r"received an invalid combination of arguments", "torch's overloads ask for more"),
+        ("wide", r"unexpected keyword argument 'out'", "whatever makes a tensor takes a place for it"),
+        ("class", r"Invalid number of data points", "the call is wrong twice, and the other argument is named"),
         ("strict", r"must be [^;]*, not Tensor|of a 0-d tensor|over a 0-d tensor", "no tensor stands for an option"),
         ("strict", r"out has shape", "an out of another shape is refused, which torch resizes with a warning"),
     )

@@ -136,3 +136,40 @@ def test_what_cannot_be() -> None:
         with pytest.raises(error):
             call()
     assert flow.add(a, a, out=None).tolist() == [2.0] * 3
+
+
+def test_what_overwrites_has_no_other_place_for_its_result() -> None:
+    names = [n for n in dir(torch.Tensor) if n.endswith("_") and not n.startswith("_") and hasattr(flow.Tensor, n)]
+    held = 0
+    for name in names:
+        for args in ((), (1,), (0, 1)):
+            x = flow.ones(1, 3)
+            try:
+                getattr(x.clone(), name)(*args)
+            except (WeftError, TypeError):
+                continue
+            held += 1
+            with pytest.raises((WeftError, TypeError)):  # Python's own of methods written as such
+                getattr(x, name)(*args, out=flow.zeros(1, 3))
+            assert x.tolist() == [[1, 1, 1]], name
+    assert held > 100
+
+
+def test_parts_that_a_tensor_counts_are_of_one_size() -> None:
+    for lib in (torch, flow):
+        for split in (lib.hsplit, lib.vsplit, lib.dsplit):
+            x = lib.ones(4, 4, 4)
+            assert len(split(x, lib.tensor(2))) == 2 and len(split(x, lib.tensor([1, 3]))) == 3
+            with pytest.raises(RuntimeError, match="is not divisible by the split_size 3"):
+                split(x, lib.tensor(3))
+
+
+def test_parts_of_nothing_and_places_that_are_none() -> None:
+    for lib in (torch, flow):
+        assert lib.split_with_sizes(lib.ones(0, 2), []) == lib.ones(0).split([]) == ()
+        for dtype in (lib.complex64, lib.float32, lib.int16):
+            x = lib.ones(2)
+            for put in (lib.index_put, lib.Tensor.index_put_):
+                with pytest.raises(IndexError, match="tensors used as indices must be long, int, byte or bool tensors"):
+                    put(x, [lib.ones(1).to(dtype)], lib.ones(1))
+            assert x.tolist() == [1, 1]

@@ -197,6 +197,25 @@ def test_ranks_that_were_told_different_things_end_at_once(world: Any, variable:
         assert re.search(words, done.said(rank)), done.said(rank)
 
 
+def without_a_secret(shared: str) -> None:
+    """As on hosts of which each has its user's own file, or that share it."""
+    del os.environ["WEFT_SECRET"]
+    os.environ["XDG_CACHE_HOME"] = shared or f"{os.environ['TMPDIR']}/home-{os.environ['RANK']}"
+    transport_of().group((0, 1)).barrier()
+
+
+@pytest.mark.parametrize("shared", ["", "home"])
+def test_hosts_meet_with_a_secret_in_common_or_not_at_all(world: Any, tmp_path: Any, shared: str) -> None:
+    place = str(tmp_path / shared) if shared else ""
+    done = world("without_a_secret", 2, "c10d", place, env={"WEFT_HOSTS": "2", "TMPDIR": str(tmp_path)})
+    if shared:
+        done.well()
+        return
+    for rank in (0, 1):
+        assert done.ended[rank][1] == 1
+        assert re.search(r"knows? .*secret.* several hosts.* need the same value of WEFT_SECRET", done.said(rank))
+
+
 def another_protocol() -> None:
     if os.environ["RANK"] == "1":
         roll.PROTOCOL += 1

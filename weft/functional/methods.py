@@ -15,6 +15,7 @@ from weft.core.rank import current
 from weft.core.spec import Spec
 from weft.functional import conversion, shaping
 from weft.functional.creation import Sizes, size_of
+from weft.functional.overwrite import refuse_out
 from weft.functional.table import public
 from weft.ops import OPS
 from weft.tensor.parameter import Parameter
@@ -115,6 +116,7 @@ def _reshaping(name: str, f: Callable[..., Tensor]) -> None:
     """`name_`: the tensor itself becomes its view."""
 
     def become(x: Tensor, *args: Any, **options: Any) -> Tensor:
+        refuse_out(name, options)
         check_writable(x, f"{name}_")
         before = object.__new__(Tensor)
         before.__dict__.update(x.__dict__)

@@ -8,6 +8,7 @@ from typing import Any
 from weft.autograd.inplace import assign, held
 from weft.autograd.trees import leaves
 from weft.core.dispatch import here
+from weft.core.errors import ArgumentError
 from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.functional.conversion import cast, to
@@ -55,11 +56,19 @@ def composed(name: str, f: Callable[..., Tensor]) -> None:
     """Make the method `name_` of a function that is composed of ops."""
 
     def overwrite(x: Tensor, *args: Any, **options: Any) -> Tensor:
+        refuse_out(name, options)
         return into(x, f, *args, **options)
 
     overwrite.__name__ = overwrite.__qualname__ = f"{name}_"
     overwrite.__doc__ = f"`{name}`, into x's memory."
     public("tensor")(overwrite)
+
+
+def refuse_out(name: str, options: dict[str, Any]) -> None:
+    if "out" in options:
+        raise ArgumentError(
+            f"{name}_() got an unexpected keyword argument 'out': it writes into the tensor itself; {name}() takes one"
+        )
 
 
 def _wants(value: Any) -> bool:

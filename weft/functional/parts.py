@@ -43,6 +43,8 @@ def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) 
         sizes = [min(size, whole - at) for at in range(0, whole, size or 1)] or [0]
     else:
         sizes = list(size)
+        if not sizes and not whole:
+            return ()
         if sum(sizes) != whole:
             raise ShapeError(
                 f"split_with_sizes expects split_sizes to sum exactly to {whole} (input tensor's size at dimension "

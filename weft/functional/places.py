@@ -227,6 +227,8 @@ def _even(name: str, x: Tensor, cut: int | Sequence[int], dim: int, least: int) 
             f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a tensor with "
             f"{x.ndim} dimensions: {list(x.shape)}"
         )
+    if isinstance(cut, Tensor):
+        cut = cut.tolist()
     if isinstance(cut, int) and (cut <= 0 or x.shape[dim] % cut):
         raise ShapeError(
             f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {x.shape[dim]} "

@@ -133,7 +133,7 @@ def overloaded(name: str, *functions: Function) -> Function:
         numbers = _numbers(args, kwargs)
         if numbers is not None:
             return dispatch(*numbers[0], **numbers[1])
-        given, rest = extras.taken({n for s in signatures for n in s.by_name}, kwargs)
+        given, rest = extras.taken(name, {n for s in signatures for n in s.by_name}, kwargs)
         if given:
             return extras.applied(name, given, dispatch(*args, **rest), in_place)
         raise refused(name, signatures, args, kwargs)
@@ -241,7 +241,7 @@ class Door:
         `inplace` is a keyword of every function that has one for it, as it is of ops.
         """
         s = self.signature
-        taken, more = extras.taken(s.by_name, more)
+        taken, more = extras.taken(self.name, s.by_name, more)
         if taken:
             return extras.applied(self.name, taken, self._called(given, rest, more), in_place)
         overwrite = getattr(self.f, "overwriting", None) if "inplace" in more else None

@@ -70,7 +70,7 @@ def refit(
 
     `inplace` is a keyword of every op that can overwrite its operand, `out` of every op that doesn't.
     """
-    given, more = extras.taken(op.names, more) if run is not overwrite else ({}, more)
+    given, more = extras.taken(op.name, op.names, more) if run is not overwrite else ({}, more)
     if given:
         return extras.applied(op.name, given, refit(op, args, rest, more, run, overwrite), overwrite)
     if op.name in LONGER:

@@ -23,10 +23,10 @@ CASTING: Final = frozenset(
 Overwrite = Callable[[Op, tuple[Any, ...]], Any]
 
 
-def taken(names: Collection[str], kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+def taken(name: str, names: Collection[str], kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
     """Of keywords those for here, and the rest; the first are empty where a function has parameters of its own for
-    them."""
-    kinds = {"out", *(PLACES if "device" in names else ())}.difference(names)
+    them. What writes into an operand has no other place for its result."""
+    kinds = {*(() if name.endswith("_") else ("out",)), *(PLACES if "device" in names else ())}.difference(names)
     given = {k: v for k, v in kwargs.items() if k in kinds}
     return given, {k: v for k, v in kwargs.items() if k not in given} if given else kwargs
 

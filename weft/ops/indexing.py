@@ -115,7 +115,7 @@ def index_put(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumu
 
 def _check_places(index: Tensor, dim: int, x: Tensor, negative: bool = False) -> None:
     """Before a kernel overwrites x, up to the first index that is out of range."""
-    if index.device.type != "cpu" or not index.numel() or not -x.dim() <= dim < x.dim():
+    if index.device.type != "cpu" or index.is_complex() or not index.numel() or not -x.dim() <= dim < x.dim():
         return  # no index, or one that the kernel looks at first
     n = x.shape[dim]
     low, high = (int(v) for v in index.aminmax())

@@ -20,6 +20,7 @@ from weft.core.errors import DeadlineError, RankError
 from weft.core.rank import Rank
 from weft.transport.base import SPEAK, PeerFailed, default_deadline
 from weft.transport.memory import Segment, available, page_bytes
+from weft.transport.peers import STARTED_BY_AGENT
 from weft.transport.roll import SETTLE, Roll, run_of, tell_end, tell_failure
 from weft.transport.secret import Signed, known
 from weft.transport.stuck import say
@@ -27,6 +28,11 @@ from weft.transport.stuck import say
 LONGEST_NAP = 0.02  # seconds between looks into the store
 UNKNOWN = 20.0  # seconds for a host's name to become known
 AGENT = "TORCHELASTIC_USE_AGENT_STORE"  # a launcher serves the store, and sees how its ranks end
+LEFT_OPEN = (
+    "torchrun's store at {} asks nobody for a secret and listens on all interfaces. What bears no proof of this run is "
+    "not believed; but whoever reaches it can stop the run, read how ranks find each other, and talk to torchrun "
+    "itself. On one host `python -m weft.launch` leaves none of that open"
+)
 STAND_IN = 2.5  # seconds for others to come to one who serves the store in rank 0's place
 QUICK = 1.0  # seconds for a store to answer a rank that ends
 ANSWER = 0.25  # seconds beyond its own deadline that c10d has to say that there is no answer
@@ -204,6 +210,8 @@ class Meeting:
         self.roll = Roll(self, rank.index, rank.world_size)
         # A program may close its rank and open it again: each time is a meeting of its own.
         self.times = self.attempt(lambda: self.run.add(f"opened/{rank.index}", 1))
+        if agent and rank.index == 0 and self.times == 1 and STARTED_BY_AGENT in os.environ:
+            say(LEFT_OPEN.format(f"{host}:{port}"))
         self.store = self.run.under(str(self.times))
 
     def enter(self, transport: str) -> None:
