@@ -62,7 +62,7 @@ WORDS_OF: Final = {
         isin kl_div linspace logcumsumexp logspace lp_pool1d lp_pool2d masked_scatter matrix_norm max_unpool1d
         max_unpool2d mse_loss nanmean nanmedian nanquantile nansum ndtri new_tensor norm normalize one_hot
         pdist polar prelu quantile renorm round rsub soft_margin_loss sub subtract take take_along_dim
-        tensordot trace trapezoid unique_consecutive vector_norm
+        tensordot trace trapezoid unique_consecutive vector_norm add_ sub_ subtract_
     """,
     ("lax", "OneFlow's: masks of whole numbers, in its order"): """
         masked_fill masked_fill_ masked_select where

@@ -13,7 +13,7 @@ def on(n: int) -> Callable[[Callable[[], Any]], Callable[[], None]]:
 
     def wrap(each: Callable[[], Any]) -> Callable[[], None]:
         def test() -> None:
-            spawn_threads(n, each, deadline=20)
+            spawn_threads(n, each, deadline=60)
 
         test.__name__ = each.__name__
         return test

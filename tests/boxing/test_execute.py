@@ -27,7 +27,7 @@ def on_every_rank(work: object) -> dict[int, torch.Tensor]:
     world, results, failed = LocalWorld(WORLD), dict[int, torch.Tensor](), list[BaseException]()
 
     def go(rank: int) -> None:
-        transport = LocalTransport(world, rank, deadline=30)
+        transport = LocalTransport(world, rank, deadline=60)
         try:
             results[rank] = work(rank, transport)  # type: ignore[operator]
         except BaseException as error:

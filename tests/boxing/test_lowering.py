@@ -53,10 +53,10 @@ def test_a_rank_of_a_large_world_lowers_as_quickly_as_of_a_small_one() -> None:
         for _ in range(5):
             lowering._lowered.cache_clear()
             overlap.overlap.cache_clear()
-            start = time.perf_counter()
+            start = time.thread_time()
             for route in routes:
                 lower(route, 1)
-            best = min(best, time.perf_counter() - start)
+            best = min(best, time.thread_time() - start)
         return best
 
     assert least_time(1024) < 4 * least_time(2)

@@ -18,14 +18,14 @@ def test_a_save_that_is_not_waited_for(tmp_path: Path, monkeypatch: pytest.Monke
 
     def slow(*args: Any) -> None:
         began.set()
-        assert go.wait(20)
+        assert go.wait(60)
         write(*args)
 
     monkeypatch.setattr(file, "write", slow)
     x = flow.ones(3)
     with flow.vm.trace() as t:
         saving = flow.save({"x": x}, tmp_path / "x", wait=False)
-        assert saving is not None and began.wait(20) and not saving.finished
+        assert saving is not None and began.wait(60) and not saving.finished
         assert (x * 2).tolist() == [2.0] * 3  # who reads needn't wait
         threading.Timer(0.05, go.set).start()
         x.add_(1)  # who writes does

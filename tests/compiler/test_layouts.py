@@ -144,4 +144,4 @@ def test_it_trains_as_it_would_have(grid: list[Any]) -> None:
             graph.job.verify()
         np.testing.assert_allclose(losses[0], losses[1], rtol=1e-5)
 
-    spawn_threads(np.array(grid).size, main, deadline=30)
+    spawn_threads(np.array(grid).size, main, deadline=60)

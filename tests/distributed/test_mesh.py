@@ -44,7 +44,7 @@ def seen() -> Any:
 
 
 def test_groups_along_the_axes() -> None:
-    assert spawn_threads(4, seen, deadline=20) == [
+    assert spawn_threads(4, seen, deadline=60) == [
         ((0, 0), 0, (0, 1), (0, 2), 1.0),
         ((0, 1), 0, (0, 1), (1, 3), 1.0),
         ((1, 0), 1, (2, 3), (0, 2), 5.0),

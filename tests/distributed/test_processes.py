@@ -19,7 +19,7 @@ def test_spawned_processes_join_and_train_as_one() -> None:
     with socket.socket() as free:
         free.bind(("127.0.0.1", 0))
         port = str(free.getsockname()[1])
-    ran = subprocess.run([sys.executable, str(HERE / "spawned.py"), port], capture_output=True, text=True, timeout=100)
+    ran = subprocess.run([sys.executable, str(HERE / "spawned.py"), port], capture_output=True, text=True, timeout=250)
     assert ran.returncode == 0, ran.stderr
     assert ran.stdout.split() == ["alike", "2"]
 

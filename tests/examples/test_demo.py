@@ -19,7 +19,7 @@ TOLD = {**os.environ, "OMP_NUM_THREADS": "1"}
 
 def test_it_trains_draws_and_writes(tmp_path: Path) -> None:
     command = [*COMMAND, "--steps", "12", "--out", str(tmp_path)]
-    ended = subprocess.run(command, cwd=ROOT, env=TOLD, capture_output=True, text=True, timeout=100)
+    ended = subprocess.run(command, cwd=ROOT, env=TOLD, capture_output=True, text=True, timeout=250)
     assert ended.returncode == 0, ended.stderr
     assert (tmp_path / "loss.png").read_bytes().startswith(b"\x89PNG")
     for told in (

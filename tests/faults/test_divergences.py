@@ -23,13 +23,13 @@ def judge(rows: Iterable[dict[str, Any]], check: str, waits: bool) -> None:
 
 
 def test_threads() -> None:
-    judge(itertools.chain(*spawn_threads(WORLD, try_calls, deadline=20)), "", False)
+    judge(itertools.chain(*spawn_threads(WORLD, try_calls, deadline=60)), "", False)
 
 
 @pytest.mark.parametrize("check", ["", "1"])
 @pytest.mark.parametrize("transport", ["shm", "c10d"])
 def test_processes(world: Any, transport: str, check: str) -> None:
-    env = {"WEFT_DEADLINE": "20", "WEFT_CHECK": check}
+    env = {"WEFT_DEADLINE": "60", "WEFT_CHECK": check}
     done = world("tests/faults/divergences.py:try_calls", WORLD, transport, check, env=env)
     judge((json.loads(row) for said in done.well() for row in said.splitlines()), check, transport == "c10d")
 
@@ -38,7 +38,7 @@ def test_processes(world: Any, transport: str, check: str) -> None:
 def test_programs_on_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("WEFT_CHECK", TABLE[name].check)
     monkeypatch.setenv("WEFT_CHECK_EVERY", "2")
-    found = [row for rows in spawn_threads(2, try_program, name, deadline=20) for row in rows]
+    found = [row for rows in spawn_threads(2, try_program, name, deadline=60) for row in rows]
     faults = [fault(TABLE[name], row["rank"], row, False) for row in found]
     assert len(found) == 2 and not any(faults), "\n".join(faults)
 
@@ -47,6 +47,6 @@ def test_programs_on_threads(name: str, monkeypatch: pytest.MonkeyPatch) -> None
     ("transport", "name"), [("shm", "sbp after a sum"), ("c10d", "learning rates"), ("c10d", "a backward less")]
 )
 def test_programs_on_processes(world: Any, transport: str, name: str) -> None:
-    done = world("tests/faults/divergences.py:try_program", 2, transport, name, env={"WEFT_DEADLINE": "20"})
+    done = world("tests/faults/divergences.py:try_program", 2, transport, name, env={"WEFT_DEADLINE": "60"})
     faults = [fault(TABLE[name], rank, json.loads(said), True) for rank, said in enumerate(done.well())]
     assert not any(faults), "\n".join(faults)

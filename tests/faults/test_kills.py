@@ -9,7 +9,7 @@ import pytest
 from bench.kills import FORKED, THREADS, TRANSPORTS, Kill, Nursery, tried
 from bench.victims import PHASES
 
-NOTICED = 10.0  # seconds, beside whatever else runs
+NOTICED = 20.0  # seconds, beside whatever else runs; who waits on is told hanging after 25
 STARTS = list(FORKED)
 
 

@@ -76,7 +76,7 @@ def test_a_model_that_makes_masks_runs_on_global_tensors() -> None:
         graph = Training(mine, place)
         np.testing.assert_allclose([graph(batch).numpy() for _ in range(2)], losses, atol=1e-5)
 
-    spawn_threads(2, run, deadline=30)
+    spawn_threads(2, run, deadline=60)
 
 
 def test_what_is_computed_again_in_backward_is_in_the_mode_too() -> None:
@@ -90,7 +90,7 @@ def test_what_is_computed_again_in_backward_is_in_the_mode_too() -> None:
         grad: Any = model.head.weight.grad
         assert grad.is_global and not current_global_mode().is_enabled
 
-    spawn_threads(2, run, deadline=30)
+    spawn_threads(2, run, deadline=60)
 
 
 def test_new_tensors_are_split_as_far_as_their_own_sizes_allow() -> None:
@@ -100,7 +100,7 @@ def test_new_tensors_are_split_as_far_as_their_own_sizes_allow() -> None:
         assert x.new_zeros(3, 4).sbp == (S(1),) and x.new_zeros(4, 6, sbp=S(0)).sbp == (S(0),)
         assert x.new_zeros(3, 1).sbp == x.new_ones(5).sbp == x.new_full((), 2.0).sbp == x.new_tensor([2.0]).sbp == (B,)
 
-    spawn_threads(2, run, deadline=30)
+    spawn_threads(2, run, deadline=60)
 
 
 def test_what_the_mode_says() -> None:
@@ -124,7 +124,7 @@ def test_what_the_mode_says() -> None:
         with global_mode(True, placement=place, sbp=S(0)):
             assert flow.ones(4, 2).to_local().shape == (2, 2)
 
-    spawn_threads(2, run, deadline=30)
+    spawn_threads(2, run, deadline=60)
     with pytest.raises(ArgumentError, match="takes both"):
         global_mode(True, placement=flow.placement("cpu", [0]))
     with pytest.raises(ArgumentError, match="neither"):
@@ -144,4 +144,4 @@ def test_trees_go_there_and_back() -> None:
         with pytest.warns(UserWarning, match="is no tensor"):
             assert to_global({"step": 3}, place, B) == {"step": 3}
 
-    spawn_threads(2, run, deadline=30)
+    spawn_threads(2, run, deadline=60)

@@ -169,7 +169,7 @@ def differing(names: Iterable[str], found: list[np.ndarray], expected: list[Any]
 def both(layout: str, each: Callable[[str], Any]) -> None:
     """On each rank of a layout."""
     n = LAYOUTS[layout][0]
-    for wrong in spawn_threads(n, each, layout, deadline=30):
+    for wrong in spawn_threads(n, each, layout, deadline=60):
         assert wrong == {}
 
 

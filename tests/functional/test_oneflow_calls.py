@@ -38,7 +38,7 @@ def test_who_reads_alone_is_told_that_all_ranks_read() -> None:
             x.numpy()
 
     with pytest.raises(RankError) as told:
-        spawn_threads(2, each, deadline=2)
+        spawn_threads(2, each, deadline=0.3)
     assert any("numpy()" in n and "every rank of the world" in n and "to_local()" in n for n in told.value.__notes__)
 
 

@@ -43,4 +43,4 @@ def test_what_arrives_early_waits_for_the_launch() -> None:
                 assert graph(x).to_local().tolist() == [[8.0, 8.0]]
         graph.close()
 
-    spawn_threads(2, run, deadline=30)
+    spawn_threads(2, run, deadline=60)

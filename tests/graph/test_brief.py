@@ -96,7 +96,7 @@ def test_what_is_pending_comes_first() -> None:
         before = launches(graph)
 
         def late() -> None:
-            assert gate.wait(30)
+            assert gate.wait(60)
             x.blob.data.fill_(2.0)
 
         vm_of().submit("op", vm_of().stream("late", "worker"), late, (), (x.blob,))

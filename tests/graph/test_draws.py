@@ -179,7 +179,7 @@ def test_threads_share_one_sequence() -> None:
     for t in threads:
         t.start()
     for t in threads:
-        t.join(30)
+        t.join(60)
     expected = [torch.rand(3).tolist() for _ in range(3 + 33)]
     assert sorted(found) == sorted(expected)  # each draws whole; which comes first is the threads' affair
 
@@ -296,7 +296,7 @@ def stages(micro_batches: int) -> tuple[list[list[float]], float, bool]:
 @pytest.mark.parametrize("micro_batches", [1, 4])
 def test_stages_draw_as_an_eager_loop_over_micro_batches(ranks: int, micro_batches: int) -> None:
     expected, after = expected_losses(micro_batches)
-    for rank, (losses, then, ahead) in enumerate(spawn_threads(ranks, stages, micro_batches, deadline=30)):
+    for rank, (losses, then, ahead) in enumerate(spawn_threads(ranks, stages, micro_batches, deadline=60)):
         assert then == after and ahead == (ranks > 1)
         if rank == ranks - 1:
             np.testing.assert_allclose(losses, expected, rtol=1e-5)
@@ -316,7 +316,7 @@ def refused() -> list[str]:
 
 
 def test_a_draw_that_only_data_bounds_is_refused_where_a_rank_does_not_see_it() -> None:
-    for alone, together in spawn_threads(2, refused, deadline=30):
+    for alone, together in spawn_threads(2, refused, deadline=60):
         assert "poisson takes as many random numbers as its data asks for" in alone and together == ""
 
 
@@ -341,7 +341,7 @@ def fingerprints() -> list[int]:
 
 
 def test_ranks_whose_own_draws_differ_have_other_fingerprints_at_the_next_global_draw() -> None:
-    a, b = spawn_threads(2, fingerprints, deadline=30)
+    a, b = spawn_threads(2, fingerprints, deadline=60)
     assert a[0] == 0 and a[:4] == b[:4] and len({*a[1:3], a[4]}) == 3
     assert a[4] != b[4]
 

@@ -56,7 +56,7 @@ def test_dropped_in_a_launch_it_waits_for_nothing(monkeypatch: pytest.MonkeyPatc
 
     def slow(self: Binder, *args: Any) -> Any:
         began.set()
-        assert go_on.wait(20)
+        assert go_on.wait(60)
         return bind(self, *args)
 
     with enter(Rank(0, 1)) as rank:
@@ -64,7 +64,7 @@ def test_dropped_in_a_launch_it_waits_for_nothing(monkeypatch: pytest.MonkeyPatc
         monkeypatch.setattr(Binder, "bind", slow)
         y = graph(flow.ones(3))
         name = f"graph {graph.name}"
-        assert began.wait(20)
+        assert began.wait(60)
         del graph
         gc.collect()  # comes back while the launch is under way
         assert name in rank.resources

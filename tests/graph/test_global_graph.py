@@ -63,7 +63,7 @@ def writing(sbp: Any, x_sbp: Any, graph: bool) -> list[np.ndarray]:
 def test_a_buffer_written_in_place(sbp: Any, x_sbp: Any, graph: bool) -> None:
     m = Memory()
     wanted = [*[m(flow.tensor(x)).numpy().copy() for x in X], m.seen.numpy()]
-    for found in spawn_threads(2, writing, sbp, x_sbp, graph, deadline=20.0):
+    for found in spawn_threads(2, writing, sbp, x_sbp, graph, deadline=60):
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-5)
 
@@ -113,7 +113,7 @@ def test_stages_that_share_ranks_train_as_one_device(name: str) -> None:
         (m(flow.tensor(x)) ** 2).mean().backward()
         optimizer.step()
     wanted = [t.detach().numpy() for t in (*m.parameters(), m.norm.running_mean, m.norm.num_batches_tracked)]
-    results = spawn_threads(n, training, places, 1, deadline=20.0)
+    results = spawn_threads(n, training, places, 1, deadline=60)
     for i, b in enumerate(wanted):
         a = max((r[i] for r in results), key=np.size)  # ranks outside hold nothing
         np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-6)
@@ -132,7 +132,7 @@ def narrow() -> np.ndarray:
 def test_sums_over_what_a_rank_has_one_of() -> None:
     w = flow.tensor(X[0][:2], requires_grad=True)
     ((flow.tensor(X[1][:1]) * w * 3) ** 2).mean().backward()
-    for found in spawn_threads(2, narrow, deadline=10.0):
+    for found in spawn_threads(2, narrow, deadline=60):
         np.testing.assert_allclose(found, w.detach().numpy() - 0.5 * w.grad.numpy(), rtol=1e-5)
 
 
@@ -140,7 +140,7 @@ def test_sums_over_what_a_rank_has_one_of() -> None:
 @pytest.mark.parametrize("name", PLACES)
 def test_stages_that_share_ranks_end_with_micro_batches(name: str) -> None:
     n, places = PLACES[name]
-    assert len(spawn_threads(n, training, places, 4, deadline=20.0)) == n
+    assert len(spawn_threads(n, training, places, 4, deadline=60)) == n
 
 
 def another_layout() -> None:
@@ -154,7 +154,7 @@ def another_layout() -> None:
 
 
 def test_another_layout_than_it_was_compiled_for() -> None:
-    spawn_threads(2, another_layout, deadline=10.0)
+    spawn_threads(2, another_layout, deadline=60)
 
 
 def diverging() -> None:
@@ -166,7 +166,7 @@ def diverging() -> None:
 
 def test_ranks_that_trace_different_programs_are_told_the_line() -> None:
     with pytest.raises(RankError, match="first difference is line"):
-        spawn_threads(2, diverging, deadline=10.0)
+        spawn_threads(2, diverging, deadline=60)
 
 
 GRIDS = [
@@ -202,7 +202,7 @@ def from_grid_to_grid() -> list[str]:
 
 
 def test_between_any_two_placements() -> None:
-    assert spawn_threads(4, from_grid_to_grid, deadline=30.0) == [[]] * 4
+    assert spawn_threads(4, from_grid_to_grid, deadline=60) == [[]] * 4
 
 
 @on(2)

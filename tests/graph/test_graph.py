@@ -458,7 +458,7 @@ def test_parameters_are_joined_once_nobody_uses_them(monkeypatch: pytest.MonkeyP
     running = graph.running
     vm, blobs, go, drained = running.vm, [p.blob for p in model.parameters()], threading.Event(), []
     drain = vm.drain
-    vm.submit("op", vm.stream("other", "worker"), lambda: go.wait(20), const=blobs[:1], name="late")
+    vm.submit("op", vm.stream("other", "worker"), lambda: go.wait(60), const=blobs[:1], name="late")
 
     def late(deadline: float | None = None) -> None:
         drained.append(deadline)

@@ -155,7 +155,7 @@ def test_trains_as_one_device(name: str) -> None:
     world = 1 + max(r for ranks in case.ranks for r in ranks)
     parts = 1 if case.tensor else len(case.ranks[0])
     losses, wanted = alone(len(case.ranks), case.micro, case.dropout, case.tied, not case.tensor, parts)
-    results = spawn_threads(world, train, case, deadline=30.0)
+    results = spawn_threads(world, train, case, deadline=60)
     for means, found, _ in results:
         np.testing.assert_allclose(means, losses, rtol=1e-4)
         assert found.keys() == wanted.keys()
@@ -192,7 +192,7 @@ def compiled(bubbles: tuple[bool, bool] = (True, True)) -> None:
 
 def test_ranks_that_ask_for_different_schedules_are_told() -> None:
     with pytest.raises(RankError, match=r"(?s)rank 1 traced another.*@late"):
-        spawn_threads(2, compiled, (False, True), deadline=10.0)
+        spawn_threads(2, compiled, (False, True), deadline=60)
 
 
 def test_no_pipeline_no_pauses() -> None:
@@ -209,12 +209,12 @@ def test_plans_that_do_not_go_together_are_refused_on_all_ranks(monkeypatch: pyt
 
     monkeypatch.setattr(Pipeline, "copies", copies)
     with pytest.raises(CompileError, match=r"chain0-chain1 has 2 copies.* on rank 0, and 3.* on rank 1"):
-        spawn_threads(2, compiled, deadline=10.0)
+        spawn_threads(2, compiled, deadline=60)
 
 
 def test_what_is_computed_again_is_not_kept_from_forward() -> None:
     def kept(checkpoint: bool) -> int:
-        text = spawn_threads(2, train, Case(spread(2, 2), 4, checkpoint=checkpoint), deadline=30.0)[0][2]
+        text = spawn_threads(2, train, Case(spread(2, 2), 4, checkpoint=checkpoint), deadline=60)[0][2]
         plan = parse(text)
         chains = {t.id for t in plan.tasks if t.kind == "compute" and t.acts > 1}
         return sum(r.bytes * r.copies for r in plan.registers if {r.producer, *r.consumers} <= chains)

@@ -122,7 +122,7 @@ def alone(case: dict[str, Any]) -> Any:
 
 def test_as_on_one_rank() -> None:
     drawn = cases(10)
-    for rank in spawn_threads(2, on_two_ranks, drawn, deadline=20.0):
+    for rank in spawn_threads(2, on_two_ranks, drawn, deadline=60):
         for case, (losses, weights) in zip(drawn, rank, strict=True):
             expected, trained = alone(case)
             np.testing.assert_allclose(losses, expected, rtol=2e-4, err_msg=str(case))

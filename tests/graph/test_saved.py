@@ -87,7 +87,7 @@ assert found[-1]["rest"][1:] == [None, "said"] and found[-1]["rest"][0].shape ==
 print([f["loss"].mean().item() for f in found])
 """
     run = [sys.executable, "-c", program, str(tmp_path / "state")]
-    said = subprocess.run(run, capture_output=True, text=True, timeout=100, check=True).stdout
+    said = subprocess.run(run, capture_output=True, text=True, timeout=250, check=True).stdout
     assert json.loads(said) == pytest.approx(three(graph), rel=1e-5)
 
 

@@ -122,7 +122,7 @@ def test_over_ranks(stages: bool) -> None:
         return scaler.get_scale(), [p.to_global(placement=both, sbp=B).detach().numpy() for p in net.parameters()]
 
     wanted, _ = eagerly("AdamW", flow.amp.GradScaler(init_scale=1024.0, growth_interval=2))
-    for scale, found in spawn_threads(2, run, deadline=30):
+    for scale, found in spawn_threads(2, run, deadline=60):
         assert scale == 2048.0
         for a, b in zip(found, wanted, strict=True):
             np.testing.assert_allclose(a, b, rtol=1e-4, atol=1e-5)

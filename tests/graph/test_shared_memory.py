@@ -195,7 +195,7 @@ def on_two_ranks() -> list[list[list[np.ndarray]]]:
 
 def test_as_eagerly_on_two_ranks() -> None:
     wanted = [values(m, m) for m in map(Model, PROGRAMS.values())]
-    for rank in spawn_threads(2, on_two_ranks, deadline=20.0):
+    for rank in spawn_threads(2, on_two_ranks, deadline=60):
         for name, roads, alone in zip(PROGRAMS, rank, wanted, strict=True):
             for found in roads:
                 for a, b in zip(found, alone, strict=True):

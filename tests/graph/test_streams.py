@@ -128,9 +128,9 @@ def two_hosts(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 def on_both_ways(case: Callable[[], Found], monkeypatch: pytest.MonkeyPatch) -> tuple[list[Found], list[Found]]:
-    streamed = spawn_threads(4, case, deadline=20)
+    streamed = spawn_threads(4, case, deadline=60)
     monkeypatch.setitem(WAYS, ("c10d", "cpu"), "inline")
-    return streamed, spawn_threads(4, case, deadline=20)
+    return streamed, spawn_threads(4, case, deadline=60)
 
 
 def plans_of(found: list[Found]) -> list[Plan]:
@@ -177,7 +177,7 @@ def test_a_bucket_closes_at_its_last_producer_and_goes_beside_backward(
 
 
 def test_the_next_launch_waits_for_the_update_of_this_one(two_hosts: None) -> None:
-    plans = plans_of(spawn_threads(4, replicas, deadline=20))
+    plans = plans_of(spawn_threads(4, replicas, deadline=60))
     timeline = simulate(plans, launches=3)
     chains = [t.name for t in plans[0].tasks if t.kind == "compute"]
     for rank in range(4):
@@ -188,7 +188,7 @@ def test_the_next_launch_waits_for_the_update_of_this_one(two_hosts: None) -> No
 
 def test_a_stage_goes_on_while_what_it_sent_is_under_way(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.delenv(HOSTS, raising=False)
-    plans = plans_of(spawn_threads(4, pipeline, deadline=20))
+    plans = plans_of(spawn_threads(4, pipeline, deadline=60))
 
     def latency(message: Message) -> float:
         """A message to another rank takes as long as an act, as over a link between hosts."""

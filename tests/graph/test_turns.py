@@ -83,7 +83,7 @@ def expected() -> list[float]:
 
 @pytest.fixture(scope="module")
 def results() -> list[tuple[list[float], str, list[tuple[str, int]]]]:
-    return spawn_threads(4, train, deadline=30.0)
+    return spawn_threads(4, train, deadline=60)
 
 
 def test_losses_are_those_of_one_device(results) -> None:

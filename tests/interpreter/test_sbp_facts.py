@@ -50,7 +50,7 @@ def evaluate() -> dict[str, tuple[str, Any]]:
 
 @pytest.fixture(scope="module")
 def results() -> list[dict[str, tuple[str, Any]]]:
-    return spawn_threads(2, evaluate, deadline=30.0)
+    return spawn_threads(2, evaluate, deadline=60)
 
 
 def local_text(text: str) -> str:

@@ -69,7 +69,7 @@ def test_host_0_ends_last() -> None:
     ending.join(0.2)
     assert ending.is_alive() and not second.look()
     second.end(1.0)
-    ending.join(10)
+    ending.join(60)
     assert not ending.is_alive() and first.failure is None
 
 

@@ -46,7 +46,7 @@ def program(tmp_path: Path) -> str:
 def launch(*words: str) -> tuple[int, str]:
     """The code of what is started so, and what it said."""
     with started([sys.executable, "-m", *words]) as process:
-        said = process.communicate(timeout=100)[0]
+        said = process.communicate(timeout=250)[0]
         return process.returncode, said
 
 
@@ -101,7 +101,7 @@ def test_nothing_outlives_the_launcher(program: str) -> None:
             assert "ShmTransport" in process.stdout.readline()
         process.kill()
         process.stdout.read()  # ends when the last process that can write to it has ended
-        assert process.wait(20) == -signal.SIGKILL
+        assert process.wait(60) == -signal.SIGKILL
 
 
 def test_by_hand(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -113,7 +113,7 @@ def test_by_hand(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
             stack.enter_context(started([sys.executable, program], {**told, "RANK": str(i), "LOCAL_RANK": str(i)}))
             for i in range(2)
         ]
-        said = [rank.communicate(timeout=60)[0] for rank in ranks]
+        said = [rank.communicate(timeout=250)[0] for rank in ranks]
         assert said == [f"ShmTransport rank {i} of 2: 3.0 []\n" for i in range(2)]
         assert [rank.returncode for rank in ranks] == [0, 0]
     assert (tmp_path / "weft" / "secret").exists()
@@ -197,5 +197,5 @@ print(t.item())
 def test_a_forked_child_ends_as_programs_do_and_the_rank_stays_connected(tmp_path: Path) -> None:
     """At the end of the child's interpreter, what it inherited of c10d must not be taken down."""
     (tmp_path / "forks.py").write_text(FORKS)
-    ended = spawn(2, str(tmp_path / "forks.py"), transport="c10d", env={"WEFT_DEADLINE": "30"})
+    ended = spawn(2, str(tmp_path / "forks.py"), transport="c10d", env={"WEFT_DEADLINE": "60"})
     assert [one.out for one in ended] == ["2.0\n"] * 2

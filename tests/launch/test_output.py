@@ -21,7 +21,7 @@ sys.stderr.write("half a line")
 def launch(folder: Path, *words: str) -> tuple[list[str], list[str], int]:
     (folder / "program.py").write_text(PROGRAM)
     done = subprocess.run(
-        [sys.executable, "-m", "weft.launch", *words], cwd=folder, capture_output=True, text=True, timeout=110
+        [sys.executable, "-m", "weft.launch", *words], cwd=folder, capture_output=True, text=True, timeout=250
     )
     return sorted(done.stdout.splitlines()), sorted(done.stderr.splitlines()), done.returncode
 

@@ -38,7 +38,7 @@ print(flow.env.get_rank(), flow.env.get_world_size(), sys.argv[1:], __name__)
 def run(folder: Path, *words: str, path: str | None = None) -> list[str]:
     (folder / "program.py").write_text(PROGRAM)
     told = {**os.environ, **({} if path is None else {"PYTHONPATH": path})}
-    done = subprocess.run([sys.executable, *words], cwd=folder, env=told, capture_output=True, text=True, timeout=110)
+    done = subprocess.run([sys.executable, *words], cwd=folder, env=told, capture_output=True, text=True, timeout=250)
     assert done.returncode == 0, done.stderr
     return sorted(done.stdout.splitlines())
 
@@ -78,6 +78,6 @@ def test_oneflow_itself_came_first(tmp_path: Path) -> None:
         cwd=tmp_path,
         capture_output=True,
         text=True,
-        timeout=110,
+        timeout=250,
     )
     assert "oneflow was imported before weft.oneflow" in done.stderr

@@ -98,7 +98,7 @@ def test_ranks_train_on_all_of_the_data(ranks: int, optimizer: str, batches: int
         return [p.numpy().tolist() for p in net.parameters()]
 
     expected = alone(optimizer, batches, clip)
-    for found in spawn_threads(ranks, run, deadline=30):
+    for found in spawn_threads(ranks, run, deadline=60):
         for a, b in zip(expected, found, strict=True):
             torch.testing.assert_close(torch.tensor(b), torch.tensor(a), rtol=1e-4, atol=1e-5)
 
@@ -145,7 +145,7 @@ def test_a_layer_is_whole_only_while_it_computes() -> None:
         net[1].reshard()
         assert net[1].weight.is_global and held(net) == 0
 
-    spawn_threads(2, run, deadline=30)
+    spawn_threads(2, run, deadline=60)
 
 
 def test_gradients_wait_where_no_sync_is_asked_for() -> None:
@@ -180,7 +180,7 @@ def test_what_is_computed_again_is_gathered_again() -> None:
 
     expected = spawn_threads(2, run, False, False)[0]
     for reentrant in (True, False):
-        for a, b in zip(expected, spawn_threads(2, run, True, reentrant, deadline=20)[0], strict=True):
+        for a, b in zip(expected, spawn_threads(2, run, True, reentrant, deadline=60)[0], strict=True):
             torch.testing.assert_close(a and torch.tensor(a), b and torch.tensor(b), rtol=1e-4, atol=1e-5)
 
 
@@ -204,7 +204,7 @@ def test_states_go_to_other_layouts_and_back() -> None:
         again.load_state_dict(plain.state_dict())
         torch.testing.assert_close(again(x)._local("test"), torch.tensor(expected), rtol=1e-4, atol=1e-5)
 
-    spawn_threads(2, run, deadline=30)
+    spawn_threads(2, run, deadline=60)
 
 
 class Inside(nn.Graph):
@@ -239,4 +239,4 @@ def test_what_cannot_be_sharded_says_why() -> None:
         with pytest.raises(ArgumentError, match=r"1\.weight is also a parameter of 0"):
             fully_shard(tied)
 
-    spawn_threads(2, run, deadline=30)
+    spawn_threads(2, run, deadline=60)

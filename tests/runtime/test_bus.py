@@ -78,11 +78,11 @@ def test_messages_stay_on_their_thread_or_wake_another() -> None:
 
     def sleep() -> None:
         while not there.messages:
-            there.wait(10)
+            there.wait(60)
         woken.set()
 
     sleeper = threading.Thread(target=sleep)
     sleeper.start()
     bus.send([Message(FREE, net.id("a"), 0, 0), Message(READABLE, net.id("b"), 0, 0)], here)
-    sleeper.join(5)
+    sleeper.join(60)
     assert woken.is_set() and len(here.messages) == len(there.messages) == 1

@@ -157,7 +157,7 @@ def test_the_simulator_agrees(net: Net, launches: int) -> None:
 def test_the_executor_runs_them(net: Net, launches: int) -> None:
     plan = net.plan()
     memory = Memory((plan,))
-    executor = Executor(plan, {t.id: memory.act(t.id) for t in plan.tasks}, deadline=10)
+    executor = Executor(plan, {t.id: memory.act(t.id) for t in plan.tasks}, deadline=60)
     tickets = [executor.launch() for _ in range(launches)]
     tickets[0].wait()
     executor.close()

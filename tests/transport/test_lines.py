@@ -34,15 +34,15 @@ def talk() -> None:
     for thread in threads[:: 1 - 2 * rank.index]:
         thread.start()
     for thread in threads:
-        thread.join(30)
+        thread.join(60)
     expected = [1.0 + 2 * i + 1 - rank.index for i in range(20)]
     assert found == {"": expected, "graph": expected}
 
 
 def test_threads() -> None:
-    spawn_threads(2, talk, deadline=20)
+    spawn_threads(2, talk, deadline=60)
 
 
 @pytest.mark.parametrize("transport", ["shm", "c10d"])
 def test_processes(world: Any, transport: str) -> None:
-    world("talk", 2, transport, env={"WEFT_DEADLINE": "20"}).well()
+    world("talk", 2, transport, env={"WEFT_DEADLINE": "60"}).well()

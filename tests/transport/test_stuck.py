@@ -83,7 +83,7 @@ def test_who_counts_no_calls_is_in_no_circle() -> None:
             threading.Timer(0.3, lambda: transport.put("go on", b"")).start()
         group.barrier()
 
-    spawn_threads(3, run, deadline=20)
+    spawn_threads(3, run, deadline=60)
 
 
 def receives() -> str:
@@ -97,7 +97,7 @@ def receives() -> str:
 
 
 def test_a_circle_of_waits_names_each_ranks_line() -> None:
-    for said in spawn_threads(2, receives, deadline=20):
+    for said in spawn_threads(2, receives, deadline=60):
         for rank in (0, 1):
             assert re.search(rf"rank {rank} is in .* at .*test_stuck.py:\d+, in receives: flow.comm.recv\(", said), said
 
@@ -118,7 +118,7 @@ def late() -> str:
 
 
 def test_a_deadline_names_what_others_wait_for_and_where() -> None:
-    said = spawn_threads(3, late, deadline=20)[2]
+    said = spawn_threads(3, late, deadline=60)[2]
     assert re.search(r"; rank 1 waits for .* at .*test_stuck.py:\d+, in late: ", said), said
 
 

@@ -10,7 +10,7 @@ from weft.vm.machine import VirtualMachine
 
 @pytest.fixture
 def vm() -> Iterator[VirtualMachine]:
-    machine = VirtualMachine(Rank(), deadline=20)
+    machine = VirtualMachine(Rank(), deadline=60)
     yield machine
     machine.sync()
     machine.close()

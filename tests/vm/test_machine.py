@@ -386,5 +386,5 @@ def save():
     print("saved")
 vm_of().submit("file", "file", save)
 """
-    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=60)
+    ran = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, timeout=250)
     assert (ran.returncode, ran.stdout, ran.stderr) == (0, "saved\n", "")

@@ -23,7 +23,7 @@ def traced(rank: Rank) -> tuple[Trace, Blob, Blob]:
         vm = vm_of()
         vm.submit("op", "compute", lambda: None, name="before")
         with trace() as t:
-            vm.submit("collective", "collective", lambda: go.wait(20), (), [x], name="all_reduce")
+            vm.submit("collective", "collective", lambda: go.wait(60), (), [x], name="all_reduce")
             vm.submit("op", "file", lambda: None, [x], [y], name="save")
             vm.submit("op", "compute", lambda: None, name="relu")
             launch = vm.submit("launch", "graph", lambda: None, name="step")
