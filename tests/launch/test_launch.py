@@ -2,20 +2,21 @@
 
 from __future__ import annotations
 
-import contextlib
+import os
+import runpy
 import signal
 import sys
-from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from tests.worlds import free_port, started
+from tests.launch.conftest import Here
+from tests.worlds import Start, free_port, started
 from weft.core.errors import ArgumentError
 from weft.core.rank import current
-from weft.launch import __main__ as launcher
 from weft.launch import spawn, spawn_threads
+from weft.launch.__main__ import main
 
 PROGRAM = """
 import sys, torch
@@ -50,27 +51,13 @@ def launch(*words: str) -> tuple[int, str]:
         return process.returncode, said
 
 
-Here = Callable[..., tuple[int, str, str]]
-
-
-@pytest.fixture
-def launch_here(monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]) -> Iterator[Here]:
-    """The launcher's code, output and errors, without a process of its own."""
-    for name in ("argv", "path"):
-        monkeypatch.setattr(sys, name, list(getattr(sys, name)))
-    monkeypatch.setitem(sys.modules, "__main__", sys.modules["__main__"])
-    before = {number: signal.getsignal(number) for number in (signal.SIGTERM, signal.SIGHUP)}
-    yield lambda *words: (launcher.main(words), *capfd.readouterr())
-    for number, handler in before.items():
-        signal.signal(number, handler)
-
-
-def test_processes_and_their_files(program: str, tmp_path: Path) -> None:
-    log = tmp_path / "log"
-    words = ("--nproc_per_node", "2", "--redirect_stdout_and_stderr", "--logdir", str(log), program, "--a", "b")
-    assert launch("weft.launch", *words) == (0, "")
+def test_processes_and_their_files(tmp_path: Path, launch_here: Here) -> None:
+    program, log = tmp_path / "program.py", tmp_path / "log"
+    program.write_text('import os, sys; print(os.environ["RANK"], sys.argv[1:])')
+    words = ("--nproc_per_node", "2", "--redirect_stdout_and_stderr", "--logdir", str(log), str(program), "--a", "b")
+    assert launch_here(*words) == (0, "", "")
     for i in range(2):
-        assert (log / f"local_rank_{i}" / "stdout").read_text() == (f"ShmTransport rank {i} of 2: 3.0 ['--a', 'b']\n")
+        assert (log / f"local_rank_{i}" / "stdout").read_text() == f"{i} ['--a', 'b']\n"
 
 
 def test_threads_and_modules(program: str, launch_here: Here) -> None:
@@ -81,7 +68,7 @@ def test_threads_and_modules(program: str, launch_here: Here) -> None:
 
 
 def test_a_failing_rank_ends_the_others(program: str, launch_here: Here) -> None:
-    code, _, err = launch_here("--nproc_per_node", "3", program, "fail")
+    code, _, err = launch_here("--nproc_per_node", "2", program, "fail")
     assert code == 1
     assert "weft.launch: rank 1 raised ValueError: on purpose; every other rank was ended" in err
 
@@ -92,31 +79,33 @@ def test_a_failing_thread_ends_the_others(program: str, launch_here: Here) -> No
     assert caught.value.__notes__ == ["raised on rank 1 of 3"]
 
 
-def test_nothing_outlives_the_launcher(program: str) -> None:
+def test_nothing_outlives_the_launcher(tmp_path: Path) -> None:
     """Not even where it has no chance to end anybody; tests/faults interrupts it."""
-    words = [sys.executable, "-u", "-m", "weft.launch", "--nproc_per_node", "2", program, "hang"]
-    with started(words) as process:
+    program = tmp_path / "program.py"
+    program.write_text('import time; print("is there", flush=True); time.sleep(1000)')
+    with started([sys.executable, "-u", "-m", "weft.launch", "--nproc_per_node", "2", str(program)]) as process:
         assert process.stdout is not None
-        for _ in range(2):
-            assert "ShmTransport" in process.stdout.readline()
+        assert sorted(process.stdout.readline() for _ in range(2)) == [f"[rank {i}] is there\n" for i in range(2)]
         process.kill()
         process.stdout.read()  # ends when the last process that can write to it has ended
         assert process.wait(60) == -signal.SIGKILL
 
 
-def test_by_hand(program: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.delenv("WEFT_SECRET", raising=False)
-    monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path))  # the ranks know each other by a file there
-    told = {"WORLD_SIZE": "2", "MASTER_ADDR": "127.0.0.1", "MASTER_PORT": free_port()}
-    with contextlib.ExitStack() as stack:
-        ranks = [
-            stack.enter_context(started([sys.executable, program], {**told, "RANK": str(i), "LOCAL_RANK": str(i)}))
-            for i in range(2)
-        ]
-        said = [rank.communicate(timeout=250)[0] for rank in ranks]
-        assert said == [f"ShmTransport rank {i} of 2: 3.0 []\n" for i in range(2)]
-        assert [rank.returncode for rank in ranks] == [0, 0]
-    assert (tmp_path / "weft" / "secret").exists()
+def by_hand(program: str, port: str) -> None:
+    """As if a shell had told this process these variables, and no others."""
+    for name in [
+        n for n in os.environ if n.startswith(("TORCHELASTIC", "LOCAL_WORLD", "GROUP_")) or n == "WEFT_SECRET"
+    ]:
+        del os.environ[name]
+    os.environ["MASTER_PORT"] = port
+    runpy.run_path(program, run_name="__main__")
+
+
+def test_by_hand(program: str, tmp_path: Path, world: Start) -> None:
+    cache = {"XDG_CACHE_HOME": str(tmp_path / "cache")}  # the ranks know each other by a file there
+    said = world("by_hand", 2, "auto", program, free_port(), env=cache).well()
+    assert said == [f"ShmTransport rank {i} of 2: 3.0 []\n" for i in range(2)]
+    assert (tmp_path / "cache" / "weft" / "secret").exists()
 
 
 def test_by_torchrun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -156,7 +145,7 @@ def test_mistakes(launch_here: Here) -> None:
 )
 def test_the_launchers_mistakes_are_named(words: list[str], said: str) -> None:
     with pytest.raises(ArgumentError, match=said):
-        launcher.main(words)
+        main(words)
 
 
 @pytest.mark.parametrize("given", ["2", 2.0, True, 0, -1, None])

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import subprocess
-import sys
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
 
+from tests.launch.conftest import Here
 from weft.core.errors import ArgumentError
 from weft.launch.__main__ import main
 
@@ -18,23 +18,31 @@ sys.stderr.write("half a line")
 """
 
 
-def launch(folder: Path, *words: str) -> tuple[list[str], list[str], int]:
-    (folder / "program.py").write_text(PROGRAM)
-    done = subprocess.run(
-        [sys.executable, "-m", "weft.launch", *words], cwd=folder, capture_output=True, text=True, timeout=250
-    )
-    return sorted(done.stdout.splitlines()), sorted(done.stderr.splitlines()), done.returncode
+Launch = Callable[..., tuple[list[str], list[str], int]]
 
 
-def test_lines_have_ranks_and_arguments_are_the_scripts(tmp_path: Path) -> None:
+@pytest.fixture
+def launch(tmp_path: Path, launch_here: Here) -> Launch:
+    """What a launch of the program writes, line by line, and its code."""
+    program = tmp_path / "program.py"
+    program.write_text(PROGRAM)
+
+    def run(*words: str) -> tuple[list[str], list[str], int]:
+        code, out, err = launch_here(*(str(program) if word == "program.py" else word for word in words))
+        return sorted(out.splitlines()), sorted(err.splitlines()), code
+
+    return run
+
+
+def test_lines_have_ranks_and_arguments_are_the_scripts(launch: Launch) -> None:
     torchrun = ["--standalone", "--nproc-per-node=2", "--rdzv-backend=c10d", "--rdzv-id=7", "--nnodes=1:1"]
-    out, err, code = launch(tmp_path, *torchrun, "program.py", "--nproc_per_node", "9", "--", "-t")
+    out, err, code = launch(*torchrun, "program.py", "--nproc_per_node", "9", "--", "-t")
     assert out == [f"[rank {i}] words --nproc_per_node 9 -- -t" for i in range(2)] and code == 0
     assert err == [f"[rank {i}] half a line" for i in range(2)]
 
 
-def test_what_is_shown_is_kept_too(tmp_path: Path) -> None:
-    out, err, _ = launch(tmp_path, "--nproc_per_node", "2", "--tee", "1", "--logdir", "kept", "program.py")
+def test_what_is_shown_is_kept_too(launch: Launch, tmp_path: Path) -> None:
+    out, err, _ = launch("--nproc_per_node", "2", "--tee", "1", "--logdir", str(tmp_path / "kept"), "program.py")
     assert out == ["[rank 0] words", "[rank 1] words"] and len(err) == 2
     assert [(tmp_path / f"kept/local_rank_{i}/stdout").read_text() for i in range(2)] == ["words\n"] * 2
     assert not (tmp_path / "kept/local_rank_0/stderr").exists()
