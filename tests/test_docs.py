@@ -18,7 +18,10 @@ from typing import Any
 
 import pytest
 
+from tests.worlds import Start
+from weft import launch
 from weft.launch import spawn_threads
+from weft.launch.processes import Ended
 
 ROOT = Path(__file__).parents[1]
 FENCE = re.compile(r"^( *)```python\n(.*?)^ *```", re.DOTALL | re.MULTILINE)
@@ -63,8 +66,21 @@ PAGES = {
 }
 
 
+@pytest.fixture
+def forked(world: Start, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Pages spawn ranks that are forked: that they may start from nothing is shown in tests/launch."""
+
+    def spawn(n: int, target: str, *args: str, transport: str = "auto", check: bool = True) -> list[Ended]:
+        done = world(f"{Path.cwd()}/{target}", n, transport, *args)
+        if check:
+            done.well()
+        return [Ended(rank, done.ended[rank][1], done.said(rank), done.said(rank)) for rank in range(n)]
+
+    monkeypatch.setattr(launch, "spawn", spawn)
+
+
 @pytest.mark.parametrize("page", [page for page, found in PAGES.items() if found])
-def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_the_blocks_of_a_page_run(page: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, forked: None) -> None:
     monkeypatch.chdir(tmp_path)
     linecache.checkcache()
     names: dict[str, Any] = {"__name__": "__main__"}

@@ -368,7 +368,7 @@ def fault(d: Divergence, rank: int, found: dict[str, Any], waits: bool) -> str:
         return ""
     if "said" not in found:
         return f"{d.name}: rank {rank} noticed nothing"
-    if found["error"] in (DeadlineError.__name__,) or found["seconds"] > 10:
+    if found["error"] in (DeadlineError.__name__,) or found["seconds"] > 40:
         return f"{d.name}: rank {rank} waited {found['seconds']} s: {found['said']}"
     missing = [word for word in (*(f"rank {r}" for r in d.ranks), *d.said) if word not in found["said"]]
     if missing or "diverged" not in found["said"]:

@@ -13,7 +13,7 @@ from weft import nn
 from weft.compiler.chains import Key
 from weft.compiler.pipeline import Pipeline
 from weft.core.errors import CompileError, RankError
-from weft.launch import spawn, spawn_threads
+from weft.launch import spawn_threads
 from weft.plan import parse
 from weft.plan.verify import verify
 
@@ -172,12 +172,12 @@ def told(name: str) -> None:
     print(*train(CASES[name])[0])
 
 
-def test_over_processes() -> None:
+def test_over_processes(world: Any) -> None:
     name = "dropout"
     case = CASES[name]
     losses, _ = alone(len(case.ranks), case.micro, case.dropout, case.tied, True, 1)
-    for ended in spawn(2, f"{__name__}:told", name, deadline=60.0):
-        np.testing.assert_allclose([float(x) for x in ended.out.split()], losses, rtol=1e-4)
+    for said in world("told", 2, "auto", name).well():
+        np.testing.assert_allclose([float(x) for x in said.split()], losses, rtol=1e-4)
 
 
 def compiled(bubbles: tuple[bool, bool] = (True, True)) -> None:

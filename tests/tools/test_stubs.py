@@ -47,7 +47,7 @@ class Seen(BaseException):
 
 @pytest.mark.parametrize("path", ["", "linalg", "special"])
 def test_what_is_said_to_take_out_takes_it(path: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    def taken(names: Collection[str], kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
+    def taken(name: str, names: Collection[str], kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
         if "out" in kwargs:
             raise Seen
         return {}, kwargs
