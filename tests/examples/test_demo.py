@@ -7,7 +7,6 @@ import runpy
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 from typing import Any
 
@@ -48,8 +47,6 @@ def test_an_interrupt_ends_every_rank(world: Any, tmp_path: Path) -> None:
         for rank in (0, 1):
             running.signal(rank, signal.SIGINT)
 
-    start = time.monotonic()
     done = world("run", 2, "shm", *SMALL, "--steps", "100000", "--out", str(tmp_path), during=during)
     assert [code for _, code in done.ended.values()] == [130, 130]
-    assert time.monotonic() - start < 60
     assert "Traceback" not in done.said(0) + done.said(1)

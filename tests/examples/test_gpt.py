@@ -126,16 +126,15 @@ def agreed(said: str, count: int) -> None:
 
 
 def test_processes_over_shared_memory(world: Any) -> None:
-    asked = [f"--parallel {how} {road}" for how in ("data", "tensor", "pipeline") for road in ("", "--graph")]
-    asked.append("--parallel pipeline --graph --micro-batches 4")
+    asked = ("--parallel data", "--parallel tensor --graph", "--parallel pipeline --graph --micro-batches 4")
     for said in world(SEVERAL, 2, "shm", *ways(*asked)).well():
-        agreed(said, 7)
+        agreed(said, 3)
 
 
 def test_four_processes(world: Any) -> None:
-    asked = ("--parallel pipeline+data --graph --micro-batches 2", "--parallel data+tensor --graph", "--parallel data")
+    asked = ("--parallel pipeline+data --graph --micro-batches 2", "--parallel data+tensor --graph")
     for said in world(SEVERAL, 4, "shm", *ways(*asked)).well():
-        agreed(said, 3)
+        agreed(said, 2)
 
 
 def test_processes_over_c10d(world: Any) -> None:
