@@ -19,6 +19,7 @@ from weft.core import dtype as dtypes
 from weft.ops import OPS
 from weft.ops.declaration import Op
 from weft.plan.call import FORM_ONLY, Call, Ref, Step
+from weft.runtime.one_thread import alone
 
 Dependency = int | str  # a register, "act" (its number in the launch), "first" (whether it is the first)
 
@@ -53,6 +54,13 @@ class Binder:
 
     def bind(self, slots: Mapping[int, torch.Tensor], phase: int, tell: Tell | None = None) -> Callable[[], None]:
         """The function for these copies of the registers, in this act of a launch; `tell` hears of each call."""
+        if not self.step.one_thread:
+            return self._bind(slots, phase, tell)
+        made: list[Callable[[], None]] = []
+        alone(lambda: made.append(self._bind(slots, phase, tell)))()
+        return alone(made[0])
+
+    def _bind(self, slots: Mapping[int, torch.Tensor], phase: int, tell: Tell | None) -> Callable[[], None]:
         if self.source.code is None or not self._rebound(slots, phase):
             self._reset()
             self.memory.slots, self.memory.phase = slots, phase

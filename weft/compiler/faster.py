@@ -30,14 +30,16 @@ SAMPLES: Final = 7
 measured: dict[Any, bool] = {}
 
 
-def run(nodes: list[Node], leaving: Container[Value], rank: int, options: Options) -> list[Node]:
+def run(
+    nodes: list[Node], leaving: Container[Value], rank: int, options: Options, one_thread: bool
+) -> list[Node]:  # fmt: skip
     """A chain's nodes, fused where that is faster, if that is asked for."""
     if not options.inductor:
         return nodes
     if why := inductor.missing():
         warn_once(f"config.enable_inductor() has no effect: it needs a C++ compiler (g++), and {why}")
         return nodes
-    return fusion.fused(nodes, leaving, rank, faster)
+    return fusion.fused(nodes, leaving, rank, functools.partial(faster, one_thread=one_thread))
 
 
 @functools.cache
@@ -45,20 +47,21 @@ def warn_once(what: str) -> None:
     warnings.warn(what, stacklevel=2)
 
 
-def faster(call: Call, forms: Forms) -> bool:
+def faster(call: Call, forms: Forms, one_thread: bool) -> bool:
     """Whether the fused call is faster than those within it, as this machine runs them."""
-    key = inductor.key_of(call, [forms[a.name] for a in call.args], torch.get_num_threads())
+    threads = 1 if one_thread else torch.get_num_threads()
+    key = inductor.key_of(call, [forms[a.name] for a in call.args], threads)
     with inductor.lock:
         if key not in measured:
             try:
-                measured[key] = _wins(call, forms)
+                measured[key] = _wins(call, forms, one_thread)
             except Exception as why:
                 measured[key] = False
                 warnings.warn(f"a run of calls stays as it is, {inductor.ops_of(call)}: {why!s:.200}", stacklevel=2)
         return measured[key]
 
 
-def _wins(call: Call, forms: Forms) -> bool:
+def _wins(call: Call, forms: Forms, one_thread: bool) -> bool:
     """Measure both, over memory of the same forms."""
     heads = tuple(Call("variable", (), (forms[a.name],), name=a.name) for a in call.args)
     together, size = _placed([call], 0)
@@ -66,7 +69,7 @@ def _wins(call: Call, forms: Forms) -> bool:
     arena = torch.zeros(end, dtype=torch.uint8)
     variables = {name: _numbers(r) for name, r in forms.items()}
     draws: Any = None
-    steps = [Step((*heads, *calls), end) for calls in (together, apart)]
+    steps = [Step((*heads, *calls), end, one_thread) for calls in (together, apart)]
     functions = [Binder(f"measured{i}", s, 0, arena, variables, None, draws).bind({}, 0) for i, s in enumerate(steps)]
     one, each = least(functions)
     return one < GAIN * each

@@ -9,6 +9,8 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
+import torch
+
 from weft.compiler import chains, faster
 from weft.compiler.chains import Key
 from weft.compiler.ends import sink_step, source_step
@@ -17,6 +19,7 @@ from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
 from weft.compiler.program import Chain, Strides, lower_chain
 from weft.compiler.streams import COLLECTIVES, streams_of
+from weft.compiler.threads import one_is_enough
 from weft.compiler.turns import Turns
 from weft.core.errors import CompileError
 from weft.job.job import Job
@@ -205,10 +208,11 @@ class _Lowering:
         variables = {v: strides.get(v) for v in memory}
         for k in self.mine:
             nodes = [*self._needed(aliases, members[k]), *again[k], *members[k]]
-            nodes = faster.run(nodes, exports[k], rank, self.options)
+            alone = one_is_enough(nodes, torch.get_num_threads())
+            nodes = faster.run(nodes, exports[k], rank, self.options, alone)
             chain = Chain(
-                self.title(k), rank, nodes, imports[k], exports[k],
-                self.crossings[k], self.arrivals[k], self.departures[k], variables, self.micro, lowered.unpacked,
+                self.title(k), rank, nodes, imports[k], exports[k], self.crossings[k],
+                self.arrivals[k], self.departures[k], variables, self.micro, lowered.unpacked, alone,
             )  # fmt: skip
             task = self._task(k, chain)
             lowered.chains[task.id] = chain

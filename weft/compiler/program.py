@@ -35,6 +35,7 @@ class Chain:
     exports    values written into registers
     variables  values whose memory is a tensor of the user's, with its strides where they are not those of its shape
     unpacked   a micro-batch's value to the input that it is a part of
+    one_thread whether its calls are too small to be shared among cores
     """
 
     name: str
@@ -48,6 +49,7 @@ class Chain:
     variables: Mapping[Value, Strides | None]
     micro_batches: int
     unpacked: Mapping[Value, Value]
+    one_thread: bool = False
 
     def shape(self, v: Value) -> Shape:
         return local_shape(v, self.rank)
@@ -307,7 +309,7 @@ class _Lowering:
             calls += self._calls(n)
             for v in n.outputs:
                 calls += self._exported(n, v)
-        return Step(tuple(calls), self.arena)
+        return Step(tuple(calls), self.arena, self.chain.one_thread)
 
     def result(self, v: Value, place: Place, shape: Shape | None = None, name: str | None = None) -> Result:
         strides = self.strides.get(v) if place.kind in ("register", "arena", "variable") and shape is None else None

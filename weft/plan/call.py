@@ -94,8 +94,7 @@ class Result(msgspec.Struct, frozen=True):
 
 
 class Call(msgspec.Struct, frozen=True):
-    """One step of a chain. `name` and `at` say which node of the job it comes from, and which line of the program.
-    `calls` is what a fused one does, in other words."""
+    """One step of a chain. `name` and `at`: the job's node, and the program's line; `calls`: what a fused one does."""
 
     op: str
     args: tuple[Any, ...] = ()
@@ -130,13 +129,14 @@ class Call(msgspec.Struct, frozen=True):
 
 
 class Step(msgspec.Struct, frozen=True):
-    """All that one act of a chain does, over `arena` bytes that it keeps for itself."""
+    """All that one act of a chain does, over `arena` bytes of its own, on one of torch's threads or all."""
 
     calls: tuple[Call, ...] = ()
     arena: int = 0
+    one_thread: bool = False
 
     def __str__(self) -> str:
-        return "\n".join([f"arena {self.arena}", *map(str, self.calls)])
+        return "\n".join([f"arena {self.arena}{', one thread' * self.one_thread}", *map(str, self.calls)])
 
 
 def overwrites(op: str) -> bool:
@@ -165,7 +165,7 @@ _RESULT: Final = re.compile(
 
 def parse(lines: Sequence[str], first: int = 1) -> Step:
     """The inverse of str(step); `first` is the number of its first line, for errors."""
-    head = re.fullmatch(r"arena (\d{1,18})", lines[0]) if lines else None
+    head = re.fullmatch(r"arena (\d{1,18})(, one thread)?", lines[0]) if lines else None
     if head is None:
         raise CompileError(f"line {first}: what a chain does begins like `arena 4096`; this is {lines[:1]!r}")
     calls = []
@@ -176,7 +176,7 @@ def parse(lines: Sequence[str], first: int = 1) -> Step:
         except (*MALFORMED, WeftError) as cause:
             raise CompileError(f"line {number}: {cause} in {line!r}") from None
         calls[len(calls) - within :] = [replace(calls[-1], calls=(*calls[-1].calls, call)) if within else call]
-    return Step(tuple(calls), int(head[1]))
+    return Step(tuple(calls), int(head[1]), bool(head[2]))
 
 
 def _call(line: str) -> Call:

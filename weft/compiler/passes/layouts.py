@@ -355,11 +355,13 @@ def work(node: Node, s: Signature | None) -> float:
     op = OPS[node.op]
     if op.view:
         return 0.0
-    shapes, outputs = (tuple(v.shape for v in values) for values in (node.operands(), node.outputs))
-    products = op.products(replaced(op, node.args, lambda v: v.shape), shapes, outputs)
+    values, products = [*node.operands(), *node.outputs], 0
+    if not op.elementwise:  # its data takes longer to pass
+        shapes, outputs = (tuple(v.shape for v in values) for values in (node.operands(), node.outputs))
+        products = op.products(replaced(op, node.args, lambda v: v.shape), shapes, outputs)
     if s is None:
-        values = [*node.operands(), *node.outputs]
-        type, shared, passing = values[0].device.type if values else "cpu", 1, sum(v.meta.nbytes for v in values)
+        passing = sum(math.prod(v.shape) * v.dtype.itemsize for v in values)
+        type, shared = values[0].device.type if values else "cpu", 1
     else:
         specs = (*s.inputs, *s.outputs)
         type, passing = s.placement.type, sum(spec.bytes / _ways(spec) for spec in specs)

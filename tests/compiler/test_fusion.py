@@ -1,0 +1,168 @@
+"""Runs of calls as one kernel: what is joined, that it computes the same, and that it is saved and loaded."""
+
+from __future__ import annotations
+
+import warnings
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import torch
+
+import weft as flow
+from tests.graph import test_random_training as training
+from weft import nn
+from weft.compiler import faster, fusion, inductor
+from weft.plan.call import Call
+
+
+class Step(nn.Graph):
+    def __init__(self, model: nn.Module, inductor: bool) -> None:
+        super().__init__()
+        self.model = model
+        self.add_optimizer(flow.optim.SGD(model.parameters(), lr=0.1, momentum=0.9))
+        self.config.enable_inductor(inductor)
+
+    def build(self, x: Any) -> Any:
+        loss = self.model(x).square().mean()
+        loss.backward()
+        return loss
+
+
+class Blank(nn.Graph):
+    """What a process has that never saw the model."""
+
+
+def model() -> Any:
+    flow.manual_seed(0)
+    return nn.Sequential(nn.Linear(8, 16), nn.GELU(), nn.LayerNorm(16), nn.Linear(16, 8), nn.ReLU())
+
+
+@pytest.fixture
+def fusing(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Every run is fused, and no compiler is needed: what a kernel stands for is run in its place."""
+    monkeypatch.setattr(inductor, "missing", lambda: "")
+    monkeypatch.setattr(inductor, "kernels", {})
+    monkeypatch.setattr(inductor, "compiled", overwriting)
+    monkeypatch.setattr(faster, "measured", {})
+    monkeypatch.setattr(faster, "least", lambda functions: [0.0, 1.0])
+
+
+def overwriting(call: Call, tensors: Any) -> Any:
+    """A kernel that writes before it reads: that may do no harm."""
+    function = inductor.one_by_one(call)
+
+    def run(tensors: list[torch.Tensor]) -> None:
+        for out in tensors[len(call.args) :]:
+            out.fill_(True if out.dtype is torch.bool else 77)
+        function(tensors)
+
+    return run
+
+
+def fused(graph: Any) -> list[Call]:
+    return [c for t in graph.plan.tasks for c in t.step.calls if c.op == "fused"]
+
+
+class Loop(nn.Graph):
+    def __init__(self) -> None:
+        super().__init__()
+        self.config.enable_inductor()
+
+    def build(self, x: Any) -> Any:
+        return nn.functional.gelu(x * 2).sum(0)
+
+
+def test_what_inductor_compiles_computes_the_same(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The one test that compiles, and measures."""
+    if inductor.missing():
+        pytest.skip("no C++ compiler")
+    monkeypatch.setattr(faster, "GAIN", float("inf"))
+    x, graph = flow.randn(16, 32), Loop()
+    with warnings.catch_warnings():
+        warnings.simplefilter("error", UserWarning)
+        found = graph(x)
+    assert [[c.op for c in run.calls] for run in fused(graph)] == [["mul", "gelu", "sum"]]
+    np.testing.assert_allclose(found.numpy(), nn.functional.gelu(x * 2).sum(0).numpy(), rtol=1e-5, atol=1e-5)
+    assert "fused([" in graph.source()
+
+
+def test_only_what_is_faster_is_fused(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    for ratio, count in ((0.5, 1), (2.0, 0)):
+        monkeypatch.setattr(faster, "least", lambda functions, ratio=ratio: [ratio, 1.0])
+        monkeypatch.setattr(faster, "measured", {})
+        graph = Loop()
+        graph.compile(flow.randn(16, 32))
+        assert len(fused(graph)) == count
+
+
+def test_runs_grow_across_products(fusing: None) -> None:
+    graph = Step(model(), True)
+    graph.compile(flow.ones(4, 8))
+    assert [[c.op for c in run.calls] for run in fused(graph)] == [
+        ["gelu", "layer_norm"], ["relu", "square", "mean"], ["mul", "expand", "mul", "mul", "relu_grad", "sum_to"],
+        ["layer_norm_grad", "gelu_grad", "sum_to"],
+    ]  # fmt: skip
+
+
+class Late(nn.Graph):
+    """Reads early values late."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config.enable_inductor()
+
+    def build(self, x: Any, w: Any) -> Any:
+        early = []
+        for _ in range(8):
+            x = x @ w
+            early.append(x.sin().cos())
+        for e in early:
+            x = (x + e) @ w + (e.exp() @ w) @ w
+        return x
+
+
+def test_nothing_large_is_made_long_before_it_is_read(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """It would take up memory until then."""
+    arenas = []
+    for far in (fusion.FAR, 1000):
+        monkeypatch.setattr(fusion, "FAR", far)
+        graph = Late()
+        graph.compile(flow.ones(128, 256), flow.ones(256, 256))
+        arenas.append(next(t.step.arena for t in graph.plan.tasks if t.kind == "compute"))
+    assert arenas[0] < 0.8 * arenas[1]
+
+
+def test_without_a_compiler_nothing_changes(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(inductor, "missing", lambda: "no g++ here")
+    faster.warn_once.cache_clear()
+    with pytest.warns(UserWarning, match="it needs a C.. compiler .*no g.. here"):
+        graph = Loop()
+        graph.compile(flow.ones(2, 2))
+    assert not fused(graph)
+
+
+def test_random_models_train_over_two_ranks_as_on_one(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Micro-batches, pipelines, ZeRO, recomputation, in-place ops, views."""
+    made, drawn = training.Train.__init__, training.cases(6)
+
+    def asking(self: Any, *args: Any) -> None:
+        made(self, *args)
+        self.config.enable_inductor()
+
+    monkeypatch.setattr(training.Train, "__init__", asking)
+    monkeypatch.setattr(training, "cases", lambda count: drawn)
+    training.test_as_on_one_rank()
+
+
+def test_saved_and_loaded(fusing: None, tmp_path: Path) -> None:
+    x = flow.ones(4, 8)
+    graph = Step(model(), True)
+    graph(x)
+    flow.save(graph.runtime_state_dict(), tmp_path / "state")
+    state = flow.load(tmp_path / "state")
+    loaded = Blank()
+    loaded.load_runtime_state_dict(state)
+    assert fused(loaded) == fused(graph) != []
+    assert [loaded(x).item() for _ in range(3)] == [graph(x).item() for _ in range(3)]

@@ -1,0 +1,26 @@
+"""Whether a chain is better run on one of torch's threads. Pure.
+
+To share a small call among cores takes longer than the call, and far longer while others use the cores.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Final
+
+from weft.compiler.passes.layouts import work
+from weft.job.value import Node
+from weft.ops import OPS
+
+SHARING: Final = 20e-6  # seconds for which the cores wait for each other in one call
+GAIN: Final = 0.1  # more threads must save so much of the time
+
+
+def one_is_enough(nodes: Sequence[Node], threads: int) -> bool:
+    calls = [n for n in nodes if n.op in OPS]
+    types = {v.device.type if v.spec is None else v.spec.placement.type for n in calls for v in n.outputs}
+    if types - {"cpu"}:
+        return False
+    seconds = [work(n, n.signature) for n in calls]
+    saved = sum(max(0.0, t * (1 - 1 / threads) - SHARING) for t in seconds)
+    return saved <= GAIN * sum(seconds)
