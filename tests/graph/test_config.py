@@ -2,13 +2,18 @@
 
 from __future__ import annotations
 
+import ast
+import re
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pytest
 
+import weft
 import weft as flow
 from weft import nn
+from weft.compiler.options import Options
 from weft.core.errors import GraphError, OptionError
 from weft.launch import spawn_threads
 
@@ -144,3 +149,43 @@ def test_a_graph_tells_of_its_compilation(
     graph(batch(1))
     graph.debug(2, ranks=[3])
     assert capsys.readouterr().out == ""
+
+
+ROOT = Path(weft.__file__).parent
+
+
+def readers() -> dict[str, set[str]]:
+    """By option, the files below weft that look at it."""
+    found: dict[str, set[str]] = {name: set() for name in Options.__struct_fields__}
+    for file in (f for folder in ("compiler", "graph") for f in (ROOT / folder).rglob("*.py")):
+        for node in ast.walk(ast.parse(file.read_text())):
+            if isinstance(node, ast.Attribute) and node.attr in found:
+                of = node.value
+                if "options" in (getattr(of, "id", ""), getattr(of, "attr", "")):
+                    found[node.attr].add(file.relative_to(ROOT).as_posix())
+    return found
+
+
+def test_each_option_is_read_by_the_one_file_that_the_page_names() -> None:
+    page = (ROOT.parent / "docs" / "graph.md").read_text()
+    named = {option: {file} for option, file in re.findall(r"^\|[^|]*\| `(\w+)` \| `([\w/.]+)` \|$", page, re.M)}
+    found = readers()
+    for fact in ("links", "backend"):  # of the network, which more than one has to know
+        assert found.pop(fact)
+    assert found == named
+
+
+def test_each_option_can_be_asked_for_in_its_config() -> None:
+    page = (ROOT.parent / "docs" / "graph.md").read_text()
+    rows = re.findall(r"^\| `(\w+)` \| `(\w+)` \| `[\w/.]+` \|$", page, re.M)
+    assert len(rows) > 5
+    for method, option in rows:
+        config = nn.Graph().config
+        before = getattr(config.options(), option)
+        config = nn.Graph().config
+        getattr(config, method)(
+            *{"set_gradient_accumulation_steps": (2,), "set_memory_budget": (10,), "set_outputs_buffer_size": (3,)}.get(
+                method, ()
+            )
+        )
+        assert getattr(config.options(), option) != before

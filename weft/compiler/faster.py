@@ -18,6 +18,7 @@ from weft.compiler.fusion import Forms
 from weft.compiler.local import SMALL
 from weft.compiler.memory import aligned
 from weft.compiler.options import Options
+from weft.compiler.threads import one_is_enough
 from weft.core import dtype as dtypes
 from weft.job.value import Node, Value
 from weft.ops import OPS
@@ -30,16 +31,16 @@ SAMPLES: Final = 7
 measured: dict[Any, bool] = {}
 
 
-def run(
-    nodes: list[Node], leaving: Container[Value], rank: int, options: Options, one_thread: bool
-) -> list[Node]:  # fmt: skip
-    """A chain's nodes, fused where that is faster, if that is asked for."""
-    if not options.inductor:
-        return nodes
-    if why := inductor.missing():
+def prepared(
+    nodes: list[Node], leaving: Container[Value], rank: int, options: Options
+) -> tuple[list[Node], bool]:  # fmt: skip
+    """A chain's nodes, fused where that is faster, if that is asked for; and whether one thread is enough for them."""
+    alone = one_is_enough(nodes, torch.get_num_threads())
+    if options.inductor and (why := inductor.missing()):
         warn_once(f"config.enable_inductor() has no effect: it needs a C++ compiler (g++), and {why}")
-        return nodes
-    return fusion.fused(nodes, leaving, rank, functools.partial(faster, one_thread=one_thread))
+    elif options.inductor:
+        nodes = fusion.fused(nodes, leaving, rank, functools.partial(faster, one_thread=alone))
+    return nodes, alone
 
 
 @functools.cache

@@ -9,8 +9,6 @@ from __future__ import annotations
 import hashlib
 from dataclasses import dataclass, field
 
-import torch
-
 from weft.compiler import chains, faster
 from weft.compiler.chains import Key
 from weft.compiler.ends import sink_step, source_step
@@ -19,7 +17,6 @@ from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
 from weft.compiler.program import Chain, Strides, lower_chain
 from weft.compiler.streams import COLLECTIVES, streams_of
-from weft.compiler.threads import one_is_enough
 from weft.compiler.turns import Turns
 from weft.core.errors import CompileError
 from weft.job.job import Job
@@ -63,7 +60,7 @@ def lower(job: Job, rank: int, world_size: int, options: Options) -> Lowered:
 class _Lowering:
     def __init__(self, job: Job, rank: int, world_size: int, options: Options) -> None:
         self.job, self.rank, self.world_size, self.options = job, rank, world_size, options
-        self.micro = options.micro_batches
+        self.micro = job.micro_batches
         self.homes = chains.assign(job, streams_of(job, options))
         keys = dict.fromkeys(k for ks in self.homes.values() for k in ks)
         self.keys = sorted(keys, key=lambda k: (k.depth, not k.micro, k.late, str(k.placement), k.stream))
@@ -208,8 +205,7 @@ class _Lowering:
         variables = {v: strides.get(v) for v in memory}
         for k in self.mine:
             nodes = [*self._needed(aliases, members[k]), *again[k], *members[k]]
-            alone = one_is_enough(nodes, torch.get_num_threads())
-            nodes = faster.run(nodes, exports[k], rank, self.options, alone)
+            nodes, alone = faster.prepared(nodes, exports[k], rank, self.options)
             chain = Chain(
                 self.title(k), rank, nodes, imports[k], exports[k], self.crossings[k],
                 self.arrivals[k], self.departures[k], variables, self.micro, lowered.unpacked, alone,

@@ -8,7 +8,7 @@ from weft.boxing.links import ONE_HOST, Links
 
 
 class Options(msgspec.Struct, frozen=True):
-    """Every option is read by the pass it belongs to."""
+    """Each is read by exactly one file, named in docs/graph.md, but for what tells of the network."""
 
     micro_batches: int = 1
     fuse_bytes: int = 32 << 20  # how much one fused all-reduce may hold

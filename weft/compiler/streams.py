@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 from weft.boxing.steps import AxisStep
 from weft.compiler.options import Options
+from weft.compiler.zero import stage_of
 from weft.core.placement import Placement
 from weft.job.job import Job
 from weft.job.value import Node
@@ -43,7 +44,7 @@ def device_of(node: Node, options: Options) -> str:
     """The type of device beside which a node is a task with a stream of its own; none if it is a line of its chain, as
     is whatever micro-batches repeat, and everything under ZeRO: what goes beside a chain lies in registers all of the
     time, where ZeRO is for parameters and gradients to be there no longer than they are needed."""
-    if node.op != "boxing" or node.micro or options.zero:
+    if node.op != "boxing" or node.micro or stage_of(options) is not None:
         return ""
     route = node.extra["route"] if "route" in node.extra else node.extra["routes"][0]
     placement = route.src.placement

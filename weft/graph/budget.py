@@ -25,17 +25,18 @@ STEPS: Final = 16  # in which less and less is asked for
 
 def compiled(job: Job, options: Options, watch: Callable[[str, Job], Any] | None) -> Lowered:
     """The job after the passes, lowered to this rank's plan."""
-    if not options.memory_budget:
+    budget = memory_budget.budget_of(options)
+    if not budget:
         return _lowered(job, options, watch)
     least = variables = 0
-    for asked in _asked(job, options.memory_budget):
+    for asked in _asked(job, budget):
         found = _lowered(_copy(job), msgspec.structs.replace(options, memory_budget=asked), watch)
         held = _most(found)
-        if held <= options.memory_budget:
+        if held <= budget:
             return found
         least, variables = min(least or held, held), usage(found.plan).variables
     raise CompileError(
-        f"graph {job.name}: a budget of {show(options.memory_budget)} can't be met: with all that may be computed "
+        f"graph {job.name}: a budget of {show(budget)} can't be met: with all that may be computed "
         f"again, a rank still holds {show(least)}, {show(variables)} of it for parameters and states. The least that "
         f"set_memory_budget() can be given here is {least}"
     )

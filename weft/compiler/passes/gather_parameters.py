@@ -17,19 +17,21 @@ from weft.compiler import buckets
 from weft.compiler.options import Options
 from weft.compiler.passes.dead_code import written
 from weft.compiler.passes.fuse_collectives import fused
+from weft.compiler.zero import stage_of
 from weft.job.job import Job
 from weft.job.value import Node, Value
 
 
 def run(job: Job, options: Options) -> None:
-    if not options.zero:
+    stage = stage_of(options)
+    if stage is None:
         return
     job.nodes.sort(key=lambda n: n.outputs[:1] == () or n.outputs[0] not in job.parts)  # they are there all along
     reads = list(_reads(job))
     most = buckets.limit(sum(map(buckets.bytes_of, {g for _, g in reads})))
-    uses = list(_uses(reads, most if options.zero == 3 else None))
+    uses = list(_uses(reads, most if stage.dropped else None))
     for use in uses:
-        use.make(job, options.zero == 3)
+        use.make(job, stage.dropped)
     here: dict[int, list[Node]] = {}
     before: dict[Hashable, int] = {}  # where the bucket before was first read
     for bucket in _together(uses, most):

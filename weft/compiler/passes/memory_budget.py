@@ -32,8 +32,13 @@ MOST: Final = 8  # nodes that are repeated together
 CALL: Final = 5e-6  # seconds of a call, however little it computes
 
 
+def budget_of(options: Options) -> int:
+    """The budget in bytes; 0 if there is none."""
+    return options.memory_budget
+
+
 def run(job: Job, options: Options) -> None:
-    budget = options.memory_budget
+    budget = budget_of(options)
     if not budget and (len(ranks(job)) > 1 or not _worthwhile(job)):
         return
     marked, models = asked(job), [Model(job, rank) for rank in ranks(job)]

@@ -13,23 +13,25 @@ from weft.boxing.steps import ReduceScatter
 from weft.compiler import buckets
 from weft.compiler.options import Options
 from weft.compiler.passes.fuse_collectives import fused
+from weft.compiler.zero import stage_of
 from weft.job.job import Job
 from weft.job.value import Node, Value
 
 
 def run(job: Job, options: Options) -> None:
-    if not options.zero:
+    stage = stage_of(options)
+    if stage is None:
         return
     readers = job.readers()
     ways = _ways(job, readers)
-    if options.zero > 1:
+    if stage.early:
         _early(job, ways, readers)
         readers = job.readers()
     place = {n: i for i, n in enumerate(job.nodes)}
     scatters = [_Scatter.of(way, place, job, readers) for way in ways]
     here: dict[int, list[Node]] = {}
     for bucket in _together(sorted(scatters, key=lambda s: s.made)):
-        at = bucket[-1].made + 1 if options.zero > 1 else min(s.read for s in bucket)
+        at = bucket[-1].made + 1 if stage.early else min(s.read for s in bucket)
         here.setdefault(at, []).extend([fused([s.node for s in bucket]), *(n for s in bucket for n in s.behind)])
     gone = {n for s in scatters for n in (s.node, *s.behind)}
     job.rebuild(buckets.in_front(job.nodes, here, gone))
