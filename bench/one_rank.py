@@ -70,14 +70,19 @@ def layers(quick: bool) -> list[Row]:
     return found
 
 
+FUSED_LIMITS = {1: (0.25, 0.55, 0.95), 2: (0.25, 0.5, 0.97)}  # by torch's threads
+
+
 def graphs(quick: bool) -> list[Row]:
+    """Graphs as they come, and with `enable_inductor()`, beside torch.compile."""
     found = []
     rows: list[tuple[str, dict[str, Callable[[], Any]], int, float]] = [
         ("graph MLP step, batch 8, width 16, 4 layers", mlp_steps("batch 8, width 16"), 300, 0.35)
     ]
     for size, n, limit in zip(GPTS, (50, 3), (0.75, 1.0), strict=True):
         rows.append((f"graph GPT step, {size}, AdamW", gpt_steps(size), n, limit))
-    for case, steps, n, limit in rows:
+    fused = FUSED_LIMITS[min(torch.get_num_threads(), 2)]
+    for (case, steps, n, limit), fused_limit in zip(rows, fused, strict=True):
         n = max(n // (5 if quick else 1), 2)
         try:
             compiled = steps["compile"]()
@@ -86,6 +91,7 @@ def graphs(quick: bool) -> list[Row]:
             (o,) = least([steps["graph"]()], n)
             found.append(Row(case, f"torch.compile fails ({type(why).__name__})", None, o))
             continue
-        t, o = least([compiled, steps["graph"]()], n)
+        t, o, f = least([compiled, steps["graph"](), steps["fused"]()], n)
         found.append(Row(case, "torch.compile", t, o, limit))
+        found.append(Row(f"{case}, enable_inductor()", "torch.compile", t, f, fused_limit))
     return found

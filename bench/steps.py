@@ -54,8 +54,9 @@ def weft_step(loss_of: Callable[[], Any], optimizer: Any) -> Step:
 class Training(nn.Graph):
     """Any loss of any model, compiled."""
 
-    def __init__(self, model: Any, loss_of: Callable[..., Any], optimizer: Any) -> None:
+    def __init__(self, model: Any, loss_of: Callable[..., Any], optimizer: Any, inductor: bool = False) -> None:
         super().__init__()
+        self.config.enable_inductor(inductor)
         self.model, self.loss_of = model, loss_of
         self.add_optimizer(optimizer)
 
@@ -78,15 +79,16 @@ def mlp_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
         inputs = from_torch(x)
         return weft_step(lambda: b(inputs).pow(2).mean(), flow.optim.SGD(b.parameters(), lr=0.01, momentum=0.9))
 
-    def make_graph() -> Step:
+    def make_graph(inductor: bool) -> Step:
         _, b, x = mlp_pair(size, device)
         inputs = from_torch(x)
-        graph = Training(b, lambda m, x: m(x).pow(2).mean(), flow.optim.SGD(b.parameters(), lr=0.01, momentum=0.9))
+        optimizer = flow.optim.SGD(b.parameters(), lr=0.01, momentum=0.9)
+        graph = Training(b, lambda m, x: m(x).pow(2).mean(), optimizer, inductor)
         return lambda: graph(inputs).item()
 
     return {
         "torch": lambda: make_torch(False), "compile": lambda: make_torch(True), "eager": make_eager,
-        "graph": make_graph,
+        "graph": lambda: make_graph(False), "fused": lambda: make_graph(True),
     }  # fmt: skip
 
 
@@ -115,15 +117,15 @@ def gpt_steps(size: str, device: str = "cpu") -> dict[str, Callable[[], Step]]:
         x, y = from_torch(ids), from_torch(targets)
         return weft_step(lambda: b(x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
 
-    def make_graph(budget: int = 0) -> Step:
+    def make_graph(inductor: bool = False, budget: int = 0) -> Step:
         _, b, ids, targets = gpt_pair(size, device)
         x, y = from_torch(ids), from_torch(targets)
-        graph = Training(b, lambda m, x, y: m(x, y), flow.optim.AdamW(b.parameters(), lr=1e-3))
+        graph = Training(b, lambda m, x, y: m(x, y), flow.optim.AdamW(b.parameters(), lr=1e-3), inductor)
         if budget:
             graph.config.set_memory_budget(budget)
         return lambda: graph(x, y).item()
 
     return {
         "torch": lambda: make_torch(False), "compile": lambda: make_torch(True), "eager": make_eager,
-        "graph": make_graph, "budget": lambda: make_graph(BUDGET),
+        "graph": make_graph, "fused": lambda: make_graph(True), "budget": lambda: make_graph(budget=BUDGET),
     }  # fmt: skip
