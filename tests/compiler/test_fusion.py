@@ -97,6 +97,22 @@ def test_only_what_is_faster_is_fused(fusing: None, monkeypatch: pytest.MonkeyPa
         assert len(fused(graph)) == count
 
 
+def test_what_cannot_be_compiled_runs_call_by_call(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As where a plan is loaded on a machine without a compiler."""
+    x, graph = flow.randn(16, 32), Loop()
+    graph.compile(x)
+    assert fused(graph)
+
+    def refuse(call: Call, tensors: Any) -> None:
+        raise RuntimeError("no such kernel")
+
+    monkeypatch.setattr(inductor, "compiled", refuse)
+    monkeypatch.setattr(inductor, "kernels", {})
+    with pytest.warns(UserWarning, match="calls run one by one, mul, gelu, sum: no such kernel"):
+        found = graph(x).numpy()
+    np.testing.assert_allclose(found, nn.functional.gelu(x * 2).sum(0).numpy(), rtol=1e-5, atol=1e-5)
+
+
 def test_runs_grow_across_products(fusing: None) -> None:
     graph = Step(model(), True)
     graph.compile(flow.ones(4, 8))
