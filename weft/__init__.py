@@ -205,7 +205,7 @@ def __getattr__(name: str) -> Any:
         return importlib.import_module(f"{__name__}.{name}")
     found = functional.table.lookup("flow", name) if name in functional.surface.PUBLIC["flow"] else None
     if found is None:
-        raise AttributeError(f"weft has no {name!r}")
+        raise AttributeError(f"weft has no {name!r}", name=name, obj=sys.modules[__name__])
     return globals().setdefault(name, found)
 
 

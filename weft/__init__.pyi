@@ -1137,8 +1137,9 @@ def eig(x: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
     [1j, -1j]
     """
 
-def einsum(equation: str, *operands: Any, out: Tensor | None = None) -> Tensor:
-    """The sum of products that an equation tells, as "ij,jk->ik" does the product of matrices.
+def einsum(equation: Any, *operands: Any, out: Tensor | None = None) -> Tensor:
+    """The sum of products that an equation tells, as "ij,jk->ik" does the product of matrices. Or each operand is
+    followed by the numbers of its axes, and all by those of the result: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
 
     >>> flow.einsum("ij,jk->ik", flow.ones(2, 3), flow.ones(3, 2)).tolist()
     [[3.0, 3.0], [3.0, 3.0]]

@@ -76,6 +76,11 @@ GIVEN: dict[str, Callable[[], Any]] = {
     "checkpoint(determinism_check)":
         lambda: flow.utils.checkpoint.checkpoint(flow.sin, flow.zeros(1), determinism_check="none"),
     "fork_rng(devices)": lambda: flow.random.fork_rng(devices=[0]).__enter__(),
+    "Embedding(sparse)": lambda: nn.Embedding(2, 1, sparse=True),
+    "EmbeddingBag(sparse)": lambda: nn.EmbeddingBag(2, 1, sparse=True),
+    "embedding(sparse)": lambda: nn.functional.embedding(flow.tensor([0]), flow.ones(2, 1), sparse=True),
+    "embedding_bag(sparse)": lambda: nn.functional.embedding_bag(flow.tensor([[0]]), flow.ones(2, 1), sparse=True),
+    "gather(sparse_grad)": lambda: flow.gather(flow.ones(2), 0, flow.tensor([1]), sparse_grad=True),
     "distributed.barrier(timeout)": lambda: dist.barrier(timeout=SOON),
     "distributed.monitored_barrier(timeout)": lambda: dist.monitored_barrier(timeout=SOON),
     "distributed.monitored_barrier(wait_all_ranks)": lambda: dist.monitored_barrier(wait_all_ranks=True),

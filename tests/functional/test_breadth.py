@@ -23,7 +23,9 @@ IDS = torch.tensor([3, 0, 3, 1])
 
 # (name, arguments, options): called alike in both libraries
 CALLS: list[tuple[str, tuple[Any, ...], dict[str, Any]]] = [
-    ("einsum", ("ij,jk->ik", A, B), {}), ("einsum", ("ij,jk", A, B), {}), ("einsum", ("ii->", SQUARE), {}),
+    ("einsum", ("ij,jk->ik", A, B), {}), ("einsum", ("ij,jk", A, B), {}),
+    ("einsum", (A, [0, 1], B, [1, 2], [0, 2]), {}), ("einsum", (A, [0, 1], B, [1, 2]), {}),
+    ("einsum", (C, [..., 3], A.T, [3, 9], [9, ...]), {}), ("einsum", ("ii->", SQUARE), {}),
     ("einsum", ("ii->i", SQUARE), {}), ("einsum", ("...ij->...", C), {}), ("einsum", ("bij,jk", C, B), {}),
     ("einsum", ("...i,i...->...i", A, rand(4, 1)), {}), ("einsum", ("i,j->ij", V, V), {}),
     ("einsum", ("bij,kj->bik", C, rand(1, 4)), {}), ("einsum", ("ij,kl->i", A, B), {}),
@@ -191,3 +193,6 @@ def test_bad_equations_say_what_is_wrong() -> None:
     ]:  # fmt: skip
         with pytest.raises(flow.errors.WeftError, match=text):
             flow.einsum(equation, *operands)
+    for args, text in [((a, [0, 1], a), "numbers of their axes"), ((a, [0, 52]), "from 0 to 51")]:
+        with pytest.raises(flow.errors.ArgumentError, match=text):
+            flow.einsum(*args)

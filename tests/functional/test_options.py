@@ -104,8 +104,6 @@ def test_what_is_added_to_a_dropout_is_not_dropped() -> None:
 
 def test_what_has_no_counterpart_is_refused() -> None:
     index = flow.tensor([[0]])
-    with pytest.raises(ArgumentError, match="sparse_grad"):
-        flow.gather(flow.tensor(X), 0, index, sparse_grad=True)
     with pytest.raises(ArgumentError, match="multiply"):
         flow.scatter(flow.tensor(X), 0, index, 1.0, reduce="mean")
     with pytest.raises(ArgumentError, match="side"):

@@ -116,6 +116,14 @@ def test_what_a_config_refuses() -> None:
         graph.config.enable_amp(dtype=flow.float64)
     with pytest.raises(AttributeError, match=r"no 'enable_magic'.*enable_amp"):
         graph.config.enable_magic()
+    with pytest.raises(AttributeError, match="no 'enable_ampp'. Did you mean 'enable_amp'"):
+        graph.config.enable_ampp(True)
+    with pytest.raises(GraphError, match=r"called, not set: self\.config\.enable_amp\(True\)"):
+        graph.config.enable_amp = True
+    with pytest.raises(AttributeError, match="Did you mean 'allow_fuse_cast_scale'"):
+        graph.config.alow_fuse_cast_scale = True
+    with pytest.raises(AttributeError, match="Did you mean 'add_optimizer'"):
+        graph.add_optimiser(None)
     graph(batch(0))
     with pytest.raises(GraphError, match="compiled already"):
         graph.config.enable_amp(True)

@@ -139,6 +139,23 @@ def test_what_was_in_grad_before_stays_there() -> None:
     assert all(p.grad is g for p, g in zip(model.parameters(), before, strict=True))
 
 
+def test_data_has_a_gradient_where_build_asks_for_it() -> None:
+    class Asks(nn.Graph):
+        def build(self, x: Any, asks: bool) -> Any:
+            if asks:
+                x.requires_grad_()
+            (x * x).sum().backward()
+            return x.grad
+
+    x = flow.ones(3, requires_grad=True)
+    assert Asks()(x, True).tolist() == [2.0] * 3 and x.grad is None
+    with pytest.raises(AutogradError, match=r"A graph's inputs are data.*requires_grad_\(\) in build"):
+        Asks()(x, False)
+    model = layers(flow)
+    with pytest.raises(AutogradError, match=r"Of what a graph returns.*build\(\)"):
+        Step(lambda m, model, x: model(x).sum(), model)(flow.ones(4, 3)).backward()
+
+
 def test_gradients_that_nobody_gets_are_told() -> None:
     def unused(m: Any, model: Any, x: Any) -> Any:
         loss = model(x).sum()

@@ -132,6 +132,9 @@ def test_mistakes(launch_here: Here) -> None:
         spawn_threads(0, print)
     with pytest.raises(ArgumentError, match="one rank or more"):
         spawn(0, "x.py")
+    for given in ((print,), ("x.py", 8)):
+        with pytest.raises(ArgumentError, match=r"told strings.*spawn_threads\(2, function"):
+            spawn(2, *given)
     with pytest.raises(ArgumentError, match=r"there is no program 'missing\.py'"):
         launch_here("--threads", "missing.py")
 

@@ -55,7 +55,14 @@ def taken(a: Any) -> Any:
             "a tensor of torch's that requires a gradient: torch would not learn of what Weft computes with it. Give "
             "x.detach(), or let Weft train it: flow.nn.Parameter(x), flow.from_torch(module)"
         )
-    return of_torch(a.detach())
+    return of_torch(dense(a.detach()))
+
+
+def dense(a: torch.Tensor) -> torch.Tensor:
+    """The tensor, if its elements lie in memory one by one."""
+    if a.layout is not torch.strided:
+        raise ArgumentError(f"a tensor of layout {a.layout}: tensors are dense here. Give x.to_dense()")
+    return a
 
 
 def is_others(a: Any) -> bool:

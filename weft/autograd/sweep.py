@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import heapq
 from collections.abc import Callable, Iterable, Sequence
-from typing import Any
+from typing import Any, Final
 
 from weft.autograd.call import edge
 from weft.autograd.modes import anomaly
@@ -19,13 +19,21 @@ from weft.tensor.blob import blob_of
 from weft.tensor.hook import waiting_for_gradients
 from weft.tensor.tensor import Tensor, of_shard, rewrap
 
+NOTHING: Final = (
+    "nothing that it was computed from requires a gradient. Set requires_grad=True on an input, or check for no_grad() "
+    "and detach(). Of what a graph returns, gradients are computed in its build(): call backward() there"
+)
+NOTHING_TRACED: Final = (
+    "nothing that it was computed from requires a gradient. A graph's inputs are data, whatever they required outside: "
+    "let a module of the graph hold what is trained, as a nn.Parameter, or call x.requires_grad_() in build() and "
+    "return x.grad"
+)
+
 
 def _start(t: Tensor, gradient: Tensor | None, position: int) -> Tensor:
     if not t._requires_grad:
-        raise AutogradError(
-            f"element {position} of tensors does not require grad and does not have a grad_fn: nothing that it was "
-            "computed from requires a gradient. Set requires_grad=True on an input, or check for no_grad() and detach()"
-        )
+        why = NOTHING if here.trace is None else NOTHING_TRACED
+        raise AutogradError(f"element {position} of tensors does not require grad and does not have a grad_fn: {why}")
     if gradient is None:
         if t.numel() != 1:
             raise AutogradError(

@@ -9,7 +9,6 @@ from __future__ import annotations
 import functools
 import itertools
 import math
-import warnings
 from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import Any, NamedTuple
@@ -19,6 +18,7 @@ from weft.boxing.links import ONE_HOST, Links
 from weft.core import sbp as sbps
 from weft.core.errors import PlacementError, SbpError
 from weft.core.placement import Placement
+from weft.core.program import warn
 from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
 from weft.ops.declaration import OPS, Op
@@ -253,8 +253,7 @@ def _warn(op: Op, specs: list[Spec]) -> None:
         return
     _UNKNOWN.add(op.name)
     moved = sum(s.bytes for s in specs if any(x is not broadcast for x in s.nd_sbp))
-    warnings.warn(
+    warn(
         f"{op.name} has no layout rule for {', '.join(map(str, specs))}: its operands are made whole on every rank "
         f"({moved:,} bytes). Give the op a layout to avoid that",
-        stacklevel=2,
     )

@@ -7,16 +7,18 @@ in this table and warns when it is given. A hint for speed alone stays quiet: `f
 
 from __future__ import annotations
 
-import warnings
 from typing import Any, Final
 
 import torch
+
+from weft.core.program import warn
 
 FUSES = "the compiler joins what can be joined by itself"
 LAYOUTS = "enable_auto_parallel() has one search, one measure of costs, and keeps what the program lays out"
 ORDER = "the compiler settles order and memory by itself"
 ALONE = "collectives travel one by one, each as soon as its operands are there"
 WAITS = "a wait ends when its peers have come or failed, or after WEFT_DEADLINE seconds"
+SPARSE = "gradients are dense; SGD and Adagrad step by them as they do by sparse ones"
 FORMATS = "elements lie in the order of the dimensions; each kernel chooses its own format inside"
 
 IDLE: Final[dict[str, str]] = {
@@ -57,6 +59,8 @@ IDLE: Final[dict[str, str]] = {
     **{f"distributed.{name}(tag)": "what one rank sends to another arrives in that order, whatever its tag"
        for name in ("isend", "irecv", "P2POp")},
     "distributed.elastic record(error_handler)": "what a rank raises is told to the others and to the launcher anyhow",
+    **{f"{name}(sparse)": SPARSE for name in ("Embedding", "EmbeddingBag", "embedding", "embedding_bag")},
+    "gather(sparse_grad)": SPARSE,
     "LAMB(amsgrad)": "the step has no use for the largest squares so far",
 }  # fmt: skip
 
@@ -68,7 +72,7 @@ def idle(name: str, given: Any = True) -> None:
     if given is None or given is False or (type(given) is int and given == 0) or name in _said:
         return
     _said.add(name)
-    warnings.warn(f"{name} has no effect here: {IDLE[name]}", stacklevel=3)
+    warn(f"{name} has no effect here: {IDLE[name]}")
 
 
 def idle_format(name: str, memory_format: Any) -> None:

@@ -7,6 +7,7 @@ import itertools
 import linecache
 import os
 import sys
+import warnings
 from types import CodeType, FrameType
 from typing import NamedTuple
 
@@ -43,6 +44,14 @@ def _place(frame: FrameType | None, inside: tuple[str, ...] = INSIDE) -> tuple[C
     while frame is not None and frame.f_code.co_filename.startswith(inside):
         frame = frame.f_back
     return None if frame is None else (frame.f_code, frame.f_lasti)
+
+
+def warn(text: str, category: type[Warning] = UserWarning) -> None:
+    """A warning that points at the line of the user's program, however deep inside Weft it is given."""
+    frame, depth = sys._getframe(1), 3  # 1 would be this function, 2 the one that warns
+    while (frame := frame.f_back) is not None and frame.f_code.co_filename.startswith(INSIDE):
+        depth += 1
+    warnings.warn(text, category, stacklevel=depth)
 
 
 def line_of(code: CodeType, offset: int) -> Line:

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import difflib
 import json
 import os
 import stat
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO, Final, NoReturn
 
 # What Python raises of text that doesn't hold together; a parser makes one error of its own of them.
@@ -16,6 +17,12 @@ KINDS: Final = {
     stat.S_IFDIR: "a folder", stat.S_IFCHR: "a device", stat.S_IFBLK: "a device", stat.S_IFIFO: "a fifo",
     stat.S_IFSOCK: "a socket", stat.S_IFLNK: "a link that leads in a circle",
 }  # fmt: skip
+
+
+def nearest(name: str, known: Iterable[str]) -> str:
+    """The end of a message about a name that isn't there: the one that was meant, if it is near."""
+    near = difflib.get_close_matches(name, known, 1, 0.7)
+    return f". Did you mean {near[0]!r}?" if near else ""
 
 
 def other_than_file(mode: int) -> str:

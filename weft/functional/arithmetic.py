@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import builtins
 import functools
-import warnings
 from collections.abc import Callable, Iterator
 from typing import Any
 
@@ -13,6 +12,7 @@ import torch
 
 from weft.core.dtype import of_torch
 from weft.core.errors import ArgumentError, ShapeError
+from weft.core.program import warn
 from weft.functional.conversion import cast
 from weft.functional.overwrite import into, number_like
 from weft.functional.signature import Signature, door
@@ -24,7 +24,7 @@ from weft.tensor.tensor import Tensor
 _add, _sub, _mul, _div, _matmul = map(calling, ["add", "sub", "mul", "div", "matmul"])
 _clamp, _round, _transpose = map(calling, ["clamp", "round", "transpose"])
 _add_to, _clamp_, _div_to = (overwriting(OPS[name]) for name in ("add", "clamp", "div"))
-KNOWN = (Tensor, np.generic, int, float, complex)
+KNOWN = (Tensor, np.generic, int, float, complex, np.ndarray, torch.Tensor)
 
 STRAIGHT = {  # operator: the op, in the order of its operands
     "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
@@ -200,10 +200,9 @@ def _tolerances(f: Callable[..., Any]) -> Callable[..., Any]:
     @functools.wraps(f)
     def call(*args: Any, **kwargs: Any) -> Any:
         if len(args) == 3 or (len(args) > 3 and args[2] != args[3]):
-            warnings.warn(
+            warn(
                 f"{f.__name__}(x, other, {', '.join(map(repr, args[2:4]))}): read as rtol, atol, as in PyTorch; "
                 f"OneFlow reads atol, rtol. Name them: rtol={args[2]!r}",
-                stacklevel=2,
             )
         return behind(*args, **kwargs)
 

@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
+from weft.autograd.plain import dense
 from weft.core import dtype as dtypes
 from weft.core import random
 from weft.core import sbp as sbps
@@ -260,7 +261,7 @@ def tensor(
     if isinstance(data, Tensor):
         data = data._whole("flow.tensor(tensor)")
     if isinstance(data, torch.Tensor):
-        copied = data.detach().clone() if kind is None else data.detach().to(kind, copy=True)
+        copied = dense(data).detach().clone() if kind is None else data.detach().to(kind, copy=True)
     else:
         try:
             copied = torch.tensor(_plain(data) if _holds_tensors(data) else data, dtype=kind)
@@ -281,7 +282,7 @@ def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
         return data if dtype is None and device is None else data.to(device=device, dtype=dtype)  # type: ignore
     if hasattr(data, "__array_interface__") or isinstance(data, torch.Tensor):
         kind = None if dtype is None else dtypes.of(dtype).torch
-        shared = torch.as_tensor(data, dtype=kind)
+        shared = torch.as_tensor(dense(data) if isinstance(data, torch.Tensor) else data, dtype=kind)
         return placed("as_tensor", shared.detach(), device, None, None, False)
     return tensor(data, dtype, device)
 
@@ -294,7 +295,7 @@ def from_numpy(array: Any) -> Tensor:
 
 def from_torch(x: torch.Tensor) -> Tensor:
     """A tensor that shares memory with a torch tensor."""
-    return of_torch(x.detach())
+    return of_torch(dense(x.detach()))
 
 
 @public("flow")

@@ -3,28 +3,37 @@
 from __future__ import annotations
 
 import functools
-from typing import Any
+from typing import Any, Final
 
+from weft.autograd.plain import plain as as_ours
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.table import calling, public
 from weft.ops.shape import dim_of
 from weft.tensor.tensor import Tensor
 
+TAKES: Final = (
+    'einsum() takes an equation and tensors, einsum("ij,jk->ik", a, b), or tensors and the numbers of their axes, '
+    "einsum(a, [0, 1], b, [1, 2], [0, 2])"
+)
 LETTERS = "abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ"
 _sum, _squeeze, _diagonal, _einsum = map(calling, ("sum", "squeeze", "diagonal", "einsum"))
 _mul, _unsqueeze = map(calling, ("mul", "unsqueeze"))
 
 
 @public("flow")
-def einsum(equation: str, *operands: Any) -> Tensor:
-    """The sum of products that an equation tells, as "ij,jk->ik" does the product of matrices.
+def einsum(equation: Any, *operands: Any) -> Tensor:
+    """The sum of products that an equation tells, as "ij,jk->ik" does the product of matrices. Or each operand is
+    followed by the numbers of its axes, and all by those of the result: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
 
     >>> flow.einsum("ij,jk->ik", flow.ones(2, 3), flow.ones(3, 2)).tolist()
     [[3.0, 3.0], [3.0, 3.0]]
     """
-    given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else list(operands)
-    if not isinstance(equation, str) or not all(isinstance(x, Tensor) for x in given) or not given:
-        raise ArgumentError('einsum() takes an equation and tensors: einsum("ij,jk->ik", a, b)')
+    if not isinstance(equation, str):
+        equation, *operands = _numbered((equation, *operands))
+    given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
+    given = list(as_ours(tuple(given)))
+    if not all(isinstance(x, Tensor) for x in given) or not given:
+        raise ArgumentError(TAKES)
     shapes = tuple(tuple(x.shape) for x in given)
     terms, out = _spelled(equation, tuple(map(len, shapes)))
     if any(len(set(term)) < len(term) for term in terms):
@@ -37,6 +46,21 @@ def einsum(equation: str, *operands: Any) -> Tensor:
         elif ones:
             given[i] = _squeeze(given[i], ones)
     return _einsum(given, text)
+
+
+def _numbered(args: tuple[Any, ...]) -> tuple[Any, ...]:
+    """The equation whose axes were given as numbers, and the operands."""
+
+    def letters(axes: Any) -> str:
+        if not isinstance(axes, (list, tuple)):
+            raise ArgumentError(TAKES)
+        if wrong := [n for n in axes if n is not Ellipsis and (type(n) is not int or not 0 <= n < len(LETTERS))]:
+            raise ArgumentError(f"einsum(): an axis is an int from 0 to {len(LETTERS) - 1}, or ...; got {wrong[0]!r}")
+        return "".join("..." if n is Ellipsis else LETTERS[n] for n in axes)
+
+    operands, terms = args[: len(args) // 2 * 2 : 2], [letters(axes) for axes in args[1::2]]
+    out = f"->{letters(args[-1])}" if len(args) % 2 else ""
+    return (",".join(terms) + out, *operands)
 
 
 @functools.lru_cache(1024)

@@ -7,7 +7,6 @@ what it makes is global, too.
 from __future__ import annotations
 
 import inspect
-import warnings
 from collections.abc import Callable
 from typing import Any
 
@@ -109,5 +108,5 @@ def _mapped(value: Any, convert: Callable[[Tensor], Tensor], warn: bool, name: s
         made = [_mapped(v, convert, warn, name) for v in value]
         return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
     if warn and value is not None:
-        warnings.warn(f"{name}(): {type(value).__name__} {value!r:.40} is no tensor, and stays as it is", stacklevel=3)
+        warn(f"{name}(): {type(value).__name__} {value!r:.40} is no tensor, and stays as it is")
     return value

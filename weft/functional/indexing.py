@@ -61,7 +61,7 @@ def _getitem(x: Tensor, key: Any) -> Tensor:
         raise IndexingError(f"x[{key}]: invalid index of a 0-dim tensor; read it with x.item()")
     elif kind is slice and not x.ndim:
         raise IndexingError("x[:]: slice() cannot be applied to a 0-dim tensor; write x[...]")
-    elif kind not in KEYS and (read := meant(key, 4)) is not key:
+    elif kind not in KEYS and (read := meant(key)) is not key:
         return getitem(x, read)
     steps, gathered = parse(x, key)
     for op, attributes in steps:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from typing import Any
 
 import numpy as np
@@ -10,6 +9,7 @@ import torch
 
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, IndexingError, OptionError
+from weft.core.program import warn
 from weft.core.sbp import broadcast
 from weft.functional import creation
 from weft.ops import OPS
@@ -23,21 +23,17 @@ LONG = 32  # as many elements are positions, whatever they are
 _select, _narrow, _unsqueeze = (OPS[n] for n in ("select", "narrow", "unsqueeze"))
 
 
-def meant(key: Any, depth: int = 3) -> Any:
-    """A key as torch reads it: a short sequence, of which an element stands for dimensions of its own, is a tuple.
-
-    `depth`: how many calls up the program is, for a warning.
-    """
+def meant(key: Any) -> Any:
+    """A key as torch reads it: a short sequence, of which an element stands for dimensions of its own, is a tuple."""
     if type(key) is list and NUMBERS.issuperset(map(type, key)):
         return key
     if isinstance(key, (tuple, Tensor, np.ndarray, torch.Tensor)) or not _sequence(key) or len(key) >= LONG:
         return key
     if not any(k is None or k is Ellipsis or isinstance(k, (slice, Tensor)) or _sequence(k) for k in key):
         return key
-    warnings.warn(
+    warn(
         "Using a non-tuple sequence for multidimensional indexing is deprecated: x[[a, b]] is read as x[a, b] here, as "
         "in the torch that is installed, and will be x[flow.tensor([a, b])]. Write the one that you mean",
-        stacklevel=depth,
     )
     return tuple(key)
 

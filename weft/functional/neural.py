@@ -10,6 +10,7 @@ from typing import Any
 from weft.autograd.inplace import in_place
 from weft.core.dtype import bool_, int64
 from weft.core.errors import ArgumentError, OptionError, ShapeError
+from weft.core.idle import idle
 from weft.functional import table
 from weft.functional.conversion import cast
 from weft.functional.creation import drawing
@@ -141,8 +142,7 @@ def embedding(
     >>> flow.nn.functional.embedding(flow.tensor([1]), flow.tensor([[1., 2.], [3., 4.]])).tolist()
     [[3.0, 4.0]]
     """
-    if sparse:
-        raise ArgumentError("embedding(): there are no sparse gradients here; leave sparse out")
+    idle("embedding(sparse)", sparse)
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
     return _embedding(weight, input, padding_idx, scale_grad_by_freq)

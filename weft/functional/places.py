@@ -9,6 +9,7 @@ from typing import Any
 
 from weft.core.dispatch import here, tracing
 from weft.core.errors import ArgumentError, IndexingError, OptionError, ShapeError
+from weft.core.idle import idle
 from weft.functional import indexing
 from weft.functional.overwrite import into, number_like
 from weft.functional.parts import tensor_split
@@ -65,8 +66,7 @@ def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> 
     >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]])).tolist()
     [[2], [3]]
     """
-    if sparse_grad:
-        raise ArgumentError("gather(): sparse_grad has no counterpart here; leave it out")
+    idle("gather(sparse_grad)", sparse_grad)
     return _gather(x, dim, index)
 
 

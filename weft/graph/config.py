@@ -11,6 +11,7 @@ from weft.amp import autocast
 from weft.compiler.options import Options
 from weft.core.errors import GraphError
 from weft.core.idle import idle
+from weft.core.reading import nearest
 from weft.graph.hints import named, taken
 
 AHEAD: Final = 2  # launches that have inputs and outputs in registers at a time
@@ -65,11 +66,14 @@ class GraphConfig:
     def __getattr__(self, name: str) -> Callable[..., None]:
         if name in HINTS:
             return partial(taken, f"config.{name}")
-        raise AttributeError(
-            f"a graph's config has no {name!r}; it has set_gradient_accumulation_steps, enable_amp, enable_zero, "
-            "enable_zero_bubble, enable_auto_parallel, enable_inductor, set_memory_budget, set_outputs_buffer_size, "
-            f"and, taken without effect because the compiler decides by itself, {', '.join(HINTS)}"
-        )
+        raise AttributeError(_unknown(name))
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if name not in SET and not name.startswith("_"):
+            if name in ASKED:
+                raise GraphError(f"config.{name} is called, not set: self.config.{name}({value!r})")
+            raise AttributeError(_unknown(name))
+        super().__setattr__(name, value)
 
     def _still_open(self, what: str) -> None:
         if self._frozen:
@@ -153,7 +157,17 @@ class GraphConfig:
         zero = f", zero=True, stage={self._zero_stage}" if self._zero_stage else ""
         zero += ", zero_bubble=True" if self._zero_bubble else ""
         zero += ", inductor=True" if self._inductor else ""
-        chosen = ", auto_parallel=True" if self._auto_parallel else ""
-        chosen += f", memory_budget={self._memory_budget}" if self._memory_budget else ""
-        chosen += f", outputs_buffer_size={self._ahead}" if self._ahead != AHEAD else ""
-        return f"(CONFIG:config:GraphConfig(training={self.training}{steps}{amp}{zero}{chosen}))"
+        return f"(CONFIG:config:GraphConfig(training={self.training}{steps}{amp}{zero}))"
+
+
+SET: Final = ("training", "shard_min_size")
+OWN: Final = tuple(name for name, value in vars(GraphConfig).items() if callable(value) and not name.startswith("_"))
+ASKED: Final = (*OWN, *HINTS, "proto")
+
+
+def _unknown(name: str) -> str:
+    near = nearest(name, ASKED)
+    return f"a graph's config has no {name!r}" + (near or (
+        f"; it has {', '.join(OWN)}, and, taken without effect because the compiler decides by itself, "
+        f"{', '.join(HINTS)}"
+    ))  # fmt: skip

@@ -16,6 +16,7 @@ from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.core.idle import idle
 from weft.core.rank import current
+from weft.core.reading import nearest
 from weft.graph import saved
 from weft.graph.blocks import ProxyModule, meta_text
 from weft.graph.compiled import Compiled
@@ -86,7 +87,8 @@ class Graph:
         self.__dict__[name] = value
 
     def __getattr__(self, name: str) -> Any:
-        raise GraphAttributeError(f"'{type(self).__name__}' object has no attribute '{name}'")
+        text = f"'{type(self).__name__}' object has no attribute '{name}'"
+        raise GraphAttributeError(text + nearest(name, dir(self)))
 
     @property
     def name(self) -> str:

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import platform
 import sys
-import warnings
 from collections.abc import Callable, Iterator, Mapping
 from typing import TYPE_CHECKING, Any, Final
 
@@ -21,6 +20,7 @@ from weft.core import dtype as dtypes
 from weft.core import literal, random
 from weft.core.device import Device
 from weft.core.errors import CompileError, GraphError, WeftError
+from weft.core.program import warn
 from weft.core.rank import current
 from weft.graph import tree
 from weft.graph.agree import agree
@@ -137,10 +137,9 @@ def _refuse(graph: Graph, compiled: Compiled) -> None:
     if why:
         raise GraphError(f"{graph.name} can't be saved compiled: {why}. Save its state_dict(), and compile it anew")
     if any(schedule is not None for _, schedule in graph._optimizers):
-        warnings.warn(
+        warn(
             f"{graph.name} is saved with the rates that it has now; its schedule is not. Once it is loaded, set "
             "graph.numbers['lr.0.0'] before each launch",
-            stacklevel=3,
         )
 
 

@@ -83,7 +83,7 @@ def _reach(folder: str) -> None:
                 return importlib.import_module(f"{folder}.{name}")
             except ModuleNotFoundError:
                 pass
-        raise AttributeError(f"module {folder!r} has no attribute {name!r}")
+        raise AttributeError(f"module {folder!r} has no attribute {name!r}", name=name, obj=sys.modules[folder])
 
     vars(sys.modules[folder])["__getattr__"] = find
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import itertools
-import warnings
 from collections.abc import Callable, Iterable, Sequence
 from contextlib import AbstractContextManager, nullcontext
 from typing import Any
@@ -16,6 +15,7 @@ from weft.checkpoint import load, save
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here, tracing
 from weft.core.errors import ArgumentError, OptionError, TraceError
+from weft.core.program import warn
 from weft.data import get_worker_info
 from weft.functional import creation, table
 from weft.graph.blocks import GraphBlock, GraphModule, GraphTensor, Proxy, ProxyModule
@@ -139,7 +139,7 @@ WITHOUT = ("has_rpc_backend_grpc", "has_rpc_backend_local", "with_mlir", "with_m
 
 def init_rdma() -> None:
     """Bytes between hosts go through c10d: this warns, as OneFlow does where it finds no RDMA, and changes nothing."""
-    warnings.warn("env.init_rdma(): there is no RDMA here; bytes between hosts go through c10d", stacklevel=2)
+    warn("env.init_rdma(): there is no RDMA here; bytes between hosts go through c10d")
 
 
 RDMA: dict[str, Callable[[], Any]] = {"init_rdma": init_rdma, "rdma_is_initialized": _no, "destory_rdma": lambda: None}

@@ -7,6 +7,7 @@ from typing import Any, overload
 
 import torch
 
+from weft.autograd.plain import dense
 from weft.core.errors import ArgumentError
 from weft.interop import torch_modules
 from weft.nn.module import Module
@@ -37,7 +38,7 @@ def from_torch(data: Any) -> Any:
             f"from_torch takes a torch.Tensor or a torch.nn.Module; got {type(data).__name__}. "
             "Other arrays go to flow.tensor"
         )
-    return tensors.of_torch(data.detach())
+    return tensors.of_torch(dense(data.detach()))
 
 
 @overload

@@ -6,12 +6,12 @@ launch reads it there; of other state that a launch would lose, its user is told
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any, NamedTuple
 
 from weft.core.dispatch import hooks
 from weft.core.errors import TraceError
+from weft.core.program import warn
 from weft.job.memory import Memories
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
@@ -91,10 +91,9 @@ class Attributes:
         if old is None:
             self._refuse_new(each if each.is_state else None)
         elif type(old) in (int, float) and type(now) in (int, float) and old != now:
-            warnings.warn(
+            warn(
                 f"build() counts in Python: it found {each} = {old} and left {now}. Launches don't: all go by what it "
                 "was when the graph was traced. A number that shall change is a buffer",
-                stacklevel=2,
             )
         elif any(map(was_read, _tensors(each.inside))) and any(map(self._is_new, _tensors(now))):
             raise TraceError(

@@ -187,6 +187,13 @@ def spawn(
     """
     world_of(n)
     bounded(deadline, "deadline")
+    for each in (target, *args):
+        if not isinstance(each, str):
+            raise ArgumentError(
+                f"spawn() starts processes, which find a function by its name and are told strings: spawn({n}, "
+                f'"package.module:function") or spawn({n}, "train.py:function", "8"); got {each!r:.60}. '
+                f"spawn_threads({n}, function, ...) calls a function with any arguments, on threads"
+            )
     command = [sys.executable]
     command += ["-m", "weft.launch.call", target, *args] if ":" in target else [target, *args]
     store, secret = serve("127.0.0.1", 0, deadline), fresh()

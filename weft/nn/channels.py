@@ -9,6 +9,7 @@ from typing import Any
 from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.errors import ShapeError
+from weft.core.idle import idle
 from weft.functional import creation, shaping
 from weft.nn import functional as F
 from weft.nn import init, margins
@@ -69,8 +70,9 @@ class EmbeddingBag(Module):
         include_last_offset: bool = False, padding_idx: int | None = None, device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
+        idle("EmbeddingBag(sparse)", sparse)
         self.num_embeddings, self.embedding_dim, self.mode = num_embeddings, embedding_dim, mode
-        self.options = max_norm, norm_type, scale_grad_by_freq, mode, sparse
+        self.options = max_norm, norm_type, scale_grad_by_freq, mode, False
         self.include_last_offset, self.padding_idx = include_last_offset, padding_idx
         if _weight is None:
             self.weight = made((num_embeddings, embedding_dim), device, dtype)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -32,7 +33,7 @@ for _name, _function in COMPOSED.items():  # so that flow._C finds them
 def __getattr__(name: str) -> Callable[..., Any]:
     found = COMPOSED.get(name) or neural.functions().get(name)
     if found is None:
-        raise AttributeError(f"nn.functional has no {name!r}")
+        raise AttributeError(f"nn.functional has no {name!r}", name=name, obj=sys.modules[__name__])
     return globals().setdefault(name, found)
 
 

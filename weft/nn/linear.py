@@ -7,6 +7,7 @@ from typing import Any
 
 from weft.autograd import no_grad
 from weft.core.errors import OptionError
+from weft.core.idle import idle
 from weft.functional.older import embedding_renorm_
 from weft.nn import functional as F
 from weft.nn import init
@@ -56,8 +57,8 @@ class Embedding(Module):
         device: Any = None, dtype: Any = None,
     ) -> None:  # fmt: skip
         super().__init__()
-        if sparse:
-            raise OptionError("Embedding has no sparse gradient: gradients are dense here; leave sparse out")
+        idle("Embedding(sparse)", sparse)
+        self.sparse = sparse
         self.max_norm, self.norm_type, self.scale_grad_by_freq = max_norm, norm_type, scale_grad_by_freq
         if padding_idx is not None:
             if not -num_embeddings <= padding_idx < num_embeddings:

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable
 from typing import Any
 
 from weft.core.dtype import bool_
 from weft.core.errors import DtypeError, IndexingError, OptionError, ShapeError
+from weft.core.program import warn
 from weft.functional.info import promote_types
 from weft.functional.linalg import vector_norm
 from weft.functional.shaping import broadcast_shapes
@@ -67,10 +67,9 @@ def _same_shape(name: str, x: Tensor, target: Tensor) -> None:
 def _told(x: Tensor, target: Tensor) -> None:
     """Warn of a target that counts several times, which is seldom meant: (n, 1) beside (n,) makes n * n."""
     if x.shape != target.shape:
-        warnings.warn(
+        warn(
             f"Using a target size ({target.shape}) that is different to the input size ({x.shape}): each is "
             f"repeated for the other, as they broadcast. Give them one shape, x.squeeze(1), say",
-            stacklevel=4,
         )
 
 

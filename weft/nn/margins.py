@@ -8,6 +8,7 @@ from typing import Any
 
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
+from weft.core.idle import idle
 from weft.functional import creation
 from weft.functional.einstein import einsum
 from weft.functional.likeness import beside
@@ -253,8 +254,9 @@ def embedding_bag(
     """
     if mode not in ("sum", "mean", "max") or (per_sample_weights is not None and mode != "sum"):
         raise OptionError(f'embedding_bag: mode is "sum", "mean" or "max", with weights "sum"; got {mode!r}')
-    if sparse or (scale_grad_by_freq and mode == "max"):
-        raise OptionError('embedding_bag: there is no sparse gradient here, and no scale_grad_by_freq of mode "max"')
+    if scale_grad_by_freq and mode == "max":
+        raise OptionError('embedding_bag: there is no scale_grad_by_freq of mode "max"')
+    idle("embedding_bag(sparse)", sparse)
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
     flat = OPS["reshape"](input, (-1,))

@@ -77,15 +77,16 @@ def refit(
         if rest:
             return LONGER[op.name](*args, *rest, **more)
         return LONGER[op.name](**{n: a for n, a in zip(op.names, args, strict=True) if a is not ABSENT}, **more)
-    if op.inplace_kernel is not None and "inplace" in more and "inplace" not in op.names:
+    if taking_inplace(op) and "inplace" in more:
         more = dict(more)
         run = overwrite if more.pop("inplace") else run
     elif op.inplace_kernel is not None and len(rest) == 1 and isinstance(rest[0], bool) and not more:
         rest, run = (), overwrite if rest[0] else run  # relu(x, True): by place, after all of its own
     if rest:
-        n = len(op.params) - len(op.keywords)
+        own = len(op.params) - len(op.keywords)
+        n = own + (taking_inplace(op) and run is not overwrite)
         raise errors.ArgumentError(
-            f"{op.name}(): takes {n} positional argument{'s' * (n != 1)} but {n + len(rest)} were given\n"
+            f"{op.name}(): takes {n} positional argument{'s' * (n != 1)} but {own + len(rest)} were given\n"
             f"  accepted: {signature(op)}"
         )
     bound = list(args)
@@ -185,13 +186,21 @@ def check_arguments(op: Op, args: tuple[Any, ...]) -> None:
             )
 
 
+def taking_inplace(op: Op) -> bool:
+    """Whether a call may say `inplace`, last by place or by name, though the op doesn't declare it."""
+    return op.inplace_kernel is not None and "inplace" not in op.names
+
+
 def signature(op: Op) -> str:
+    """What a call may give, as one writes it down."""
     parts = []
     for p in op.params:
         text = f"{p.name}: {p.type}" + ("" if p.required else f" = {p.default!r}")
         if p.keyword_only and "*" not in parts:
             parts.append("*")
         parts.append(text)
+    if taking_inplace(op):
+        parts.insert(parts.index("*") if "*" in parts else len(parts), "inplace: bool = False")
     return f"{op.name}({', '.join(parts)})"
 
 

@@ -46,7 +46,17 @@ def _checked(kind: Any) -> Any:
 
 GIVEN["torch.optim.optimizer.ParamsT"] = Iterable[Any]
 Derived("weft.optim.lbfgs", "torch.optim.lbfgs", {"": {"LBFGS": _checked}}, errors={"RuntimeError": OptionError})
-__getattr__ = lazily(__name__, {"lbfgs": ("LBFGS",)})
+_derived = lazily(__name__, {"lbfgs": ("LBFGS",)})
+
+
+def __getattr__(name: str) -> Any:
+    if name == "SparseAdam":
+        raise AttributeError(
+            "weft.optim has no 'SparseAdam': gradients are dense here, and don't tell which rows were looked up. Adam "
+            "steps every row, SGD and Adagrad only those with a gradient"
+        )
+    return _derived(name)
+
 
 __all__ = [
     "ASGD", "Adadelta", "Adafactor", "Adagrad", "Adam", "AdamW", "Adamax", "LAMB", "LBFGS", "Muon", "NAdam",

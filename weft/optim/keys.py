@@ -9,11 +9,11 @@ from __future__ import annotations
 
 import difflib
 import inspect
-import warnings
 from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from weft.core.errors import OptionError
+from weft.core.program import warn
 
 # what schedules, model libraries and users keep in groups for themselves
 NOTES: Final = frozenset({
@@ -37,9 +37,8 @@ def judge_keys(optimizer: Any, group: Mapping[str, Any], base: type) -> None:
                 f"{kind.__name__} has no option {key!r}, which a parameter group sets to {group[key]!r}: {meant}It has "
                 f"{', '.join(sorted(known))}"
             )
-        warnings.warn(
+        warn(
             f"{kind.__name__} reads nothing of {key!r}, which a parameter group sets: it is kept for whoever does",
-            stacklevel=4,
         )
 
 
@@ -63,9 +62,8 @@ def _kinds(base: type) -> Iterator[type]:
 def remark_on_scale(optimizer: Any, group: Mapping[str, Any]) -> None:
     """An eager step takes `lr` as it stands, as in PyTorch and OneFlow: schedules that know lr_scale have put it in."""
     if group.get("lr_scale", 1.0) != 1.0:
-        warnings.warn(
+        warn(
             f"{type(optimizer).__name__}.step(): lr_scale={group['lr_scale']!r} of a parameter group multiplies its "
             f"rate in a graph only, as in OneFlow; here the rate is lr={group['lr']!r} as it stands. If nobody has "
             "multiplied it yet, do so: group['lr'] *= group['lr_scale']",
-            stacklevel=4,
         )

@@ -9,7 +9,6 @@ Eagerly, `step()` takes the gradients of the parameters. For a graph, `prepare(p
 
 from __future__ import annotations
 
-import warnings
 from collections import defaultdict
 from collections.abc import Callable, Container, Iterable, Iterator, Mapping, Sequence
 from typing import Any
@@ -20,6 +19,7 @@ from weft.autograd import enable_grad, no_grad
 from weft.autograd.plain import is_others
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, CheckpointError, OptionError, TraceError
+from weft.core.program import warn
 from weft.functional.clipping import clip_grad_norm, clipped
 from weft.ops import OPS
 from weft.optim.agreement import Agreement
@@ -71,10 +71,9 @@ class Optimizer:
         groups = list(params)
         if not groups and isinstance(params, Iterator):  # OneFlow takes a model without parameters so
             groups = [{"params": []}]
-            warnings.warn(
+            warn(
                 f"{type(self).__name__} got a generator of no parameters, and will train nothing: the model has none, "
                 "or the generator was used up before, by another pass over it",
-                stacklevel=3,
             )
         if not groups:
             raise OptionError(

@@ -10,13 +10,13 @@ import atexit
 import os
 import threading
 import time
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NoReturn, Protocol
 
 import torch
 
 from weft.core.errors import DeadlineError, OpError, RankError
+from weft.core.program import warn
 from weft.core.rank import Rank, current
 from weft.plan.call import Call, Result
 from weft.plan.plan import Plan, Task
@@ -348,12 +348,11 @@ class VirtualMachine:
         told = (self._cancelled, ending.failed())  # the program ends with the latter
         lost = [i for i in self._failures if not any(i.error is e for e in told)]
         if stuck:
-            warnings.warn(f"rank {self.rank.index} leaves work behind that doesn't end, on {stuck}", stacklevel=2)
+            warn(f"rank {self.rank.index} leaves work behind that doesn't end, on {stuck}")
         for failed in lost[:1]:
-            warnings.warn(
+            warn(
                 f"rank {self.rank.index} ends with {len(lost)} failed instructions that nobody asked for, first "
                 f"{failed.story()}: {failed.error!r}. Call sync() to have such errors raised",
-                stacklevel=2,
             )
 
     def at_exit(self) -> None:
