@@ -116,7 +116,7 @@ def test_what_a_config_refuses() -> None:
         graph.config.enable_amp(dtype=flow.float64)
     with pytest.raises(AttributeError, match=r"no 'enable_magic'.*enable_amp"):
         graph.config.enable_magic()
-    with pytest.raises(AttributeError, match="no 'enable_ampp'. Did you mean 'enable_amp'"):
+    with pytest.raises(AttributeError, match=r"no 'enable_ampp'\. Did you mean 'enable_amp'"):
         graph.config.enable_ampp(True)
     with pytest.raises(GraphError, match=r"called, not set: self\.config\.enable_amp\(True\)"):
         graph.config.enable_amp = True

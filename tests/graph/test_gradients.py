@@ -11,7 +11,7 @@ import torch
 
 import weft as flow
 from weft import nn
-from weft.core.errors import TraceError
+from weft.core.errors import AutogradError, TraceError
 from weft.launch import spawn_threads
 
 Program = Callable[[Any, Any, Any], Any]  # (module, model, x) to what the step gives
