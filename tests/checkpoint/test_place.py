@@ -102,7 +102,7 @@ def test_what_deaths_left_goes_and_what_others_are_writing_stays(tmp_path: Path)
 def test_a_file_that_was_cleared_before_it_was_locked_is_made_anew(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    lock, made = place._lock, []
+    lock, made = place.lock, []
 
     def late(handle: int) -> bool | None:
         if not made:
@@ -110,7 +110,7 @@ def test_a_file_that_was_cleared_before_it_was_locked_is_made_anew(
             made[0].unlink()
         return lock(handle)
 
-    monkeypatch.setattr(place, "_lock", late)
+    monkeypatch.setattr(place, "lock", late)
     save(1, tmp_path / "x")
     assert len(made) == 1 and load(tmp_path / "x") == 1
 

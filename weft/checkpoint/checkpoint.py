@@ -12,6 +12,7 @@ import torch
 
 from weft.checkpoint import file, place
 from weft.checkpoint.file import Stored
+from weft.checkpoint.folder import save_folder
 from weft.checkpoint.foreign import parts, unpickled
 from weft.checkpoint.structure import described, rebuilt
 from weft.core import dtype as dtypes
@@ -31,7 +32,10 @@ from weft.vm.instruction import Instruction
 from weft.vm.machine import vm_of
 
 
-def save(obj: Any, path: Any, global_dst_rank: int | None = None, *, wait: bool = True) -> Instruction | None:
+def save(
+    obj: Any, path: Any, global_dst_rank: int | None = None, *, wait: bool = True,
+    max_shard_size: int | str | None = None,
+) -> Instruction | None:  # fmt: skip
     """Write tensors, numbers and strings, in nested dicts, lists and tuples. The file appears at once, whole; in a
     folder, if the path is one.
 
@@ -40,7 +44,16 @@ def save(obj: Any, path: Any, global_dst_rank: int | None = None, *, wait: bool 
 
     With `wait=False`, for local tensors, the file is written while the program goes on: who overwrites a tensor of it
     waits, and the instruction that this gives has a `wait()`, which raises what went wrong.
+
+    With `max_shard_size`, such as "5GB", a state dict is written as hubs of models have it: into a folder, as files of
+    safetensors up to this size and their index. Of global tensors, each rank writes the slices that it holds.
     """
+    if max_shard_size is not None:
+        if not wait:
+            raise ArgumentError(
+                "save(wait=False) writes one file: with max_shard_size, all ranks write and wait together"
+            )
+        return save_folder(obj, path, max_shard_size, global_dst_rank)
     form, tensors = described(obj)
     placed = [t for t in tensors.values() if t.is_global]
     if not placed:
@@ -151,10 +164,10 @@ def _read(path: Any) -> tuple[list[Any], dict[str, Stored]]:
     found: dict[str, Stored] = {}
     for part, names in parts(folder).items():
         form, stored = file.read(part)
-        for name in stored if names is None else names:
+        for name in () if names is None else names:
             if name not in stored:
                 raise CheckpointError(f"{folder}: the index says that {shortened(name)} is in {part}, where it isn't")
-            found[name] = stored[name]
+        found.update((name, t) for name, t in stored.items() if names is None or t.name in names)  # and what is tied
         form = form if names is None else []
     return form, found
 

@@ -74,18 +74,12 @@ def _write(file: BinaryIO, form: Any, tensors: Mapping[str, torch.Tensor]) -> No
     metadata["format"] = "pt"  # what transformers asks for
 
     def head() -> bytes:
-        text = json.dumps({METADATA: metadata, **infos}, separators=(",", ":")).encode()
-        text += b" " * (-len(text) % 8)
-        if len(text) > MOST_HEADER:
-            raise CheckpointError(
-                f"names, shapes and numbers take {len(text)} bytes; a file has room for {MOST_HEADER}"
-            )
-        return len(text).to_bytes(8, "little") + text
+        return headed({METADATA: metadata, **infos})
 
     file.write(head())
     sums = []
     for name in order:
-        data = memoryview(_bytes(tensors[name].detach().cpu().contiguous()))
+        data = memoryview(in_bytes(tensors[name].detach().cpu().contiguous()))
         for at in range(0, len(data), CHUNK):
             sums.append(_sum(data[at : at + CHUNK]))
             file.write(data[at : at + CHUNK])
@@ -93,6 +87,15 @@ def _write(file: BinaryIO, form: Any, tensors: Mapping[str, torch.Tensor]) -> No
     metadata[HEADER] = _sum(head())
     file.seek(0)
     file.write(head())
+
+
+def headed(infos: Mapping[str, Any]) -> bytes:
+    """How a file begins: what is told of it and of each tensor, and before that how long this is."""
+    text = json.dumps(infos, separators=(",", ":")).encode()
+    text += b" " * (-len(text) % 8)
+    if len(text) > MOST_HEADER:
+        raise CheckpointError(f"names, shapes and numbers take {len(text)} bytes; a file has room for {MOST_HEADER}")
+    return len(text).to_bytes(8, "little") + text
 
 
 def _chunks(size: int) -> int:
@@ -103,7 +106,7 @@ def _sum(data: Any) -> str:
     return f"{zlib.crc32(data):0{DIGITS}x}"
 
 
-def _bytes(t: torch.Tensor) -> Any:
+def in_bytes(t: torch.Tensor) -> Any:
     """The memory of a contiguous tensor on the CPU, as an array of bytes."""
     return t.reshape(-1).view(torch.uint8).numpy()
 
@@ -200,7 +203,8 @@ def _contents(data: Buffer, what: str) -> tuple[list[Any], dict[str, Stored]]:
         if at != len(sums):
             raise refuse(f"was damaged: {ANEW}")
     by_name = {t.name: t for t in found}
-    return form, {name: by_name[name] for name in infos}
+    tied = {name: by_name[kept] for name, kept in metadata.items() if kept in by_name and name not in by_name}
+    return form, {name: by_name[name] for name in infos} | ({} if form else tied)
 
 
 def _header(data: Buffer, refuse: Refuse) -> tuple[dict[str, Any], dict[str, str], int, bool]:

@@ -38,7 +38,7 @@ def replace(path: Any, write: Callable[[BinaryIO], None]) -> None:
     disk. A link stays, and what it leads to is replaced; the new file has the mode of the old one."""
     target, before = _target(path)
     folder = os.path.dirname(target)
-    _clear(folder)
+    clear(folder)
     file, beside = _beside(folder, before)
     with file:  # closed last: as long as it is open its lock tells others that its maker lives
         try:
@@ -89,12 +89,12 @@ def _beside(folder: str, before: os.stat_result | None) -> tuple[BinaryIO, str]:
         path = os.path.join(folder, f"{UNFINISHED}{os.getpid()}-{secrets.token_hex(4)}")
         mode = 0o666 if before is None else 0o600  # a new file's is the umask's
         file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb")  # noqa: SIM115
-        if _lock(file.fileno()) is not False and os.path.exists(path):
+        if lock(file.fileno()) is not False and os.path.exists(path):
             return file, path
         file.close()  # somebody cleared it before it was locked
 
 
-def _clear(folder: str) -> None:
+def clear(folder: str) -> None:
     """Remove what saves left that died; those that live hold a lock."""
     try:
         found = [entry.path for entry in os.scandir(folder) if entry.name.startswith(UNFINISHED)]
@@ -104,13 +104,13 @@ def _clear(folder: str) -> None:
         with contextlib.suppress(OSError):
             handle = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NOFOLLOW | os.O_NONBLOCK)
             try:
-                if _lock(handle):
+                if lock(handle):
                     os.unlink(path)
             finally:
                 os.close(handle)
 
 
-def _lock(handle: int) -> bool | None:
+def lock(handle: int) -> bool | None:
     """Whether the file is ours now; None where the file system has no locks."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)

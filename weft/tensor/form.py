@@ -6,9 +6,10 @@ from collections.abc import Sequence
 
 import torch
 
-from weft.core.dtype import DType, every
+from weft.core.dtype import DType, every, kept
 from weft.core.errors import RankError, ShapeError
 
+NUMBERED = (*every, *kept)
 MOST_DIMS = 16
 LENGTH = MOST_DIMS + 2
 MOST_BYTES = 1 << 48
@@ -17,15 +18,15 @@ MOST_BYTES = 1 << 48
 def told(shape: Sequence[int], dtype: DType) -> torch.Tensor:
     if len(shape) > MOST_DIMS:
         raise ShapeError(f"ranks tell each other of tensors of up to {MOST_DIMS} dimensions; this has {len(shape)}")
-    return torch.tensor([len(shape), every.index(dtype), *shape, *[-1] * (MOST_DIMS - len(shape))])
+    return torch.tensor([len(shape), NUMBERED.index(dtype), *shape, *[-1] * (MOST_DIMS - len(shape))])
 
 
 def read(form: torch.Tensor, rank: int) -> tuple[tuple[int, ...], DType]:
     """The shape and the dtype that a rank told; of numbers that can't be that, an error that names it."""
     ndim, kind, *sizes = form.tolist()
-    if not (0 <= ndim <= MOST_DIMS and 0 <= kind < len(every)) or min(sizes[:ndim], default=0) < 0:
+    if not (0 <= ndim <= MOST_DIMS and 0 <= kind < len(NUMBERED)) or min(sizes[:ndim], default=0) < 0:
         raise RankError(f"what rank {rank} tells of a tensor can't be its shape and dtype: {form.tolist()}")
-    shape, dtype = tuple(sizes[:ndim]), every[kind]
+    shape, dtype = tuple(sizes[:ndim]), NUMBERED[kind]
     total = dtype.itemsize
     for n in shape:
         total *= n

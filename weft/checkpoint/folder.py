@@ -1,0 +1,278 @@
+"""A model's folder, written as hubs have it: files of safetensors of a size that can be told, and their index.
+
+What stands where follows from the state's names, shapes and dtypes, so every rank knows it without a word. One makes
+the files, at their size and under other names; each writes its own slices into them; then they get their names.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import itertools
+import json
+import math
+import os
+import re
+import secrets
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from typing import Any, Final, NamedTuple
+
+import torch
+
+from weft.checkpoint import file, place
+from weft.checkpoint.file import CODES, METADATA
+from weft.checkpoint.foreign import ENDING, INDEX
+from weft.core.errors import ArgumentError, CheckpointError
+from weft.core.rank import current
+from weft.core.reading import shortened
+from weft.core.sbp import broadcast
+from weft.core.shard import Box
+from weft.ops import OPS
+from weft.tensor.blob import blob_of
+from weft.tensor.tensor import Tensor
+from weft.transport import transport_of
+
+STEM: Final = "model"
+OURS: Final = re.compile(rf"{STEM}(-\d{{5}}-of-\d{{5}})?{re.escape(ENDING)}|{STEM}{re.escape(INDEX)}")
+UNITS: Final = {
+    "": 1, **{f"{k}B": 1000**n for n, k in enumerate(("", "K", "M", "G", "T"))},
+    **{f"{k}IB": 1024**n for n, k in enumerate(("K", "M", "G", "T"), 1)},
+}  # fmt: skip
+
+
+class Shard(NamedTuple):
+    """A file to be: its name, what it begins with, and where in it each tensor begins and ends."""
+
+    name: str
+    head: bytes
+    places: dict[str, tuple[int, int]]
+
+    @property
+    def size(self) -> int:
+        return len(self.head) + max((end for _, end in self.places.values()), default=0)
+
+
+def save_folder(state: Any, path: Any, most: int | str, writer: int | None) -> None:
+    """Write a state, names to tensors. With a global tensor inside, every rank of the world calls, and each writes
+    what it has: the first that holds a slice."""
+    tensors, tied = _checked(state)
+    shards = _shards(tensors, tied, _bytes(most))
+    rank, placed = current(), next((t for t in tensors.values() if t.is_global), None)
+    if placed is None and writer not in (None, rank.index):
+        return
+    writer = (rank.index if placed is None else placed.placement.members[0]) if writer is None else writer
+    alone = placed is None or rank.world_size == 1
+    folder = place.named(path)
+    with contextlib.ExitStack() as held:
+        token = _together(alone, writer, lambda: _made(folder, shards, held))
+        beside = [os.path.join(folder, f"{place.UNFINISHED}{token}-{i}") for i in range(len(shards))]
+        held.callback(_removed, beside if rank.index == writer else [])
+        mine = {name: part for name, t in tensors.items() for part in _parts(t, rank.index, writer)}
+        _agreed(alone, lambda: _filled(shards, beside, tensors, mine))
+        _together(alone, writer, lambda: _named(folder, shards, beside, tensors))
+
+
+def _checked(state: Any) -> tuple[dict[str, Tensor], dict[str, str]]:
+    """The tensors by their names, each memory once; and of the names that are tied to others, which."""
+    tensors: dict[str, Tensor] = {}
+    tied: dict[str, str] = {}
+    known: dict[Any, str] = {}
+    if not isinstance(state, Mapping):
+        raise ArgumentError(
+            f"a model's folder holds tensors by their names, as model.state_dict() has them; got {type(state).__name__}"
+        )
+    for name, t in state.items():
+        if not isinstance(name, str) or not isinstance(t, Tensor) or name == METADATA:
+            raise ArgumentError(
+                f"a model's folder holds tensors by their names; got {type(t).__name__} under {shortened(name)}. "
+                "flow.save without max_shard_size writes what else there is"
+            )
+        if t.dtype.torch not in CODES:
+            raise CheckpointError(f"can't save `{name}`: the file's format has no {t.dtype}")
+        first = known.setdefault((id(blob_of(t)), tuple(t.shape)), name)
+        if first == name:
+            tensors[name] = t
+        else:
+            tied[name] = first
+    return tensors, tied
+
+
+def _bytes(most: int | str) -> int:
+    found = re.fullmatch(r"\s*(\d+(?:\.\d+)?)\s*([A-Za-z]*)\s*", str(most))
+    unit = UNITS.get(found[2].upper()) if found else None
+    count = int(float(found[1]) * unit) if found and unit else 0
+    if isinstance(most, bool) or count < 1:
+        raise ArgumentError(f'max_shard_size is a number of bytes, or a text such as "5GB" or "500MiB"; got {most!r}')
+    return count
+
+
+# ---- what stands where -------------------------------------------------------------------------------
+
+
+def _shards(tensors: Mapping[str, Tensor], tied: Mapping[str, str], most: int) -> list[Shard]:
+    """The files, filled in the order of the state; a tensor larger than a file has one of its own."""
+    files: list[list[str]] = [[]]
+    size = 0
+    for name, t in tensors.items():
+        count = _size(t)
+        if files[-1] and size + count > most:
+            files.append([])
+            size = 0
+        files[-1].append(name)
+        size += count
+    n = len(files)
+    names = [f"{STEM}-{i:05}-of-{n:05}{ENDING}" for i in range(1, n + 1)] if n > 1 else [STEM + ENDING]
+    return [_shard(name, {k: tensors[k] for k in own}, tied) for name, own in zip(names, files, strict=True)]
+
+
+def _size(t: Tensor) -> int:
+    return math.prod(t.shape) * t.dtype.itemsize
+
+
+def _shard(name: str, tensors: Mapping[str, Tensor], tied: Mapping[str, str]) -> Shard:
+    infos: dict[str, Any] = {METADATA: {"format": "pt", **{k: v for k, v in tied.items() if v in tensors}}}
+    places, end = {}, 0
+    for key in sorted(tensors, key=lambda key: -tensors[key].dtype.itemsize):  # aligned, for those who map the file
+        t = tensors[key]
+        begin, end = end, end + _size(t)
+        infos[key] = {"dtype": CODES[t.dtype.torch], "shape": list(t.shape), "data_offsets": [begin, end]}
+        places[key] = begin, end
+    return Shard(name, file.headed(infos), places)
+
+
+# ---- who writes what ---------------------------------------------------------------------------------
+
+
+def _parts(t: Tensor, rank: int, writer: int) -> Iterator[tuple[torch.Tensor, Box]]:
+    """What this rank writes of a tensor: its part, if no rank before it holds the same."""
+    t = t.detach()
+    if t.spec is None:
+        if rank == writer:
+            yield t._local("save"), tuple((0, n) for n in t.shape)
+        return
+    if t.spec.has_partial:
+        t = OPS["to_global"](t, t.placement, (broadcast,) * t.placement.ndim)
+    spec = t.spec
+    assert spec is not None
+    box = spec.box(rank)
+    if box is not None and next(r for r in spec.placement.members if spec.box(r) == box) == rank:
+        yield t._local("save"), box
+
+
+def _runs(shape: Sequence[int], box: Box) -> Iterator[tuple[int, int]]:
+    """Where the elements of a box lie in the whole, row by row: first and last of each run."""
+    cut = next((d for d in reversed(range(len(shape))) if box[d] != (0, shape[d])), 0)
+    strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
+    first, last = box[cut] if box else (0, 1)
+    each = strides[cut] if shape else 1
+    for at in itertools.product(*(range(*b) for b in box[:cut])):
+        start = sum(i * n for i, n in zip(at, strides, strict=False))
+        yield start + first * each, start + last * each
+
+
+# ---- the steps ---------------------------------------------------------------------------------------
+
+
+def _together(alone: bool, root: int, step: Callable[[], int | None]) -> int:
+    """A step that one rank takes, while the others wait for what it gives. It fails on all."""
+    rank, failure, told = current(), None, 0
+    if rank.index == root:
+        try:
+            told = step() or 0
+        except Exception as error:
+            failure = error
+    if not alone:
+        said = torch.tensor([int(failure is not None), told])
+        transport_of().group(tuple(range(rank.world_size))).broadcast(said, root)
+        failed, told = said.tolist()
+        if failed and failure is None:
+            raise CheckpointError(f"rank {root} could not write; its own error says why")
+    if failure is not None:
+        raise failure
+    return told
+
+
+def _agreed(alone: bool, step: Callable[[], None]) -> None:
+    """A step that each rank takes, until all have. It fails on all."""
+    rank, failure = current(), None
+    try:
+        step()
+    except Exception as error:
+        failure = error
+    failed = torch.tensor([0 if failure is None else rank.index + 1])
+    if not alone:
+        transport_of().group(tuple(range(rank.world_size))).all_reduce(failed, "max")
+    if failure is not None:
+        raise failure
+    if failed.item():
+        raise CheckpointError(f"rank {failed.item() - 1} could not write its slices; its own error says why")
+
+
+def _made(folder: str, shards: Sequence[Shard], held: contextlib.ExitStack) -> int:
+    """Make the files, under names that none has; a lock tells others that their maker lives."""
+    os.makedirs(folder, exist_ok=True)
+    if os.path.lexists(os.path.join(folder, place.INSIDE)):
+        raise CheckpointError(f"{folder} holds {place.INSIDE}, which flow.load would read; give another folder")
+    place.clear(folder)
+    token = secrets.randbits(48)
+    for i, shard in enumerate(shards):
+        path = os.path.join(folder, f"{place.UNFINISHED}{token}-{i}")
+        made = held.enter_context(open(path, "xb"))  # noqa: SIM115
+        place.lock(made.fileno())
+        made.write(shard.head)
+        made.flush()
+        os.truncate(made.fileno(), shard.size)
+    return token
+
+
+def _filled(
+    shards: Sequence[Shard], beside: Sequence[str], tensors: Mapping[str, Tensor],
+    mine: Mapping[str, tuple[torch.Tensor, Box]],
+) -> None:  # fmt: skip
+    """Write this rank's slices."""
+    for shard, path in zip(shards, beside, strict=True):
+        own = [name for name in shard.places if name in mine]
+        if not own:
+            continue
+        handle = os.open(path, os.O_WRONLY | os.O_CLOEXEC)
+        try:
+            for name in own:
+                part, box = mine[name]
+                data, at = memoryview(file.in_bytes(part.detach().cpu().contiguous())), 0
+                start, width = len(shard.head) + shard.places[name][0], part.element_size()
+                for first, last in _runs(tensors[name].shape, box) if len(data) else ():
+                    size = (last - first) * width
+                    _put(handle, data[at : at + size], start + first * width)
+                    at += size
+            os.fsync(handle)
+        finally:
+            os.close(handle)
+
+
+def _put(handle: int, data: memoryview, at: int) -> None:
+    while len(data):
+        count = os.pwrite(handle, data, at)
+        data, at = data[count:], at + count
+
+
+def _named(folder: str, shards: Sequence[Shard], beside: Sequence[str], tensors: Mapping[str, Tensor]) -> None:
+    """Give the files their names, the index last, and take away what an earlier save has left of more of them."""
+    for shard, path in zip(shards, beside, strict=True):
+        os.replace(path, os.path.join(folder, shard.name))
+    names = {shard.name for shard in shards}
+    if len(shards) > 1:
+        names.add(STEM + INDEX)
+        told = {
+            "metadata": {"total_size": sum(map(_size, tensors.values()))},
+            "weight_map": {name: shard.name for shard in shards for name in shard.places},
+        }
+        text = json.dumps(told, indent=2, sort_keys=True) + "\n"
+        place.replace(os.path.join(folder, STEM + INDEX), lambda out: out.write(text.encode()) and None)
+    for name in os.listdir(folder):
+        if OURS.fullmatch(name) and name not in names:
+            os.unlink(os.path.join(folder, name))
+
+
+def _removed(paths: Sequence[str]) -> None:
+    for path in paths:
+        with contextlib.suppress(FileNotFoundError):
+            os.unlink(path)
