@@ -108,6 +108,7 @@ from weft.functional.random import Generator, default_generator
 from weft.interop import files as _files
 from weft.interop import from_torch, mock_torch, to_torch
 from weft.interop import oneflow as _oneflow
+from weft.interop import others as _others
 from weft.interpreter.explain import explain
 from weft.nn import averaging
 from weft.nn import inner as _inner
@@ -188,6 +189,7 @@ _settings = [path for path in sys.modules if path.partition("torch.")[2].startsw
 sys.modules.update({f"{__name__}.{path.removeprefix('torch.')}": sys.modules[path] for path in _settings})
 sys.modules[f"{__name__}.multiprocessing"] = multiprocessing
 _files.spread()
+_others.install()
 
 if _collecting:
     if not gc.get_freeze_count():  # nobody's objects are kept out of collections

@@ -23,6 +23,7 @@ def written_late(name: str, source: Callable[[], str], space: dict[str, Any], or
     space["_write"] = write
     function = FunctionType(_unwritten.__code__, space, name)
     function.__qualname__ = name
+    function._torchdynamo_disable = True  # type: ignore[attr-defined]  # torch.compile calls it, and doesn't look inside
     return function
 
 

@@ -285,12 +285,30 @@ def set_state(x: Tensor, state: dict[str, Any]) -> None:
 
 def wrapped(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
     """What one of numpy's functions of arrays made of a tensor, as a tensor: `np.sqrt(x)`."""
+    if self.requires_grad and here.grad:
+        name = context[0].__name__ if context else "..."
+        raise AutogradError(
+            f"np.{name}() computes on arrays, and the gradient would be lost: call Weft's function of the tensor, or "
+            f"np.{name}(x.detach())"
+        )
     return of_torch(torch.from_numpy(np.asarray(array)))
+
+
+def computed(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One of numpy's functions, on arrays. By itself, numpy would call the tensor's method of its name, which may mean
+    something else: torch's `repeat` and `nonzero` aren't numpy's."""
+    return function(*map(_array, args), **{k: _array(v) for k, v in kwargs.items()})
+
+
+def _array(v: Any) -> Any:
+    if isinstance(v, Tensor):
+        return v.numpy()
+    return type(v)(map(_array, v)) if type(v) in (list, tuple) else v
 
 
 def bind() -> None:
     """Give Tensor what is no function of the table."""
-    Tensor.__array_wrap__ = wrapped  # type: ignore[attr-defined]
+    Tensor.__array_wrap__, Tensor.__array_function__ = wrapped, computed  # type: ignore[attr-defined]
     for name, f in PROPERTIES.items():
         setattr(Tensor, name, property(f))
     Tensor.__delitem__, Tensor.__complex__ = delete, as_complex  # type: ignore[attr-defined]

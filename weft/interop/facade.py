@@ -119,7 +119,7 @@ def inward(v: Any) -> Any:
     if convert is not None:
         return convert(v)
     if isinstance(v, torch.Tensor) and type(v) is not Facade:
-        return of_torch(v.detach())
+        return _data(v)
     return _rebuilt(v, inward) if isinstance(v, tuple) and type(v) is not torch.Size else v
 
 
@@ -136,6 +136,12 @@ def _rebuilt(v: Any, convert: Function) -> Any:
     return v._make(parts) if hasattr(v, "_make") else type(v)(parts)
 
 
+def _data(v: torch.Tensor) -> Tensor:
+    """A real tensor of torch's as Weft's, whoever stands in between at the moment."""
+    with as_itself():
+        return of_torch(v.detach())
+
+
 def _of(v: Facade) -> Tensor:
     return v.of
 
@@ -146,8 +152,8 @@ def _dtype(v: torch.dtype) -> Any:
 
 TO_WEFTS: dict[type, Function] = {
     Facade: _of,
-    torch.Tensor: lambda v: of_torch(v.detach()),
-    torch.nn.Parameter: lambda v: of_torch(v.detach()),
+    torch.Tensor: _data,
+    torch.nn.Parameter: _data,
     torch.dtype: _dtype,
     torch.device: devices.of_torch,
     list: lambda v: [inward(p) for p in v],
@@ -160,8 +166,8 @@ TO_TORCHS: dict[type, Function] = {
     Tensor: facade,
     Parameter: kept,
     Buffer: kept,
-    torch.Tensor: lambda v: facade(of_torch(v.detach())),
-    torch.nn.Parameter: lambda v: facade(of_torch(v.detach())),
+    torch.Tensor: lambda v: facade(_data(v)),
+    torch.nn.Parameter: lambda v: facade(_data(v)),
     DType: lambda v: v.torch,
     Device: lambda v: v.torch,
     list: lambda v: [outward(p) for p in v],
