@@ -60,6 +60,7 @@ from weft.autograd.vmap import vmap
 from weft.checkpoint import load, save
 from weft.core import dtype as _dtypes
 from weft.core import errors, sbp
+from weft.core import log as _log
 from weft.core.device import Device as device
 from weft.core.dtype import (
     DType as dtype,
@@ -190,6 +191,7 @@ sys.modules.update({f"{__name__}.{path.removeprefix('torch.')}": sys.modules[pat
 sys.modules[f"{__name__}.multiprocessing"] = multiprocessing
 _files.spread()
 _others.install()
+_log.begin()
 
 if _collecting:
     if not gc.get_freeze_count():  # nobody's objects are kept out of collections

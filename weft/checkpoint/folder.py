@@ -22,6 +22,7 @@ from weft.checkpoint import file, place
 from weft.checkpoint.file import CODES, METADATA
 from weft.checkpoint.foreign import ENDING, INDEX
 from weft.core.errors import ArgumentError, CheckpointError
+from weft.core.log import logger
 from weft.core.rank import current
 from weft.core.reading import shortened
 from weft.core.sbp import broadcast
@@ -259,6 +260,8 @@ def _named(folder: str, shards: Sequence[Shard], beside: Sequence[str], tensors:
     for shard, path in zip(shards, beside, strict=True):
         os.replace(path, os.path.join(folder, shard.name))
     names = {shard.name for shard in shards}
+    count = sum(shard.size for shard in shards)
+    logger("checkpoint").info("%s written, %d files, %d bytes", folder, len(shards), count)
     if len(shards) > 1:
         names.add(STEM + INDEX)
         told = {

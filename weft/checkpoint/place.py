@@ -8,10 +8,12 @@ import fcntl
 import os
 import secrets
 import stat
+import time
 from collections.abc import Callable
 from typing import Any, BinaryIO, Final
 
 from weft.core.errors import ArgumentError, CheckpointError
+from weft.core.log import logger
 from weft.core.reading import other_than_file
 
 INSIDE: Final = "checkpoint.safetensors"  # the file's name in a folder, where one is given
@@ -36,7 +38,7 @@ def named(path: Any) -> str:
 def replace(path: Any, write: Callable[[BinaryIO], None]) -> None:
     """Let `write` make the file, all of it or nothing: readers see the old one until the new one is whole and on the
     disk. A link stays, and what it leads to is replaced; the new file has the mode of the old one."""
-    target, before = _target(path)
+    start, (target, before) = time.perf_counter(), _target(path)
     folder = os.path.dirname(target)
     clear(folder)
     file, beside = _beside(folder, before)
@@ -47,6 +49,7 @@ def replace(path: Any, write: Callable[[BinaryIO], None]) -> None:
             if before is not None:
                 _like(file.fileno(), before)
             os.fsync(file.fileno())
+            size = os.fstat(file.fileno()).st_size
             os.replace(beside, target)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
@@ -57,6 +60,7 @@ def replace(path: Any, write: Callable[[BinaryIO], None]) -> None:
             os.fsync(directory)  # the name, too
         finally:
             os.close(directory)
+    logger("checkpoint").info("%s written, %d bytes in %.3f s", target, size, time.perf_counter() - start)
 
 
 def _target(path: Any) -> tuple[str, os.stat_result | None]:

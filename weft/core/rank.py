@@ -87,6 +87,11 @@ def current() -> Rank:
     return _here.rank or of_process()
 
 
+def entered() -> Rank | None:
+    """The rank that the running thread entered; None in a thread of the process's own."""
+    return _here.rank
+
+
 @contextlib.contextmanager
 def enter(rank: Rank) -> Iterator[Rank]:
     """Run as this rank in this thread."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import logging
 import time
 from collections.abc import Callable, Mapping, Sequence
 from typing import Any
@@ -15,6 +16,7 @@ from weft.core import collecting
 from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.core.idle import idle
+from weft.core.log import logger
 from weft.core.rank import current
 from weft.core.reading import nearest
 from weft.graph import saved
@@ -38,6 +40,8 @@ from weft.tensor.tensor import Tensor, of_torch
 
 TRAINING = "-training"  # in states; no module can have these names
 STEPS = "System-Train-TrainStep"  # how many were made, as OneFlow's programs look for it
+
+LOG = logger("graph")
 
 
 class Graph:
@@ -224,9 +228,12 @@ class Graph:
             start = time.perf_counter()
             with collecting.put_off():
                 self.__dict__["_compiled"] = compile_graph(self, args, kwargs)
+            took = f"{self._name}: compiled in {time.perf_counter() - start:.3f} s"
+            LOG.info("%s, %d ops", took, len(self.job.nodes))
+            if LOG.isEnabledFor(logging.DEBUG):
+                LOG.debug("%s: %s", self._name, self.passes())
             if self._told >= 0:
-                took = f"{self._name}: compiled in {time.perf_counter() - start:.3f} s\n{self.passes()}"
-                said = [took, repr(self), self.job, self.plan]
+                said = [f"{took}\n{self.passes()}", repr(self), self.job, self.plan]
                 print(*said[: self._told + 2], sep="\n", flush=True)
 
     def debug(

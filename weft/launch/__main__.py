@@ -14,6 +14,7 @@ from typing import NoReturn, cast
 import torch
 
 from weft.core.errors import ArgumentError, RankError
+from weft.core.log import LABELLED
 from weft.launch.hosts import Hosts
 from weft.launch.output import Output, streams_of
 from weft.launch.processes import GRACE, Processes, blamed, said, variables_of
@@ -132,7 +133,8 @@ def run_processes(given: argparse.Namespace) -> int:
         labelled = n * given.nnodes > 1 and not given.no_label
         output = Output(given.logdir, kept, tee, labelled, files)
         if labelled:
-            told = [{"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"), **own} for own in told]
+            shown = {"PYTHONUNBUFFERED": os.environ.get("PYTHONUNBUFFERED", "1"), LABELLED: "1"}
+            told = [{**shown, **own} for own in told]
         processes = Processes(command, told, [output.opened(i) for i in range(n)])
         output.follow(processes.started)
         try:

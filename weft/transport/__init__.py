@@ -13,6 +13,7 @@ import torch
 from torch.distributed import FileStore, HashStore, PrefixStore, Store, TCPStore
 
 from weft.core.errors import RankError
+from weft.core.log import logger
 from weft.core.rank import Rank, current, of_process
 from weft.transport.base import Channel, Group, PeerFailed, Transport, default_deadline
 from weft.transport.c10d import C10dTransport
@@ -115,6 +116,7 @@ def join(rank: Rank, deadline: float | None = None) -> Transport:
 def _make(rank: Rank, deadline: float | None = None) -> Transport:
     end_with_agent(rank.index)
     transport = open_transport(rank, deadline=deadline)
+    logger("transport").info("rank %d of %d, by %s", rank.index, rank.world_size, type(transport).__name__)
     atexit.register(_leave, rank, transport)
     atexit.unregister(_never_came)
     return transport

@@ -15,7 +15,6 @@ the first rank knows of itself that it waits and what it gave, so the last still
 from __future__ import annotations
 
 import itertools
-import sys
 import time
 from collections.abc import Callable, Iterable, Mapping
 from typing import Any
@@ -23,6 +22,7 @@ from typing import Any
 import msgspec
 
 from weft.core.errors import RankError
+from weft.core.log import logger
 from weft.core.program import line as program_line
 from weft.transport.check import PROGRAM, decoded
 
@@ -54,7 +54,7 @@ Waiting = Callable[[], tuple[str, str, Iterable[Need], Mapping[str, int]]]  # li
 
 def say(words: str) -> None:
     """Tell whoever watches this rank what it is waiting for."""
-    print(f"weft: {words}", file=sys.stderr, flush=True)
+    logger("transport").warning(words)
 
 
 def circle(first: int, waits: Callable[[int], Wait | None]) -> list[int]:
