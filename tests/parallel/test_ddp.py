@@ -301,3 +301,50 @@ def test_pytorchs_way_of_calling_it() -> None:
             DistributedDataParallel(flow.nn.Linear(1, 1), process_group=flow.distributed.ProcessGroup([0]))
 
     spawn_threads(2, in_part)
+
+
+class Later:
+    def __init__(self, value: Any) -> None:
+        self.value_of = value
+
+    def wait(self) -> None: ...
+
+    def value(self) -> list[Any]:
+        return [self.value_of]
+
+
+@pytest.mark.parametrize("later", [False, True])
+@pytest.mark.parametrize("bucket_size", [1, 1 << 20])
+def test_a_hook_says_what_becomes_of_gradients(later: bool, bucket_size: int) -> None:
+    """As it may send them in a shorter dtype; its own product shows that nothing else is done to them."""
+
+    def halved(state: dict[str, Any], bucket: Any) -> Any:
+        state["seen"].append((bucket.index(), bucket.is_last(), [tuple(g.shape) for g in bucket.gradients()]))
+        sent = bucket.buffer().half()
+        flow.comm.all_reduce(sent)
+        y = sent.float() / 2 * 10
+        return Later(y) if later else y
+
+    def run() -> None:
+        flow.manual_seed(0)
+        model = flow.nn.Sequential(flow.nn.Linear(3, 4), flow.nn.Linear(4, 2))
+        plain = copy.deepcopy(model)
+        state: dict[str, Any] = {"seen": []}
+        hooked: Any = DistributedDataParallel(model, bucket_size=bucket_size)
+        hooked.register_comm_hook(state, halved)
+        with pytest.raises(ArgumentError, match="one already"):
+            hooked.register_comm_hook(state, halved)
+        averaged = DistributedDataParallel(plain, bucket_size=bucket_size)
+        for step in range(2):
+            x = flow.arange(6.0).reshape(2, 3) + flow.env.get_rank() + step
+            for m in (hooked, averaged):
+                m.zero_grad()
+                m(x).sum().backward()
+            for p, q in zip(model.parameters(), plain.parameters(), strict=True):
+                assert p.grad is not None and q.grad is not None
+                torch.testing.assert_close(p.grad.to_torch(), q.grad.to_torch() * 10, rtol=1e-2, atol=1e-2)
+        last = len(state["seen"]) // 2 - 1
+        assert [i for i, *_ in state["seen"]] == [*range(last + 1)] * 2
+        assert [is_last for _, is_last, _ in state["seen"]] == ([False] * last + [True]) * 2
+
+    spawn_threads(2, run)

@@ -8,7 +8,7 @@ from __future__ import annotations
 import contextlib
 import functools
 import weakref
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from typing import Any, TypeVar
 
 import torch
@@ -66,6 +66,7 @@ class DistributedDataParallel(metaclass=_Kind):
         if not hasattr(module, "module"):
             module.__dict__["module"] = module
         module.no_sync = functools.partial(no_sync, module)  # type: ignore[assignment]
+        module.__dict__["register_comm_hook"] = functools.partial(register_comm_hook, module)
         if current().world_size > 1:
             start = [*module.parameters()] if broadcast_parameters and init_sync else []
             _broadcast(start + [*module.buffers()] if init_sync else [])
@@ -93,6 +94,69 @@ def no_sync(module: Module) -> Iterator[None]:
         averager.active = before
 
 
+def register_comm_hook(module: Module, state: Any, hook: Callable[[Any, GradBucket], Any]) -> None:
+    """Let `hook(state, bucket)` say what becomes of a bucket's gradients, in place of their mean over the ranks: it
+    gives a tensor, or what has a `wait()` or `value()` that does. It talks to the other ranks itself.
+
+    >>> model = flow.nn.parallel.DistributedDataParallel(flow.nn.Linear(2, 1))
+    >>> model.register_comm_hook(None, lambda state, bucket: bucket.buffer() * 0)
+    >>> model(flow.ones(1, 2)).sum().backward(); model.weight.grad.tolist()
+    [[0.0, 0.0]]
+    """
+    if not callable(hook):
+        raise ArgumentError(
+            f"register_comm_hook(state, hook): hook is called with the state and a bucket; got {hook!r}"
+        )
+    averager = _averagers().get(module)
+    if averager is None:  # a world of one averages nothing
+        averager = _averagers()[module] = Averager(module, 25_000_000)
+    if averager.hook is not None:
+        raise ArgumentError("register_comm_hook(): the module has one already, and each gradient goes by one")
+    averager.hook = functools.partial(hook, state)
+
+
+class GradBucket:
+    """What a hook of `register_comm_hook` is given: gradients that travel together, one behind the other."""
+
+    def __init__(self, bucket: Bucket, index: int, count: int) -> None:
+        self._bucket, self._index, self._count = bucket, index, count
+
+    def buffer(self) -> Tensor:
+        """All of them, over their memory."""
+        assert self._bucket.flat is not None and self._bucket.used is not None
+        return of_torch(self._bucket.flat[: -len(self._bucket.used)])
+
+    def set_buffer(self, buffer: Tensor) -> None:
+        self.buffer().copy_(buffer)
+
+    def gradients(self) -> list[Tensor]:
+        return list(map(of_torch, self._bucket.views))
+
+    def parameters(self) -> list[Tensor]:
+        return self._bucket.params
+
+    def index(self) -> int:
+        return self._index
+
+    def is_last(self) -> bool:
+        return self._index == self._count - 1
+
+
+def _result(given: Any) -> Tensor:
+    """The tensor that a hook gave, at once or later."""
+    for later in ("wait", "value"):
+        if not isinstance(given, (Tensor, list, tuple)) and hasattr(given, later):
+            found = getattr(given, later)()
+            given = found if isinstance(found, (Tensor, list, tuple)) else given
+    given = given[0] if isinstance(given, (list, tuple)) and given else given
+    if not isinstance(given, Tensor):
+        raise ArgumentError(
+            f"a hook of register_comm_hook gave {type(given).__name__}; it gives the gradients as a tensor of the form "
+            "of bucket.buffer(), or what has a wait() or value() that gives it"
+        )
+    return given
+
+
 class Bucket:
     """Parameters whose gradients travel as one; behind them, for each, on how many ranks it has one."""
 
@@ -103,6 +167,7 @@ class Bucket:
         self.views: list[torch.Tensor] = []
         self.used: torch.Tensor | None = None
         self.sum: UnderWay | None = None  # once it travels
+        self.given: Any = None  # what a hook gave for it
 
     def close(self) -> None:
         """Lay out the memory, once the members are known."""
@@ -120,6 +185,7 @@ class Averager:
     def __init__(self, module: Module, bucket_size: int) -> None:
         self.names = {id(p): name for name, p in module.named_parameters()}
         self.active = True
+        self.hook: Callable[[GradBucket], Any] | None = None
         self.follow = True  # buffers begin as the first rank's when a forward comes after one that was averaged
         self.buckets: list[Bucket] = []
         self.place: dict[int, Bucket] = {}
@@ -198,7 +264,10 @@ class Averager:
         transport.note("DistributedDataParallel: the average of gradients")
         # Over c10d the sum proceeds beside backward; over shared memory it is the kernels' own cores that would do it,
         # and it is done at once (docs/decisions/0009).
-        bucket.sum = transport.group(tuple(range(current().world_size)), LINE).begin_all_reduce(bucket.flat)
+        if self.hook is not None:  # in the order of the program, as what it calls is; then who has how many
+            bucket.given = self.hook(GradBucket(bucket, self.next - 1, len(self.buckets)))
+        group = transport.group(tuple(range(current().world_size)), LINE)
+        bucket.sum = group.begin_all_reduce(bucket.flat if self.hook is None else bucket.used)
 
     def _all_have(self, bucket: Bucket) -> bool:
         return bucket.waiting <= 0
@@ -212,7 +281,11 @@ class Averager:
             bucket.sum.wait()
             # Where every gradient is there, nobody need look; on CUDA, looking waits for the device.
             used = [1] * len(bucket.params) if self._all_have(bucket) else bucket.used.real.tolist()
-            bucket.flat.div_(current().world_size)
+            if self.hook is None:
+                bucket.flat.div_(current().world_size)
+            else:
+                GradBucket(bucket, 0, 1).set_buffer(_result(bucket.given))
+                bucket.given = None
             places, views = [], []
             for p, view, uses in zip(bucket.params, bucket.views, used, strict=True):
                 if not uses:
