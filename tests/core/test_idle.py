@@ -155,7 +155,7 @@ QUIET = {
     "which connection carries it": "backend pg_options device_id device_ids group_name group_desc device group "
     "use_local_synchronization fallback_rank family",
     "no effect in PyTorch or OneFlow either": "eps enable_view_slice begin_params_axis drop the_type",
-    "part of a protocol that others need more of": "_instance context return_scalar protocol name owner stream "
+    "part of a protocol that others need more of": "_instance context types return_scalar protocol name owner stream "
     "default_mask output t lr launch ctx inputs options args kwargs x y q volatile rank epoch",
 }  # fmt: skip
 

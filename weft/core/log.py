@@ -37,8 +37,8 @@ class Ranked(logging.Filter):
     def filter(self, record: logging.LogRecord) -> bool:
         rank = entered()
         index, size = (os.environ.get(v) for v in VARIABLES[:2]) if rank is None else (rank.index, rank.world_size)
-        record.rank = index or 0
-        record.label = f"[rank {record.rank}] " if size not in (None, 1, "1") and LABELLED not in os.environ else ""
+        record.rank = index or 0  # type: ignore[attr-defined]
+        record.label = f"[rank {index}] " if size not in (None, 1, "1") and LABELLED not in os.environ else ""
         return True
 
 

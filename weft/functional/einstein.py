@@ -29,7 +29,8 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
     [[3.0, 3.0], [3.0, 3.0]]
     """
     if not isinstance(equation, str):
-        equation, *operands = _numbered((equation, *operands))
+        numbered = _numbered((equation, *operands))
+        equation, operands = numbered[0], numbered[1:]
     given = list(operands[0]) if len(operands) == 1 and isinstance(operands[0], (list, tuple)) else operands
     given = list(as_ours(tuple(given)))
     if not all(isinstance(x, Tensor) for x in given) or not given:

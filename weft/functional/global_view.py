@@ -14,6 +14,7 @@ from weft.core import sbp as sbps
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.core.placement import Placement
+from weft.core.program import warn
 from weft.core.rank import current
 from weft.functional import conversion, creation
 from weft.tensor.tensor import Tensor
@@ -98,15 +99,15 @@ def to_local(input: Any, *, copy: bool = False) -> Any:
     )
 
 
-def _mapped(value: Any, convert: Callable[[Tensor], Tensor], warn: bool, name: str) -> Any:
+def _mapped(value: Any, convert: Callable[[Tensor], Tensor], telling: bool, name: str) -> Any:
     if isinstance(value, Tensor):
         return convert(value)
     if isinstance(value, dict):
-        parts = {k: _mapped(v, convert, warn, name) for k, v in value.items()}
+        parts = {k: _mapped(v, convert, telling, name) for k, v in value.items()}
         return parts if type(value) is dict else type(value)(parts)
     if isinstance(value, (list, tuple)):
-        made = [_mapped(v, convert, warn, name) for v in value]
+        made = [_mapped(v, convert, telling, name) for v in value]
         return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
-    if warn and value is not None:
+    if telling and value is not None:
         warn(f"{name}(): {type(value).__name__} {value!r:.40} is no tensor, and stays as it is")
     return value

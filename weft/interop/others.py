@@ -199,8 +199,8 @@ class Later(MetaPathFinder, Loader):
     def exec_module(self, module: ModuleType) -> None:
         spec = module.__spec__
         assert spec is not None
-        spec.loader = module.__loader__ = self.loaders.pop(spec.name)
-        spec.loader.exec_module(module)
+        loader = spec.loader = module.__loader__ = self.loaders.pop(spec.name)
+        loader.exec_module(module)
         _replace(module)
 
 

@@ -28,6 +28,11 @@ class Methods:
 
     def __and__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
+    def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+        """One of numpy's functions, on arrays. By itself, numpy would call the tensor's method of its name, which may mean
+        something else: torch's `repeat` and `nonzero` aren't numpy's.
+        """
+
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Tensor:
         """What one of numpy's functions of arrays made of a tensor, as a tensor: `np.sqrt(x)`."""
 
