@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import functools
 import math
-import warnings
 from collections.abc import Callable, Container, Sequence
 from time import perf_counter
 from typing import Any, Final
@@ -20,6 +19,7 @@ from weft.compiler.memory import aligned
 from weft.compiler.options import Options
 from weft.compiler.threads import one_is_enough
 from weft.core import dtype as dtypes
+from weft.core.program import warn
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.plan.call import Call, Place, Result, Step
@@ -45,7 +45,7 @@ def prepared(
 
 @functools.cache
 def warn_once(what: str) -> None:
-    warnings.warn(what, stacklevel=2)
+    warn(what)
 
 
 def faster(call: Call, forms: Forms, one_thread: bool) -> bool:
@@ -58,7 +58,7 @@ def faster(call: Call, forms: Forms, one_thread: bool) -> bool:
                 measured[key] = _wins(call, forms, one_thread)
             except Exception as why:
                 measured[key] = False
-                warnings.warn(f"a run of calls stays as it is, {inductor.ops_of(call)}: {why!s:.200}", stacklevel=2)
+                warn(f"a run of calls stays as it is, {inductor.ops_of(call)}: {why!s:.200}")
         return measured[key]
 
 

@@ -8,13 +8,13 @@ from __future__ import annotations
 import functools
 import importlib
 import threading
-import warnings
 from collections.abc import Callable, Sequence
 from typing import Any, Final
 
 import torch
 from msgspec.structs import replace
 
+from weft.core.program import warn
 from weft.ops import OPS
 from weft.plan.call import Call, Ref, Result
 
@@ -45,7 +45,7 @@ def kernel(call: Call, given: Sequence[torch.Tensor], outs: Sequence[torch.Tenso
                 kernels[key] = compiled(call, tensors)
             except Exception as why:
                 kernels[key] = None
-                warnings.warn(f"calls run one by one, {ops_of(call)}: {missing() or why!s:.200}", stacklevel=2)
+                warn(f"calls run one by one, {ops_of(call)}: {missing() or why!s:.200}")
         return kernels[key] or one_by_one(call)
 
 
