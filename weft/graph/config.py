@@ -157,7 +157,10 @@ class GraphConfig:
         zero = f", zero=True, stage={self._zero_stage}" if self._zero_stage else ""
         zero += ", zero_bubble=True" if self._zero_bubble else ""
         zero += ", inductor=True" if self._inductor else ""
-        return f"(CONFIG:config:GraphConfig(training={self.training}{steps}{amp}{zero}))"
+        chosen = ", auto_parallel=True" if self._auto_parallel else ""
+        chosen += f", memory_budget={self._memory_budget}" if self._memory_budget else ""
+        chosen += f", outputs_buffer_size={self._ahead}" if self._ahead != AHEAD else ""
+        return f"(CONFIG:config:GraphConfig(training={self.training}{steps}{amp}{zero}{chosen}))"
 
 
 SET: Final = ("training", "shard_min_size")
