@@ -56,11 +56,10 @@ class Attributes:
     def remark(self, module: Any) -> None:
         """A module that isn't the graph's: what it computes is traced, but nothing else is done for it."""
         if id(module) not in self.others and any(True for _ in module.parameters()):
-            warnings.warn(
+            warn(
                 f"{module._get_name()}({module.extra_repr()}) is called in a nn.Graph, but not registered into a "
                 "nn.Graph: its parameters are no part of the graph's state, and have no names in it. Set it in "
                 "__init__: self.m = module",
-                stacklevel=4,
             )
             self.others.update(map(id, module.modules()))
 
