@@ -14,6 +14,7 @@ import weft as flow
 from tests.graph import test_random_training as training
 from weft import nn
 from weft.compiler import faster, fusion, inductor
+from weft.core.rank import current
 from weft.plan.call import Call
 
 
@@ -157,6 +158,35 @@ def test_without_a_compiler_nothing_changes(fusing: None, monkeypatch: pytest.Mo
         graph = Loop()
         graph.compile(flow.ones(2, 2))
     assert not fused(graph)
+
+
+def test_a_run_is_fused_on_all_ranks_or_on_none(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What ranks compute alike would differ in the last bits otherwise, and parameters drift apart."""
+    graph = Step(model(), True)
+    graph.compile(flow.ones(4, 8))
+    found, agreed = fused(graph), faster.votes()
+    assert found and any(agreed.values()) and not faster.outvoted([agreed, {}])
+    assert faster.outvoted([{text: False for text in agreed}])
+    again = Step(model(), True)
+    again.compile(flow.ones(4, 8))
+    assert not fused(again) and not any(faster.votes().values())
+
+
+def program(slow: str) -> None:
+    """On two ranks, of which one finds that nothing is faster."""
+    rank = current().index
+    placement = flow.placement("cpu", [0, 1])
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(inductor, "missing", lambda: "")
+        patch.setattr(inductor, "compiled", overwriting)
+        patch.setattr(faster, "_wins", lambda *a: rank != int(slow))
+        graph = Step(model().to_global(placement, flow.sbp.broadcast), True)
+        graph.compile(flow.ones(4, 8, placement=placement, sbp=flow.sbp.split(0)))
+        assert not fused(graph)
+
+
+def test_ranks_agree(world: Any) -> None:
+    world("program", 2, "shm", "1").well()
 
 
 def test_random_models_train_over_two_ranks_as_on_one(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:

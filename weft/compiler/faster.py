@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import functools
+import hashlib
 import math
-from collections.abc import Callable, Container, Sequence
+from collections.abc import Callable, Container, Iterable, Mapping, Sequence
 from time import perf_counter
 from typing import Any, Final
 
@@ -60,6 +61,23 @@ def faster(call: Call, forms: Forms, one_thread: bool) -> bool:
                 measured[key] = False
                 warn(f"a run of calls stays as it is, {inductor.ops_of(call)}: {why!s:.200}")
         return measured[key]
+
+
+def votes() -> dict[str, bool]:
+    """What was found so far, by texts that are the same on every rank."""
+    with inductor.lock:
+        return {hashlib.sha256(repr(key).encode()).hexdigest(): found for key, found in measured.items()}
+
+
+def outvoted(others: Iterable[Mapping[str, bool]]) -> bool:
+    """Take a run as slower where it is on another rank: what ranks compute alike must come out alike, to the last bit.
+    Whether that changes anything here."""
+    against = {text for found in others for text, fast in found.items() if not fast}
+    mine = votes()
+    with inductor.lock:
+        changed = [key for key, text in zip(list(measured), mine, strict=True) if measured[key] and text in against]
+        measured.update(dict.fromkeys(changed, False))
+    return bool(changed)
 
 
 def _wins(call: Call, forms: Forms, one_thread: bool) -> bool:

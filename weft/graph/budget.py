@@ -8,8 +8,9 @@ from typing import Any, Final
 
 import msgspec
 import torch
+from msgspec import json
 
-from weft.compiler import passes
+from weft.compiler import faster, passes
 from weft.compiler.lower import Lowered, lower
 from weft.compiler.options import Options
 from weft.compiler.passes import memory_budget
@@ -57,7 +58,20 @@ def _lowered(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
     passes.apply(job, options, watch)
     rank = current()
     draws.check(job, rank.world_size)
-    return lower(job, rank.index, rank.world_size, options)
+    found = lower(job, rank.index, rank.world_size, options)
+    if options.inductor and rank.world_size > 1 and faster.outvoted(_told(faster.votes())):
+        return lower(job, rank.index, rank.world_size, options)
+    return found
+
+
+def _told(mine: dict[str, bool]) -> list[dict[str, bool]]:
+    """What each rank says, on all of them."""
+    group, text = transport_of().group(tuple(range(current().world_size))), json.encode(mine)
+    sizes = [torch.zeros(1, dtype=torch.int64) for _ in range(current().world_size)]
+    group.all_gather(sizes, torch.tensor([len(text)]))
+    said = [torch.empty(int(n), dtype=torch.uint8) for n in sizes]
+    group.all_gather(said, torch.frombuffer(bytearray(text), dtype=torch.uint8))
+    return [json.decode(t.numpy().tobytes(), type=dict[str, bool]) for t in said]
 
 
 def _copy(job: Job) -> Job:
