@@ -179,7 +179,7 @@ def test_no_parameter_is_taken_without_a_look() -> None:
     for folder in ("functional", "nn", "optim", "data", "checkpoint", "distributed", "parallel", "amp", "graph"):
         for path in sorted((Path(flow.__file__).parent / folder).rglob("*.py")):
             found.update({f"{where}({n})": n for where, n in unread(path)})
-    for name in ("functional", "recompute", "transforms", "vmap", "variable"):
+    for name in ("recompute", "transforms", "vmap", "variable"):
         path = Path(flow.__file__).parent / "autograd" / f"{name}.py"
         found.update({f"{where}({n})": n for where, n in unread(path)})
     assert not [where for where, n in found.items() if n not in known], "read it, warn of it (core/idle.py), or say why"

@@ -5,7 +5,7 @@ from __future__ import annotations
 import functools
 import threading
 import weakref
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, MutableMapping
 from types import FunctionType, MethodType
 from typing import Any
 
@@ -87,7 +87,16 @@ def _generator(theirs: torch.Generator) -> Generator:
     return ours
 
 
-_generators: weakref.WeakKeyDictionary[torch.Generator, Generator] = weakref.WeakKeyDictionary()
+def _by_generator() -> MutableMapping[torch.Generator, Generator]:
+    """Nothing keeps a generator alive, but for a version of torch whose generators have no weak references."""
+    try:
+        weakref.ref(torch.Generator())
+    except TypeError:
+        return {}
+    return weakref.WeakKeyDictionary()
+
+
+_generators = _by_generator()
 TO_WEFTS[torch.Generator] = _generator
 TO_WEFTS.update(dict.fromkeys((FunctionType, MethodType, functools.partial), Callback))
 TO_TORCHS[Callback] = lambda v: v.function

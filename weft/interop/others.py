@@ -10,6 +10,7 @@ from __future__ import annotations
 import functools
 import importlib.util
 import sys
+import threading
 from collections.abc import Callable, Iterable, Iterator
 from importlib.abc import Loader, MetaPathFinder
 from importlib.machinery import ModuleSpec
@@ -35,13 +36,32 @@ Function = Callable[..., Any]
 # ---- torch's functions -------------------------------------------------------------------------------
 
 
+class Answering(threading.local):
+    """Which of torch's functions are under way on Weft's tensors, in this thread."""
+
+    functions: tuple[Function, ...] = ()
+
+
+answering = Answering()
+
+
 def _answered(cls: type, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
-    """A function of torch's, given one of Weft's tensors: Weft's, or torch's Python on Weft's tensors."""
+    """A function of torch's, given one of Weft's tensors: Weft's, or torch's Python on Weft's tensors.
+
+    Where that is what Weft's own kernel calls, it was given a tensor for a number, and torch refuses.
+    """
+    if func in answering.functions:
+        return NotImplemented
     kwargs = kwargs or {}
     for t in _tensors((args, tuple(kwargs.values()))):
         if type(t) is not Facade and torch.is_grad_enabled() and here.grad:
             taken(t)  # or why torch's tape would lack it
-    return Callback(func)(*args, **kwargs)
+    before = answering.functions
+    answering.functions = (*before, func)
+    try:
+        return Callback(func)(*args, **kwargs)
+    finally:
+        answering.functions = before
 
 
 def _tensors(values: Any) -> Iterable[torch.Tensor]:
