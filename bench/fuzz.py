@@ -23,9 +23,9 @@ from typing import Any, Final, NamedTuple
 import torch
 
 import weft as flow
+from weft.api import names, table
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, WeftError
-from weft.functional import names, table
 from weft.ops import OPS
 from weft.tensor.tensor import of_torch
 from weft.testing import registry

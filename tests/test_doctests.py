@@ -9,7 +9,7 @@ import pkgutil
 import pytest
 
 import weft
-from weft.functional import table
+from weft.api import table
 
 MODULES = ["weft", *(m.name for m in pkgutil.walk_packages(weft.__path__, "weft.") if not m.name.endswith("__main__"))]
 OPTIONS = doctest.ELLIPSIS | doctest.NORMALIZE_WHITESPACE

@@ -14,8 +14,8 @@ from typing import Any, Final, NamedTuple
 
 import torch
 
-from weft.functional import table
-from weft.functional.names import ALIASES
+from weft.api import table
+from weft.api.names import ALIASES
 from weft.ops import OPS, declaration
 from weft.ops.declaration import Op, Param
 from weft.tensor.tensor import Tensor
@@ -91,7 +91,7 @@ def _says(f: Function) -> Says:
 
 
 def with_extras(name: str, declared: Declared) -> Declared:
-    """A function that makes tensors with the arguments that any such takes, as `weft.ops.extras` says."""
+    """A function that makes tensors with the arguments that any such takes, as `weft.ops.out_argument` says."""
     if name.endswith("_") or name[0].isupper():
         return declared
     return declared._replace(signatures=tuple(map(_with_extras, declared.signatures)))

@@ -40,11 +40,14 @@ from tools.declared import (
     with_extras,
 )
 from weft import nn
+from weft.api import bound, table
 from weft.core.derived import ROOTS, Derived
 from weft.core.dtype import DType
-from weft.functional import arithmetic, bound, indexing, table
+from weft.functional.index import indexing
+from weft.functional.tensor import operators as _operators_
 from weft.interop.files import Files
 from weft.ops import OPS
+from weft.ops import ops as named_ops
 from weft.tensor import methods as tensor_methods
 from weft.tensor.tensor import Tensor
 
@@ -158,6 +161,26 @@ def all_ops() -> str:
     return _page(bound, text, body)
 
 
+def ops_by_name() -> str:
+    """`ops.mul`: an import from the file that declares it, for editors to follow."""
+    homes = {}
+    for path in sorted((ROOT / "ops").rglob("*.py")):
+        for line in path.read_text().splitlines():
+            told = re.match(r"def (\w+)\(|((?:\w+, )*\w+)(?:: .*)? = ", line)
+            for name in (told[1] or told[2]).split(", ") if told else ():
+                homes.setdefault(name, []).append(".".join(path.relative_to(ROOT.parent).with_suffix("").parts))
+    lines, rest = [], []
+    for name, op in sorted(OPS.items()):
+        home = next((h for h in homes.get(name, ()) if vars(sys.modules[h]).get(name) is op), None)
+        if home is None:
+            rest.append(f"{name}: Op\n")
+        else:
+            lines.append(f"from {home} import {name} as {name}\n")
+    text = Text(())
+    text.imported("weft.ops.declaration", "Op")
+    return _page(named_ops, text, "".join(lines) + "\n" + "".join(rest))
+
+
 def methods() -> str:
     """Methods, operators and properties that Tensor is given."""
     own = set(re.findall(r"^    (?:def )?(\w+)", inspect.getsource(Tensor), re.MULTILINE))
@@ -179,14 +202,14 @@ def methods() -> str:
 
 
 def _operators() -> Iterator[tuple[str, Declared]]:
-    bound_to = arithmetic.operators()
-    for magic, name in arithmetic.STRAIGHT.items():
+    bound_to = _operators_.operators()
+    for magic, name in _operators_.STRAIGHT.items():
         if magic in bound_to:
             yield magic, of_op(OPS[name])
-    for magic, name in arithmetic.REFLECTED.items():
+    for magic, name in _operators_.REFLECTED.items():
         says = of_op(OPS[name]).signatures[0]
         yield magic, Declared((says._replace(parameters=says.parameters[1::-1]),), "")
-    for magic, name in arithmetic.OVERWRITING.items():
+    for magic, name in _operators_.OVERWRITING.items():
         yield magic, of_inplace(OPS[name])
     for magic in ("__eq__", "__ne__"):
         other = Parameter("other", P.POSITIONAL_OR_KEYWORD, "Any", NO_DEFAULT)
@@ -206,8 +229,9 @@ def file_of(path: str) -> str:
 
 STUBS: Final[dict[str, Callable[[], str]]] = {
     "__init__.pyi": root,
-    "functional/bound.pyi": all_ops,
+    "api/bound.pyi": all_ops,
     "nn/__init__.pyi": layers,
+    "ops/ops.pyi": ops_by_name,
     "nn/functional.pyi": functional,
     "tensor/methods.pyi": methods,
 } | {file_of(path): functools.partial(elsewhere, path) for path in PATHS}

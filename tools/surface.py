@@ -1,4 +1,4 @@
-"""Writes `weft/functional/surface.txt`, the table of public names.
+"""Writes `weft/api/surface.txt`, the table of public names.
 
     python -m tools.surface            # writes it: after an op, a function or a layer was added
     python -m tools.surface --check    # fails where it isn't what would be written now: a part of `make check`
@@ -19,9 +19,9 @@ from typing import Any, Final
 import torch
 
 import weft
+from weft.api import surface, table
+from weft.api.surface import FILE, NOWHERE, Row
 from weft.core.dtype import DType
-from weft.functional import surface, table
-from weft.functional.surface import FILE, NOWHERE, Row
 from weft.tensor.tensor import Tensor
 
 MODULES: Final = (

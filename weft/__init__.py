@@ -54,6 +54,8 @@ from weft.amp import (
     set_autocast_enabled,
     set_autocast_gpu_dtype,
 )  # fmt: skip
+from weft.api import surface, table
+from weft.api.bound import _C, register
 from weft.autograd import recompute, transforms
 from weft.autograd.modes import enable_grad, inference_mode, is_grad_enabled, no_grad, set_grad_enabled
 from weft.autograd.vmap import vmap
@@ -85,36 +87,26 @@ from weft.core.dtype import (
 )  # fmt: skip
 from weft.core.errors import OutOfMemoryError
 from weft.core.placement import Placement as placement
-from weft.functional import (
-    accelerator,
-    asyncs,
-    comm,
-    cuda,
-    env,
-    factors,
+from weft.functional.create import global_view
+from weft.functional.create.creation import get_default_dtype, set_default_dtype
+from weft.functional.linalg import decompositions, factors, namesakes, norms, products, solving, unchecked
+from weft.functional.pointwise import special
+from weft.functional.random import generators as _random
+from weft.functional.random.generators import Generator, default_generator
+from weft.functional.signal import (
     fft,
-    global_view,
-    jit,
-    kinds,
-    matrices,
-    special,
-    unchecked,
-    windows,
-)  # fmt: skip
-from weft.functional import linalg as _linalg
-from weft.functional import random as _random
-from weft.functional.bound import _C, register
-from weft.functional.creation import get_default_dtype, set_default_dtype
-from weft.functional.random import Generator, default_generator
+    windows,  # fmt: skip
+)
 from weft.interop import files as _files
 from weft.interop import from_torch, mock_torch, to_torch
 from weft.interop import oneflow as _oneflow
-from weft.interop import others as _others
-from weft.interpreter.explain import explain
+from weft.interop import other_libraries as _others
+from weft.interpreter.explain_movements import explain
 from weft.nn import averaging
-from weft.nn import inner as _inner
+from weft.nn import underscored as _inner
 from weft.nn.utils import stateless
 from weft.optim.lr_scheduler.averaged import SWALR
+from weft.system import accelerator, asyncs, comm, cuda, devices, env, jit
 from weft.tensor.parameter import Parameter
 from weft.tensor.printing import set_printoptions, show
 from weft.tensor.tensor import Tensor
@@ -122,7 +114,7 @@ from weft.tensor.tensor import Tensor
 __version__ = "0.1.0"
 
 # every public function of the table: flow.relu, flow.matmul, flow.ones, ...
-globals().update(functional.table.listed("flow"))
+globals().update(table.listed("flow"))
 # names that Python has too
 globals().update(
     bool=_dtypes.bool_, float=float32, double=float64, half=float16, int=int32, long=int64, short=int16, char=int8,
@@ -148,13 +140,20 @@ def _module(path: str, **members: Any) -> ModuleType:
 _distributed = _module("utils.data.distributed", Dataset=data.Dataset, DistributedSampler=data.DistributedSampler,
                        Sampler=data.Sampler)  # fmt: skip
 version = _module("version", __version__=__version__, cuda=_torch.version.cuda, hip=_torch.version.hip)
-linalg = _module("linalg", **{n: getattr(m, n) for m in (_linalg, matrices, factors, unchecked) for n in m.__all__})
+linalg = _module(
+    "linalg",
+    **{
+        n: getattr(m, n)
+        for m in (decompositions, norms, solving, products, namesakes, factors, unchecked)
+        for n in m.__all__
+    },
+)
 linalg.LinAlgError = errors.OpError  # type: ignore[attr-defined]  # what is raised where a kernel finds no solution
 func = _module("func", vmap=vmap, **{n: getattr(m, n) for m in (transforms, stateless) for n in m.__all__})
 optim.swa_utils = _module("optim.swa_utils", SWALR=SWALR, **{n: getattr(averaging, n) for n in averaging.__all__})  # type: ignore[attr-defined]
 signal = _module("signal", windows=windows)
 dlpack = _module("utils.dlpack", **{n: globals()[n] for n in ("from_dlpack", "to_dlpack")})
-cpu, xpu, mps = _module("cpu", **kinds.CPU), _module("xpu", **kinds.XPU), _module("mps", **kinds.MPS)
+cpu, xpu, mps = _module("cpu", **devices.CPU), _module("xpu", **devices.XPU), _module("mps", **devices.MPS)
 utils = _module("utils", dlpack=dlpack, data=data, checkpoint=recompute, global_view=global_view)
 compiler.__dict__.update(jit.COMPILER)
 boxing.nccl = _module("boxing.nccl", **graph.hints.of_nccl())  # type: ignore[attr-defined]
@@ -207,7 +206,7 @@ DERIVED = ("distributions",)  # what is read when it is first used
 def __getattr__(name: str) -> Any:
     if name in DERIVED:
         return importlib.import_module(f"{__name__}.{name}")
-    found = functional.table.lookup("flow", name) if name in functional.surface.PUBLIC["flow"] else None
+    found = table.lookup("flow", name) if name in surface.PUBLIC["flow"] else None
     if found is None:
         raise AttributeError(f"weft has no {name!r}", name=name, obj=sys.modules[__name__])
     return globals().setdefault(name, found)

@@ -9,16 +9,16 @@ from builtins import bool as _bool, complex as _complex, float as _float, int as
 from collections.abc import Sequence
 import torch
 from typing import Any, overload
+from weft.api.bound import Bound
 from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.placement import Placement
-from weft.functional.bound import Bound
-from weft.functional.counts import Histogram
-from weft.functional.factors import Triangles
-from weft.functional.further import Parts
-from weft.functional.linalg import QR, SVDWithV, SignAndSize
-from weft.functional.random import DefaultGenerator
-from weft.functional.ranked import Ranked
+from weft.functional.linalg.decompositions import QR, SVDWithV, SignAndSize
+from weft.functional.linalg.factors import Triangles
+from weft.functional.pointwise.powers import Parts
+from weft.functional.random.generators import DefaultGenerator
+from weft.functional.reduce.histograms import Histogram
+from weft.functional.reduce.sorting import Ranked
 
 __all__ = [
     "Generator", "GradScaler", "OutOfMemoryError", "Parameter", "Size", "Tensor", "_C", "accelerator", "amp", "asyncs",
@@ -90,6 +90,7 @@ from weft.amp.autocast import set_autocast_dtype as set_autocast_dtype
 from weft.amp.autocast import set_autocast_enabled as set_autocast_enabled
 from weft.amp.autocast import set_autocast_gpu_dtype as set_autocast_gpu_dtype
 from weft.amp.scaler import GradScaler as GradScaler
+from weft.api.bound import register as register
 from weft.autograd.modes import enable_grad as enable_grad
 from weft.autograd.modes import inference_mode as inference_mode
 from weft.autograd.modes import is_grad_enabled as is_grad_enabled
@@ -100,13 +101,12 @@ from weft.checkpoint.checkpoint import load as load
 from weft.checkpoint.checkpoint import save as save
 from weft.core import errors as errors
 from weft.core.errors import OutOfMemoryError as OutOfMemoryError
-from weft.functional.bound import register as register
-from weft.functional.creation import get_default_dtype as get_default_dtype
-from weft.functional.creation import set_default_dtype as set_default_dtype
-from weft.functional.random import Generator as Generator
+from weft.functional.create.creation import get_default_dtype as get_default_dtype
+from weft.functional.create.creation import set_default_dtype as set_default_dtype
+from weft.functional.random.generators import Generator as Generator
 from weft.interop.torch_state import from_torch as from_torch
 from weft.interop.torch_state import to_torch as to_torch
-from weft.interpreter.explain import explain as explain
+from weft.interpreter.explain_movements import explain as explain
 from weft.tensor.parameter import Parameter as Parameter
 from weft.tensor.printing import set_printoptions as set_printoptions
 from weft.tensor.printing import show as show

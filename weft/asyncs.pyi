@@ -7,6 +7,6 @@ __all__ = [
     "Thread", "thread"
 ]
 
-from weft.functional.asyncs import Thread as Thread
-from weft.functional.asyncs import thread as thread
+from weft.system.asyncs import Thread as Thread
+from weft.system.asyncs import thread as thread
 

@@ -3,10 +3,10 @@
 """`flow.env`: who runs this, and beside whom."""
 
 
-from weft.functional.env import all_device_placement as all_device_placement
-from weft.functional.env import get_local_rank as get_local_rank
-from weft.functional.env import get_node_size as get_node_size
-from weft.functional.env import get_rank as get_rank
-from weft.functional.env import get_world_size as get_world_size
-from weft.functional.env import is_multi_client as is_multi_client
+from weft.system.env import all_device_placement as all_device_placement
+from weft.system.env import get_local_rank as get_local_rank
+from weft.system.env import get_node_size as get_node_size
+from weft.system.env import get_rank as get_rank
+from weft.system.env import get_world_size as get_world_size
+from weft.system.env import is_multi_client as is_multi_client
 

@@ -10,15 +10,15 @@ __all__ = [
 ]
 
 Final: _SpecialForm
-from weft.functional.jit import annotate as annotate
-from weft.functional.jit import compile as compile
-from weft.functional.jit import ignore as ignore
-from weft.functional.jit import is_scripting as is_scripting
-from weft.functional.jit import is_tracing as is_tracing
-from weft.functional.jit import script as script
-from weft.functional.jit import unused as export
-from weft.functional.jit import unused as interface
-from weft.functional.jit import unused as script_if_tracing
-from weft.functional.jit import unused as script_method
-from weft.functional.jit import unused as unused
+from weft.system.jit import annotate as annotate
+from weft.system.jit import compile as compile
+from weft.system.jit import ignore as ignore
+from weft.system.jit import is_scripting as is_scripting
+from weft.system.jit import is_tracing as is_tracing
+from weft.system.jit import script as script
+from weft.system.jit import unused as export
+from weft.system.jit import unused as interface
+from weft.system.jit import unused as script_if_tracing
+from weft.system.jit import unused as script_method
+from weft.system.jit import unused as unused
 

@@ -2,12 +2,12 @@
 
 """flow.random: Generator, default_generator, fork_rng, get_rng_state, initial_seed, manual_seed, seed, set_rng_state"""
 
-from weft.functional.random import DefaultGenerator
+from weft.functional.random.generators import DefaultGenerator
 from weft.tensor.tensor import Tensor
 
 default_generator: DefaultGenerator
-from weft.functional.random import Generator as Generator
-from weft.functional.random import fork_rng as fork_rng
+from weft.functional.random.generators import Generator as Generator
+from weft.functional.random.generators import fork_rng as fork_rng
 
 def get_rng_state() -> Tensor:
     """The state of this rank's random numbers, for `set_rng_state`: seed, count of draws, and torch's own state."""

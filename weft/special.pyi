@@ -16,11 +16,11 @@ __all__ = [
     "shifted_chebyshev_polynomial_w", "sinc", "softmax", "spherical_bessel_j0", "xlog1py", "xlogy", "zeta"
 ]
 
-from weft.functional.special import entr as entr
-from weft.functional.special import ndtr as ndtr
-from weft.functional.special import ndtri as ndtri
-from weft.functional.special import polygamma as polygamma
-from weft.functional.special import xlog1py as xlog1py
+from weft.functional.pointwise.special import entr as entr
+from weft.functional.pointwise.special import ndtr as ndtr
+from weft.functional.pointwise.special import ndtri as ndtri
+from weft.functional.pointwise.special import polygamma as polygamma
+from weft.functional.pointwise.special import xlog1py as xlog1py
 
 def airy_ai(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Airy's function.

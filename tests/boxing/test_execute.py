@@ -9,8 +9,8 @@ import torch
 
 from weft.boxing import planner
 from weft.boxing.execute import execute, neutral, run
+from weft.boxing.in_one_process import assemble, shards_of
 from weft.boxing.lowering import lower
-from weft.boxing.simulate import assemble, shards_of
 from weft.core import dtype, sbp
 from weft.core.errors import ShapeError
 from weft.core.placement import Placement

@@ -5,9 +5,9 @@ import torch
 
 from weft.boxing import planner
 from weft.boxing.execute import along
+from weft.boxing.in_one_process import LockStep, assemble, shards_of, simulate
 from weft.boxing.lowering import HostOf
 from weft.boxing.routes import Route
-from weft.boxing.simulate import LockStep, assemble, shards_of, simulate
 from weft.boxing.steps import AllGather, AllReduce, ReduceScatter, Step
 from weft.boxing.two_level import Call, Calls, two_level
 from weft.core import dtype, sbp

@@ -11,11 +11,11 @@ import pytest
 import torch
 
 import weft as flow
-from tests.graph import test_random_training as training
+from tests.graph.training import test_random_training as training
 from weft import nn
 from weft.compiler import faster, fusion, inductor
 from weft.core.rank import current
-from weft.plan.call import Call
+from weft.plan.calls import Call
 
 
 class Step(nn.Graph):

@@ -10,7 +10,7 @@ from tests.compiler.test_lower import pipeline
 from weft.compiler.lower import lower
 from weft.compiler.options import Options
 from weft.core.errors import CompileError
-from weft.graph.schedule import imagine
+from weft.graph.simulated_launch import imagine
 from weft.job.text import parse, show
 from weft.plan.plan import parse as parse_plan
 from weft.plan.verify import verify

@@ -13,7 +13,7 @@ import weft as flow
 from weft import nn
 from weft.boxing import signature
 from weft.core import idle
-from weft.core.program import warn
+from weft.core.program_line import warn
 
 HOME = Path(flow.__file__).parent
 P = flow.placement("cpu", ranks=[0])

@@ -15,10 +15,10 @@ import torch
 import weft as flow
 from weft.core.errors import ArgumentError, RankError, WeftError
 from weft.distributed import objects
-from weft.tensor import form
+from weft.tensor import header
 from weft.transport.check import Told, decoded
 from weft.transport.memory import Segment
-from weft.transport.shm_link import _shown
+from weft.transport.shared.shm_link import _shown
 from weft.transport.stuck import Need, Wait
 
 VALUES = [
@@ -103,13 +103,13 @@ def test_handles_and_forms() -> None:
     ):
         with pytest.raises(RankError):
             Segment.open(handle)
-    mine = form.told((2, 3), flow.float32)
-    assert form.read(mine, 0) == ((2, 3), flow.float32)
+    mine = header.told((2, 3), flow.float32)
+    assert header.read(mine, 0) == ((2, 3), flow.float32)
     for _ in range(500):
         row = mine.clone()
         row[draw.randrange(4)] = draw.choice((-1, -(2**63), 17, 2**40, 2**62, draw.randrange(40)))
         try:
-            form.read(row, 1)
+            header.read(row, 1)
         except RankError as error:
             assert "rank 1" in str(error)
         _shown(abs(draw.getrandbits(62)))

@@ -14,7 +14,7 @@ import torch.optim.swa_utils
 import torch.utils.checkpoint
 
 import weft as flow
-from tests.examples.further_programs import FURTHER
+from tests.examples.library_programs import FURTHER
 from tests.examples.programs import PROGRAMS
 
 

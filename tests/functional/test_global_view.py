@@ -10,7 +10,7 @@ import pytest
 import weft as flow
 from weft import nn
 from weft.core.errors import ArgumentError, DeviceError, SbpError
-from weft.functional.global_view import current_global_mode, global_mode, to_global, to_local
+from weft.functional.create.global_view import current_global_mode, global_mode, to_global, to_local
 from weft.launch import spawn_threads
 
 S, B = flow.sbp.split, flow.sbp.broadcast

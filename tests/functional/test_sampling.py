@@ -9,7 +9,7 @@ import torch
 import torch.nn.functional as TF
 
 import weft as flow
-from tests.functional.test_breadth import agree, rand
+from tests.functional.test_values import agree, rand
 
 F = flow.nn.functional
 

@@ -10,7 +10,7 @@ import pytest
 
 import weft as flow
 from weft import nn
-from weft.compiler.bind import Binder
+from weft.compiler.calls.bind import Binder
 from weft.core.rank import Rank, current, enter
 from weft.vm import vm_of
 

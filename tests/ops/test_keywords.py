@@ -13,8 +13,8 @@ import pytest
 from torch.overrides import get_testing_overrides
 
 import weft as flow
+from weft.api import table
 from weft.core.errors import ArgumentError
-from weft.functional import table
 from weft.nn import functional as F
 from weft.ops import OPS
 from weft.ops.keywords import HOMES, NUMPY, OTHERS, place_of, signatures

@@ -13,7 +13,7 @@ import pytest
 import torch
 
 from weft.core import device
-from weft.ops import move
+from weft.ops.create import move
 
 HOST, CUDA = device.Device("cpu"), device._one("cuda", 0)
 

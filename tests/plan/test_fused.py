@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from weft.core.errors import CompileError
-from weft.plan import call, fused
+from weft.plan import calls, fused
 
 TEXT = """\
 arena 256
@@ -20,15 +20,15 @@ arena 256
 
 
 def check(text: str) -> None:
-    step = call.parse(text.splitlines())
+    step = calls.parse(text.splitlines())
     assert str(step) == text
-    call.verify(step, {0: 256}, {1: 64})
+    calls.verify(step, {0: 256}, {1: 64})
     fused.verify(step)
 
 
 def test_as_it_is() -> None:
     check(TEXT)
-    step = call.parse(TEXT.splitlines())
+    step = calls.parse(TEXT.splitlines())
     assert [c.op for c in step.calls] == ["read", "variable", "fused", "relu"]
     assert [c.op for c in step.calls[2].calls] == ["gelu", "transpose", "mul", "sum_to"]
 

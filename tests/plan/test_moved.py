@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from weft.core.errors import CompileError
-from weft.plan import call, moved
+from weft.plan import calls, moved
 
 TEXT = """\
 arena 4096
@@ -30,15 +30,15 @@ slice(0, 6, None)), (1,))), reduces=()) : float32[3,6] arena+1024"""
 
 
 def check(text: str) -> None:
-    step = call.parse(text.splitlines())
-    assert call.parse(str(step).splitlines()) == step
-    call.verify(step, {0: 256}, {1: 256})
+    step = calls.parse(text.splitlines())
+    assert calls.parse(str(step).splitlines()) == step
+    calls.verify(step, {0: 256}, {1: 256})
     moved.verify(step, rank=2, world=4)
 
 
 def test_as_it_is() -> None:
     check(TEXT)
-    assert {c.op for c in call.parse(TEXT.splitlines()).calls} >= set(call.MOVES)
+    assert {c.op for c in calls.parse(TEXT.splitlines()).calls} >= set(calls.MOVES)
 
 
 CHANGES = [

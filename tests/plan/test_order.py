@@ -11,8 +11,8 @@ from weft.plan.order import handovers, imagined
 from weft.plan.plan import Plan, Port, parse
 from weft.plan.verify import Act, precedences, verify
 from weft.simulator.modelcheck import explore
-from weft.simulator.pipeline import pipeline
 from weft.simulator.simulate import simulate
+from weft.simulator.training_pipeline import pipeline
 
 
 def joined(plans: tuple[Plan, ...]):

@@ -10,7 +10,7 @@ from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.errors import CompileError
 from weft.plan import plan as plans
-from weft.plan.call import Call, Place, Ref, Result, Step
+from weft.plan.calls import Call, Place, Ref, Result, Step
 from weft.plan.ids import encode
 from weft.plan.plan import Plan, Port, Register, Stream, Task, parse
 

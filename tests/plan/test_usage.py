@@ -13,7 +13,7 @@ import weft as flow
 from bench.memory import peak
 from weft import nn
 from weft.ops import OPS
-from weft.plan.call import Call, Place, Ref, Result, overwrites
+from weft.plan.calls import Call, Place, Ref, Result, overwrites
 from weft.plan.usage import Watch, meanwhile, usage
 from weft.testing import registry
 from weft.testing.cases import copied

@@ -9,8 +9,8 @@ import pytest
 from weft.core.errors import GraphError
 from weft.plan.net import Net, line
 from weft.plan.verify import verify
-from weft.simulator.pipeline import pipeline
 from weft.simulator.simulate import Timeline, simulate
+from weft.simulator.training_pipeline import pipeline
 
 
 def test_figure_2_of_the_article() -> None:

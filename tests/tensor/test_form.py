@@ -10,21 +10,21 @@ from tests.ranks import on
 from weft.core import dtype as dtypes
 from weft.core.dtype import DType
 from weft.core.errors import RankError
-from weft.tensor import form
+from weft.tensor import header
 
 S, B = flow.sbp.split, flow.sbp.broadcast
 
 
 @pytest.mark.parametrize("dtype", [*dtypes.every, *dtypes.kept], ids=str)
 def test_what_is_told_is_read(dtype: DType) -> None:
-    assert form.read(form.told((2, 0, 7), dtype), 0) == ((2, 0, 7), dtype)
+    assert header.read(header.told((2, 0, 7), dtype), 0) == ((2, 0, 7), dtype)
 
 
 def test_no_other_number_is_a_dtype() -> None:
-    told = form.told((2,), dtypes.float32)
+    told = header.told((2,), dtypes.float32)
     told[1] = len(dtypes.every) + len(dtypes.kept)
     with pytest.raises(RankError, match="what rank 3 tells"):
-        form.read(told, 3)
+        header.read(told, 3)
 
 
 @on(2)

@@ -12,8 +12,8 @@ from torch import Tensor
 from weft.core.placement import Placement
 from weft.core.sbp import broadcast, parse
 from weft.ops import OPS, Op, op
-from weft.ops.elementwise import mul
 from weft.ops.notation import Rule
+from weft.ops.pointwise.arithmetic import mul
 from weft.testing import gradients, layouts, registry
 
 Make = Callable[..., Op]

@@ -13,8 +13,8 @@ import pytest
 
 import weft as flow
 from tools import stubs
-from weft.functional import table
-from weft.ops import OPS, extras
+from weft.api import table
+from weft.ops import OPS, out_argument
 
 CONVERSIONS = {name for name, op in OPS.items() if op.conversion}
 PROGRAM = Path(__file__).with_name("typed_program.py")
@@ -38,7 +38,7 @@ def test_every_public_function_and_method_is_declared() -> None:
     assert {name for name, _ in table.listed("flow")} <= defined("__init__.pyi")
     assert {name for name, _ in table.listed("neural")} <= defined("nn/functional.pyi")
     assert {name for name, _ in table.listed("tensor")} <= defined("tensor/methods.pyi") | defined("tensor/tensor.py")
-    assert {name for name in OPS if name in dir(flow._C)} - CONVERSIONS <= defined("functional/bound.pyi")
+    assert {name for name in OPS if name in dir(flow._C)} - CONVERSIONS <= defined("api/bound.pyi")
 
 
 class Seen(BaseException):
@@ -52,7 +52,7 @@ def test_what_is_said_to_take_out_takes_it(path: str, monkeypatch: pytest.Monkey
             raise Seen
         return {}, kwargs
 
-    monkeypatch.setattr(extras, "taken", taken)
+    monkeypatch.setattr(out_argument, "taken", taken)
     tree, some, said = ast.parse((stubs.ROOT / f"{path or '__init__'}.pyi").read_text()), flow.ones(2), 0
     for node in tree.body:
         own = {"normal", "randint_like"}  # has its own; looks at the numbers first

@@ -9,8 +9,8 @@ import torch
 
 import weft as flow
 from tools import surface
-from weft.functional import table
-from weft.functional.surface import NOWHERE, PUBLIC, rows
+from weft.api import table
+from weft.api.surface import NOWHERE, PUBLIC, rows
 from weft.ops import OPS
 
 

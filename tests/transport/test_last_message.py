@@ -14,7 +14,7 @@ import torch
 import weft as flow
 from weft.core.rank import current
 from weft.transport import transport_of
-from weft.transport.shm import ShmTransport
+from weft.transport.shared.shm import ShmTransport
 
 NOTICED = 30.0  # seconds, where everything else runs at the same time
 

@@ -17,7 +17,7 @@ from weft.core import dtype as dtypes
 from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.errors import OptionError
-from weft.ops import OPS
+from weft.ops import ops
 from weft.ops.declaration import Op
 from weft.tensor.tensor import Tensor
 
@@ -126,7 +126,7 @@ def _each(change: Callable[[Tensor], Tensor], value: Any) -> Any:
 
 
 def _cast(t: Tensor, dtype: DType) -> Tensor:
-    return t if t.dtype is dtype else OPS["cast"](t, dtype)
+    return t if t.dtype is dtype else ops.cast(t, dtype)
 
 
 def _released(t: Tensor) -> bool:

@@ -8,7 +8,7 @@ from typing import Any
 
 from weft.amp.autocast import autocast, innermost
 from weft.core import dtype as dtypes
-from weft.ops import OPS
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
@@ -34,7 +34,7 @@ def custom_fwd(
 
 
 def _in(kind: Any, value: Any) -> Any:
-    return OPS["cast"](value, kind) if isinstance(value, Tensor) and value.is_floating_point() else value
+    return ops.cast(value, kind) if isinstance(value, Tensor) and value.is_floating_point() else value
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str = "cpu") -> Callable[..., Any]:

@@ -9,8 +9,8 @@ from typing import Any
 from weft.autograd import no_grad
 from weft.core.device import Device
 from weft.core.errors import CheckpointError, OptionError
-from weft.functional.clipping import INFINITY, groups_of, total_norm
-from weft.ops import OPS
+from weft.functional.training.clipping import INFINITY, groups_of, total_norm
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
@@ -29,7 +29,7 @@ class _Scaler(ABC):
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
-            return OPS["mul"](outputs, self._scale)
+            return ops.mul(outputs, self._scale)
         return type(outputs)(self.scale(y) for y in outputs)
 
     def unscale_(self, optimizer: Any) -> None:
@@ -44,7 +44,7 @@ class _Scaler(ABC):
         grads = [p.grad for group in optimizer.param_groups for p in group["params"] if p.grad is not None]
         with no_grad():
             for group in groups_of(grads):
-                OPS["scale_all"](group, 1.0 / self._scale)
+                ops.scale_all(group, 1.0 / self._scale)
             largest = total_norm(grads, INFINITY)._whole("largest gradient")
         self._finite[id(optimizer)] = bool(largest.isfinite())
 

@@ -6,7 +6,6 @@ from typing import TYPE_CHECKING, Any
 from weft.autograd import graph
 from weft.autograd import modes as grad_mode
 from weft.autograd.call import call, detached, fresh, whole
-from weft.autograd.check import gradcheck, gradgradcheck
 from weft.autograd.engine import backward, grad
 from weft.autograd.entry import make_entry
 from weft.autograd.function import Function
@@ -20,6 +19,7 @@ from weft.autograd.modes import (
     set_detect_anomaly,
     set_grad_enabled,
 )  # fmt: skip
+from weft.autograd.numeric_check import gradcheck, gradgradcheck
 from weft.autograd.recompute import checkpoint
 from weft.autograd.variable import Variable
 from weft.core.derived import GIVEN, Derived, lazily

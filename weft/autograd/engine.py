@@ -9,7 +9,7 @@ from weft.autograd.graph import passing
 from weft.autograd.sweep import Sweep, accumulate
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError
-from weft.ops import OPS
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
@@ -63,7 +63,7 @@ def grad(
     found = _run(outs, given, retain_graph, create_graph, ins, accumulate=False)
     result = tuple(found.get(id(t)) for t in ins)
     if materialize_grads:
-        return tuple(OPS["zeros_like"](t) if g is None else g for t, g in zip(ins, result, strict=True))
+        return tuple(ops.zeros_like(t) if g is None else g for t, g in zip(ins, result, strict=True))
     if not allow_unused and any(g is None for g in result):
         missing = [i for i, g in enumerate(result) if g is None]
         raise AutogradError(
@@ -81,9 +81,9 @@ def _each_of_a_batch(outs: Any, ins: Any, grad_outputs: Any, retain: bool | None
         raise ArgumentError(f"grad(is_grads_batched=True): grad_outputs of one first size; got {sorted(sizes)}")
     n, found = sizes.pop(), []
     for i in range(n):
-        one = [None if g is None else OPS["select"](g, 0, i) for g in given]
+        one = [None if g is None else ops.select(g, 0, i) for g in given]
         found.append(grad(outs, ins, one, True if i < n - 1 else retain, *options))
-    cat, wider = OPS["cat"], OPS["unsqueeze"]
+    cat, wider = ops.cat, ops.unsqueeze
     return tuple(None if k[0] is None else cat([wider(g, 0) for g in k], 0) for k in zip(*found, strict=True))
 
 

@@ -12,7 +12,7 @@ from weft.autograd.modes import anomaly, call_stack
 from weft.autograd.node import RELEASED, Slot, opened
 from weft.core.dispatch import here
 from weft.core.errors import AutogradError
-from weft.ops import OPS
+from weft.ops import ops
 from weft.tensor.tensor import Tensor, rewrap
 from weft.tensor.written import next_sequence
 
@@ -85,7 +85,7 @@ class CustomNode:
     def backward(self, gradients: list[Tensor | None]) -> tuple[Tensor | None, ...]:
         if self.context.materialize_grads:
             gradients = [
-                OPS["zeros_like"](y) if g is None and y is not None else g
+                ops.zeros_like(y) if g is None and y is not None else g
                 for g, y in zip(gradients, self.shapes, strict=True)
             ]
         result = self.function.backward(self.context, *gradients)
@@ -185,7 +185,7 @@ def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
         if not (recording and any(isinstance(g, Tensor) and g._requires_grad for g in gradients)):
             return result
         several = result if isinstance(result, tuple) else (result,)
-        handle = OPS["zeros_like"](next(g for g in several if g is not None), None).requires_grad_()
+        handle = ops.zeros_like(next(g for g in several if g is not None), None).requires_grad_()
         made = iter(_Once.apply(backward.__qualname__, handle, *(g for g in several if g is not None))[1:])
         return tuple(None if g is None else next(made) for g in several)
 

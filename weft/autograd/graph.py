@@ -11,8 +11,8 @@ from typing import Any
 from weft.core.device import Device
 from weft.core.dispatch import here, set_grad
 from weft.core.errors import ArgumentError, AutogradError
+from weft.ops.create.move import to_device
 from weft.ops.declaration import Op
-from weft.ops.move import to_device
 from weft.tensor.tensor import RemovableHook, Tensor, of_torch, rewrap
 
 

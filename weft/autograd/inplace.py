@@ -12,7 +12,7 @@ from weft.core.dispatch import here, hooks
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeError, TraceError
 from weft.interpreter import eager_local, stack
-from weft.ops import OPS
+from weft.ops import ops
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments, explain
 from weft.tensor.blob import Blob
@@ -36,7 +36,7 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
             raise ShapeError(
                 f"{op.name}_: the result has shape {list(y.shape)}, which doesn't fit into {list(x.shape)}"
             )
-        _move(x, y if y.dtype is x.dtype else OPS["cast"](y, held(op.name, y.dtype, x.dtype)))
+        _move(x, y if y.dtype is x.dtype else ops.cast(y, held(op.name, y.dtype, x.dtype)))
         return x
     eager_local.check_arguments(op, args)
     stack.tensors(op, args)
@@ -90,7 +90,7 @@ def _reads_what_goes(op: Op, args: tuple[Any, ...]) -> bool:
 
 def assign(x: Tensor, value: Tensor) -> Tensor:
     """Overwrite a tensor with another of its shape: `copy_`."""
-    return in_place(OPS["copy"], (x, value))
+    return in_place(ops.copy, (x, value))
 
 
 def check_writable(x: Tensor, name: str) -> None:
@@ -161,7 +161,7 @@ def _overwrite(x: Tensor, y: Tensor) -> None:
     """The value of one global tensor into the memory of another."""
     assert x.spec is not None and x.shard is not None
     if y.spec is not x.spec:
-        y = OPS["to_global"](y, x.spec.placement, x.spec.nd_sbp)
+        y = ops.to_global(y, x.spec.placement, x.spec.nd_sbp)
     memory = x.shard.now
     if memory is None:
         hooks.wait_write(x.shard)
@@ -171,7 +171,7 @@ def _overwrite(x: Tensor, y: Tensor) -> None:
     try:
         memory.copy_(given)
     except RuntimeError as error:
-        raise explain(OPS["copy"], error, (x, y)) from error
+        raise explain(ops.copy, error, (x, y)) from error
 
 
 def _rebase(x: Tensor, y: Tensor) -> None:

@@ -13,7 +13,8 @@ from weft.autograd.graph import Packed
 from weft.autograd.unpack import unpacking
 from weft.core.dispatch import here
 from weft.core.errors import AutogradError
-from weft.ops.declaration import OPS, Op
+from weft.ops import ops
+from weft.ops.declaration import Op
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor, rewrap
 from weft.tensor.written import next_sequence
@@ -163,7 +164,7 @@ def leading(leaf: Tensor) -> Node:
     """A node that leads to a leaf, for what stands for it: a leaf is known by itself, so it is a call that changes
     nothing."""
     node = Node()
-    node.op, node.sequence, node.edges = OPS["clone"], next_sequence(), (leaf,)
+    node.op, node.sequence, node.edges = ops.clone, next_sequence(), (leaf,)
     node.saved = node.versions = node.attributes = ()
     return node
 
@@ -203,7 +204,7 @@ def _tied(slope: Tensor | None, edge: Any) -> Tensor | None:
     if slope is None or edge is None:
         return slope
     tied, node = rewrap(slope), Node()
-    node.op, node.sequence = OPS["steady"], next_sequence()
+    node.op, node.sequence = ops.steady, next_sequence()
     node.edges = (slope.node or slope) if slope._requires_grad else None, edge
     node.saved = node.versions = node.attributes = ()
     tied.node, tied._requires_grad = node, True

@@ -14,7 +14,7 @@ from weft.autograd.overwrite import make_overwriting
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.core.sbp import broadcast
-from weft.ops import OPS
+from weft.ops import ops
 from weft.tensor.blob import blob_of
 from weft.tensor.hook import waiting_for_gradients
 from weft.tensor.tensor import Tensor, of_shard, rewrap
@@ -40,12 +40,12 @@ def _start(t: Tensor, gradient: Tensor | None, position: int) -> Tensor:
                 f"grad can be implicitly created only for scalar outputs; this one has shape {list(t.shape)}. "
                 "Reduce it (loss.mean().backward()) or pass the gradient: y.backward(gradient)"
             )
-        return OPS["ones_like"](t) if here.trace is None else here.trace.begun(t)
+        return ops.ones_like(t) if here.trace is None else here.trace.begun(t)
     if gradient.shape != t.shape:
         raise ShapeError(
             f"a gradient of shape {list(gradient.shape)} for a tensor of shape {list(t.shape)}: they must agree"
         )
-    return gradient if gradient.dtype is t.dtype else OPS["cast"](gradient, t.dtype)
+    return gradient if gradient.dtype is t.dtype else ops.cast(gradient, t.dtype)
 
 
 class Sweep:
@@ -261,7 +261,7 @@ def _memory(g: Tensor) -> int:
 
 def _check_numbers(node: Node, results: Sequence[Tensor | None]) -> None:
     for i, g in enumerate(results):
-        if g is not None and g.value is None and g.dtype.differentiable and OPS["isnan"](g).any().item():
+        if g is not None and g.value is None and g.dtype.differentiable and ops.isnan(g).any().item():
             raise AutogradError(f"`{node.name}` gave nan as gradient {i}, of shape {list(g.shape)}")
 
 
@@ -270,7 +270,7 @@ def _place(edge: Any) -> tuple[Node, int]:
 
 
 def _add(a: Tensor, b: Tensor) -> Tensor:
-    return OPS["add"](a, b)
+    return ops.add(a, b)
 
 
 def _hooked(table: dict[int, Any], g: Tensor | None) -> Tensor | None:
@@ -310,10 +310,10 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -
         here.trace.gradient(t, g)
         return
     if t.spec is not None:
-        g = OPS["to_global"](g, t.spec.placement, tuple(broadcast if s.kind == "P" else s for s in t.spec.nd_sbp))
+        g = ops.to_global(g, t.spec.placement, tuple(broadcast if s.kind == "P" else s for s in t.spec.nd_sbp))
     if t._grad is None:
         # a gradient that somebody else holds too (an expanded view, the user's own tensor) must stay as it is
-        t._grad = OPS["clone"](g) if shared else g if create_graph else _own(g)
+        t._grad = ops.clone(g) if shared else g if create_graph else _own(g)
     elif create_graph or t._grad.node is not None:
         t._grad = _add(t._grad, g)
     else:
@@ -323,15 +323,15 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -
 @functools.cache
 def _adding() -> Callable[..., Any]:
     """`add_`, by its written entry."""
-    return make_overwriting(OPS["add"])
+    return make_overwriting(ops.add)
 
 
 def _own(g: Tensor) -> Tensor:
     if g._view_of is not None:
-        return OPS["clone"](g)
+        return ops.clone(g)
     if g.spec is None and g.node is None:
         return g
     data = blob_of(g).data
     if data is not None and not data.is_contiguous() and 0 in data.stride():
-        return OPS["clone"](g)
+        return ops.clone(g)
     return rewrap(g) if g.spec is None or g.node is not None else of_shard(blob_of(g), g.spec)

@@ -17,7 +17,7 @@ from weft.autograd.node import Slot
 from weft.autograd.trees import filled, leaves, mapped
 from weft.core.errors import ArgumentError
 from weft.core.idle import idle
-from weft.ops import OPS
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
@@ -53,7 +53,7 @@ class _Called:
             return x
         if not x.dtype.differentiable:
             raise ArgumentError(f"{self.name}(): only floating and complex arguments have derivatives; got {x.dtype}")
-        return OPS["mul"](x, 1) if x.requires_grad else x.detach().requires_grad_()
+        return ops.mul(x, 1) if x.requires_grad else x.detach().requires_grad_()
 
     def number(self) -> Tensor:
         """The result, of a function to one number."""
@@ -70,7 +70,7 @@ class _Called:
         if pairs:
             found = gradients([y for y, _ in pairs], self.ins, [v for _, v in pairs], keep or deep, deep,
                               allow_unused=True)  # fmt: skip
-        zeros = OPS["zeros_like"]
+        zeros = ops.zeros_like
         return [zeros(x, None) if g is None else g for g, x in zip(found, self.ins, strict=True)]
 
     def as_args(self, values: Iterable[Any]) -> Any:
@@ -192,7 +192,7 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
 def _forward(called: _Called, several: Iterable[Sequence[Tensor]]) -> list[list[Tensor]]:
     """Products of the Jacobian with vectors: of the way back, which is linear in what it starts from, the gradient."""
     with enable_grad():
-        hold = [OPS["zeros_like"](y, None).requires_grad_() for y in called.outs]
+        hold = [ops.zeros_like(y, None).requires_grad_() for y in called.outs]
         back = [g for g in called.back(hold, keep=True, deep=True)]
         made = []
         for vectors in several:
@@ -201,7 +201,7 @@ def _forward(called: _Called, several: Iterable[Sequence[Tensor]]) -> list[list[
             if pairs:
                 found = gradients([g for g, _ in pairs], hold, [v for _, v in pairs], True, called.deep,
                                   allow_unused=True)  # fmt: skip
-            made.append([OPS["zeros_like"](y, None) if t is None else t
+            made.append([ops.zeros_like(y, None) if t is None else t
                          for t, y in zip(found, called.outs, strict=True)])  # fmt: skip
     return made if called.deep else [[t.detach() for t in row] for row in made]
 
@@ -211,16 +211,16 @@ def _forward(called: _Called, several: Iterable[Sequence[Tensor]]) -> list[list[
 
 def _units(x: Tensor) -> list[Tensor]:
     """Each of the vectors that are one in one element of x's form."""
-    flat = OPS["reshape"](OPS["zeros_like"](x, None), (-1,)).detach()
-    one = OPS["ones_like"](OPS["narrow"](flat, 0, 0, min(1, flat.shape[0])), None)
-    return [OPS["reshape"](OPS["narrow_scatter"](flat, one, 0, i, 1, 1), tuple(x.shape)) for i in range(flat.shape[0])]
+    flat = ops.reshape(ops.zeros_like(x, None), (-1,)).detach()
+    one = ops.ones_like(ops.narrow(flat, 0, 0, min(1, flat.shape[0])), None)
+    return [ops.reshape(ops.narrow_scatter(flat, one, 0, i, 1, 1), tuple(x.shape)) for i in range(flat.shape[0])]
 
 
 def _stacked(parts: list[Tensor], shape: tuple[int, ...], like: Tensor, last: bool) -> Tensor:
     if not parts:
-        return OPS["reshape"](OPS["zeros_like"](like, None), shape)
-    rows = OPS["cat"]([OPS["reshape"](p, (1, -1)) for p in parts], 0)
-    return OPS["reshape"](OPS["transpose"](rows, 0, 1) if last else rows, shape)
+        return ops.reshape(ops.zeros_like(like, None), shape)
+    rows = ops.cat([ops.reshape(p, (1, -1)) for p in parts], 0)
+    return ops.reshape(ops.transpose(rows, 0, 1) if last else rows, shape)
 
 
 def jacrev(func: Function, argnums: Places = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
@@ -238,7 +238,7 @@ def jacrev(func: Function, argnums: Places = 0, *, has_aux: bool = False, chunk_
         called = _Called("jacrev", func, args, kwargs, argnums, has_aux)
 
         def rows(i: int, y: Tensor) -> Any:
-            zeros: list[Any] = [None if j == i else OPS["zeros_like"](t, None) for j, t in enumerate(called.outs)]
+            zeros: list[Any] = [None if j == i else ops.zeros_like(t, None) for j, t in enumerate(called.outs)]
             each = [called.back([*zeros[:i], unit, *zeros[i + 1 :]], keep=True) for unit in _units(y)]
             return called.as_args(
                 _stacked([row[j] for row in each], (*y.shape, *x.shape), x, False) for j, x in enumerate(called.ins)
@@ -264,7 +264,7 @@ def jacfwd(func: Function, argnums: Places = 0, has_aux: bool = False, *, random
         called = _Called("jacfwd", func, args, kwargs, argnums, has_aux)
         columns: list[list[list[Tensor]]] = []
         for i, x in enumerate(called.ins):
-            zeros = [OPS["zeros_like"](t, None) for t in called.ins]
+            zeros = [ops.zeros_like(t, None) for t in called.ins]
             columns.append(_forward(called, [[*zeros[:i], unit, *zeros[i + 1 :]] for unit in _units(x)]))
 
         def of(i: int, y: Tensor) -> Any:

@@ -15,7 +15,7 @@ from weft.core import random
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
 from weft.core.idle import idle
-from weft.ops import OPS
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 RANDOMNESS = ("error", "different", "same")
@@ -50,7 +50,7 @@ def vmap(
         for i in range(size):
             if alike is not None:
                 alike.begin(i)
-            parts = iter([t if d is None else OPS["select"](t, d, i) for t, d in zip(given, dims, strict=True)])
+            parts = iter([t if d is None else ops.select(t, d, i) for t, d in zip(given, dims, strict=True)])
             found.append(func(*filled(args, parts), **filled(kwargs, parts)))
             if randomness == "error" and _draws() != before:
                 raise ArgumentError(
@@ -109,7 +109,7 @@ def _stack(column: Any, dim: int | None) -> Tensor:
     if dim is None:
         return first
     at = dim % (first.ndim + 1)
-    return OPS["cat"]([OPS["unsqueeze"](t, at) for t in column], at)
+    return ops.cat([ops.unsqueeze(t, at) for t in column], at)
 
 
 def _draws() -> Any:

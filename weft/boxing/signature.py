@@ -18,7 +18,7 @@ from weft.boxing.links import ONE_HOST, Links
 from weft.core import sbp as sbps
 from weft.core.errors import PlacementError, SbpError
 from weft.core.placement import Placement
-from weft.core.program import warn
+from weft.core.program_line import warn
 from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
 from weft.ops.declaration import OPS, Op

@@ -25,7 +25,7 @@ from weft.core.rank import current
 from weft.core.reading import shortened
 from weft.core.sbp import broadcast
 from weft.core.spec import Spec
-from weft.ops import OPS
+from weft.ops import ops
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 from weft.transport import transport_of
 from weft.vm.instruction import Instruction
@@ -100,7 +100,7 @@ def _written(path: Any, form: Any, tensors: Mapping[str, Tensor], wait: bool) ->
 def _at(t: Tensor, writer: int) -> torch.Tensor:
     """The whole value, on the writing rank; elsewhere whatever."""
     if t.is_global:
-        t = OPS["to_global"](t.detach(), Placement(t.placement.type, [writer]), (broadcast,))
+        t = ops.to_global(t.detach(), Placement(t.placement.type, [writer]), (broadcast,))
     return t._local("save")
 
 
@@ -149,7 +149,7 @@ def load(
         spec = Spec(tuple(shape), dtypes.named(dtype), source, (broadcast,))
         data = tensors.get(name)
         part = torch.empty(spec.local_shape(rank.index), dtype=spec.dtype.torch) if data is None else data
-        made[name] = OPS["to_global"](of_shard(part, spec), placement, _fitting(wanted(name, None), len(shape)))
+        made[name] = ops.to_global(of_shard(part, spec), placement, _fitting(wanted(name, None), len(shape)))
     return _built(form, made)
 
 
@@ -187,8 +187,8 @@ def _layouts(placement: Placement, sbp: Any) -> Callable[[str, Any], Any]:
 
 def _laid_out(t: torch.Tensor, placement: Placement, wanted: Callable[[str, Any], Any]) -> Tensor:
     """A tensor that every rank has read."""
-    x = OPS["from_local"](of_torch(t), placement, (broadcast,) * placement.ndim, None)
-    return OPS["to_global"](x, placement, _fitting(wanted("", None), t.ndim))
+    x = ops.from_local(of_torch(t), placement, (broadcast,) * placement.ndim, None)
+    return ops.to_global(x, placement, _fitting(wanted("", None), t.ndim))
 
 
 def _fitting(nd_sbp: Any, ndim: int) -> Any:
@@ -207,7 +207,7 @@ def _part(t: Stored, placement: Placement, nd_sbp: Any, copied: bool) -> Tensor:
     else:
         part = t.take(box[0] if box else None)[(..., *(slice(*b) for b in box[1:]))]
         part = part.clone() if copied else part.contiguous()
-    return OPS["to_global"](of_shard(part, spec), placement, nd_sbp)
+    return ops.to_global(of_shard(part, spec), placement, nd_sbp)
 
 
 def _read_by(path: Any, source: int) -> tuple[list[Any], dict[str, Any], dict[str, torch.Tensor]]:

@@ -27,7 +27,7 @@ from weft.core.rank import current
 from weft.core.reading import shortened
 from weft.core.sbp import broadcast
 from weft.core.shard import Box
-from weft.ops import OPS
+from weft.ops import ops
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
@@ -151,7 +151,7 @@ def _parts(t: Tensor, rank: int, writer: int) -> Iterator[tuple[torch.Tensor, Bo
             yield t._local("save"), tuple((0, n) for n in t.shape)
         return
     if t.spec.has_partial:
-        t = OPS["to_global"](t, t.placement, (broadcast,) * t.placement.ndim)
+        t = ops.to_global(t, t.placement, (broadcast,) * t.placement.ndim)
     spec = t.spec
     assert spec is not None
     box = spec.box(rank)

@@ -12,10 +12,10 @@ from collections.abc import Callable, Mapping, Sequence
 
 import torch
 
-from weft.compiler.memory import aligned
-from weft.compiler.rows import MOST
+from weft.compiler.arena import aligned
+from weft.compiler.calls.rows import MOST
 from weft.ops import OPS
-from weft.plan.call import Call, Place, Ref
+from weft.plan.calls import Call, Place, Ref
 
 ALONE = 2  # who knows of a storage that nobody shares: its tensor, and the object that asks
 

@@ -16,7 +16,7 @@ from collections.abc import Container, Mapping
 from types import MappingProxyType
 from typing import NamedTuple
 
-from weft.compiler.local import written
+from weft.compiler.local_node import written
 from weft.core.placement import Placement
 from weft.job.job import Job
 from weft.job.value import Node, Value

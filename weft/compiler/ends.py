@@ -10,13 +10,13 @@ from collections.abc import Mapping
 from typing import Any
 
 from weft.compiler.layout import Packet, local_shape
-from weft.compiler.local import local_call, refs
+from weft.compiler.local_node import local_call, refs
 from weft.core import dtype as dtypes
 from weft.core.device import Device
 from weft.core.spec import Spec
 from weft.job.job import Job
 from weft.job.value import Node, Value
-from weft.plan.call import Call, Place, Ref, Result, Step
+from weft.plan.calls import Call, Place, Ref, Result, Step
 
 Form = tuple[Any, ...]
 

@@ -13,17 +13,17 @@ import torch
 from msgspec.structs import replace
 
 from weft.compiler import fusion, inductor
-from weft.compiler.bind import Binder
+from weft.compiler.arena import aligned
+from weft.compiler.calls.bind import Binder
 from weft.compiler.fusion import Forms
-from weft.compiler.local import SMALL
-from weft.compiler.memory import aligned
+from weft.compiler.local_node import SMALL
 from weft.compiler.options import Options
 from weft.compiler.threads import one_is_enough
 from weft.core import dtype as dtypes
-from weft.core.program import warn
+from weft.core.program_line import warn
 from weft.job.value import Node, Value
 from weft.ops import OPS
-from weft.plan.call import Call, Place, Result, Step
+from weft.plan.calls import Call, Place, Result, Step
 
 GAIN: Final = 0.95  # a fused call must take less than so much of the time of the calls within it
 SAMPLE: Final = 2e-3  # seconds of one sample of both

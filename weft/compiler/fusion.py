@@ -10,10 +10,10 @@ from collections.abc import Callable, Container, Iterator, Mapping, Sequence
 from typing import Final
 
 from weft.compiler.layout import local_shape
-from weft.compiler.local import SMALL, local_call, refs
+from weft.compiler.local_node import SMALL, local_call, refs
 from weft.job.value import Node, Value
 from weft.ops import OPS
-from weft.plan.call import Call, Place, Ref, Result
+from weft.plan.calls import Call, Place, Ref, Result
 from weft.plan.fused import fusable
 
 Forms = Mapping[str, Result]

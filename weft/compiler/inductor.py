@@ -14,9 +14,9 @@ from typing import Any, Final
 import torch
 from msgspec.structs import replace
 
-from weft.core.program import warn
+from weft.core.program_line import warn
 from weft.ops import OPS
-from weft.plan.call import Call, Ref, Result
+from weft.plan.calls import Call, Ref, Result
 
 Kernel = Callable[[list[torch.Tensor]], object]  # of a fused call's operands, then its results; empties the list
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 import torch
 
 from weft.boxing.lowering import Slices, lower
+from weft.compiler.arena import MemoryPlan, packed
 from weft.compiler.chains import Key
-from weft.compiler.memory import MemoryPlan, packed
 from weft.core.dtype import DType
 from weft.job.value import Node, Value
 

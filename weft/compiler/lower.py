@@ -10,12 +10,12 @@ import hashlib
 from dataclasses import dataclass, field
 
 from weft.compiler import chains, faster
+from weft.compiler.calls.program import Chain, Strides, lower_chain
 from weft.compiler.chains import Key
 from weft.compiler.ends import sink_step, source_step
 from weft.compiler.layout import Crossing, Packet, local_shape, sliced
 from weft.compiler.options import Options
 from weft.compiler.pipeline import Pipeline, roles
-from weft.compiler.program import Chain, Strides, lower_chain
 from weft.compiler.streams import COLLECTIVES, streams_of
 from weft.compiler.turns import Turns
 from weft.core.errors import CompileError
@@ -23,7 +23,7 @@ from weft.job.job import Job
 from weft.job.text import show, without_places
 from weft.job.value import Node, Value
 from weft.plan import ids, order
-from weft.plan.call import Step
+from weft.plan.calls import Step
 from weft.plan.plan import Plan, Port, Register, Stream, Task
 from weft.plan.verify import Act
 from weft.tensor.blob import blob_of

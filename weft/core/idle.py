@@ -11,7 +11,7 @@ from typing import Any, Final
 
 import torch
 
-from weft.core.program import warn
+from weft.core.program_line import warn
 
 FUSES = "the compiler joins what can be joined by itself"
 LAYOUTS = "enable_auto_parallel() has one search, one measure of costs, and keeps what the program lays out"

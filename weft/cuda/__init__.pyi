@@ -2,7 +2,7 @@
 
 """`flow.cuda`: what there is of CUDA devices, and types of tensors on them. Without a device, the questions say so."""
 
-from weft.functional.typed import TensorType
+from weft.functional.create.typed_tensors import TensorType
 
 __all__ = [
     "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "Event", "ExternalStream",
@@ -46,54 +46,54 @@ from torch.cuda.streams import ExternalStream as ExternalStream
 from torch.cuda.streams import Stream as Stream
 from weft.core.errors import OutOfMemoryError as OutOfMemoryError
 from weft.cuda import amp as amp
-from weft.functional.cuda import can_device_access_peer as can_device_access_peer
-from weft.functional.cuda import clock_rate as clock_rate
-from weft.functional.cuda import current_device as current_device
-from weft.functional.cuda import current_stream as current_stream
-from weft.functional.cuda import default_stream as default_stream
-from weft.functional.cuda import device as device
-from weft.functional.cuda import device_count as device_count
-from weft.functional.cuda import device_of as device_of
-from weft.functional.cuda import empty_cache as empty_cache
-from weft.functional.cuda import get_device_capability as get_device_capability
-from weft.functional.cuda import get_device_name as get_device_name
-from weft.functional.cuda import get_device_properties as get_device_properties
-from weft.functional.cuda import get_per_process_memory_fraction as get_per_process_memory_fraction
-from weft.functional.cuda import get_rng_state as get_rng_state
-from weft.functional.cuda import get_rng_state_all as get_rng_state_all
-from weft.functional.cuda import init as init
-from weft.functional.cuda import initial_seed as initial_seed
-from weft.functional.cuda import is_available as is_available
-from weft.functional.cuda import is_bf16_supported as is_bf16_supported
-from weft.functional.cuda import is_initialized as is_initialized
-from weft.functional.cuda import is_tf32_supported as is_tf32_supported
-from weft.functional.cuda import list_gpu_processes as list_gpu_processes
-from weft.functional.cuda import manual_seed as manual_seed
-from weft.functional.cuda import manual_seed_all as manual_seed_all
-from weft.functional.cuda import max_memory_allocated as max_memory_allocated
-from weft.functional.cuda import max_memory_reserved as max_memory_cached
-from weft.functional.cuda import max_memory_reserved as max_memory_reserved
-from weft.functional.cuda import mem_get_info as mem_get_info
-from weft.functional.cuda import memory_allocated as memory_allocated
-from weft.functional.cuda import memory_reserved as memory_cached
-from weft.functional.cuda import memory_reserved as memory_reserved
-from weft.functional.cuda import memory_stats as memory_stats
-from weft.functional.cuda import memory_summary as memory_summary
-from weft.functional.cuda import memory_usage as memory_usage
-from weft.functional.cuda import power_draw as power_draw
-from weft.functional.cuda import reset_accumulated_memory_stats as reset_accumulated_memory_stats
-from weft.functional.cuda import reset_peak_memory_stats as reset_max_memory_allocated
-from weft.functional.cuda import reset_peak_memory_stats as reset_max_memory_cached
-from weft.functional.cuda import reset_peak_memory_stats as reset_peak_memory_stats
-from weft.functional.cuda import seed as seed
-from weft.functional.cuda import seed as seed_all
-from weft.functional.cuda import set_device as set_device
-from weft.functional.cuda import set_per_process_memory_fraction as set_per_process_memory_fraction
-from weft.functional.cuda import set_rng_state as set_rng_state
-from weft.functional.cuda import set_rng_state_all as set_rng_state_all
-from weft.functional.cuda import set_stream as set_stream
-from weft.functional.cuda import stream as stream
-from weft.functional.cuda import synchronize as synchronize
-from weft.functional.cuda import temperature as temperature
-from weft.functional.cuda import utilization as utilization
+from weft.system.cuda import can_device_access_peer as can_device_access_peer
+from weft.system.cuda import clock_rate as clock_rate
+from weft.system.cuda import current_device as current_device
+from weft.system.cuda import current_stream as current_stream
+from weft.system.cuda import default_stream as default_stream
+from weft.system.cuda import device as device
+from weft.system.cuda import device_count as device_count
+from weft.system.cuda import device_of as device_of
+from weft.system.cuda import empty_cache as empty_cache
+from weft.system.cuda import get_device_capability as get_device_capability
+from weft.system.cuda import get_device_name as get_device_name
+from weft.system.cuda import get_device_properties as get_device_properties
+from weft.system.cuda import get_per_process_memory_fraction as get_per_process_memory_fraction
+from weft.system.cuda import get_rng_state as get_rng_state
+from weft.system.cuda import get_rng_state_all as get_rng_state_all
+from weft.system.cuda import init as init
+from weft.system.cuda import initial_seed as initial_seed
+from weft.system.cuda import is_available as is_available
+from weft.system.cuda import is_bf16_supported as is_bf16_supported
+from weft.system.cuda import is_initialized as is_initialized
+from weft.system.cuda import is_tf32_supported as is_tf32_supported
+from weft.system.cuda import list_gpu_processes as list_gpu_processes
+from weft.system.cuda import manual_seed as manual_seed
+from weft.system.cuda import manual_seed_all as manual_seed_all
+from weft.system.cuda import max_memory_allocated as max_memory_allocated
+from weft.system.cuda import max_memory_reserved as max_memory_cached
+from weft.system.cuda import max_memory_reserved as max_memory_reserved
+from weft.system.cuda import mem_get_info as mem_get_info
+from weft.system.cuda import memory_allocated as memory_allocated
+from weft.system.cuda import memory_reserved as memory_cached
+from weft.system.cuda import memory_reserved as memory_reserved
+from weft.system.cuda import memory_stats as memory_stats
+from weft.system.cuda import memory_summary as memory_summary
+from weft.system.cuda import memory_usage as memory_usage
+from weft.system.cuda import power_draw as power_draw
+from weft.system.cuda import reset_accumulated_memory_stats as reset_accumulated_memory_stats
+from weft.system.cuda import reset_peak_memory_stats as reset_max_memory_allocated
+from weft.system.cuda import reset_peak_memory_stats as reset_max_memory_cached
+from weft.system.cuda import reset_peak_memory_stats as reset_peak_memory_stats
+from weft.system.cuda import seed as seed
+from weft.system.cuda import seed as seed_all
+from weft.system.cuda import set_device as set_device
+from weft.system.cuda import set_per_process_memory_fraction as set_per_process_memory_fraction
+from weft.system.cuda import set_rng_state as set_rng_state
+from weft.system.cuda import set_rng_state_all as set_rng_state_all
+from weft.system.cuda import set_stream as set_stream
+from weft.system.cuda import stream as stream
+from weft.system.cuda import synchronize as synchronize
+from weft.system.cuda import temperature as temperature
+from weft.system.cuda import utilization as utilization
 

@@ -15,7 +15,7 @@ from torch.utils.data import (
 
 from weft.data.graph_loader import GraphLoader
 from weft.data.loader import DataLoader, default_collate, default_convert
-from weft.data.sampling import (
+from weft.data.samplers import (
     DistributedSampler,
     RandomSampler,
     SubsetRandomSampler,

@@ -16,7 +16,7 @@ from weft.core.rank import current
 from weft.core.sbp import NdSbp
 from weft.core.spec import Spec
 from weft.data.loader import each, to_torch
-from weft.ops import OPS
+from weft.ops import ops
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 
 
@@ -105,7 +105,7 @@ class GraphLoader:
         if self.reads == "whole":
             whole = [(t, Spec(tuple(t.shape), of_torch(t).dtype, self.placement, self._sbp(t))) for t in tensors]
             return [of_shard(self.part(t, spec), spec) for t, spec in whole]
-        return [OPS["from_local"](of_torch(t), self.placement, self._sbp(t), None, False) for t in tensors]
+        return [ops.from_local(of_torch(t), self.placement, self._sbp(t), None, False) for t in tensors]
 
     def _sbp(self, t: torch.Tensor) -> NdSbp:
         assert self.placement is not None and self.sbp is not None

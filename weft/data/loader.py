@@ -16,7 +16,7 @@ import torch
 import torch.utils.data as theirs
 
 from weft.core import random
-from weft.data.sampling import Late, RandomSampler
+from weft.data.samplers import Late, RandomSampler
 from weft.tensor.tensor import Tensor, of_torch
 
 

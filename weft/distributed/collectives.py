@@ -10,7 +10,7 @@ from weft.core.errors import ArgumentError
 from weft.core.idle import idle
 from weft.distributed.groups import get_world_size, members, root
 from weft.distributed.messages import Begun, Work, settle
-from weft.functional import comm
+from weft.system import comm
 from weft.tensor.tensor import Tensor
 
 

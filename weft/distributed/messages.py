@@ -14,7 +14,7 @@ from weft.core.errors import ArgumentError
 from weft.core.idle import idle
 from weft.core.rank import current
 from weft.distributed.groups import root
-from weft.functional import comm
+from weft.system import comm
 from weft.tensor.tensor import Tensor
 from weft.vm.instruction import Instruction
 

@@ -5,8 +5,8 @@
 from typing import Any
 from weft.tensor.tensor import Tensor
 
-from weft.functional.creation import get_default_dtype as get_default_dtype
-from weft.functional.creation import set_default_dtype as set_default_dtype
+from weft.functional.create.creation import get_default_dtype as get_default_dtype
+from weft.functional.create.creation import set_default_dtype as set_default_dtype
 from weft.interop.oneflow import convert_numpy_dtype_to_oneflow_dtype as convert_numpy_dtype_to_oneflow_dtype
 
 def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:

@@ -12,9 +12,11 @@ from torch import Size
 from weft.core.derived import GIVEN, Derived
 from weft.core.dispatch import here
 from weft.core.errors import MissingFormulaError
-from weft.functional import conversion, creation
-from weft.functional.likeness import beside, fitted
-from weft.ops import OPS
+from weft.functional.create import creation
+from weft.functional.create.likeness import beside, fitted
+from weft.functional.random import random_tensors
+from weft.functional.tensor import conversion
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 # ---- where a distribution's own tensors lie ----------------------------------------------------------
@@ -47,7 +49,14 @@ def _at_site(make: Callable[..., Any], shaped: bool) -> Callable[..., Any]:
     return call
 
 
-SHAPED: Final = (creation.rand, creation.randn, creation.zeros, creation.ones, creation.empty, creation.full)
+SHAPED: Final = (
+    random_tensors.rand,
+    random_tensors.randn,
+    creation.zeros,
+    creation.ones,
+    creation.empty,
+    creation.full,
+)
 
 
 def _as_tensor(x: Any, dtype: Any = None, device: Any = None) -> Any:
@@ -130,26 +139,26 @@ class Dirichlet:
 
     @staticmethod
     def apply(concentration: Any) -> Any:
-        drawn = OPS["standard_gamma"](concentration)
+        drawn = ops.standard_gamma(concentration)
         return drawn / drawn.sum(-1, True)
 
 
 def _von_mises(loc: Any, concentration: Any, proposal_r: Any, x: Any) -> Any:
     """Torch's rejection, which would go on forever where a parameter is no number."""
-    done = OPS["isnan"](loc + concentration)
-    x = OPS["where"](done, math.nan, x)
+    done = ops.isnan(loc + concentration)
+    x = ops.where(done, math.nan, x)
     while not bool(done.all()):
         u1, u2, u3 = _rand((3, *x.shape), dtype=loc.dtype, device=site(loc)).unbind()
         z = (math.pi * u1).cos()
         f = (1 + proposal_r * z) / (proposal_r + z)
         c = concentration * (proposal_r - f)
         accept = (c * (2 - c) - u2 > 0) | ((c / u2).log() + 1 - c >= 0)
-        x = OPS["where"](accept, (u3 - 0.5).sign() * f.acos(), x)
+        x = ops.where(accept, (u3 - 0.5).sign() * f.acos(), x)
         done = done | accept
     return (x + math.pi + loc) % (2 * math.pi) - math.pi
 
 
-_rand, _randn = _at_site(creation.rand, True), _at_site(creation.randn, True)
+_rand, _randn = _at_site(random_tensors.rand, True), _at_site(random_tensors.randn, True)
 
 
 def _standard_normal(shape: Any, dtype: Any, device: Any) -> Any:
@@ -170,8 +179,8 @@ GIVEN.update(
     {
         "torch.overrides.is_tensor_like": lambda x: isinstance(x, Tensor),
         "torch._is_all_true": _is_all_true,
-        "torch._standard_gamma": OPS["standard_gamma"],
-        "torch.multinomial": OPS["multinomial"],
+        "torch._standard_gamma": ops.standard_gamma,
+        "torch.multinomial": ops.multinomial,
         "torch.as_tensor": _as_tensor,
         **{f"torch.{f.__name__}": _at_site(f, True) for f in SHAPED},
         **{f"torch.{f.__name__}": _at_site(f, False) for f in (creation.arange, creation.eye, creation.tensor)},

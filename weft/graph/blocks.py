@@ -11,8 +11,8 @@ from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.core.placement import Placement
 from weft.job.builder import Settings
-from weft.nn.containers import ModuleDict
-from weft.nn.module import Module
+from weft.nn.layers.container import ModuleDict
+from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
 

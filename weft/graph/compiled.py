@@ -17,7 +17,7 @@ from weft.graph.run import Running
 from weft.job.value import Value
 from weft.ops import OPS
 from weft.optim.agreement import Agreement, check_alike
-from weft.plan.call import Ref
+from weft.plan.calls import Ref
 from weft.plan.plan import Plan
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor, exchanged, of_shard, of_torch

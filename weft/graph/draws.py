@@ -16,17 +16,17 @@ import torch
 
 from weft.boxing.part import device_of, pass_over
 from weft.compiler import chains
-from weft.compiler.local import local_call
+from weft.compiler.local_node import local_call
 from weft.compiler.lower import Lowered
 from weft.core import random
 from weft.core.errors import CompileError
 from weft.core.random import Launched, Source
 from weft.core.rank import Rank
 from weft.job.job import Job
-from weft.job.order import lies
+from weft.job.memory_order import lies
 from weft.job.value import Node, Value
 from weft.ops import OPS
-from weft.plan.call import Call
+from weft.plan.calls import Call
 from weft.tensor.blob import Blob
 
 if TYPE_CHECKING:

@@ -7,10 +7,10 @@ from typing import NamedTuple
 
 import torch
 
-from weft.compiler.local import kernel_of
-from weft.compiler.source import Memory
+from weft.compiler.calls.source import Memory
+from weft.compiler.local_node import kernel_of
 from weft.ops import OPS
-from weft.plan.call import Call, Result
+from weft.plan.calls import Call, Result
 from weft.plan.plan import Task
 from weft.runtime.actor import Turn
 

@@ -24,13 +24,13 @@ from weft.graph.blocks import ProxyModule, meta_text
 from weft.graph.compiled import Compiled
 from weft.graph.config import GraphConfig
 from weft.graph.run import Running
-from weft.graph.schedule import imagine
 from weft.graph.shapes import share, with_dynamic_input_shape
+from weft.graph.simulated_launch import imagine
 from weft.graph.trace import compile_graph, said_of
 from weft.job.job import Job
 from weft.job.movements import movements
 from weft.job.text import show_node
-from weft.nn.module import Module
+from weft.nn.module.module import Module
 from weft.optim import Optimizer
 from weft.optim.lr_scheduler import LRScheduler, ReduceLROnPlateau
 from weft.optim.lr_scheduler.scheduler import Counted

@@ -15,7 +15,7 @@ import torch
 from weft.boxing.part import device_of
 from weft.compiler import abreast
 from weft.compiler.again import lower_again
-from weft.compiler.bind import Binder
+from weft.compiler.calls.bind import Binder
 from weft.compiler.lower import Lowered
 from weft.core import collecting
 from weft.core.device import Device
@@ -29,7 +29,7 @@ from weft.graph.lines import GraphLine
 from weft.graph.waits import Waits
 from weft.job.value import Value
 from weft.ops import OPS
-from weft.plan.call import Call, Result
+from weft.plan.calls import Call, Result
 from weft.plan.ids import rank_of
 from weft.plan.plan import Plan, Task
 from weft.runtime.actor import Turn

@@ -20,7 +20,7 @@ from weft.core import dtype as dtypes
 from weft.core import literal, random
 from weft.core.device import Device
 from weft.core.errors import CompileError, GraphError, WeftError
-from weft.core.program import warn
+from weft.core.program_line import warn
 from weft.core.rank import current
 from weft.graph import tree
 from weft.graph.agree import agree
@@ -32,7 +32,7 @@ from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.ops.form import Form
 from weft.ops.infer import infer
-from weft.plan.call import Call, Ref
+from weft.plan.calls import Call, Ref
 from weft.plan.plan import Plan, parse
 from weft.plan.verify import verify
 from weft.tensor.blob import blob_of

@@ -10,9 +10,9 @@ from typing import TYPE_CHECKING, Any, Final
 from weft.amp.scaler import GradScaler
 from weft.core.placement import Placement
 from weft.core.sbp import broadcast
-from weft.functional.clipping import INFINITY, total_norm
+from weft.functional.training.clipping import INFINITY, total_norm
 from weft.job.builder import Builder
-from weft.ops import OPS
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def _known_to_all(flag: Tensor, grads: list[Tensor]) -> Tensor:
     if flag.spec is None:
         return flag
     ranks = sorted({r for g in grads if g.spec is not None for r in g.spec.placement.ranks.flatten().tolist()})
-    return OPS["to_global"](flag, Placement(flag.spec.placement.type, ranks), (broadcast,))
+    return ops.to_global(flag, Placement(flag.spec.placement.type, ranks), (broadcast,))
 
 
 class Guard:
@@ -52,20 +52,20 @@ class Guard:
         given = list(grads)
         self.finite: Any = None
         if isinstance(graph._scaler, GradScaler) and graph._scaler.is_enabled() and given:
-            self.finite = _known_to_all(OPS["isfinite"](total_norm(given, INFINITY)), given)
+            self.finite = _known_to_all(ops.isfinite(total_norm(given, INFINITY)), given)
         self.before: list[tuple[Tensor, Tensor]] = []
 
     def keep(self, tensors: Iterable[Tensor]) -> None:
         """Take note of the values before the update."""
         if self.finite is not None:
-            self.before += [(t, OPS["clone"](t)) for t in {id(t): t for t in tensors}.values()]
+            self.before += [(t, ops.clone(t)) for t in {id(t): t for t in tensors}.values()]
 
     def restore(self) -> None:
         for t, old in self.before:
             finite = self.finite
             if t.spec is not None:
-                finite = OPS["to_global"](finite, t.spec.placement, (broadcast,) * t.spec.placement.ndim)
-            kept = OPS["where"](finite, t, old)
+                finite = ops.to_global(finite, t.spec.placement, (broadcast,) * t.spec.placement.ndim)
+            kept = ops.where(finite, t, old)
             if t.spec is not None and kept.spec is not t.spec:
-                kept = OPS["to_global"](kept, t.spec.placement, t.spec.nd_sbp)
-            OPS["store"](t, kept)
+                kept = ops.to_global(kept, t.spec.placement, t.spec.nd_sbp)
+            ops.store(t, kept)

@@ -9,7 +9,7 @@ from typing import Any
 from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.graph import tree
-from weft.nn.module import Module
+from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
 

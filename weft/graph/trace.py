@@ -27,8 +27,8 @@ from weft.graph.zero import partition
 from weft.job.builder import Builder
 from weft.job.job import Job
 from weft.job.value import Value
-from weft.nn.module import Module
-from weft.ops import OPS
+from weft.nn.module.module import Module
+from weft.ops import ops
 from weft.plan.verify import verify
 from weft.tensor.tensor import Tensor, of_value
 from weft.transport import transport_of
@@ -162,7 +162,7 @@ def _written(fed: list[tuple[Tensor, Value]]) -> dict[int, Value]:
     for place, (t, before) in enumerate(fed):
         if t.value is not before and t.value.shape == before.shape:  # else it was given another form, not written
             if before.spec is not None and t.spec is not before.spec:
-                t = OPS["to_global"](t, before.spec.placement, before.spec.nd_sbp)
+                t = ops.to_global(t, before.spec.placement, before.spec.nd_sbp)
             found[place] = t.value
     return found
 

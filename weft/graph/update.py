@@ -11,8 +11,8 @@ from weft.core.errors import GraphError, TraceError
 from weft.core.rank import current
 from weft.graph import scaling
 from weft.job.builder import Builder
-from weft.nn.module import Module
-from weft.ops import OPS
+from weft.nn.module.module import Module
+from weft.ops import ops
 from weft.optim import Optimizer
 from weft.tensor.tensor import Tensor, of_value
 
@@ -100,7 +100,7 @@ def _see_use(graph: Graph, builder: Builder) -> None:
 def _in_layout(g: Tensor, p: Tensor) -> Tensor:
     if p.spec is None or g.spec is p.spec:
         return g
-    return OPS["to_global"](g, p.spec.placement, p.spec.nd_sbp)
+    return ops.to_global(g, p.spec.placement, p.spec.nd_sbp)
 
 
 READ: Final = ("params", "lr", "initial_lr", "lr_scale")  # of a group, what isn't compiled in

@@ -18,7 +18,7 @@ from weft.core.rank import current
 from weft.core.sbp import NdSbp, split
 from weft.core.spec import Spec
 from weft.job.builder import Builder
-from weft.ops import OPS
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -87,4 +87,4 @@ def _parameters(graph: Graph) -> Iterator[tuple[Any, Tensor]]:
 def _laid_out(t: Tensor, sbp: NdSbp) -> Tensor:
     """The same value; a split one has memory of its own, so that the whole can go."""
     assert t.spec is not None
-    return OPS["clone"](OPS["to_global"](t, t.spec.placement, sbp))
+    return ops.clone(ops.to_global(t, t.spec.placement, sbp))

@@ -14,7 +14,7 @@ from torch.overrides import _get_current_function_mode_stack as modes
 
 from weft.core.dispatch import here
 from weft.core.sbp import broadcast
-from weft.functional.random import Generator
+from weft.functional.random.generators import Generator
 from weft.interop.facade import TO_TORCHS, TO_WEFTS, inward, outward
 from weft.interop.functions import Mode
 from weft.interop.inside import inside

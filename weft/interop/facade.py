@@ -21,7 +21,7 @@ from weft.core.dispatch import here, tracing
 from weft.core.dtype import DType
 from weft.core.sbp import broadcast
 from weft.interop.inside import inside
-from weft.ops import OPS
+from weft.ops import ops
 from weft.tensor.parameter import Buffer, Parameter
 from weft.tensor.tensor import Tensor, of_torch
 
@@ -231,7 +231,7 @@ def _at(f: Any, where: Any) -> Tensor | None:
     t: Tensor = f.of if type(f) is Facade else inward(f)
     if t.spec is not None:
         return None if type(t) is Parameter or t.placement == where else t.to_global(where, t.sbp)
-    made = OPS["from_local"]
+    made = ops.from_local
     flat = (broadcast,) * where.ndim
     if here.trace is None or t.value is not None or t.requires_grad:
         return made(t, where, flat, t.shape)

@@ -19,9 +19,9 @@ from torch.overrides import TorchFunctionMode, resolve_name
 
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError
-from weft.interop.composed import COMPOSED
 from weft.interop.facade import Facade, Function, inward, meet, outward
 from weft.interop.inside import inside
+from weft.interop.torch_compositions import COMPOSED
 from weft.tensor.tensor import Tensor
 
 WEFT: Final = __name__.partition(".")[0]

@@ -11,16 +11,17 @@ import torch
 from torch._utils import ExceptionWrapper
 from torch.nn import common_types
 
+from weft.api import table
 from weft.checkpoint import load, save
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here, tracing
 from weft.core.errors import ArgumentError, OptionError, TraceError
-from weft.core.program import warn
+from weft.core.program_line import warn
 from weft.data import get_worker_info
-from weft.functional import creation, table
+from weft.functional.create import creation
 from weft.graph.blocks import GraphBlock, GraphModule, GraphTensor, Proxy, ProxyModule
 from weft.interop.args_tree import ArgsTree, NamedArg
-from weft.ops import OPS
+from weft.ops import ops
 from weft.optim.ftrl import Ftrl
 from weft.tensor.tensor import Tensor
 
@@ -74,15 +75,15 @@ def BalancedRanges(total: int, part_size: int) -> list[tuple[int, int]]:
 
 def _flatten_dense_tensors(tensors: Sequence[Tensor]) -> Tensor:
     """All elements in a row."""
-    flat = [OPS["reshape"](t, (-1,)) for t in tensors]
-    return flat[0] if len(flat) == 1 else OPS["cat"](flat, 0)
+    flat = [ops.reshape(t, (-1,)) for t in tensors]
+    return flat[0] if len(flat) == 1 else ops.cat(flat, 0)
 
 
 def _unflatten_dense_tensors(flat: Tensor, tensors: Sequence[Tensor]) -> list[Tensor]:
     """The pieces of a row, in the shapes of tensors."""
     starts = [0, *itertools.accumulate(t.numel() for t in tensors)]
     return [
-        OPS["reshape"](OPS["narrow"](flat, 0, start, t.numel()), tuple(t.shape))
+        ops.reshape(ops.narrow(flat, 0, start, t.numel()), tuple(t.shape))
         for start, t in zip(starts, tensors, strict=False)
     ]
 

@@ -22,9 +22,9 @@ from weft.interop import bypasses
 from weft.interop.entering import Callback, entered
 from weft.interop.facade import COPIED, Facade, as_itself, facade, given, inward, kept, outward, returned
 from weft.interop.inside import inside
-from weft.nn.hooks import Hooks, Watch
-from weft.nn.members import BUFFER, MODULE, PARAMETER
-from weft.nn.module import Module
+from weft.nn.module.hooks import Hooks, Watch
+from weft.nn.module.members import BUFFER, MODULE, PARAMETER
+from weft.nn.module.module import Module
 from weft.tensor.parameter import Buffer, Parameter
 from weft.tensor.tensor import Tensor, of_torch
 

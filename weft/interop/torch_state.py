@@ -10,7 +10,7 @@ import torch
 from weft.autograd.plain import dense
 from weft.core.errors import ArgumentError
 from weft.interop import torch_modules
-from weft.nn.module import Module
+from weft.nn.module.module import Module
 from weft.tensor import tensor as tensors
 from weft.tensor.tensor import Tensor
 

@@ -20,10 +20,10 @@ from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
-from weft.interpreter.explain import moving
+from weft.interpreter.explain_movements import moving
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments
-from weft.tensor import form
+from weft.tensor import header
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 from weft.transport import transport_of
 
@@ -115,10 +115,10 @@ def _agree(data: torch.Tensor, dtype: DType, placement: Placement, nd_sbp: Any) 
     if rank.world_size == 1:
         sbps.nd(nd_sbp, placement.ndim, data.ndim)
         return tuple(data.shape), dtype
-    mine = form.told(data.shape, dtype)
+    mine = header.told(data.shape, dtype)
     table = [torch.empty_like(mine) for _ in range(rank.world_size)]
     transport_of().group(tuple(range(rank.world_size))).all_gather(table, mine)
-    forms = {r: form.read(table[r], r) for r in placement.members}
+    forms = {r: header.read(table[r], r) for r in placement.members}
     first = forms[placement.members[0]]
     if len({(len(s), d) for s, d in forms.values()}) > 1:
         shown = ", ".join(f"rank {r} {d.name}{list(s)}" for r, (s, d) in forms.items())

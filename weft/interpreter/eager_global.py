@@ -19,12 +19,12 @@ from weft.core import fingerprints, random
 from weft.core.dispatch import hooks
 from weft.core.errors import RankError, WeftError
 from weft.core.placement import Placement
-from weft.core.program import line
+from weft.core.program_line import line
 from weft.core.rank import current
 from weft.core.spec import Spec
 from weft.interpreter import conversions
 from weft.interpreter.eager_local import execute as run_kernel
-from weft.interpreter.explain import moving
+from weft.interpreter.explain_movements import moving
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments
 from weft.ops.infer import Number

@@ -11,8 +11,8 @@ from typing import Any, NamedTuple
 
 from weft.core.dispatch import hooks
 from weft.core.errors import TraceError
-from weft.core.program import warn
-from weft.job.memory import Memories
+from weft.core.program_line import warn
+from weft.job.aliasing import Memories
 from weft.tensor.blob import blob_of
 from weft.tensor.tensor import Tensor
 

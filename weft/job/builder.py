@@ -15,12 +15,12 @@ from weft.core.errors import ShapeError, TraceError
 from weft.core.placement import Placement
 from weft.core.sbp import NdSbp, broadcast
 from weft.core.spec import Spec
+from weft.job.aliasing import Memories
 from weft.job.attributes import Attributes
 from weft.job.job import Job
-from weft.job.memory import Memories
-from weft.job.order import Order
+from weft.job.memory_order import Order
 from weft.job.value import Node, Value
-from weft.ops import OPS
+from weft.ops import OPS, ops
 from weft.tensor.blob import Blob, blob_of
 from weft.tensor.tensor import Tensor, of_value
 
@@ -241,7 +241,7 @@ class Builder:
             raise TraceError(
                 "build() sets a parameter anew that backward() found a gradient for; write into it instead"
             )
-        now = [OPS["clone"](t).value if self.memories.stands_over(t) else t.value for _, t in pairs]
+        now = [ops.clone(t).value if self.memories.stands_over(t) else t.value for _, t in pairs]
         for (old, _), symbol in zip(pairs, now, strict=True):
             self.write(old, symbol)
 
@@ -254,8 +254,8 @@ class Builder:
         for t, y in written:
             if keep:
                 if t.spec is not None and y.spec is not t.spec:
-                    y = OPS["to_global"](y, t.spec.placement, t.spec.nd_sbp)
-                OPS["store"](t, y)
+                    y = ops.to_global(y, t.spec.placement, t.spec.nd_sbp)
+                ops.store(t, y)
             self.job.producer[self._values[id(blob_of(t))][1]].micro = False
         self._written.clear()
         if not keep:
@@ -282,20 +282,20 @@ class Builder:
     def begun(self, loss: Tensor) -> Tensor:
         """What backward begins with: a loss's share of the mean over micro-batches, scaled if that was asked for."""
         k = self.job.micro_batches
-        start = OPS["full_like"](loss, 1.0 / k) if k > 1 else OPS["ones_like"](loss)
+        start = ops.full_like(loss, 1.0 / k) if k > 1 else ops.ones_like(loss)
         return start if self.scaled_by is None else self.times(start, self.scaled_by)
 
     def times(self, t: Tensor, number: str) -> Tensor:
         """A tensor times a number that the host says."""
-        product = OPS["mul"](t, of_value(self.number(number), None))
-        return product if product.dtype is t.dtype else OPS["cast"](product, t.dtype)
+        product = ops.mul(t, of_value(self.number(number), None))
+        return product if product.dtype is t.dtype else ops.cast(product, t.dtype)
 
     def gradient(self, leaf: Tensor, g: Tensor) -> None:
         """Add to a leaf's `.grad`, in whatever layout it came. Each launch begins anew, and so does the trace."""
         known = self.gradients.setdefault(id(leaf), (leaf, leaf._grad))
         before = leaf._grad if leaf._grad is not known[1] else None
-        total = g if before is None else OPS["add"](before, g)
-        own = OPS["clone"](total) if total.value is None else of_value(total.value, total.spec)
+        total = g if before is None else ops.add(before, g)
+        own = ops.clone(total) if total.value is None else of_value(total.value, total.spec)
         own.node, own._requires_grad = total.node, total._requires_grad
         leaf._grad = own
 
@@ -372,7 +372,7 @@ def _moved(a: Any, placement: Placement) -> Any:
     if not isinstance(a, Tensor) or a.spec is None or a.spec.placement is placement:
         return a
     same = len(a.spec.nd_sbp) == placement.ndim and not a.spec.has_partial
-    return OPS["to_global"](a, placement, a.spec.nd_sbp if same else (broadcast,) * placement.ndim)
+    return ops.to_global(a, placement, a.spec.nd_sbp if same else (broadcast,) * placement.ndim)
 
 
 def _device(t: Tensor) -> Device:

@@ -2,8 +2,10 @@
 meets on its way.
 """
 
-from weft.nn import cells, functional, init, upkeep, utils
-from weft.nn.activation import (
+from weft.nn import functional, init, utils
+from weft.nn.attention import MultiheadAttention
+from weft.nn.data_parallel import DataParallel
+from weft.nn.layers.activation import (
     CELU,
     ELU,
     GELU,
@@ -21,60 +23,66 @@ from weft.nn.activation import (
     QuickGELU,
     ReLU,
     ReLU6,
+    RReLU,
     Sigmoid,
     SiLU,
     Softmax,
+    Softmax2d,
+    Softmin,
     Softplus,
     Softshrink,
     Softsign,
     Tanh,
+    Tanhshrink,
     Threshold,
-)  # fmt: skip
-from weft.nn.attention import MultiheadAttention
-from weft.nn.channels import (
-    AlphaDropout,
-    Bilinear,
-    ChannelShuffle,
-    CircularPad1d,
-    CircularPad2d,
-    CircularPad3d,
-    CoinFlip,
-    EmbeddingBag,
-    FeatureAlphaDropout,
+)
+from weft.nn.layers.adaptive import AdaptiveLogSoftmaxWithLoss
+from weft.nn.layers.batchnorm import (
+    AllReduce,
+    BatchNorm1d,
+    BatchNorm2d,
+    BatchNorm3d,
     LazyBatchNorm1d,
     LazyBatchNorm2d,
     LazyBatchNorm3d,
+    SyncBatchNorm,
+)
+from weft.nn.layers.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+from weft.nn.layers.conv import (
+    Conv1d,
+    Conv2d,
+    Conv3d,
+    ConvTranspose1d,
+    ConvTranspose2d,
+    ConvTranspose3d,
     LazyConv1d,
     LazyConv2d,
     LazyConv3d,
     LazyConvTranspose1d,
     LazyConvTranspose2d,
     LazyConvTranspose3d,
+)
+from weft.nn.layers.distance import CosineSimilarity, PairwiseDistance
+from weft.nn.layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
+from weft.nn.layers.flatten import (
+    Flatten,
+    Unflatten,
+)
+from weft.nn.layers.fold import Fold, Unfold
+from weft.nn.layers.instancenorm import (
+    InstanceNorm1d,
+    InstanceNorm2d,
+    InstanceNorm3d,
     LazyInstanceNorm1d,
     LazyInstanceNorm2d,
     LazyInstanceNorm3d,
-    LazyLinear,
-    LocalResponseNorm,
-    LPPool1d,
-    LPPool2d,
-    LPPool3d,
-    RReLU,
-    Softmax2d,
-    Softmin,
-    Tanhshrink,
-    Unflatten,
-)  # fmt: skip
-from weft.nn.clusters import AdaptiveLogSoftmaxWithLoss
-from weft.nn.containers import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
-from weft.nn.convolution import Conv1d, Conv2d, Conv3d, ConvTranspose1d, ConvTranspose2d, ConvTranspose3d
-from weft.nn.fused import FusedBatchNorm1d, FusedBatchNorm2d, FusedBatchNorm3d, FusedMLP, RMSLayerNorm
-from weft.nn.linear import Embedding, Linear
-from weft.nn.loss import (
+)
+from weft.nn.layers.linear import Bilinear, Identity, LazyLinear, Linear
+from weft.nn.layers.loss import (
     BCELoss,
     BCEWithLogitsLoss,
     CombinedMarginLoss,
     CosineEmbeddingLoss,
-    CosineSimilarity,
     CrossEntropyLoss,
     CTCLoss,
     GaussianNLLLoss,
@@ -88,37 +96,37 @@ from weft.nn.loss import (
     MultiLabelSoftMarginLoss,
     MultiMarginLoss,
     NLLLoss,
-    PairwiseDistance,
     PoissonNLLLoss,
     SmoothL1Loss,
     SoftMarginLoss,
     TripletMarginLoss,
     TripletMarginWithDistanceLoss,
-)  # fmt: skip
-from weft.nn.module import Module
-from weft.nn.normalization import (
-    BatchNorm1d,
-    BatchNorm2d,
-    BatchNorm3d,
+)
+from weft.nn.layers.normalization import (
     GroupNorm,
-    InstanceNorm1d,
-    InstanceNorm2d,
-    InstanceNorm3d,
     LayerNorm,
+    LocalResponseNorm,
     RMSNorm,
-)  # fmt: skip
-from weft.nn.quantization import (
-    FakeQuantization,
-    MinMaxObserver,
-    MovingAverageMinMaxObserver,
-    QatConv1d,
-    QatConv2d,
-    QatConv3d,
-    Quantization,
-)  # fmt: skip
-from weft.nn.recurrent import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
-from weft.nn.replicas import DataParallel
-from weft.nn.shaping import (
+)
+from weft.nn.layers.padding import (
+    CircularPad1d,
+    CircularPad2d,
+    CircularPad3d,
+    ConstantPad1d,
+    ConstantPad2d,
+    ConstantPad3d,
+    ReflectionPad1d,
+    ReflectionPad2d,
+    ReflectionPad3d,
+    ReplicationPad1d,
+    ReplicationPad2d,
+    ReplicationPad3d,
+    ZeroPad1d,
+    ZeroPad2d,
+    ZeroPad3d,
+)
+from weft.nn.layers.pixelshuffle import ChannelShuffle, PixelShuffle, PixelUnshuffle
+from weft.nn.layers.pooling import (
     AdaptiveAvgPool1d,
     AdaptiveAvgPool2d,
     AdaptiveAvgPool3d,
@@ -128,50 +136,42 @@ from weft.nn.shaping import (
     AvgPool1d,
     AvgPool2d,
     AvgPool3d,
-    Dropout,
-    Dropout1d,
-    Dropout2d,
-    Dropout3d,
-    Flatten,
     FractionalMaxPool2d,
     FractionalMaxPool3d,
-    Identity,
+    LPPool1d,
+    LPPool2d,
+    LPPool3d,
     MaxPool1d,
     MaxPool2d,
-    MaxPool3d,
-)  # fmt: skip
-from weft.nn.spatial import (
-    ConstantPad1d,
-    ConstantPad2d,
-    ConstantPad3d,
-    Fold,
+    MaxPool3d,  # fmt: skip
     MaxUnpool1d,
     MaxUnpool2d,
     MaxUnpool3d,
-    PixelShuffle,
-    PixelUnshuffle,
-    ReflectionPad1d,
-    ReflectionPad2d,
-    ReflectionPad3d,
-    ReplicationPad1d,
-    ReplicationPad2d,
-    ReplicationPad3d,
-    Unfold,
-    Upsample,
-    UpsamplingBilinear2d,
-    UpsamplingNearest2d,
-    ZeroPad1d,
-    ZeroPad2d,
-    ZeroPad3d,
-)  # fmt: skip
-from weft.nn.synchronized import AllReduce, SyncBatchNorm
-from weft.nn.transformer import (
+)
+from weft.nn.layers.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
+from weft.nn.layers.sparse import Embedding, EmbeddingBag
+from weft.nn.layers.transformer import (
     Transformer,
     TransformerDecoder,
     TransformerDecoderLayer,
     TransformerEncoder,
     TransformerEncoderLayer,
-)  # fmt: skip
+)
+from weft.nn.layers.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
+from weft.nn.module import upkeep
+from weft.nn.module.module import Module
+from weft.nn.oneflow import cells
+from weft.nn.oneflow.coin_flip import CoinFlip
+from weft.nn.oneflow.fused_layers import FusedBatchNorm1d, FusedBatchNorm2d, FusedBatchNorm3d, FusedMLP, RMSLayerNorm
+from weft.nn.oneflow.quantization import (
+    FakeQuantization,
+    MinMaxObserver,
+    MovingAverageMinMaxObserver,
+    QatConv1d,
+    QatConv2d,
+    QatConv3d,
+    Quantization,
+)
 from weft.tensor.parameter import Buffer, Parameter
 
 __all__ = [

@@ -9,19 +9,16 @@ from torch.nn.attention import SDPBackend, sdpa_kernel  # which of torch's kerne
 
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
-from weft.functional.parts import chunk
+from weft.functional.shape.splitting import chunk
 from weft.nn import functional as F
 from weft.nn import init
-from weft.nn.linear import Linear
-from weft.nn.making import made
-from weft.nn.module import Module
-from weft.ops import OPS
+from weft.nn.layers.linear import Linear
+from weft.nn.module.making import made
+from weft.nn.module.module import Module
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 __all__ = ["MultiheadAttention", "SDPBackend", "sdpa_kernel"]
-
-add, mul, cat, matmul, transpose, reshape = (OPS[n] for n in ("add", "mul", "cat", "matmul", "transpose", "reshape"))
-unsqueeze, zeros_like, narrow = (OPS[n] for n in ("unsqueeze", "zeros_like", "narrow"))
 
 
 class MultiheadAttention(Module):
@@ -91,18 +88,18 @@ class MultiheadAttention(Module):
             )
         q, k, v = self._projected(query, key, value)
         if not batched:
-            q, k, v = (unsqueeze(t, 1) for t in (q, k, v))
-            key_padding_mask = None if key_padding_mask is None else unsqueeze(key_padding_mask, 0)
+            q, k, v = (ops.unsqueeze(t, 1) for t in (q, k, v))
+            key_padding_mask = None if key_padding_mask is None else ops.unsqueeze(key_padding_mask, 0)
         elif self.batch_first:
-            q, k, v = (transpose(t, 0, 1) for t in (q, k, v))
+            q, k, v = (ops.transpose(t, 0, 1) for t in (q, k, v))
         y, weights = self._attend(q, k, v, self._mask(q, k, attn_mask, key_padding_mask), need_weights)
         if not batched:
-            y = OPS["squeeze"](y, 1)
+            y = ops.squeeze(y, 1)
         elif self.batch_first:
-            y = transpose(y, 0, 1)
+            y = ops.transpose(y, 0, 1)
         if weights is not None:
-            weights = OPS["mean"](weights, 1, False) if average_attn_weights else weights
-            weights = weights if batched else OPS["squeeze"](weights, 0)
+            weights = ops.mean(weights, 1, False) if average_attn_weights else weights
+            weights = weights if batched else ops.squeeze(weights, 0)
         return y, weights
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
@@ -127,14 +124,14 @@ class MultiheadAttention(Module):
                     f"attn_mask has shape {list(mask.shape)}; it should be {wanted} or {[batch * heads, *wanted]}"
                 )
             mask = _added(mask, q)
-            mask = mask if mask.ndim == 2 else reshape(mask, (batch, heads, *wanted))
+            mask = mask if mask.ndim == 2 else ops.reshape(mask, (batch, heads, *wanted))
         if padding is not None:
             if list(padding.shape) != [batch, k.shape[0]]:
                 raise ShapeError(
                     f"key_padding_mask has shape {list(padding.shape)}; it should be {[batch, k.shape[0]]}"
                 )
-            hidden = reshape(_added(padding, q), (batch, 1, 1, k.shape[0]))
-            mask = hidden if mask is None else add(mask, hidden)
+            hidden = ops.reshape(_added(padding, q), (batch, 1, 1, k.shape[0]))
+            mask = hidden if mask is None else ops.add(mask, hidden)
         return mask
 
     def _attend(
@@ -143,29 +140,29 @@ class MultiheadAttention(Module):
         length, batch, width = q.shape
         extra = 0
         if self.bias_k is not None:
-            k, v = (cat([t, OPS["expand"](b, (1, batch, width))], 0) for t, b in ((k, self.bias_k), (v, self.bias_v)))
+            k, v = (ops.cat([t, ops.expand(b, (1, batch, width))], 0) for t, b in ((k, self.bias_k), (v, self.bias_v)))
             extra += 1
         if self.add_zero_attn:
-            k, v = (cat([t, zeros_like(narrow(t, 0, 0, 1))], 0) for t in (k, v))
+            k, v = (ops.cat([t, ops.zeros_like(ops.narrow(t, 0, 0, 1))], 0) for t in (k, v))
             extra += 1
         if mask is not None and extra:
-            mask = OPS["pad_with"](mask, (0, extra), 0.0)
+            mask = ops.pad_with(mask, (0, extra), 0.0)
         q, k, v = (self._heads(t) for t in (q, k, v))
         dropped = self.dropout if self.training else 0.0
         weights = None
         if need_weights:
-            scores = matmul(mul(q, 1 / math.sqrt(self.head_dim)), transpose(k, -2, -1))
-            weights = F.softmax(scores if mask is None else add(scores, mask), -1)
+            scores = ops.matmul(ops.mul(q, 1 / math.sqrt(self.head_dim)), ops.transpose(k, -2, -1))
+            weights = F.softmax(scores if mask is None else ops.add(scores, mask), -1)
             weights = F.dropout(weights, dropped, True) if dropped else weights
-            y = matmul(weights, v)
+            y = ops.matmul(weights, v)
         else:
             y = F.scaled_dot_product_attention(q, k, v, mask, dropped)
-        joined = reshape(OPS["permute"](y, (2, 0, 1, 3)), (length, batch, width))
+        joined = ops.reshape(ops.permute(y, (2, 0, 1, 3)), (length, batch, width))
         return self.out_proj(joined), weights
 
     def _heads(self, t: Tensor) -> Tensor:
         """(length, batch, width) to (batch, heads, length, width of a head)."""
-        return OPS["permute"](reshape(t, (*t.shape[:2], self.num_heads, self.head_dim)), (1, 2, 0, 3))
+        return ops.permute(ops.reshape(t, (*t.shape[:2], self.num_heads, self.head_dim)), (1, 2, 0, 3))
 
 
 def _added(mask: Tensor, like: Tensor) -> Tensor:
@@ -174,7 +171,7 @@ def _added(mask: Tensor, like: Tensor) -> Tensor:
         return mask
     if mask.dtype is not dtypes.bool_:
         raise OptionError(f"a mask is boolean, true where it hides, or real and added; got {mask.dtype}")
-    return OPS["where"](mask, float("-inf"), OPS["zeros_like"](OPS["cast"](mask, like.dtype)))
+    return ops.where(mask, float("-inf"), ops.zeros_like(ops.cast(mask, like.dtype)))
 
 
 @F.composed  # type: ignore[attr-defined]  # its stub has what users call

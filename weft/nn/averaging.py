@@ -10,11 +10,11 @@ from typing import Any
 from weft.autograd import assign, no_grad
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError
-from weft.functional.creation import tensor
-from weft.functional.likeness import beside
-from weft.nn.module import Module
-from weft.nn.normalization import _BatchNorm
-from weft.ops import OPS
+from weft.functional.create.creation import tensor
+from weft.functional.create.likeness import beside
+from weft.nn.layers.batchnorm import _BatchNorm
+from weft.nn.module.module import Module
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 Average = Callable[[Tensor, Tensor, Any], Any]
@@ -41,7 +41,7 @@ def _all(one: Average) -> Averages:
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
     """The moving average, of one tensor: what stays of the average, and the rest of what is now."""
     kept = _decay(decay)
-    return lambda averaged, current, count: OPS["add"](OPS["mul"](averaged, kept), OPS["mul"](current, 1 - kept))
+    return lambda averaged, current, count: ops.add(ops.mul(averaged, kept), ops.mul(current, 1 - kept))
 
 
 def get_swa_avg_fn() -> Average:
@@ -111,7 +111,7 @@ class AveragedModel(Module):
             if not self.use_buffers:
                 for a, t in zip(self.module.buffers(), model.buffers(), strict=True):
                     assign(a, self._beside(t, a))
-            assign(self.n_averaged, OPS["add"](self.n_averaged, 1))
+            assign(self.n_averaged, ops.add(self.n_averaged, 1))
 
     def _averaged(self, model: Module) -> list[Tensor]:
         return [*model.parameters(), *(model.buffers() if self.use_buffers else ())]

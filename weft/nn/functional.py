@@ -6,16 +6,51 @@ import sys
 from collections.abc import Callable
 from typing import Any
 
-from weft.functional import neural, table
-from weft.functional.signature import door
-from weft.functional.surface import PUBLIC
-from weft.nn import compositions, ctc, dropouts, fractional, images, losses, margins, regions, windows
+from weft.api import table
+from weft.api.signature import door
+from weft.api.surface import PUBLIC
+from weft.functional.neural import (
+    activations,
+    bilinear_product,
+    channels,
+    convolution,
+    ctc,
+    dropouts,
+    embeddings,
+    folding,
+    fractional_pooling,
+    image_padding,
+    interpolation,
+    lookup,
+    losses,
+    margin_losses,
+    pooling_functions,
+    regions,
+    similarity,
+)
 
 COMPOSED = {
     name: door(getattr(module, name))
-    for module in (compositions, ctc, dropouts, fractional, images, losses, margins, regions, windows)
+    for module in (
+        activations,
+        ctc,
+        dropouts,
+        fractional_pooling,
+        image_padding,
+        folding,
+        channels,
+        interpolation,
+        pooling_functions,
+        losses,
+        similarity,
+        embeddings,
+        margin_losses,
+        bilinear_product,
+        regions,
+        convolution,
+    )
     for name in module.__all__
-}  # fmt: skip
+}
 
 
 def composed(function: Callable[..., Any]) -> Callable[..., Any]:
@@ -31,11 +66,11 @@ for _name, _function in COMPOSED.items():  # so that flow._C finds them
 
 
 def __getattr__(name: str) -> Callable[..., Any]:
-    found = COMPOSED.get(name) or neural.functions().get(name)
+    found = COMPOSED.get(name) or lookup.functions().get(name)
     if found is None:
         raise AttributeError(f"nn.functional has no {name!r}", name=name, obj=sys.modules[__name__])
     return globals().setdefault(name, found)
 
 
 def __dir__() -> list[str]:
-    return sorted({*neural.functions(), *COMPOSED})
+    return sorted({*lookup.functions(), *COMPOSED})

@@ -15,9 +15,9 @@ from weft.autograd import assign, no_grad
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.core.sbp import broadcast
-from weft.functional import overwrite
-from weft.functional.creation import drawing
-from weft.ops import OPS
+from weft.functional.create.creation import drawing
+from weft.functional.random import draws_in_place
+from weft.ops import ops
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 
 GAINS = {
@@ -76,7 +76,7 @@ def get_data_format(data_format: str) -> str:
 def constant_(tensor: Tensor, val: float) -> Tensor:
     """Fill with one value."""
     with no_grad():
-        assign(tensor, OPS["full_like"](tensor.detach(), val, None))
+        assign(tensor, ops.full_like(tensor.detach(), val, None))
     return tensor
 
 
@@ -172,9 +172,9 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
     with no_grad(), drawing(generator):
         if tensor.spec is not None:
             flat = (broadcast,) * tensor.placement.ndim
-            normal: Tensor = OPS["randn"]((rows, cols), tensor.dtype, None, tensor.placement, flat)
+            normal: Tensor = ops.randn((rows, cols), tensor.dtype, None, tensor.placement, flat)
         else:
-            normal = OPS["randn"]((rows, cols), tensor.dtype, tensor.device)
+            normal = ops.randn((rows, cols), tensor.dtype, tensor.device)
     square = normal._local("orthogonal_")
     if not square.numel():
         return tensor
@@ -193,15 +193,15 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     whole = torch.ones(rows, cols)
     for column in range(cols):
         with no_grad():
-            order: Tensor = OPS["randperm"](rows, dtypes.int64)
+            order: Tensor = ops.randperm(rows, dtypes.int64)
         whole[order._local("sparse_")[:away], column] = 0
     with no_grad():
-        return assign(tensor, OPS["mul"](tensor.detach(), _like(whole, tensor)))
+        return assign(tensor, ops.mul(tensor.detach(), _like(whole, tensor)))
 
 
 def _draw(tensor: Tensor, law: str, *parameters: float, generator: Any) -> Tensor:
     with no_grad():
-        return overwrite.drawn(tensor, law, parameters, generator)
+        return draws_in_place.drawn(tensor, law, parameters, generator)
 
 
 def _give(tensor: Tensor, whole: torch.Tensor) -> Tensor:
@@ -217,7 +217,7 @@ def _like(whole: torch.Tensor, tensor: Tensor) -> Tensor:
         return of_torch(whole.to(tensor.device.torch))
     flat = (broadcast,) * tensor.placement.ndim
     value = of_shard(whole.to(tensor._meta.device), tensor.spec.replace(nd_sbp=flat))
-    return OPS["to_global"](value, tensor.placement, tensor.sbp)
+    return ops.to_global(value, tensor.placement, tensor.sbp)
 
 
 # by the names from before a trailing underscore said that memory is overwritten

@@ -7,7 +7,7 @@ __all__ = [
     "DataParallel", "DistributedDataParallel", "FSDPModule", "fully_shard", "no_sync"
 ]
 
-from weft.nn.replicas import DataParallel as DataParallel
+from weft.nn.data_parallel import DataParallel as DataParallel
 from weft.parallel.ddp import DistributedDataParallel as DistributedDataParallel
 from weft.parallel.ddp import no_sync as no_sync
 from weft.parallel.fsdp import FSDPModule as FSDPModule

@@ -5,10 +5,13 @@ only folder in which ATen is called, and both roads end here.
 import importlib
 import pkgutil
 
+from weft.ops import ops
 from weft.ops.declaration import OPS, Op, op
 
 # every family in this folder declares itself: a new op, or a new file of ops, touches nothing else
-for _module in pkgutil.iter_modules(__path__):
-    importlib.import_module(f"{__name__}.{_module.name}")
+for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
+    importlib.import_module(_module.name)
 
-__all__ = ["OPS", "Op", "op"]
+ops.__dict__.update(OPS)  # from now on a look at `ops.mul` is a look into a module
+
+__all__ = ["OPS", "Op", "op", "ops"]

@@ -13,7 +13,7 @@ from weft.core.device import Device
 from weft.core.dtype import DType
 from weft.core.errors import WeftError
 from weft.core.placement import Placement
-from weft.ops import extras
+from weft.ops import out_argument
 from weft.ops.blame import blamed
 from weft.ops.declaration import Op, Param
 from weft.ops.keywords import place_of
@@ -70,9 +70,9 @@ def refit(
 
     `inplace` is a keyword of every op that can overwrite its operand, `out` of every op that doesn't.
     """
-    given, more = extras.taken(op.name, op.names, more) if run is not overwrite else ({}, more)
+    given, more = out_argument.taken(op.name, op.names, more) if run is not overwrite else ({}, more)
     if given:
-        return extras.applied(op.name, given, refit(op, args, rest, more, run, overwrite), overwrite)
+        return out_argument.applied(op.name, given, refit(op, args, rest, more, run, overwrite), overwrite)
     if op.name in LONGER:
         if rest:
             return LONGER[op.name](*args, *rest, **more)

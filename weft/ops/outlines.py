@@ -10,14 +10,10 @@ from typing import Any
 
 from weft.core.dtype import int64, named
 from weft.core.errors import ShapeError
-from weft.ops.counting import searchsorted
-from weft.ops.create import arange
+from weft.ops.create.constructors import arange
 from weft.ops.declaration import Op
-from weft.ops.einsum import einsum
-from weft.ops.extremes import argmax, argmin
 from weft.ops.form import Form, alike, counts
-from weft.ops.fourier import fourier
-from weft.ops.indexing import (
+from weft.ops.index.indexing import (
     gather,
     index,
     index_add,
@@ -27,15 +23,24 @@ from weft.ops.indexing import (
     scatter_add,
     scatter_add_zeros,
 )
-from weft.ops.linalg import cholesky, det, eigh, inv, qr, slogdet, solve, svd
-from weft.ops.logic import all as every
-from weft.ops.logic import any as some
-from weft.ops.order import argsort, cumprod, cumsum, flip, prod, roll, sort, topk
-from weft.ops.padding import one_hot, pad_edges
-from weft.ops.ranks import kthvalue
-from weft.ops.sampling import grid_sample
-from weft.ops.shape import together
-from weft.ops.windows import _RESIZE, col2im, im2col, resize
+from weft.ops.linalg.decompositions import cholesky, det, eigh, inv, qr, slogdet, solve, svd
+from weft.ops.linalg.einsum import einsum
+from weft.ops.neural.columns import col2im, im2col
+from weft.ops.neural.embedding import one_hot
+from weft.ops.neural.grid_sample import grid_sample
+from weft.ops.neural.padding import pad_edges
+from weft.ops.neural.resize import _RESIZE, resize
+from weft.ops.pointwise.logic import all as every
+from weft.ops.pointwise.logic import any as some
+from weft.ops.reduce.counting import searchsorted
+from weft.ops.reduce.extremes import argmax, argmin
+from weft.ops.reduce.ordering import argsort, sort, topk
+from weft.ops.reduce.products import prod
+from weft.ops.reduce.ranks import kthvalue
+from weft.ops.reduce.running import cumprod, cumsum
+from weft.ops.shape.flips import flip, roll
+from weft.ops.shape.views import together
+from weft.ops.signal.fourier import fourier
 
 boolean = named("bool")
 

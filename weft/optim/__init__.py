@@ -11,7 +11,7 @@ from weft.core.errors import ArgumentError, OptionError
 from weft.optim import lr_scheduler
 from weft.optim.adafactor import Adafactor
 from weft.optim.adam import Adam, AdamW
-from weft.optim.adaptive import Adadelta, Adagrad, RMSprop
+from weft.optim.adaptive_rates import Adadelta, Adagrad, RMSprop
 from weft.optim.composed import ASGD, Adamax, NAdam, RAdam, Rprop
 from weft.optim.lamb import LAMB
 from weft.optim.muon import Muon

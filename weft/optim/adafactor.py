@@ -9,8 +9,8 @@ from typing import Any
 from weft.autograd import assign, no_grad
 from weft.core.errors import DtypeError, OptionError
 from weft.core.sbp import broadcast
-from weft.functional.info import finfo
-from weft.ops import OPS
+from weft.functional.tensor.dtypes import finfo
+from weft.ops import ops
 from weft.optim.optimizer import Bucket, Optimizer
 from weft.optim.ranges import at_least_zero
 from weft.tensor.tensor import Tensor
@@ -63,8 +63,8 @@ class Adafactor(Optimizer):
         fresh, state = super()._fill(group, p, names), self.state[p]
         if fresh:
             step = state.pop("step")
-            zeros = OPS["zeros_like"](p.detach(), None)
-            state |= dict(zip(FACTORS, _means(zeros), strict=True)) if p.ndim > 1 else {"variance": OPS["clone"](zeros)}
+            zeros = ops.zeros_like(p.detach(), None)
+            state |= dict(zip(FACTORS, _means(zeros), strict=True)) if p.ndim > 1 else {"variance": ops.clone(zeros)}
             state["step"] = step
         return fresh
 
@@ -72,11 +72,11 @@ class Adafactor(Optimizer):
         with no_grad():
             t: Any = bucket.step
             assign(t, t + 1)
-            fresh = OPS["pow"](t, group["beta2_decay"])  # the share of this gradient in the mean
-            most = OPS["minimum"](OPS["rsqrt"](t), OPS["full_like"](t, 1.0, None) * lr)
+            fresh = ops.pow(t, group["beta2_decay"])  # the share of this gradient in the mean
+            most = ops.minimum(ops.rsqrt(t), ops.full_like(t, 1.0, None) * lr)
             for p, given in zip(bucket.params, grads, strict=True):
                 if p.numel():
-                    grad = OPS["neg"](given.detach()) if group["maximize"] else given.detach()
+                    grad = ops.neg(given.detach()) if group["maximize"] else given.detach()
                     self._step(group, p, grad, (fresh, most), lr)
 
     def _step(self, group: Mapping[str, Any], p: Tensor, grad: Any, by: tuple[Any, Any], lr: Any) -> None:
@@ -84,16 +84,16 @@ class Adafactor(Optimizer):
         least = finfo(p.dtype).eps if group["eps"][0] is None else group["eps"][0]
         root = math.sqrt(p.numel())
         x: Any = p.detach()
-        rate = OPS["clamp"](_length(x) / root, group["eps"][1]) * most
+        rate = ops.clamp(_length(x) / root, group["eps"][1]) * most
         if group["weight_decay"]:
             x = x * (1 - lr * group["weight_decay"])
         if p.ndim > 1:
             row, col = (_nearer(state[n], mean, fresh) for n, mean in zip(FACTORS, _means(grad * grad), strict=True))
-            size = OPS["matmul"](row, col) / OPS["clamp"](row.mean(-2, True), least)
+            size = ops.matmul(row, col) / ops.clamp(row.mean(-2, True), least)
         else:
             size = _nearer(state["variance"], grad * grad, fresh)
-        step = grad * OPS["rsqrt"](OPS["clamp"](size, least * least))
-        assign(p, x - step * (rate / OPS["clamp"](_length(step) / (root * group["d"]), 1.0)))
+        step = grad * ops.rsqrt(ops.clamp(size, least * least))
+        assign(p, x - step * (rate / ops.clamp(_length(step) / (root * group["d"]), 1.0)))
 
 
 def _nearer(state: Tensor, mean: Any, share: Any) -> Any:
@@ -103,15 +103,15 @@ def _nearer(state: Tensor, mean: Any, share: Any) -> Any:
 
 def _means(squares: Tensor) -> tuple[Tensor, Tensor]:
     """The means along the last dimension, and along the one before it."""
-    return _whole(OPS["mean"](squares, -1, True)), _whole(OPS["mean"](squares, -2, True))
+    return _whole(ops.mean(squares, -1, True)), _whole(ops.mean(squares, -2, True))
 
 
 def _length(t: Tensor) -> Any:
-    return OPS["sqrt"](_whole(OPS["sum"](t * t)))  # type: ignore[operator]
+    return ops.sqrt(_whole(ops.sum(t * t)))  # type: ignore[operator]
 
 
 def _whole(t: Tensor) -> Tensor:
     """Sums over ranks, summed: a root needs the whole sum."""
     if not t.is_global or not any(s.is_partial for s in t.spec.nd_sbp):  # type: ignore[union-attr]
         return t
-    return OPS["to_global"](t, t.placement, [broadcast if s.is_partial else s for s in t.spec.nd_sbp])  # type: ignore[union-attr]
+    return ops.to_global(t, t.placement, [broadcast if s.is_partial else s for s in t.spec.nd_sbp])  # type: ignore[union-attr]

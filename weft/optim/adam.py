@@ -6,7 +6,7 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from weft.core.errors import OptionError
-from weft.ops.optimizer import adam_update, adamw_update
+from weft.ops.update.optimizer import adam_update, adamw_update
 from weft.optim.optimizer import Bucket, Optimizer
 from weft.optim.ranges import at_least_zero, below_one
 from weft.optim.short import short

@@ -12,13 +12,10 @@ from typing import Any
 from weft.autograd import assign, no_grad
 from weft.core.dispatch import here
 from weft.core.errors import OptionError
-from weft.ops import OPS
+from weft.ops import ops
 from weft.optim.optimizer import Bucket, Optimizer
 from weft.optim.ranges import at_least_zero, below_one
 from weft.tensor.tensor import Tensor
-
-sqrt, absolute, where, maximum = OPS["sqrt"], OPS["abs"], OPS["where"], OPS["maximum"]
-
 
 SMALL = 1 << 14  # elements: what has fewer costs more to call for than to compute, and is moved in a row with others
 
@@ -47,10 +44,10 @@ class Composed(Optimizer, ABC):
             if len(small) > 1:
                 apart = [i for i in apart if i not in small]
                 lists = [[members[i] for i in small] for members in (bucket.params, *bucket.states.values())]
-                rows = [OPS["in_a_row"](members) for members in lists]
-                grad = OPS["in_a_row"]([grads[i] for i in small])
+                rows = [ops.in_a_row(members) for members in lists]
+                grad = ops.in_a_row([grads[i] for i in small])
                 for members, row in zip(lists, self._moved(group, rows[0], grad, t, lr, bucket, rows[1:]), strict=True):
-                    OPS["take_from_row"](members, row)
+                    ops.take_from_row(members, row)
             for i in apart:
                 p, states = bucket.params[i], [members[i] for members in bucket.states.values()]
                 after = self._moved(group, p.detach(), grads[i], t, lr, bucket, states)
@@ -61,7 +58,7 @@ class Composed(Optimizer, ABC):
         self, group: Mapping[str, Any], x: Any, grad: Any, t: Any, lr: Any, bucket: Bucket, states: Sequence[Any]
     ) -> tuple[Any, ...]:
         if group["maximize"]:
-            grad = OPS["neg"](grad)
+            grad = ops.neg(grad)
         if group["weight_decay"] and group.get("decoupled_weight_decay"):
             x = x * (1 - lr * group["weight_decay"])
         elif group["weight_decay"]:
@@ -113,10 +110,10 @@ class NAdam(_Moments):
         one, two = group["betas"]
         mean, square = _moments(group, grad, states["exp_avg"], states["exp_avg_sq"])
         decay = group["momentum_decay"]
-        now = (1 - 0.5 * OPS["pow"](0.96, t * decay)) * one
-        then = (1 - 0.5 * OPS["pow"](0.96, (t + 1) * decay)) * one
+        now = (1 - 0.5 * ops.pow(0.96, t * decay)) * one
+        then = (1 - 0.5 * ops.pow(0.96, (t + 1) * decay)) * one
         product = states["mu_product"] * now
-        size = sqrt(square / (1 - OPS["pow"](two, t))) + group["eps"]
+        size = ops.sqrt(square / (1 - ops.pow(two, t))) + group["eps"]
         p = p - grad / size * (lr * (1 - now) / (1 - product)) - mean / size * (lr * then / (1 - product * then))
         return p, mean, square, product
 
@@ -141,14 +138,14 @@ class RAdam(_Moments):
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         one, two = group["betas"]
         mean, square = _moments(group, grad, states["exp_avg"], states["exp_avg_sq"])
-        left = 1 - OPS["pow"](two, t)
+        left = 1 - ops.pow(two, t)
         most = 2 / (1 - two) - 1
-        length = most - t * 2 * OPS["pow"](two, t) / left
+        length = most - t * 2 * ops.pow(two, t) / left
         known = length > 5
-        safe = where(known, length, 6.0)
-        rectified = sqrt((safe - 4) * (safe - 2) * most / ((most - 4) * (most - 2) * safe))
-        scaled = sqrt(left) / (sqrt(square) + group["eps"]) * rectified
-        step = mean / (1 - OPS["pow"](one, t)) * where(known, scaled, 1.0)
+        safe = ops.where(known, length, 6.0)
+        rectified = ops.sqrt((safe - 4) * (safe - 2) * most / ((most - 4) * (most - 2) * safe))
+        scaled = ops.sqrt(left) / (ops.sqrt(square) + group["eps"]) * rectified
+        step = mean / (1 - ops.pow(one, t)) * ops.where(known, scaled, 1.0)
         return p - step * lr, mean, square
 
 
@@ -174,8 +171,8 @@ class Adamax(Composed):
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         one, two = group["betas"]
         mean = states["exp_avg"] * one + grad * (1 - one)
-        largest = maximum(states["exp_inf"] * two, absolute(grad) + group["eps"])
-        return p - mean / largest * (lr / (1 - OPS["pow"](one, t))), mean, largest
+        largest = ops.maximum(states["exp_inf"] * two, ops.abs(grad) + group["eps"])
+        return p - mean / largest * (lr / (1 - ops.pow(one, t))), mean, largest
 
 
 class ASGD(Composed):
@@ -204,9 +201,9 @@ class ASGD(Composed):
         rate, lambd = states["eta"], group["lambd"]
         p = p * (1 - rate * lambd) - grad * rate
         mean = states["ax"] + (p - states["ax"]) * states["mu"]
-        ones = OPS["ones_like"](p)
-        rate = ones * (lr / OPS["pow"](t * (lambd * lr) + 1, group["alpha"]))
-        return p, rate, ones / OPS["clamp"](t - group["t0"], 1.0), mean
+        ones = ops.ones_like(p)
+        rate = ones * (lr / ops.pow(t * (lambd * lr) + 1, group["alpha"]))
+        return p, rate, ones / ops.clamp(t - group["t0"], 1.0), mean
 
 
 class Rprop(Composed):
@@ -239,10 +236,10 @@ class Rprop(Composed):
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         along = grad * states["prev"]
         turned = along < 0
-        factor = where(turned, group["etas"][0], where(along > 0, group["etas"][1], OPS["ones_like"](grad)))
-        size = OPS["clamp"](states["step_size"] * factor, *group["step_sizes"])
-        grad = where(turned, 0.0, grad)
-        return p - OPS["sign"](grad) * size, grad, size
+        factor = ops.where(turned, group["etas"][0], ops.where(along > 0, group["etas"][1], ops.ones_like(grad)))
+        size = ops.clamp(states["step_size"] * factor, *group["step_sizes"])
+        grad = ops.where(turned, 0.0, grad)
+        return p - ops.sign(grad) * size, grad, size
 
 
 __all__ = ["ASGD", "Adamax", "NAdam", "RAdam", "Rprop"]

@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Iterable, Mapping
 from typing import Any
 
-from weft.ops import OPS
+from weft.ops import ops
 from weft.optim.composed import Composed
 from weft.optim.ranges import at_least_zero
-
-where, absolute, sign, power = OPS["where"], OPS["abs"], OPS["sign"], OPS["pow"]
 
 
 class Ftrl(Composed):
@@ -46,7 +44,7 @@ class Ftrl(Composed):
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         before, z = states["accumulator_value"], states["z"]
         after = before + grad * grad
-        old, new = power(before, group["lr_power"]), power(after, group["lr_power"])
+        old, new = ops.pow(before, group["lr_power"]), ops.pow(after, group["lr_power"])
         z = z + grad - (new - old) / lr * p
-        moved = (sign(z) * group["lambda1"] - z) / ((new + group["beta"]) / lr + group["lambda2"])
-        return where(absolute(z) <= group["lambda1"], 0.0, moved), after, z
+        moved = (ops.sign(z) * group["lambda1"] - z) / ((new + group["beta"]) / lr + group["lambda2"])
+        return ops.where(ops.abs(z) <= group["lambda1"], 0.0, moved), after, z

@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping
 from typing import Any, Final
 
 from weft.core.errors import OptionError
-from weft.core.program import warn
+from weft.core.program_line import warn
 
 # what schedules, model libraries and users keep in groups for themselves
 NOTES: Final = frozenset({

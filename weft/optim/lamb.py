@@ -9,13 +9,11 @@ from typing import Any
 from weft.autograd import assign, no_grad
 from weft.core.idle import idle
 from weft.core.sbp import broadcast
-from weft.ops import OPS
+from weft.ops import ops
 from weft.optim.adam import check_betas
 from weft.optim.optimizer import Bucket, Optimizer
 from weft.optim.ranges import at_least_zero
 from weft.tensor.tensor import Tensor
-
-add, sub, mul, div, sqrt, square = (OPS[n] for n in ("add", "sub", "mul", "div", "sqrt", "square"))
 
 
 class LAMB(Optimizer):
@@ -50,7 +48,7 @@ class LAMB(Optimizer):
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
         assert bucket.step is not None
         with no_grad():
-            assign(bucket.step, add(bucket.step, 1.0))
+            assign(bucket.step, ops.add(bucket.step, 1.0))
             corrections = [_correction(beta, bucket.step) for beta in group["betas"]]
             states = bucket.states
             for p, grad, mean, squares in zip(
@@ -64,28 +62,28 @@ class LAMB(Optimizer):
     ) -> None:  # fmt: skip
         (beta1, beta2), decay = group["betas"], group["weight_decay"]
         if decay and not group["adam_w_mode"]:
-            grad = add(grad, mul(p, decay))
-        assign(mean, add(mul(mean, beta1), mul(grad, 1 - beta1)))
-        assign(squares, add(mul(squares, beta2), mul(square(grad), 1 - beta2)))
+            grad = ops.add(grad, ops.mul(p, decay))
+        assign(mean, ops.add(ops.mul(mean, beta1), ops.mul(grad, 1 - beta1)))
+        assign(squares, ops.add(ops.mul(squares, beta2), ops.mul(ops.square(grad), 1 - beta2)))
         first, second = mean, squares
         if group["do_bias_correction"]:
-            first, second = div(mean, corrections[0]), div(squares, corrections[1])
-        direction = div(first, add(sqrt(second), group["eps"]))
+            first, second = ops.div(mean, corrections[0]), ops.div(squares, corrections[1])
+        direction = ops.div(first, ops.add(ops.sqrt(second), group["eps"]))
         long, steep = _length(p), _length(direction)
-        both = OPS["gt"](mul(long, steep), 0)
-        trust = OPS["where"](both, div(long, OPS["where"](both, steep, 1.0)), 1.0)
+        both = ops.gt(ops.mul(long, steep), 0)
+        trust = ops.where(both, ops.div(long, ops.where(both, steep, 1.0)), 1.0)
         if decay and group["adam_w_mode"]:
-            direction = add(direction, mul(p, decay))
-        assign(p, sub(p, mul(direction, mul(trust, lr))))
+            direction = ops.add(direction, ops.mul(p, decay))
+        assign(p, ops.sub(p, ops.mul(direction, ops.mul(trust, lr))))
 
 
 def _correction(beta: float, step: Tensor) -> Tensor:
     """1 - beta ** step: what a running mean that began at zero lacks."""
-    return sub(1.0, OPS["exp"](mul(step, math.log(beta)))) if beta else OPS["ones_like"](step)
+    return ops.sub(1.0, ops.exp(ops.mul(step, math.log(beta)))) if beta else ops.ones_like(step)
 
 
 def _length(t: Tensor) -> Tensor:
-    squares = OPS["sum"](square(t))
+    squares = ops.sum(ops.square(t))
     if t.is_global:  # a root needs the whole sum
-        squares = OPS["to_global"](squares, t.placement, (broadcast,) * t.placement.ndim)
-    return sqrt(squares)
+        squares = ops.to_global(squares, t.placement, (broadcast,) * t.placement.ndim)
+    return ops.sqrt(squares)

@@ -8,8 +8,8 @@ from weft.core.device import Device
 from weft.core.errors import CheckpointError
 from weft.core.sbp import broadcast
 from weft.core.spec import Spec
-from weft.functional.conversion import counted_as
-from weft.ops import OPS
+from weft.functional.tensor.conversion import counted_as
+from weft.ops import ops
 from weft.tensor.tensor import Tensor, of_torch
 
 
@@ -31,19 +31,19 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
         )
     if named and not value.ndim and value.spec is None:  # one number for all elements, as torch keeps some
         value, alike = filled_like(p, value.item()), True
-    copy = OPS["clone"](value.detach())
+    copy = ops.clone(value.detach())
     copy.part_of = value.part_of
     if not lies_beside(copy, p):
         if copy.spec is None:
-            copy = OPS["from_local"](copy, *counted_as(copy, home.placement), None)  # type: ignore[union-attr]
+            copy = ops.from_local(copy, *counted_as(copy, home.placement), None)  # type: ignore[union-attr]
         where = copy.placement if home is None else home.placement
         flat = (broadcast,) * where.ndim
-        copy = OPS["to_global"](copy, where, home.nd_sbp if alike and home is not None else flat)
-        copy = copy if p.spec is not None else OPS["to_local"](copy)
+        copy = ops.to_global(copy, where, home.nd_sbp if alike and home is not None else flat)
+        copy = copy if p.spec is not None else ops.to_local(copy)
     if copy.spec is None and copy.device is not p.device:
         copy = of_torch(copy._local(what).to(Device(p.device).torch))
     if copy.ndim and copy.dtype.differentiable and copy.dtype is not p.dtype:
-        copy = OPS["cast"](copy, p.dtype)
+        copy = ops.cast(copy, p.dtype)
     if copy.spec is None and alike:
         copy.part_of = p.part_of
     placed[key] = copy
@@ -52,8 +52,8 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
 
 def filled_like(p: Tensor, value: float) -> Tensor:
     """A state of one value, laid out as its parameter is, also along dimensions of one element."""
-    made = OPS["full_like"](p.detach(), float(value), None)
-    made = made if p.spec is None else OPS["to_global"](made, p.placement, p.sbp)
+    made = ops.full_like(p.detach(), float(value), None)
+    made = made if p.spec is None else ops.to_global(made, p.placement, p.sbp)
     made.part_of = p.part_of
     return made
 

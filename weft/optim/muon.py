@@ -8,11 +8,10 @@ from typing import Any
 
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError
-from weft.ops import OPS
+from weft.ops import ops
 from weft.optim.composed import Composed
 from weft.optim.ranges import at_least_zero
 
-matmul, transpose = OPS["matmul"], OPS["transpose"]
 LR_BY_SHAPE = (None, "original", "match_rms_adamw")
 
 
@@ -57,27 +56,27 @@ class Muon(Composed):
 
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         keep = group["momentum"]
-        mean = OPS["lerp"](states["momentum_buffer"], grad, 1 - keep)
-        ahead = OPS["lerp"](grad, mean, keep) if group["nesterov"] else mean
+        mean = ops.lerp(states["momentum_buffer"], grad, 1 - keep)
+        ahead = ops.lerp(grad, mean, keep) if group["nesterov"] else mean
         rows, cols = p.shape
         if group["adjust_lr_fn"] == "match_rms_adamw":
             lr = lr * 0.2 * math.sqrt(max(rows, cols))
         else:
             lr = lr * math.sqrt(max(1, rows / cols))
-        return p - OPS["cast"](_orthogonal(ahead, group), p.dtype) * lr, mean
+        return p - ops.cast(_orthogonal(ahead, group), p.dtype) * lr, mean
 
 
 def _orthogonal(x: Any, group: Mapping[str, Any]) -> Any:
     """A matrix with x's directions, whose singular values are all about one."""
     tall, (a, b, c) = x.shape[0] > x.shape[1], group["ns_coefficients"]
-    x = _rounded(transpose(x, 0, 1) if tall else x)
-    x = _rounded(x / OPS["clamp"](_rounded(OPS["sqrt"](OPS["sum"](x * x))), group["eps"]))
+    x = _rounded(ops.transpose(x, 0, 1) if tall else x)
+    x = _rounded(x / ops.clamp(_rounded(ops.sqrt(ops.sum(x * x))), group["eps"]))
     for _ in range(group["ns_steps"]):
-        square = _rounded(matmul(x, transpose(x, 0, 1)))
-        x = _rounded(x * a + matmul(_rounded(square * b + matmul(square, square) * c), x))
-    return transpose(x, 0, 1) if tall else x
+        square = _rounded(ops.matmul(x, ops.transpose(x, 0, 1)))
+        x = _rounded(x * a + ops.matmul(_rounded(square * b + ops.matmul(square, square) * c), x))
+    return ops.transpose(x, 0, 1) if tall else x
 
 
 def _rounded(x: Any) -> Any:
     """To bfloat16's numbers; what is computed of them is as exact as float32."""
-    return OPS["cast"](OPS["cast"](x, dtypes.bfloat16), dtypes.float32)
+    return ops.cast(ops.cast(x, dtypes.bfloat16), dtypes.float32)

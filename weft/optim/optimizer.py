@@ -19,9 +19,9 @@ from weft.autograd import enable_grad, no_grad
 from weft.autograd.plain import is_others
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, CheckpointError, OptionError, TraceError
-from weft.core.program import warn
-from weft.functional.clipping import clip_grad_norm, clipped
-from weft.ops import OPS
+from weft.core.program_line import warn
+from weft.functional.training.clipping import clip_grad_norm, clipped
+from weft.ops import ops
 from weft.optim.agreement import Agreement
 from weft.optim.bucket import Bucket, Plan, form, form_of, whole
 from weft.optim.keys import judge_keys, remark_on_scale
@@ -147,7 +147,7 @@ class Optimizer:
         for group in self.param_groups:
             for p in group["params"]:
                 if p._grad is not None:
-                    p._grad = None if set_to_none else OPS["zeros_like"](p._grad, None)
+                    p._grad = None if set_to_none else ops.zeros_like(p._grad, None)
 
     def clip_grad(self, error_if_nonfinite: bool = False) -> None:
         """Clip the gradients of every group that has `clip_grad_max_norm`, by `clip_grad_norm_type` (2)."""
@@ -266,7 +266,7 @@ class Optimizer:
             inside = {id(p) for p in members}
             step = self.state[members[0]][STEP]
             if any(s.get(STEP) is step for p, s in self.state.items() if id(p) not in inside):
-                step = OPS["clone"](step)
+                step = ops.clone(step)
             for p in members:
                 self.exchanges += self.state[p][STEP] is not step
                 self.state[p][STEP] = step

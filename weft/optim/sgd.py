@@ -7,7 +7,7 @@ from typing import Any
 
 from weft.core.dispatch import here
 from weft.core.errors import OptionError, TraceError
-from weft.ops.optimizer import sgd_update
+from weft.ops.update.optimizer import sgd_update
 from weft.optim.optimizer import Bucket, Optimizer
 from weft.optim.short import short
 from weft.tensor.tensor import Tensor

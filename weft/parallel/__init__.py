@@ -1,6 +1,6 @@
 """Readable recipes over the public API, which decide where data lies; the layers below move it. `flow.nn.parallel`."""
 
-from weft.nn.replicas import DataParallel
+from weft.nn.data_parallel import DataParallel
 from weft.parallel.ddp import DistributedDataParallel, no_sync
 from weft.parallel.fsdp import FSDPModule, fully_shard
 

@@ -16,7 +16,7 @@ import torch
 from weft.autograd.graph import at_end_of_backward
 from weft.core.errors import ArgumentError, AutogradError
 from weft.core.rank import current
-from weft.nn.module import Module
+from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import transport_of
 from weft.transport.base import UnderWay

@@ -27,8 +27,8 @@ from weft.core.errors import ArgumentError, OptionError, TraceError
 from weft.core.placement import Placement
 from weft.core.rank import current
 from weft.core.sbp import broadcast, split
-from weft.nn.module import Module
-from weft.ops import OPS
+from weft.nn.module.module import Module
+from weft.ops import ops
 from weft.tensor.blob import blob_of
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_shard, of_torch
@@ -109,8 +109,8 @@ class Sharded:
         ranks = place.shape[0]
         self.split = p.ndim > 0 and p.shape[0] >= ranks > 1
         with no_grad():
-            same = OPS["from_local"](p.detach(), place, (broadcast,), None)  # the first rank's
-            part = OPS["clone"](OPS["to_global"](same, place, (split(0) if self.split else broadcast,)))
+            same = ops.from_local(p.detach(), place, (broadcast,), None)  # the first rank's
+            part = ops.clone(ops.to_global(same, place, (split(0) if self.split else broadcast,)))
             data = same.to_local()._local("fully_shard") if self.split else part._local("fully_shard")
             p.data = part
         self.data = data.clone() if self.split else data

@@ -13,7 +13,7 @@ from __future__ import annotations
 
 from weft.core.errors import CompileError
 from weft.ops import OPS
-from weft.plan.call import Call, Ref, Result, Step, check_op, shown
+from weft.plan.calls import Call, Ref, Result, Step, check_op, shown
 
 
 def fusable(op: str) -> bool:

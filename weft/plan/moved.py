@@ -10,7 +10,7 @@ from typing import Any, Final, NamedTuple
 
 from weft.core import shard
 from weft.core.errors import CompileError
-from weft.plan.call import MOVES, Call, Result, Step, shown
+from weft.plan.calls import MOVES, Call, Result, Step, shown
 
 Shape = tuple[int, ...]
 REDUCES: Final = ("sum", "max", "min")

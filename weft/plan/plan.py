@@ -30,8 +30,8 @@ import msgspec
 from weft.core import dtype as dtypes
 from weft.core.errors import CompileError
 from weft.core.reading import MALFORMED
-from weft.plan import call
-from weft.plan.call import Call, Step
+from weft.plan import calls
+from weft.plan.calls import Call, Step
 from weft.plan.ids import decode, parse_id, rank_of, stream_of
 
 Kind = Literal["compute", "copy", "collective", "source", "sink", "callback"]
@@ -275,7 +275,7 @@ def _parse(text: str) -> Plan:
             what = f"@{decode(id)}" if id >= 0 else f"%{~id}"
             raise CompileError(f"line {number}: {what} is called {names[id]!r}, not {name!r}; names and ids must agree")
     tasks = [
-        msgspec.structs.replace(t, step=call.parse(body, at)) if body else t
+        msgspec.structs.replace(t, step=calls.parse(body, at)) if body else t
         for t, body, at in zip(tasks, bodies, begins, strict=True)
     ]
     name, hash = _unquote(head[1]), _unquote(head[4] or "")

@@ -16,7 +16,7 @@ from torch.utils._python_dispatch import TorchDispatchMode
 
 from weft.core import dtype as dtypes
 from weft.ops import OPS
-from weft.plan.call import Call, Ref, Result, Step
+from weft.plan.calls import Call, Ref, Result, Step
 from weft.plan.plan import Plan
 
 

@@ -17,7 +17,7 @@ from typing import NamedTuple
 import rustworkx
 
 from weft.core.errors import CompileError
-from weft.plan import call, fused, moved
+from weft.plan import calls, fused, moved
 from weft.plan.ids import decode
 from weft.plan.plan import Plan, Port, Register, Stream, Task
 
@@ -46,7 +46,7 @@ def verify(plans: Plan | Iterable[Plan]) -> None:
         bytes_of = {r.id: r.bytes for r in plan.registers}
         for t in plan.tasks:
             reads, writes = ({p.register: bytes_of.get(p.register, 0) for p in ps} for ps in (t.consumes, t.produces))
-            call.verify(t.step, reads, writes, t.acts)
+            calls.verify(t.step, reads, writes, t.acts)
             fused.verify(t.step)
             moved.verify(t.step, plan.rank, plan.world_size)
     tasks, registers = _joined(given)

@@ -11,15 +11,15 @@ __all__ = [
     "kaiser", "nuttall"
 ]
 
-from weft.functional.windows import bartlett as bartlett
-from weft.functional.windows import blackman as blackman
-from weft.functional.windows import cosine as cosine
-from weft.functional.windows import exponential as exponential
-from weft.functional.windows import gaussian as gaussian
-from weft.functional.windows import general_cosine as general_cosine
-from weft.functional.windows import general_hamming as general_hamming
-from weft.functional.windows import hamming as hamming
-from weft.functional.windows import hann as hann
-from weft.functional.windows import kaiser as kaiser
-from weft.functional.windows import nuttall as nuttall
+from weft.functional.signal.windows import bartlett as bartlett
+from weft.functional.signal.windows import blackman as blackman
+from weft.functional.signal.windows import cosine as cosine
+from weft.functional.signal.windows import exponential as exponential
+from weft.functional.signal.windows import gaussian as gaussian
+from weft.functional.signal.windows import general_cosine as general_cosine
+from weft.functional.signal.windows import general_hamming as general_hamming
+from weft.functional.signal.windows import hamming as hamming
+from weft.functional.signal.windows import hann as hann
+from weft.functional.signal.windows import kaiser as kaiser
+from weft.functional.signal.windows import nuttall as nuttall
 

@@ -1,7 +1,7 @@
 """Plans without machines: a virtual clock and a model checker drive the very actors that run."""
 
 from weft.simulator.modelcheck import Explored, explore
-from weft.simulator.pipeline import pipeline
 from weft.simulator.simulate import Timed, Timeline, simulate
+from weft.simulator.training_pipeline import pipeline
 
 __all__ = ["Explored", "Timed", "Timeline", "explore", "pipeline", "simulate"]

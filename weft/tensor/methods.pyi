@@ -6,10 +6,10 @@ from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, overload
 from weft.core.placement import Placement
-from weft.functional.counts import Histogram
-from weft.functional.further import Parts
-from weft.functional.linalg import QR, SVDWithV, SignAndSize
-from weft.functional.ranked import Ranked
+from weft.functional.linalg.decompositions import QR, SVDWithV, SignAndSize
+from weft.functional.pointwise.powers import Parts
+from weft.functional.reduce.histograms import Histogram
+from weft.functional.reduce.sorting import Ranked
 from weft.tensor.hook import RemovableHook
 from weft.tensor.tensor import Tensor
 

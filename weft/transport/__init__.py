@@ -17,13 +17,13 @@ from weft.core.log import logger
 from weft.core.rank import Rank, current, of_process
 from weft.transport.base import Channel, Group, PeerFailed, Transport, default_deadline
 from weft.transport.c10d import C10dTransport
-from weft.transport.forking import refuse_as_children
+from weft.transport.forked import refuse_as_children
 from weft.transport.hosts import HOSTS, imagined
 from weft.transport.line import Line
 from weft.transport.local import LocalTransport, LocalWorld
 from weft.transport.peers import end_with_agent
 from weft.transport.rendezvous import Meeting, is_loopback, tell_absence
-from weft.transport.shm import ShmTransport
+from weft.transport.shared.shm import ShmTransport
 from weft.transport.whole import raised
 
 __all__ = [

@@ -14,7 +14,7 @@ from torch import Tensor
 
 from weft.core.errors import ArgumentError, DeadlineError, PlacementError, RankError
 from weft.transport.check import PROGRAM, Diverged, checking, group_key
-from weft.transport.forking import refuse_in_children
+from weft.transport.forked import refuse_in_children
 from weft.transport.hosts import SlowLink, imagined
 from weft.transport.stuck import STUCK, Need, Waiting, Watcher, say, told
 from weft.transport.whole import PeerFailed, at_once, broken, broken_message, flat, form

@@ -22,7 +22,7 @@ from torch import Tensor
 from weft.core import fingerprints
 from weft.core.errors import DeadlineError, RankError
 from weft.core.fingerprints import WORD, Entry, Words
-from weft.core.program import line as program_line
+from weft.core.program_line import line as program_line
 from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
 from weft.transport import reduction

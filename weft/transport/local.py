@@ -12,7 +12,7 @@ import torch
 from torch import Tensor
 
 from weft.core.errors import DeadlineError, RankError
-from weft.core.program import line_of_thread
+from weft.core.program_line import line_of_thread
 from weft.transport import reduction
 from weft.transport.base import Channel, Group, PeerFailed, Transport, group_key
 from weft.transport.check import PROGRAM, Diverged, differ, misfit, unlike, words

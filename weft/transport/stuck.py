@@ -23,7 +23,7 @@ import msgspec
 
 from weft.core.errors import RankError
 from weft.core.log import logger
-from weft.core.program import line as program_line
+from weft.core.program_line import line as program_line
 from weft.transport.check import PROGRAM, decoded
 
 STUCK = 1.0  # seconds of waiting after which a rank says so

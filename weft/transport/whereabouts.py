@@ -7,7 +7,7 @@ import threading
 from collections.abc import Callable
 from typing import Final
 
-from weft.core.program import line_of_thread
+from weft.core.program_line import line_of_thread
 
 BEAT: Final = 0.5  # seconds
 

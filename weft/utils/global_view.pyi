@@ -11,8 +11,8 @@ __all__ = [
     "current_global_mode", "global_mode", "to_global", "to_local"
 ]
 
-from weft.functional.global_view import current_global_mode as current_global_mode
-from weft.functional.global_view import global_mode as global_mode
-from weft.functional.global_view import to_global as to_global
-from weft.functional.global_view import to_local as to_local
+from weft.functional.create.global_view import current_global_mode as current_global_mode
+from weft.functional.create.global_view import global_mode as global_mode
+from weft.functional.create.global_view import to_global as to_global
+from weft.functional.create.global_view import to_local as to_local
 

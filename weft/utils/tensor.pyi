@@ -3,6 +3,6 @@
 """flow.utils.tensor: from_torch, to_torch"""
 
 
-from weft.functional.creation import from_torch as from_torch
+from weft.functional.create.creation import from_torch as from_torch
 from weft.interop.oneflow import to_torch as to_torch
 

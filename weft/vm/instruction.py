@@ -7,7 +7,7 @@ from collections.abc import Callable, Sequence
 from types import CodeType, TracebackType
 from typing import TYPE_CHECKING, Literal
 
-from weft.core.program import Line, line_of, place
+from weft.core.program_line import Line, line_of, place
 from weft.tensor.blob import Blob
 
 if TYPE_CHECKING:

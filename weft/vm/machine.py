@@ -16,9 +16,9 @@ from typing import Any, NoReturn, Protocol
 import torch
 
 from weft.core.errors import DeadlineError, OpError, RankError
-from weft.core.program import warn
+from weft.core.program_line import warn
 from weft.core.rank import Rank, current
-from weft.plan.call import Call, Result
+from weft.plan.calls import Call, Result
 from weft.plan.plan import Plan, Task
 from weft.tensor.blob import Blob
 from weft.transport.base import default_deadline

@@ -22,12 +22,12 @@ import msgspec
 from weft.core.amount import amount
 from weft.core.dispatch import here, intercept
 from weft.core.errors import ArgumentError
-from weft.core.program import line
+from weft.core.program_line import line
 from weft.core.rank import Rank, current
 from weft.core.reading import MALFORMED
 from weft.core.sbp import show
 from weft.ops.declaration import Op
-from weft.plan.call import Call, Result
+from weft.plan.calls import Call, Result
 from weft.plan.plan import Plan, Task
 from weft.tensor.blob import Blob
 from weft.tensor.tensor import Tensor

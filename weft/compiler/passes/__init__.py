@@ -18,7 +18,7 @@ from weft.compiler.passes import (
     gather_parameters,
     layouts,
     memory_budget,
-    recompute,
+    recompute_activations,
     scatter_gradients,
     side_by_side,
     zero_bubble,
@@ -31,7 +31,7 @@ PASSES: tuple[tuple[str, Callable[[Job, Options], None]], ...] = (
     ("side_by_side", side_by_side.run),  # sums of parts become concatenations
     ("dead_code", dead_code.run),
     ("memory_budget", memory_budget.run),  # marks more for it
-    ("recompute", recompute.run),  # activation checkpointing
+    ("recompute", recompute_activations.run),  # activation checkpointing
     ("layouts", layouts.run),  # of all nodes at once, where that is asked for
     ("boxing", boxing.run),  # movements become nodes, shared between those who need the same
     ("scatter_gradients", scatter_gradients.run),  # ZeRO: where gradients become parts

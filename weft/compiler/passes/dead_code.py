@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from weft.compiler.local import written as written
+from weft.compiler.local_node import written as written
 from weft.compiler.options import Options
 from weft.job.job import Job
 from weft.job.value import Node, Value

@@ -10,9 +10,9 @@ from bisect import bisect_left
 from dataclasses import replace
 from typing import Any, Final
 
+from weft.compiler.calls.rows import MOST
 from weft.compiler.layout import local_shape
 from weft.compiler.options import Options
-from weft.compiler.rows import MOST
 from weft.job.job import Job
 from weft.job.value import Node, Value
 from weft.ops import OPS

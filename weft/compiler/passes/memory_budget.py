@@ -15,15 +15,15 @@ from collections.abc import Mapping
 from typing import Any, Final, NamedTuple
 
 from weft.compiler.layout import local_shape
-from weft.compiler.local import SMALL, local_call, refs
+from weft.compiler.local_node import SMALL, local_call, refs
 from weft.compiler.options import Options
 from weft.compiler.passes.early_updates import divisible, large
 from weft.compiler.passes.layouts import work
-from weft.compiler.passes.recompute import once
+from weft.compiler.passes.recompute_activations import once
 from weft.job.job import Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
-from weft.plan.call import Call, Place, Result, overwrites
+from weft.plan.calls import Call, Place, Result, overwrites
 from weft.plan.usage import meanwhile, show
 
 SHARE: Final = 0.02  # of a step's seconds, which may go for less memory though nobody gave a budget

@@ -9,15 +9,15 @@ from typing import TYPE_CHECKING, Any, Final, TypeVar
 from weft.autograd import assign, no_grad
 from weft.core.derived import GIVEN, Derived, lazily
 from weft.core.errors import MissingFormulaError, OptionError, ShapeError
-from weft.functional.clipping import clip_grad_norm
-from weft.functional.clipping import clip_grad_norm as clip_grad_norm_
-from weft.functional.clipping import clip_grad_value as clip_grad_value_
-from weft.functional.clipping import total_norm as get_total_norm
-from weft.functional.creation import eye
-from weft.functional.likeness import beside
-from weft.nn.losses import normalize
+from weft.functional.create.creation import eye
+from weft.functional.create.likeness import beside
+from weft.functional.neural.similarity import normalize
+from weft.functional.training.clipping import clip_grad_norm
+from weft.functional.training.clipping import clip_grad_norm as clip_grad_norm_
+from weft.functional.training.clipping import clip_grad_value as clip_grad_value_
+from weft.functional.training.clipping import total_norm as get_total_norm
 from weft.nn.utils import rnn, stateless
-from weft.ops import OPS
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 if TYPE_CHECKING:
@@ -42,12 +42,12 @@ FILES: Final = {  # torch's, derived
 def _norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
     """The length of each slice along `dim`; of the whole, if that is -1."""
     others = tuple(d for d in range(v.ndim) if dim == -1 or d != dim % v.ndim)
-    square = OPS["mul"](v, v)
-    return OPS["root"](OPS["sum"](square, others, dim != -1) if others else square)
+    square = ops.mul(v, v)
+    return ops.root(ops.sum(square, others, dim != -1) if others else square)
 
 
 def _weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
-    return OPS["mul"](v, OPS["div"](g, _norm_except_dim(v, 2, dim)))
+    return ops.mul(v, ops.div(g, _norm_except_dim(v, 2, dim)))
 
 
 def _normalize(x: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:
@@ -60,9 +60,9 @@ def _householder_product(v: Any, tau: Any) -> Any:
     """The first columns of a product of reflections, whose vectors are v's columns below the diagonal."""
     n, k = v.shape[-2:]
     units = eye(n, k, dtype=v.dtype, **beside(v))
-    below, made = OPS["tril"](v, -1) + units, units.expand((*v.shape[:-2], n, k))
+    below, made = ops.tril(v, -1) + units, units.expand((*v.shape[:-2], n, k))
     for i in reversed(range(k)):
-        column, by = OPS["narrow"](below, -1, i, 1), OPS["unsqueeze"](OPS["narrow"](tau, -1, i, 1), -1)
+        column, by = ops.narrow(below, -1, i, 1), ops.unsqueeze(ops.narrow(tau, -1, i, 1), -1)
         made = made - by * (column @ (column.mT @ made))
     return made
 
@@ -75,8 +75,8 @@ def _orthogonalized(theirs: Any) -> Callable[[Any], Any]:
     """Torch's, by our factors: of those of a tall matrix, the one whose triangle has a diagonal above zero."""
 
     def make(x: Any) -> Any:
-        q, r = OPS["qr"](x)
-        return q * OPS["unsqueeze"](OPS["diagonal"](r, 0, -2, -1).sgn(), -2)  # type: ignore[attr-defined]
+        q, r = ops.qr(x)
+        return q * ops.unsqueeze(ops.diagonal(r, 0, -2, -1).sgn(), -2)  # type: ignore[attr-defined]
 
     return make
 
@@ -120,7 +120,7 @@ def skip_init(module_cls: Callable[..., M], *args: Any, **kwargs: Any) -> M:
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
     """All parameters, flat, one after another."""
-    return OPS["cat"]([OPS["reshape"](p, (-1,)) for p in parameters], 0)
+    return ops.cat([ops.reshape(p, (-1,)) for p in parameters], 0)
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
@@ -132,5 +132,5 @@ def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
     at = 0
     with no_grad():
         for p in everyone:
-            assign(p, OPS["reshape"](OPS["narrow"](vec.detach(), 0, at, p.numel()), tuple(p.shape)))
+            assign(p, ops.reshape(ops.narrow(vec.detach(), 0, at, p.numel()), tuple(p.shape)))
             at += p.numel()

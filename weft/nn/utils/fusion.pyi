@@ -4,7 +4,7 @@
 """Torch's own code, on Weft's tensors: see torch.nn.utils.fusion."""
 
 from typing import Any
-from weft.nn.normalization import _BatchNorm
+from weft.nn.layers.batchnorm import _BatchNorm
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 

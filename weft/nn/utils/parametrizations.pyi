@@ -5,7 +5,7 @@
 
 from enum import Enum
 from typing import Any
-from weft.nn.module import Module
+from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
 __all__ = [

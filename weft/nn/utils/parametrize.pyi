@@ -5,8 +5,8 @@
 
 from collections.abc import Sequence
 from typing import Any
-from weft.nn.containers import ModuleList
-from weft.nn.module import Module
+from weft.nn.layers.container import ModuleList
+from weft.nn.module.module import Module
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 

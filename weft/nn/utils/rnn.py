@@ -8,10 +8,10 @@ from typing import Any, NamedTuple
 
 from weft.core import dtype as dtypes
 from weft.core.errors import ShapeError
-from weft.functional import creation
-from weft.functional.likeness import beside
-from weft.functional.shaping import movedim
-from weft.ops import OPS
+from weft.functional.create import creation
+from weft.functional.create.likeness import beside
+from weft.functional.shape.views import movedim
+from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 __all__ = [
@@ -59,7 +59,7 @@ def pack_padded_sequence(
     >>> packed.data.tolist(), packed.batch_sizes.tolist()
     ([1, 4, 2, 3], [2, 1, 1])
     """
-    x = OPS["transpose"](input, 0, 1) if batch_first else input
+    x = ops.transpose(input, 0, 1) if batch_first else input
     counts = _numbers(lengths)
     if len(counts) != x.shape[1] or min(counts, default=0) < 1 or max(counts) > x.shape[0]:
         raise ShapeError(
@@ -72,8 +72,8 @@ def pack_padded_sequence(
             f"pack_padded_sequence: the lengths {counts} should fall; sort the sequences, or pass enforce_sorted=False"
         )
     places, sizes = _places(counts, order)
-    flat = OPS["reshape"](x, (x.shape[0] * x.shape[1], *x.shape[2:]))
-    data = OPS["index_select"](flat, 0, _ints(places, x))
+    flat = ops.reshape(x, (x.shape[0] * x.shape[1], *x.shape[2:]))
+    data = ops.index_select(flat, 0, _ints(places, x))
     if enforce_sorted:
         return PackedSequence(data, _ints(sizes))
     return PackedSequence(data, _ints(sizes), _ints(order), _ints([order.index(i) for i in range(len(order))]))
@@ -99,12 +99,12 @@ def pad_packed_sequence(
         raise ShapeError(f"pad_packed_sequence: total_length is at least {len(sizes)}, the longest; got {steps}")
     data = sequence.data
     at, shape = _ints(places, data), (steps * len(counts), *data.shape[1:])
-    flat = OPS["index_put_zeros"](data, [at], shape)
+    flat = ops.index_put_zeros(data, [at], shape)
     if padding_value:
-        there = OPS["index_put_zeros"](OPS["ones_like"](data.detach()), [at], shape)
-        flat = OPS["where"](OPS["ne"](there, 0), flat, padding_value)
-    padded = OPS["reshape"](flat, (steps, len(counts), *data.shape[1:]))
-    return OPS["transpose"](padded, 0, 1) if batch_first else padded, _ints(counts)
+        there = ops.index_put_zeros(ops.ones_like(data.detach()), [at], shape)
+        flat = ops.where(ops.ne(there, 0), flat, padding_value)
+    padded = ops.reshape(flat, (steps, len(counts), *data.shape[1:]))
+    return ops.transpose(padded, 0, 1) if batch_first else padded, _ints(counts)
 
 
 def pad_sequence(
@@ -120,15 +120,15 @@ def pad_sequence(
     for s in sequences:
         short = longest - s.shape[0]
         around = (0, 0) * (s.ndim - 1) + ((0, short) if padding_side == "right" else (short, 0))
-        rows.append(OPS["unsqueeze"](OPS["pad_with"](s, around, padding_value), 0))
-    padded = OPS["cat"](rows, 0)
+        rows.append(ops.unsqueeze(ops.pad_with(s, around, padding_value), 0))
+    padded = ops.cat(rows, 0)
     return padded if batch_first else movedim(padded, 0, 1)
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
     """The sequences of a padded batch, each without its padding."""
     x = padded_sequences if batch_first else movedim(padded_sequences, 0, 1)
-    return [OPS["narrow"](OPS["select"](x, 0, i), 0, 0, n) for i, n in enumerate(_numbers(lengths))]
+    return [ops.narrow(ops.select(x, 0, i), 0, 0, n) for i, n in enumerate(_numbers(lengths))]
 
 
 def unpack_sequence(packed_sequences: PackedSequence) -> list[Tensor]:

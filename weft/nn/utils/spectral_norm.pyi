@@ -4,7 +4,7 @@
 """Torch's own code, on Weft's tensors: see torch.nn.utils.spectral_norm."""
 
 from typing import Any
-from weft.nn.module import Module
+from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
 __all__ = [

@@ -7,8 +7,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from typing import Any
 
 from weft.core.errors import ArgumentError
-from weft.functional.parts import stack
-from weft.nn.module import Module
+from weft.functional.shape.joining import stack
+from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
 ABSENT = object()

@@ -4,7 +4,7 @@
 """Torch's own code, on Weft's tensors: see torch.nn.utils.weight_norm."""
 
 from typing import Any
-from weft.nn.module import Module
+from weft.nn.module.module import Module
 
 __all__ = [
     "WeightNorm", "remove_weight_norm", "weight_norm"

@@ -23,12 +23,12 @@ from weft.data.graph_loader import GraphLoader as GraphLoader
 from weft.data.loader import DataLoader as DataLoader
 from weft.data.loader import default_collate as default_collate
 from weft.data.loader import default_convert as default_convert
-from weft.data.sampling import DistributedSampler as DistributedSampler
-from weft.data.sampling import RandomSampler as RandomSampler
-from weft.data.sampling import SubsetRandomSampler as SubsetRandomSampler
-from weft.data.sampling import TensorDataset as TensorDataset
-from weft.data.sampling import WeightedRandomSampler as WeightedRandomSampler
-from weft.data.sampling import random_split as random_split
+from weft.data.samplers import DistributedSampler as DistributedSampler
+from weft.data.samplers import RandomSampler as RandomSampler
+from weft.data.samplers import SubsetRandomSampler as SubsetRandomSampler
+from weft.data.samplers import TensorDataset as TensorDataset
+from weft.data.samplers import WeightedRandomSampler as WeightedRandomSampler
+from weft.data.samplers import random_split as random_split
 from weft.utils.data import _utils as _utils
 from weft.utils.data import distributed as distributed
 

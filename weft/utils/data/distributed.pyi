@@ -5,5 +5,5 @@
 
 from torch.utils.data.dataset import Dataset as Dataset
 from torch.utils.data.sampler import Sampler as Sampler
-from weft.data.sampling import DistributedSampler as DistributedSampler
+from weft.data.samplers import DistributedSampler as DistributedSampler
 

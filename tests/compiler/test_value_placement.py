@@ -1,0 +1,176 @@
+"""Where a chain's values lie: random programs of kernels that choose it themselves, of views, joins and new orders."""
+
+from __future__ import annotations
+
+import math
+import operator
+import re
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from msgspec.structs import replace
+
+import weft as flow
+from weft import nn
+from weft.core.errors import CompileError
+from weft.plan.calls import Result, Step, verify
+
+F = nn.functional
+Program = tuple[int, int, int, int]  # what, of which values, a choice
+
+
+def _norm(x: Any) -> Any:
+    return F.layer_norm(x, x.shape[-1:])
+
+
+def _joined(x: Any, y: Any, dim: int) -> Any:
+    fits = all(i == dim or m == n for i, (m, n) in enumerate(zip(x.shape, y.shape, strict=True)))
+    return flow.cat([x, y], dim) if fits else x + 1
+
+
+def _attention(x: Any) -> Any:
+    q = x.unsqueeze(1)
+    y = F.scaled_dot_product_attention(q, q, q, is_causal=True)
+    return y.transpose(1, 2).reshape(x.shape)
+
+
+STEPS: list[Callable[[Any, Any, int], Any]] = [
+    lambda x, y, k: _norm(x),
+    lambda x, y, k: F.softmax(x, -1),
+    lambda x, y, k: _joined(x, y, k % 3),
+    lambda x, y, k: x.transpose(1, 2),
+    lambda x, y, k: x.transpose(0, 1).reshape(x.shape[1], -1, x.shape[2]),
+    lambda x, y, k: x.chunk(2, -1)[k % 2] if x.shape[-1] % 2 == 0 else x * 2,
+    lambda x, y, k: x.tanh(),
+    lambda x, y, k: _norm(x).permute(1, 0, 2).contiguous().view(x.shape[1], -1, x.shape[2]),
+    lambda x, y, k: flow.cumsum(x, -1),
+    lambda x, y, k: _attention(x),
+    lambda x, y, k: _norm(x)[:, k % x.shape[1] :],
+    lambda x, y, k: F.rms_norm(x, x.shape[-1:]).unsqueeze(0).expand(2, -1, -1, -1).mean(0),
+]
+PROGRAM = st.lists(st.tuples(st.sampled_from(range(len(STEPS))), *[st.integers(0, 20)] * 3), min_size=3, max_size=9)
+
+
+def run(steps: list[Program], x: Any, w: Any) -> list[Any]:
+    values = [x, x * w]
+    for what, i, j, choice in steps:
+        values.append(STEPS[what](values[i % len(values)], values[j % len(values)], choice))
+    return values[1:]
+
+
+class Trained(nn.Graph):
+    def __init__(self, steps: list[Program], w: np.ndarray) -> None:
+        super().__init__()
+        self.holder = nn.ParameterList([nn.Parameter(flow.tensor(w))])
+        self.steps = steps
+        self.add_optimizer(flow.optim.SGD(list(self.holder.parameters()), lr=1.0))
+
+    def build(self, x: flow.Tensor) -> Any:
+        values = run(self.steps, x, self.holder[0])
+        sum(((v * v).mean() for v in values), flow.zeros(())).backward()
+        return values
+
+
+@settings(max_examples=60)
+@given(PROGRAM)
+def test_values_and_gradients_are_those_of_eager(steps: list[Program]) -> None:
+    rng = np.random.default_rng(len(steps))
+    x, w = (rng.normal(size=shape).astype(np.float32) for shape in ((2, 3, 4), (4,)))
+    graph = Trained(steps, w)
+    weight = nn.Parameter(flow.tensor(w))
+    for _ in range(2):  # a second time, over what the first left behind
+        found = graph(flow.tensor(x))
+        wanted = run(steps, flow.tensor(x), weight)
+        for a, b in zip(found, wanted, strict=True):
+            np.testing.assert_allclose(a.numpy(), b.detach().numpy(), rtol=1e-4, atol=1e-5)
+        sum(((v * v).mean() for v in wanted), flow.zeros(())).backward()
+        assert weight.grad is not None
+        with flow.no_grad():
+            weight.sub_(weight.grad)
+        weight.grad = None
+        np.testing.assert_allclose(graph.holder[0].detach().numpy(), weight.detach().numpy(), rtol=1e-3, atol=1e-4)
+    graph.close()
+
+
+def test_what_is_large_and_made_anew_is_let_go_when_it_was_read() -> None:
+    class NormedFourTimes(nn.Graph):
+        def build(self, x: flow.Tensor) -> flow.Tensor:
+            for _ in range(4):
+                x = F.layer_norm(x, (256,)).tanh()
+            return x
+
+    graph = NormedFourTimes()
+    graph(flow.randn(256, 256)).numpy()
+    lines = graph.source().splitlines()
+    made = {name for line in lines if "= layer_norm(" in line for name in re.findall(r"\w+", line.split(" =")[0])}
+    gone = {name for line in lines if line.strip().startswith("del ") for name in re.findall(r"\w+", line)[1:]}
+    assert len(made) == 12 and made - gone == {"layer_norm_3_0"}  # which goes when the function returns
+    graph.close()
+
+
+def damage(step: Step) -> str:
+    """Plays a step on a heap whose bytes know which value they hold: the first value that a call would find damaged."""
+    heaps: dict[tuple[str, int], dict[int, str]] = {}
+    results = {r.name: r for call in step.calls for r in call.results}
+    root = {name: r.place.of if r.place.kind == "view" else name for name, r in results.items()}
+    for name in results:
+        while root[name] != root[root[name]]:
+            root[name] = root[root[name]]
+
+    def places(r: Result) -> tuple[dict[int, str], list[int]]:
+        heap = heaps.setdefault((r.place.kind, r.place.register), {})
+        size = np.dtype(r.dtype).itemsize
+        strides = r.strides or tuple(math.prod(r.shape[d + 1 :]) for d in range(len(r.shape)))
+        starts = [r.place.offset + size * sum(map(operator.mul, at, strides)) for at in np.ndindex(*r.shape)]
+        return heap, [start + i for start in starts for i in range(size)]
+
+    def whole(name: str) -> bool:
+        if results[name].place.kind not in ("arena", "register"):
+            return True
+        heap, found = places(results[name])
+        return all(heap.get(i) == name for i in found)
+
+    for call in step.calls:
+        for name in call.operands():
+            if not whole(root[name]):
+                return f"{call.name} reads {root[name]}"
+        for r in call.results:
+            if r.place.kind in ("arena", "register"):
+                heap, found = places(r)
+                heap.update(dict.fromkeys(found, r.name))
+    left = [r.name for call in step.calls for r in call.results if r.place.kind == "register" and call.op != "read"]
+    return next((f"at the end {name}" for name in left if not whole(name)), "")
+
+
+@settings(max_examples=25)
+@given(PROGRAM, st.data())
+def test_a_heap_that_knows_its_values_finds_each_whole_or_the_plan_is_refused(steps: list[Program], data: Any) -> None:
+    rng = np.random.default_rng(len(steps))
+    x, w = (rng.normal(size=shape).astype(np.float32) for shape in ((2, 3, 4), (4,)))
+    graph = Trained(steps, w)
+    graph.compile(flow.tensor(x))
+    (task,) = (t for t in graph.plan.tasks if t.kind == "compute")
+    size = {r.id: r.bytes for r in graph.plan.registers}
+    reads, writes = ({p.register: size[p.register] for p in ports} for ports in (task.consumes, task.produces))
+    verify(task.step, reads, writes)
+    assert not damage(task.step)
+    placed = [i for i, call in enumerate(task.step.calls) for r in call.results if r.place.kind == "arena"]
+    if not placed:
+        return
+    for _ in range(10):  # elsewhere, it is in somebody's way, or in nobody's
+        i = data.draw(st.sampled_from(placed))
+        call = task.step.calls[i]
+        moved = [
+            replace(r, place=replace(r.place, offset=data.draw(st.integers(0, task.step.arena // 64)) * 64))
+            for r in call.results
+        ]  # fmt: skip
+        calls = (*task.step.calls[:i], replace(call, results=tuple(moved)), *task.step.calls[i + 1 :])
+        changed = replace(task.step, calls=calls, arena=2 * task.step.arena)
+        if damage(changed):
+            with pytest.raises(CompileError):
+                verify(changed, reads, writes)
+    graph.close()

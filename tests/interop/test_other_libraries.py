@@ -1,0 +1,157 @@
+"""Others' functions on Weft's values: torch's own, its transforms, what writes files and logs."""
+
+from __future__ import annotations
+
+import importlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+import safetensors.torch
+import torch
+
+import weft as flow
+from weft import nn
+from weft.core.errors import ArgumentError
+from weft.interop import other_libraries
+
+F = torch.nn.functional
+X, Y = torch.randn(3, 4), torch.randn(3, 4)
+P = flow.placement("cpu", ranks=[0])
+
+CALLS: dict[str, Callable[[Any, Any], Any]] = {
+    "relu": lambda x, y: torch.relu(x), "add": lambda x, y: torch.add(x, y, alpha=2),
+    "cat": lambda x, y: torch.cat([x, y]),
+    "softmax": lambda x, y: F.softmax(x, -1), "layer_norm": lambda x, y: F.layer_norm(x, (4,)),
+    "mse_loss": lambda x, y: F.mse_loss(torch.sigmoid(x), y), "einsum": lambda x, y: torch.einsum("ij,kj->ik", x, y),
+    "where": lambda x, y: torch.where(x > 0, x, y), "stack": lambda x, y: torch.stack((x, y), 1),
+    "attention": lambda x, y: F.scaled_dot_product_attention(x[None], y[None], y[None]),
+    "vector": lambda x, y: torch.nn.utils.parameters_to_vector([x, y]), "norm": lambda x, y: torch.linalg.norm(x),
+    "multi_head": lambda x, y: F.multi_head_attention_forward(
+        x[:, None], y[:, None], y[:, None], 4, 2, torch.eye(12, 4), None, None, None, False, 0.0, torch.eye(4), None,
+        need_weights=False)[0],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", CALLS)
+def test_torchs_functions_compute_with_wefts_ops(name: str) -> None:
+    theirs = [t.clone().requires_grad_() for t in (X, Y)]
+    ours = [flow.from_torch(t).requires_grad_() for t in (X, Y)]
+    expected, got = CALLS[name](*theirs), CALLS[name](*ours)
+    assert isinstance(got, flow.Tensor)
+    torch.testing.assert_close(got.detach().to_torch(), expected.detach())
+    expected.sum().backward()
+    got.sum().backward()
+    for t, o in zip(theirs, ours, strict=True):
+        assert (t.grad is None) == (o.grad is None)
+        if t.grad is not None:
+            torch.testing.assert_close(o.grad.to_torch(), t.grad)
+
+
+def test_with_torchs_tensors_beside_them() -> None:
+    x, t = flow.from_torch(X), Y.clone()
+    for got, expected in (
+        (t + x, Y + X),
+        (x + t, Y + X),
+        (t @ x.T, Y @ X.T),
+        (torch.minimum(t, x), torch.minimum(X, Y)),
+    ):
+        assert isinstance(got, flow.Tensor) and torch.equal(got.to_torch(), expected)
+    t[0] = x[0]
+    assert torch.equal(t[0], X[0]) and isinstance(t == x, flow.Tensor)
+    layer, global_x = torch.nn.Linear(4, 2), x.to_global(P, flow.sbp.split(0))
+    assert torch.relu(global_x).sbp == (flow.sbp.split(0),)
+    for call in (lambda: layer(x), lambda: t.clone().requires_grad_() + x):
+        with pytest.raises(ArgumentError, match=r"torch would not learn of.*flow\.from_torch\(module\)"):
+            call()
+    made = flow.from_torch(layer)(X)  # its memory is torch's own, and no stand-in for it
+    assert type(made.detach().to_torch()) is torch.Tensor and torch.equal(made.detach().to_torch(), layer(X))
+    with torch.no_grad():
+        assert torch.equal(layer(x).to_torch(), layer(X))
+
+
+TRANSFORMS: dict[str, Callable[[Any, Any], Any]] = {
+    "grad": lambda f, x: f.grad(lambda a: (a.sin() * a).sum())(x),
+    "grad_and_value": lambda f, x: f.grad_and_value(lambda a: (a.sin() * a).sum())(x)[1],
+    "vjp": lambda f, x: f.vjp(torch.sin, x)[1](x)[0], "jvp": lambda f, x: f.jvp(torch.sin, (x,), (x,))[1],
+    "vmap": lambda f, x: f.vmap(lambda a: a * a.sum())(x), "jacrev": lambda f, x: f.jacrev(torch.sin)(x[0]),
+    "jacfwd": lambda f, x: f.jacfwd(torch.sin)(x[0]), "hessian": lambda f, x: f.hessian(lambda a: (a**3).sum())(x[0]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", TRANSFORMS)
+def test_torchs_transforms_are_wefts(name: str) -> None:
+    got = TRANSFORMS[name](torch.func, flow.from_torch(X))
+    assert isinstance(got, flow.Tensor)
+    torch.testing.assert_close(got.to_torch(), TRANSFORMS[name](torch.func, X))
+
+
+def test_transforms_that_weft_lacks_are_named() -> None:
+    with pytest.raises(ArgumentError, match=r"torch\.func\.linearize was given Weft's tensors"):
+        torch.func.linearize(torch.sin, flow.from_torch(X))
+
+
+def test_functions_of_parameters() -> None:
+    layer, theirs = nn.Linear(4, 2), torch.nn.Linear(4, 2)
+    layer.load_state_dict(theirs.state_dict())
+    called = torch.func.functional_call(layer, dict(layer.named_parameters()), (flow.from_torch(X),))  # type: ignore
+    torch.testing.assert_close(called.detach().to_torch(), theirs(X).detach())
+    for each, x in ((layer, flow.from_torch(X)), (theirs, X)):
+        (each(x) ** 2).sum().backward()
+    norms = [torch.nn.utils.clip_grad_norm_(each.parameters(), 0.1).item() for each in (layer, theirs)]  # type: ignore
+    assert norms[0] == pytest.approx(norms[1])
+    torch.testing.assert_close(layer.weight.grad.to_torch(), theirs.weight.grad)
+    torch.nn.init.constant_(layer.weight, 3.0)  # type: ignore[arg-type]
+    assert layer.weight.tolist() == [[3.0] * 4] * 2
+
+
+def test_compiling_is_for_graphs() -> None:
+    layer = nn.Linear(4, 2)
+    with pytest.warns(UserWarning, match=r"torch\.compile\(Linear\): it stays as it is.*nn\.Graph"):
+        assert torch.compile(layer) is layer
+
+
+def test_what_writes_safetensors(tmp_path: Path) -> None:
+    model = nn.ModuleDict({"a": nn.Linear(2, 2, bias=False), "b": nn.Linear(2, 2, bias=False), "c": nn.Linear(2, 1)})
+    model["b"].weight = model["a"].weight
+    safetensors.torch.save_model(model, str(tmp_path / "m"))  # type: ignore[arg-type]
+    assert safetensors.torch.load_file(tmp_path / "m").keys() == {"a.weight", "c.weight", "c.bias"}
+    assert torch.equal(flow.load(tmp_path / "m")["b.weight"].to_torch(), model["a"].weight.detach().to_torch())
+    other = nn.ModuleDict({"a": nn.Linear(2, 2, bias=False), "b": nn.Linear(2, 2, bias=False), "c": nn.Linear(2, 1)})
+    other["b"].weight = other["a"].weight
+    safetensors.torch.load_model(other, tmp_path / "m")  # type: ignore[arg-type]
+    assert other["c"].weight.tolist() == model["c"].weight.tolist()
+    state = nn.Linear(2, 2).state_dict()
+    safetensors.torch.save_file(state, tmp_path / "s")  # type: ignore[arg-type]
+    assert safetensors.torch.save(state) == (tmp_path / "s").read_bytes()  # type: ignore[arg-type]
+    assert flow.load(tmp_path / "s")["weight"].tolist() == state["weight"].tolist()
+    spread = {k: v.to_global(P, flow.sbp.split(0)) for k, v in state.items()}
+    with pytest.raises(ArgumentError, match=r"weight is global: flow\.save.*max_shard_size"):
+        safetensors.torch.save_file(spread, tmp_path / "s")  # type: ignore[arg-type]
+
+
+def test_a_module_is_met_when_it_is_imported(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """As a log's writer asks for arrays; the package itself may not be there."""
+    (tmp_path / "tensorboardX").mkdir()
+    (tmp_path / "tensorboardX" / "__init__.py").write_text("from tensorboardX.x2num import make_np\n")
+    (tmp_path / "tensorboardX" / "x2num.py").write_text(
+        "import numpy as np\ndef make_np(x):\n    assert isinstance(x, np.ndarray), type(x)\n    return x\n"
+    )
+    monkeypatch.syspath_prepend(str(tmp_path))
+    for name in ("tensorboardX", "tensorboardX.x2num"):
+        monkeypatch.delitem(sys.modules, name, raising=False)
+    logs = importlib.import_module("tensorboardX")
+    assert logs.make_np(flow.ones(2, requires_grad=True)).tolist() == [1.0, 1.0] and logs.make_np(np.ones(1)) == 1.0
+    assert logs.make_np.__module__ == "tensorboardX.x2num" and logs.x2num.__spec__.loader is logs.x2num.__loader__
+    for name in ("tensorboardX", "tensorboardX.x2num"):
+        monkeypatch.delitem(sys.modules, name)
+
+
+def test_every_name_of_the_table_is_there() -> None:
+    for path, names in other_libraries.REPLACED.items():
+        if path.startswith(("torch", "safetensors")) and "tensorboard" not in path:
+            module = importlib.import_module(path)
+            assert not [n for n in names if not hasattr(getattr(module, n, None), "__wrapped__")], path

@@ -1,0 +1,76 @@
+"""`flow.explain()` tells of every eager movement, and refuses those that nobody asked for."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+import weft as flow
+from weft.core.errors import SbpError
+from weft.launch import spawn_threads
+
+S, B, P = flow.sbp.split, flow.sbp.broadcast, flow.sbp.partial_sum
+
+
+def moves() -> Any:
+    where = flow.placement("cpu", ranks=[0, 1])
+    x = flow.ones(4, 6, placement=where, sbp=B)
+    w = flow.ones(6, 2, placement=where, sbp=S(0))
+    partial = x @ w.to_global(sbp=S(0))
+    with flow.explain() as moved:
+        flow.relu(partial)
+        w.to_global(sbp=B)
+    kept = moved.movements
+    with flow.explain(strict=True) as strict:
+        w.to_global(sbp=B)
+        with pytest.raises(SbpError, match="nothing in the program asks for that") as refused:
+            flow.relu(partial)
+    flow.relu(partial)  # outside of the block it may
+    return str(moved), [(m.what, m.planned, m.moved) for m in kept], str(refused.value), len(strict.movements)
+
+
+def test_movements_are_told_with_line_layouts_bytes_and_reason() -> None:
+    for text, found, refusal, planned in spawn_threads(2, moves):
+        assert found == [("relu", False, 16), ("to_global", True, 24)] and planned == 1
+        total, relu, gathered = text.splitlines()
+        assert total == "     40 B  moved by each rank, at most"
+        assert "float32[4,2] cpu:[0,1] (P) -> (S(0)): reduce_scatter(axis=0, dim=0, reduce=sum), for relu" in relu
+        assert "which runs as (S(0)) -> (S(0))" in relu and "the next best, (" in relu
+        assert (
+            "# test_explain_movements.py:" in relu
+            and "# test_explain_movements.py:" in gathered
+            and "all_gather" in gathered
+        )
+        assert "relu: an operand float32[4,2] cpu:[0,1] (P) would be moved to (S(0))" in refusal
+        assert "x.to_global(placement=" in refusal
+
+
+class Relu(flow.nn.Graph):
+    def __init__(self, asked: bool) -> None:
+        super().__init__()
+        self.asked = asked
+
+    def build(self, x: flow.Tensor) -> flow.Tensor:
+        return flow.relu(x.to_global(sbp=B) if self.asked else x)
+
+
+def traced() -> str:
+    x = flow.ones(4, 2, placement=flow.placement("cpu", ranks=[0, 1]), sbp=P)
+    with flow.explain(strict=True):
+        Relu(True)(x)
+        with pytest.raises(SbpError) as refused:
+            Relu(False)(x)
+    Relu(False)(x)
+    return str(refused.value)
+
+
+def test_graphs_are_refused_what_they_move_unasked() -> None:
+    for refusal in spawn_threads(2, traced):
+        assert refusal.startswith("relu: an operand float32[4,2] cpu:[0,1] (P) would be moved to (S(0))")
+
+
+def test_one_rank_moves_nothing() -> None:
+    with flow.explain(strict=True) as moved:
+        flow.relu(flow.ones(2))
+    assert moved.movements == [] and str(moved) == "      0 B  moved by each rank, at most"

@@ -1,0 +1,170 @@
+"""Where things are: what one looks for stands in the file that one would open first, and no folder is an attic."""
+
+from __future__ import annotations
+
+import ast
+from collections import defaultdict
+from pathlib import Path
+
+import pytest
+import rustworkx as rx
+
+ROOT = Path(__file__).parents[1]
+FILES = sorted((ROOT / "weft").rglob("*.py"))
+MOST = 25  # files in a folder
+CORE = {"core", "tensor", "ops", "autograd", "interpreter", "boxing", "vm", "job", "compiler", "plan", "runtime",
+        "simulator", "transport"}  # fmt: skip
+NO_SUBJECT = {"more", "further", "rarer", "older", "pieces", "parts", "kinds", "places", "forms", "everyday", "breadth",
+              "corners", "edges", "misc", "others", "extras"}  # fmt: skip
+PYTORCHS = {"cuda.py", "fsdp.py", "functional.py", "rnn.py"}  # public paths, of which PyTorch has two of a name
+
+# What somebody who knows PyTorch looks for, and where its documentation's chapters and its sources let them look.
+GUESSES = {
+    # "Indexing, Slicing, Joining, Mutating"
+    "chunk": "functional/shape/splitting.py",
+    "tensor_split": "functional/shape/splitting.py",
+    "hstack": "functional/shape/joining.py",
+    "cat": "ops/shape/joining.py",
+    "permute": "functional/shape/views.py",
+    "squeeze": "ops/shape/views.py",
+    "tile": "functional/shape/repeating.py",
+    "scatter_reduce": "functional/index/scattering.py",
+    "take": "functional/index/taking.py",
+    "masked_select": "functional/index/indexing.py",
+    "index_select": "ops/index/indexing.py",
+    # "Creation", "Random sampling"
+    "arange": "functional/create/creation.py",
+    "ones_like": "functional/create/likeness.py",
+    "manual_seed": "functional/random/generators.py",
+    "multinomial": "functional/random/sampling.py",
+    "randperm": "functional/random/random_tensors.py",
+    # "Pointwise"
+    "clamp": "functional/pointwise/clamping.py",
+    "addcmul": "functional/pointwise/arithmetic.py",
+    "isreal": "functional/pointwise/complex_numbers.py",
+    "polar": "functional/pointwise/complex_numbers.py",
+    "frexp": "functional/pointwise/powers.py",
+    "logical_xor": "ops/pointwise/logic.py",
+    # "Reduction", "Comparison"
+    "var_mean": "functional/reduce/variance.py",
+    "nanmean": "functional/reduce/sums.py",
+    "quantile": "functional/reduce/quantiles.py",
+    "unique": "functional/reduce/counting.py",
+    "topk": "functional/reduce/sorting.py",
+    "allclose": "functional/pointwise/comparing.py",
+    # "Other operations"
+    "rot90": "functional/shape/flips.py",
+    "meshgrid": "functional/shape/grids.py",
+    "histc": "functional/reduce/histograms.py",
+    "cummax": "functional/reduce/running.py",
+    "diag_embed": "functional/shape/diagonals.py",
+    "tril": "ops/shape/triangle.py",
+    # linear algebra, Fourier transforms
+    "einsum": "functional/linalg/einsum.py",
+    "baddbmm": "functional/linalg/products.py",
+    "svd": "functional/linalg/decompositions.py",
+    "vector_norm": "functional/linalg/norms.py",
+    "lstsq": "functional/linalg/solving.py",
+    "cdist": "functional/linalg/distances.py",
+    "stft": "functional/signal/fft.py",
+    # nn.functional
+    "interpolate": "functional/neural/interpolation.py",
+    "cross_entropy": "functional/neural/cross_entropy.py",
+    "conv_transpose2d": "functional/neural/convolution.py",
+    "one_hot": "functional/neural/embeddings.py",
+    # layers, in PyTorch's files
+    "LazyConv2d": "nn/layers/conv.py",
+    "EmbeddingBag": "nn/layers/sparse.py",
+    "PixelShuffle": "nn/layers/pixelshuffle.py",
+    "SyncBatchNorm": "nn/layers/batchnorm.py",
+    "MultiheadAttention": "nn/layers/activation.py",
+}
+
+
+def says(file: str, name: str) -> bool:
+    """Whether a file has something of this name at its top: a function, class, value, adapter or op."""
+    path = ROOT / "weft" / file
+    if not path.exists():
+        return False
+    for node in ast.parse(path.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.ClassDef) and node.name == name:
+            return True
+        if isinstance(node, ast.Assign | ast.AnnAssign):
+            targets = node.targets if isinstance(node, ast.Assign) else [node.target]
+            if any(isinstance(x, ast.Name) and x.id == name for t in targets for x in ast.walk(t)):
+                return True
+        calls = [node.value] if isinstance(node, ast.Expr) else getattr(node, "decorator_list", [])
+        if any(isinstance(x, ast.Constant) and str(x.value).split()[:1] == [name] for c in calls for x in ast.walk(c)):
+            return True
+    return False
+
+
+def test_the_first_guess_opens_the_right_file() -> None:
+    assert len(GUESSES) == 50
+    missed = [f"{name}: not in {file}" for name, file in GUESSES.items() if not says(file, name)]
+    assert len(missed) <= 5, "\n".join(missed)
+
+
+@pytest.mark.parametrize("half", ["weft", "tests"])
+def test_a_folder_has_a_subject_and_files_to_count(half: str) -> None:
+    files = [p for p in (ROOT / half).rglob("*.py") if "__pycache__" not in p.parts]
+    by_folder = defaultdict(list)
+    for p in files:
+        by_folder[p.parent].append(p)
+    full = {str(f.relative_to(ROOT)): len(ps) for f, ps in by_folder.items() if len(ps) > MOST}
+    assert not full, f"more than {MOST} files: {full}; which subjects do they have?"
+    vague = [str(p.relative_to(ROOT)) for p in files if p.stem.removeprefix("test_") in NO_SUBJECT]
+    assert not vague, f"named after no subject: {vague}"
+
+
+@pytest.mark.parametrize("core", [True, False])
+def test_a_file_name_means_one_thing_in_its_half(core: bool) -> None:
+    found = defaultdict(list)
+    for p in FILES:
+        place = p.relative_to(ROOT / "weft")
+        if len(place.parts) > 1 and (place.parts[0] in CORE) is core and not p.name.startswith("__"):
+            found[p.name].append(place.as_posix())
+    twice = [places for name, places in found.items() if len(places) > 1 and name not in PYTORCHS]
+    assert not twice, "\n".join(map(str, twice))
+
+
+# Files that know each other: classes of one thing in several files. Whoever parts one takes it from here.
+CIRCLES = [
+    {"weft.compiler.calls.moves", "weft.compiler.calls.program"},
+    {"weft.graph.graph", "weft.graph.saved", "weft.graph.scaling", "weft.graph.trace", "weft.graph.update",
+     "weft.graph.zero"},
+    {"weft.optim.agreement", "weft.optim.optimizer"},
+    {"weft.tensor.described", "weft.tensor.gradient", "weft.tensor.tensor"},
+    {"weft.transport.base", "weft.transport.check", "weft.transport.stuck"},
+    {"weft.transport.c10d", "weft.transport.c10d_channel", "weft.transport.c10d_group", "weft.transport.c10d_roads"},
+    {"weft.transport.rendezvous", "weft.transport.roll"},
+    {"weft.transport.shared.shm", "weft.transport.shared.shm_group"},
+    {"weft.vm.dependency", "weft.vm.instruction", "weft.vm.machine", "weft.vm.stream", "weft.vm.waiting"},
+]  # fmt: skip
+
+
+def imports(tree: ast.Module, modules: set[str]) -> set[str]:
+    """The files that a file imports, for type checkers too."""
+    found = set()
+    for node in ast.walk(tree):
+        if isinstance(node, ast.ImportFrom) and node.module:
+            for alias in node.names:
+                full = f"{node.module}.{alias.name}"
+                found.add(full if full in modules else node.module)
+        elif isinstance(node, ast.Import):
+            found |= {alias.name for alias in node.names}
+    return found & modules
+
+
+def test_no_files_import_each_other_in_a_circle() -> None:
+    modules = {".".join(p.relative_to(ROOT).with_suffix("").parts).removesuffix(".__init__"): p for p in FILES}
+    graph = rx.PyDiGraph()
+    node = {name: graph.add_node(name) for name in modules}
+    for name, path in modules.items():
+        for other in imports(ast.parse(path.read_text()), set(modules)) - {name}:
+            graph.add_edge(node[name], node[other], None)
+    circles = [{graph[i] for i in c} for c in rx.strongly_connected_components(graph) if len(c) > 1]
+    new = [sorted(c) for c in circles if not any(c <= known for known in CIRCLES)]
+    gone = [sorted(k) for k in CIRCLES if not any(c <= k for c in circles)]
+    assert not new, f"files in a circle: {new}"
+    assert not gone, f"no circles any more: take them from CIRCLES: {gone}"

@@ -1,0 +1,214 @@
+"""Public functions that take the short way themselves, by text written for them, like the entries of ops.
+
+Of such a function a usual call costs little more than its kernel; every other call, and every wrong one, is made again
+by the function that it was written for.
+"""
+
+from __future__ import annotations
+
+import functools
+import inspect
+import itertools
+import math
+import re
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple, TypeVar
+
+import torch
+
+from weft.autograd.entry import space_of, wrapped
+from weft.core import random
+from weft.core.device import Device, chosen
+from weft.core.dispatch import here
+from weft.core.errors import ours
+from weft.core.late import written_late
+from weft.ops import OPS
+from weft.ops.create.constructors import LARGE
+from weft.ops.declaration import Op
+from weft.ops.explain import ABSENT
+from weft.tensor.blob import Blob
+from weft.tensor.tensor import Tensor
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+class Short(NamedTuple):
+    """The short way of an adapter: the op that its call comes down to.
+
+    kernel   text of another call than that of the op's kernel: with x's data as `d0`, and the op's attribute where the
+             adapter takes `*sizes`, else the adapter's parameters; None is no result
+    told     text that sets the op's attributes then, where they aren't the shape of what came out
+    """
+
+    op: str
+    kernel: str = ""
+    told: str = ""
+    names: Mapping[str, Any] = {}  # of the texts
+
+
+class Parts(NamedTuple):
+    """The short way of a function that gives views of all of x: text of the kernel's call, with x's data as `d0`, and
+    what makes tensors of x and the parts, or gives None."""
+
+    kernel: str
+    views: Callable[..., Any]
+
+
+class Making(NamedTuple):
+    """The short way of a function that makes a local tensor on the CPU, or beside x, by a kernel of torch's.
+
+    call     text of the kernel's arguments, without the dtype, which it is told if one is asked for
+    size     text of its size: what is larger than some is weighed on the other way
+    """
+
+    kernel: Callable[..., Any]
+    call: str
+    size: str = "()"
+
+
+def shortened(f: F, otherwise: Callable[..., Any], way: Short | Making | Parts) -> F:
+    """`f` as users call it: on the short way where that can be, else as `otherwise` has it."""
+    space: dict[str, Any] = {"otherwise": otherwise, "longer": longer, "only_one": _only_one, "ours": ours}
+    if isinstance(way, Short):
+        space |= space_of(OPS[way.op]) | dict(way.names)
+    elif isinstance(way, Parts):
+        space |= {"here": here, "absent": ABSENT, "views": way.views}
+    else:
+        space |= {
+            "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "absent": ABSENT, "kernel": way.kernel,
+            "chosen": chosen, "cpus": CPUS, "prod": math.prod, "LARGE": LARGE, "drawn": random.on_cpu,
+        }  # fmt: skip
+    defaults = {p.name: p.default for p in inspect.signature(f).parameters.values()}
+    space |= {f"default_{n}": v for n, v in defaults.items()} | {"defaults": defaults}
+    name = f.__name__
+    written: Any = written_late(name, lambda: source_of(f, way), space, f"<weft call of {name}>")
+    functools.update_wrapper(written, f)
+    written.otherwise = otherwise
+    return written
+
+
+IDENTIFIER = re.compile(r"[a-z_]\w*\b(?!=)")  # but no keyword
+CPUS = {None, "cpu", Device("cpu"), torch.device("cpu")}
+
+
+def source_of(f: Callable[..., Any], way: Short | Making | Parts) -> str:
+    """The function as Python text."""
+    parameters = list(inspect.signature(f).parameters.values())
+    plain = [p.name for p in parameters if p.kind is p.POSITIONAL_OR_KEYWORD]
+    several = "_sizes" if any(p.kind is p.VAR_POSITIONAL for p in parameters) else "_rest"
+    others = [p.name for p in parameters if p.kind is p.KEYWORD_ONLY]
+    required = {p.name for p in parameters if p.default is p.empty}
+    header = [f"{n}={'absent' if n in required else f'default_{n}'}" for n in (*plain, *others)]
+    header.insert(len(plain), f"*{several}")
+    spread = several == "_sizes"
+    if isinstance(way, Short):
+        body = _of_op(OPS[way.op], way, plain, others, spread)
+    else:
+        body = _of_parts(way) if isinstance(way, Parts) else _of_making(way, plain, others, spread)
+    usual = " and ".join(["not _more", *(["not _rest"] if several == "_rest" else []), "here.plain"])
+    given = "{" + ", ".join(f"{n!r}: {n}" for n in (*plain, *others)) + "}"
+    handed = ", ".join([*plain, *(f"{n}={n}" for n in others)])
+    unfit = " or ".join(["_more", "_rest", *(f"{n} is absent" for n in (*plain, *others) if n in required)])
+    again = (
+        []
+        if spread or len(required) < len(parameters)
+        else [f"    if not ({unfit}):", f"        return otherwise({handed})"]
+    )
+    return "\n".join([
+        f"def {f.__name__}({', '.join(header)}, **_more):",
+        f"    if {usual}{body[0]}:",
+        *body[1:],
+        *again,
+        f"    return longer(otherwise, {plain}, defaults, {given}, {several}, _more)",
+    ]) + "\n"  # fmt: skip
+
+
+REFUSED = (
+    "        except Exception as cause:",
+    "            if not ours(cause):",  # a signal's handler raised it
+    "                raise",
+)
+ONE = "_sizes if _sizes[0].__class__ is int else only_one(*_sizes)"
+
+
+def _of_op(op: Op, way: Short, plain: Sequence[str], others: Sequence[str], spread: bool) -> list[str]:
+    """The condition of the short way, and its lines, for a call that comes down to an op's."""
+    assert op.operands == (0,), f"{op.name}: the short way is for ops of one operand"
+    x, taken = op.names[0], 1 if way.kernel else len(op.params)
+    asked = IDENTIFIER.findall(way.kernel)
+    unasked = [n for n in (*plain[taken:], *others) if n not in asked]
+    renamed = [f"{own} = {n}" for own, n in zip(op.names[:taken], plain, strict=False) if own != n]
+    told = way.told
+    if not (told or spread or {*op.names[1:]} <= {*plain}):
+        assert op.shape_of == op.names[1], f"{op.name}: which attributes has it?"
+        told = f"{op.shape_of} = r0.shape"
+    kernel = way.kernel or f"kernel({', '.join(['d0', *op.names[1:]])})"
+    return [
+        "".join(f" and {n} is default_{n}" for n in unasked),
+        *(f"        {line}" for line in renamed),
+        "        try:",
+        f"            d0 = {f'data_of({x})' if op.lists else f'{x}.blob.now'}",
+        *([f"            {op.names[1]} = {ONE}"] if spread else []),
+        f"            r0 = None if d0 is None else {kernel}",
+        *REFUSED,
+        "            r0 = None",
+        "        if r0 is not None:",
+        *([f"            {told}"] if told else []),
+        *wrapped(op),
+    ]
+
+
+def _of_parts(way: Parts) -> list[str]:
+    return [
+        "",
+        "        try:",
+        "            d0 = x.blob.now",
+        f"            parts = None if d0 is None else views(x, {way.kernel}, dim)",
+        *REFUSED,
+        "            parts = None",
+        "        if parts is not None:",
+        "            return parts",
+    ]
+
+
+def _of_making(way: Making, plain: Sequence[str], others: Sequence[str], spread: bool) -> list[str]:
+    """Likewise, for one that makes a tensor of nothing but attributes."""
+    size = way.size
+    seen = {"dtype", "device", "requires_grad", *IDENTIFIER.findall(f"{way.call} {way.size}")}
+    usual = [f"{n} is default_{n}" for n in (*plain, *others) if n not in seen]
+    usual += ["device is None"] if "x.blob" in way.call else ["device in cpus", "here.place is None"]
+    usual += [] if "x.blob" in way.call else ["chosen.usual is None"]
+    there = "r0 is not None" if "x.blob" in way.call else "r0 is not None and r0.is_cpu"  # torch may have a default
+    return [
+        "",
+        "        r0 = None",
+        "        try:",
+        f"            if {' and '.join(usual)}:",
+        *([f"                {size} = {ONE}"] if spread and size.isidentifier() else []),
+        f"                if prod({size}) <= LARGE:",
+        f"                    r0 = kernel({way.call}) if dtype is None else kernel({way.call}, dtype=dtype.torch)",
+        *REFUSED,
+        "            r0 = None",
+        f"        if {there}:",
+        "            y0 = new(Tensor)",
+        "            y0.blob = b0 = new(Blob)",
+        "            b0.now = b0.data = r0",
+        "            b0.access = None",
+        "            if requires_grad:",
+        "                y0.requires_grad = True",
+        "            return y0",
+    ]  # fmt: skip
+
+
+def _only_one(sizes: Any) -> Any:
+    return tuple(sizes) if sizes.__class__ is list else sizes
+
+
+def longer(
+    otherwise: Callable[..., Any], plain: Sequence[str], defaults: dict[str, Any], named: dict[str, Any],
+    rest: tuple[Any, ...], more: dict[str, Any],
+) -> Any:  # fmt: skip
+    """The call as it was made, as far as that can be told: what was left out is left out, what has a place is there."""
+    given = {n: v for n, v in named.items() if v is not ABSENT and (v is not defaults[n] or (rest and n in plain))}
+    ahead = [given.pop(n) for n in itertools.takewhile(list(given).__contains__, plain)]
+    return otherwise(*ahead, *rest, **given, **more)

@@ -1,0 +1,89 @@
+"""The one table of public names: what `flow`, `flow._C`, `nn.functional` and `Tensor` call, by name.
+
+An op whose declared signature is the public one stands here as its own entry: nothing lies between. Where the two
+differ, a small adapter, marked `@public`, stands in its place. `surface.txt` says where an op is public: where PyTorch
+or OneFlow has its name; in `flow._C` always.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any, Final
+
+from weft.api import names
+from weft.api.short_way import Making, Parts, Short, shortened
+from weft.api.signature import F, door
+from weft.api.surface import PUBLIC
+from weft.autograd.overwrite import make_overwriting
+from weft.core.dispatch import hooks
+from weft.ops import OPS
+from weft.ops.declaration import Op
+
+Function = Callable[..., Any]
+ADAPTERS: Final[dict[str, dict[str, Function]]] = {"flow": {}, "tensor": {}, "neural": {}, "bound": {}}
+
+
+def public(where: str, name: str = "", short: Short | Making | Parts | None = None) -> Callable[[F], F]:
+    """Mark an adapter: its places, of which bound is `flow._C` alone, and its names if not its own.
+
+    Users call it through its door, Weft as it is. One with a `short` way takes that first.
+    """
+
+    def mark(f: F) -> F:
+        if not f.__doc__ and f.__name__ in OPS:
+            f.__doc__ = OPS[f.__name__].__doc__
+        for n in (name or f.__name__).split():
+            shown = door(f, n)
+            if short is not None:
+                shown = shortened(f, shown, short)
+            for place in where.split():
+                assert n not in ADAPTERS[place], f"{n} has two adapters in {place}"
+                ADAPTERS[place][n] = shown
+        return f
+
+    return mark
+
+
+def entry(op: Op) -> Function:
+    """The function made for an op, so that a public name costs no more than the op itself."""
+    if getattr(op.entry, "__self__", None) is op:
+        op.entry = hooks.road(op)
+    return op.entry
+
+
+def calling(name: str) -> Function:
+    """The entry of a declared op, by name."""
+    return entry(OPS[name])
+
+
+@functools.cache
+def overwriting(op: Op) -> Function:
+    """`name_`: the op into the memory of its first operand."""
+    return make_overwriting(op)
+
+
+def lookup(place: str, name: str) -> Function | None:
+    """What a public name stands for in a place; None where there is no such name."""
+    name = names.ALIASES.get(name, name)
+    found = ADAPTERS[place].get(name)
+    if found is not None:
+        return found
+    op = OPS.get(name)
+    if op is not None and not op.conversion:
+        return entry(op)
+    op = OPS.get(name.removesuffix("_"))
+    if name.endswith("_") and op is not None and (op.inplace_kernel is not None or op.name in names.OVERWRITING):
+        return overwriting(op)
+    return None
+
+
+def listed(place: str) -> Iterator[tuple[str, Function]]:
+    """Every public name of a place, with what it stands for."""
+    shown = PUBLIC[place]
+    candidates = [*ADAPTERS[place], *OPS, *(f"{n}_" for n in OPS), *names.ALIASES]
+    for name in dict.fromkeys(candidates):
+        if name in ADAPTERS[place] or name in shown:
+            found = lookup(place, name)
+            if found is not None:
+                yield name, found

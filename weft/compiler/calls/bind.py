@@ -1,0 +1,266 @@
+"""Binds a chain's calls to memory: one straight Python function, of kernel calls over views that are made beforehand.
+
+The text is written and compiled once. For other copies of registers, or another micro-batch, only what depends on these
+is made anew, and handed to the compiled text.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, Protocol
+
+import torch
+
+from weft.compiler import abreast, inductor
+from weft.compiler.calls.carry import Carrier, carry
+from weft.compiler.calls.source import Memory, Source, Tell
+from weft.compiler.local_node import kernel_of
+from weft.core import dtype as dtypes
+from weft.ops import OPS
+from weft.ops.declaration import Op
+from weft.plan.calls import FORM_ONLY, Call, Ref, Step
+from weft.runtime.one_thread import alone
+
+Dependency = int | str  # a register, "act" (its number in the launch), "first" (whether it is the first)
+
+
+class Draws(Protocol):
+    """Where random numbers come from."""
+
+    def kernel(
+        self, call: Call, kernel: Callable[..., Any], known: Mapping[str, torch.Tensor]
+    ) -> Callable[..., Any]: ...
+
+    def text(self, name: Callable[[str, Any], str], call: Call, text: str) -> str: ...
+
+
+class Binder:
+    """One chain on one rank."""
+
+    def __init__(
+        self, name: str, step: Step, rank: int, arena: torch.Tensor, variables: Mapping[str, torch.Tensor], line: Any,
+        draws: Draws,
+    ) -> None:  # fmt: skip
+        self.name, self.step, self.variables, self.draws = name, step, variables, draws
+        self.dependents = _dependents(step)
+        self.arena, self.rank, self.line = arena, rank, line
+        self.forms = {r.name: r for c in step.calls for r in c.results}
+        self._reset()
+
+    def _reset(self) -> None:
+        self.memory = Memory(self.arena)
+        self.source = Source(self.name, self.memory)
+        self.carrier = Carrier(self.source, self.memory, self.forms, self.rank, self.line)
+
+    def bind(self, slots: Mapping[int, torch.Tensor], phase: int, tell: Tell | None = None) -> Callable[[], None]:
+        """The function for these copies of the registers, in this act of a launch; `tell` hears of each call."""
+        if not self.step.one_thread:
+            return self._bind(slots, phase, tell)
+        made: list[Callable[[], None]] = []
+        alone(lambda: made.append(self._bind(slots, phase, tell)))()
+        return alone(made[0])
+
+    def _bind(self, slots: Mapping[int, torch.Tensor], phase: int, tell: Tell | None) -> Callable[[], None]:
+        if self.source.code is None or not self._rebound(slots, phase):
+            self._reset()
+            self.memory.slots, self.memory.phase = slots, phase
+            for call in self.step.calls:
+                self.source.begin(call)
+                self._call(call)
+            self.source.compile()
+        return self.source.function(tell)
+
+    def _rebound(self, slots: Mapping[int, torch.Tensor], phase: int) -> bool:
+        """Make anew what depends on what has changed; False if the text would be another one."""
+        memory = self.memory
+        changed: list[Dependency] = [r for r, copy in slots.items() if memory.slots.get(r) is not copy]
+        changed += ["act"] * (phase != memory.phase) + ["first"] * ((phase == 0) != (memory.phase == 0))
+        memory.slots, memory.phase = slots, phase
+        again = sorted({i for d in changed for i in self.dependents.get(d, ())})
+        return all(self.source.rewrite(self.source.written[i], self._call) for i in again)
+
+    def explained(self, error: Exception) -> Exception:
+        """What the kernel of the failing line says, which checks what the line's bare call takes for granted."""
+        call = self.source.failing(error)
+        op = OPS.get(call.op) if call is not None else None
+        if call is None or op is None or op.writes or op.random or not self.memory.knows(call.args):
+            return error
+        try:
+            self.kernel(call)(*[self.memory.known(a) for a in call.args])
+        except Exception as better:
+            return better
+        return error
+
+    # ---- calls ---------------------------------------------------------------------------------------
+
+    def _call(self, call: Call) -> None:
+        known, source = self.memory.static, self.source
+        match call.op:
+            case "read":
+                known[call.results[0].name] = self.memory.placed(call.results[0])
+            case "variable":
+                known[call.results[0].name] = self.variables[call.results[0].name]
+            case "accumulate":
+                total = known[call.results[0].name] = self.memory.placed(call.results[0])
+                add = total.add_ if self.memory.phase else total.copy_
+                source.line(f"{source.called(f'{call.name}_adds', add)}({source.expression(call.args[0])})")
+            case "pack":
+                part = known[call.results[0].name] = self.memory.placed(call.results[0])
+                source.line(f"{source.called(f'{call.name}_part', part)}.copy_({source.expression(call.args[0])})")
+            case op if op.startswith("box."):
+                carry(self.carrier, call)
+            case "fused":
+                self._fused(call)
+            case _:
+                self._op(call, OPS[call.op])
+
+    def kernel(self, call: Call) -> Callable[..., Any]:
+        return kernel_of(OPS[call.op], call.option("where"))
+
+    def _op(self, call: Call, op: Op) -> None:
+        kernel, args = self.kernel(call), call.args
+        if op.random:
+            kernel = self.draws.kernel(call, kernel, self.memory.static)
+        if op.abreast:
+            args = self._long(call, args)
+        first = call.results[0] if call.results else None
+        if first is not None and first.place.kind == "constant":
+            held = [
+                self._stand_in(a) if op.name in FORM_ONLY and isinstance(a, Ref) else self.memory.known(a) for a in args
+            ]
+            self.memory.static[first.name] = kernel(*held)
+            return
+        if op.view and first is not None and self.memory.knows(args[0]):
+            base = self.memory.known(args[0])
+            if not base.numel():  # a view of nothing, as of a variable elsewhere, of which this rank gets what is sent
+                self.memory.static[first.name] = base.new_empty(first.shape)
+                return
+            self._view(call, kernel)
+            return
+        found = [self.memory.of(r) for r in call.results]
+        outs = [o for o in found if o is not None]
+        placed = len(outs) == len(found)
+        straight = op.out_kernel is not None and call.option("where") is None and not op.random and bool(outs)
+        static = self.memory.knows(args)
+        if placed and op.prepare is not None and static and (straight or not outs):
+            texts = self._prepared(call, op, args, outs)
+            if texts:
+                for text in texts:
+                    self.source.line(text)
+                self._know(call, outs)
+                return
+        if placed and straight:
+            names = [self.source.called(r.name, o) for r, o in zip(call.results, outs, strict=True)]
+            target = names[0] if len(names) == 1 else f"({', '.join(names)})"
+            given = self._arguments(op, args, positional=True)
+            self.source.line(f"{self.source.called(f'{op.name}_out', op.out_kernel)}({target}, {given})")
+            self._know(call, outs)
+            return
+        text = f"{self.source.called(op.name, kernel)}({self._arguments(op, args)})"
+        if op.random:
+            text = self.draws.text(self.source.called, call, text)
+        elif outs and placed:
+            if op.prepare is not None and call.option("where") is None and static:
+                text = next(iter(self._prepared(call, op, args, [])), text)
+            self._into(call, outs, text)
+            return
+        targets = [self.source.variable(r) for r in call.results]
+        self.source.line(f"{', '.join(targets)} = {text}" if targets else text)
+
+    def _fused(self, call: Call) -> None:
+        outs = [self.memory.placed(r) for r in call.results]
+        given = [self.memory.known(a) if self.memory.knows(a) else self._stand_in(a) for a in call.args]
+        names = [self.source.expression(a) for a in call.args]
+        names += [self.source.called(r.name, o) for r, o in zip(call.results, outs, strict=True)]
+        self.source.line(f"{self.source.called('fused', inductor.kernel(call, given, outs))}([{', '.join(names)}])")
+        self._know(call, outs)
+
+    def _know(self, call: Call, outs: Sequence[torch.Tensor]) -> None:
+        for r, o in zip(call.results, outs, strict=True):
+            self.memory.static[r.name] = o
+
+    def _stand_in(self, a: Ref) -> torch.Tensor:
+        """A tensor of a value's form, for those who read no more."""
+        form = self.forms[a.name]
+        return torch.empty(form.shape, dtype=dtypes.named(form.dtype).torch, device=self.memory.arena.device)
+
+    def _view(self, call: Call, kernel: Callable[..., Any]) -> None:
+        base = self.memory.static[call.args[0].name]
+        if call.results[0].place.kind == "view":
+            made = kernel(*[self.memory.known(a) for a in call.args])
+            made = made if isinstance(made, (list, tuple)) else (made,)
+            assert all(t.untyped_storage()._cdata == base.untyped_storage()._cdata for t in made), f"{call} copies"
+            self._know(call, made)
+            return
+        memory = self.memory.placed(call.results[0])  # a reshape that has to copy: in the order of the elements
+        target = self.source.called(call.results[0].name, memory.view(base.shape))
+        self.source.line(f"{target}.copy_({self.source.expression(call.args[0])})")
+        self.memory.static[call.results[0].name] = memory
+
+    def _into(self, call: Call, outs: Sequence[torch.Tensor], text: str) -> None:
+        """The text's values go into memory of their own."""
+        names = [self.source.called(r.name, o) for r, o in zip(call.results, outs, strict=True)]
+        self._know(call, outs)
+        if len(names) == 1:
+            self.source.line(f"{names[0]}.copy_({text})")
+        else:
+            self.source.line(f"{self.source.called('copy', torch._foreach_copy_)}([{', '.join(names)}], {text})")
+
+    def _long(self, call: Call, args: tuple[Any, ...]) -> tuple[Any, ...]:
+        """An update's arguments, with one tensor for those that lie side by side in all its lists."""
+        lists = abreast.lists_of(call)
+        if not lists or not all(map(self.memory.knows, lists)):
+            return args
+        found = abreast.pieces([[self.memory.static[v.name] for v in values] for values in lists])
+        if found is None:
+            return args
+        places = OPS[call.op].writes
+        changed = [self.memory.static[v.name] for i in places if call.args[i] in lists for v in call.args[i]]
+        # the pieces count their changes apart from the tensors whose memory they are
+        count = self.source.called("changed", torch._C._increment_version)
+        self.source.line(f"{count}({self.source.called(f'{call.name}_written', changed)})")
+        longer = iter(found)
+        return tuple(next(longer) if a in lists else a for a in args)
+
+    def _prepared(self, call: Call, op: Op, args: tuple[Any, ...], outs: Sequence[torch.Tensor]) -> list[str]:
+        """The very calls that the op makes for this memory, with its views taken now."""
+        assert op.prepare is not None
+        found = op.prepare(*outs, *[self.memory.known(a) for a in args])
+        made = call.results[0].name if call.results else call.name
+        texts = []
+        for function, positional, keywords in found if isinstance(found, list) else [found] if found else []:
+            parts = [self.source.literal(f"{call.name}_{i}", a) for i, a in enumerate(positional)]
+            parts += [f"{k}={self.source.literal(made, a)}" for k, a in keywords.items()]
+            name = getattr(function, "__name__", call.op).partition(".")[0]
+            function = getattr(function, "_op", function)  # torch's overload without the Python around it
+            texts.append(f"{self.source.called(name, function)}({', '.join(parts)})")
+        return texts
+
+    def _arguments(self, op: Op, args: tuple[Any, ...], positional: bool = False) -> str:
+        parts = []
+        for p, a in zip(op.params, args, strict=True):
+            text = self.source.expression(a)
+            parts.append(f"{p.name}={text}" if p.keyword_only and not positional else text)
+        return ", ".join(parts)
+
+
+def _dependents(step: Step) -> dict[Dependency, list[int]]:
+    """By what they depend on, the calls whose memory or verb does."""
+    found: dict[Dependency, list[int]] = {}
+    of: dict[str, set[Dependency]] = {}
+    for i, call in enumerate(step.calls):
+        mine: set[Dependency] = {"first"} if call.op == "accumulate" else set()
+        for name in call.operands():
+            mine |= of[name]
+        for r in call.results:
+            place = r.place
+            here: set[Dependency] = set()
+            if place.kind == "register":
+                here = {place.register, "act"} if place.step else {place.register}
+            elif place.kind == "view":
+                here = of[place.of]
+            of[r.name] = here
+            mine |= here
+        for d in mine:
+            found.setdefault(d, []).append(i)
+    return found

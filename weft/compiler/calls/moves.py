@@ -1,0 +1,193 @@
+"""What a chain does to move data: the boxing of one rank, as calls. Pure.
+
+box.same, box.slice             look at what is there
+box.copy                        into another place: a register that others read
+box.joined                      parts that were made where they belong in the whole
+box.merge                       what other ranks sent, put together
+box.all_reduce and its kin      a step of `boxing.lowering`, which `boxing.execute` does; what it needs meanwhile is a
+                                result of its own, the scratch
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any, Final
+
+import torch
+
+from weft.boxing.execute import act, together
+from weft.boxing.lowering import LocalStep, Slices, Transfers, lower
+from weft.boxing.two_level import Call as Request
+from weft.boxing.two_level import Levels, New
+from weft.compiler.arena import aligned
+from weft.compiler.layout import Packet, sliced
+from weft.core import dtype as dtypes
+from weft.core import shard
+from weft.job.value import Node, Value
+from weft.plan.calls import Call, Place, Ref, Result
+
+if TYPE_CHECKING:
+    from weft.compiler.calls.program import Chain
+
+SIMPLE: Final = ("ranks", "index", "dim", "from_dim", "reduce", "fill", "device")
+BLANK: Final = {"ranks": (), "index": 0, "dim": -1, "from_dim": -1, "reduce": "", "fill": "", "device": "cpu"}
+Options = tuple[tuple[str, Any], ...]
+
+
+@dataclass(frozen=True)
+class Move:
+    """A boxing node that stays within its chain; several values at once where all-reduces are fused."""
+
+    kind: str
+    options: Options
+    several: bool
+    step: LocalStep | None
+
+    @staticmethod
+    def of(node: Node, rank: int) -> Move:
+        several = isinstance(node.args[0], tuple)
+        route = node.extra["routes"][0] if several else node.extra["route"]
+        step = next(iter(lower(route, rank, node.extra.get("hosts"))), None)
+        if step is None or step.kind == "relabel" or (step.kind == "to_partial" and not step.fill):
+            return Move("same", (), several, step)
+        if step.kind == "slice":
+            assert step.before is not None
+            start, stop = shard.part(step.before[step.dim], len(step.ranks), step.index)
+            return Move("slice", (("dim", step.dim), ("start", start), ("stop", stop)), several, step)
+        return Move(step.kind, options_of(step), several, step)
+
+    @property
+    def in_row(self) -> bool:
+        """Whether it is done in one stretch of memory, in which all its values lie."""
+        return self.several and self.kind == "all_reduce"
+
+    @property
+    def looks(self) -> bool:
+        """Whether its result is in the memory of what it reads."""
+        return self.kind in ("same", "slice")
+
+    def view(self, base: torch.Tensor) -> list[torch.Tensor]:
+        return [looked(self.kind, dict(self.options), base)]
+
+    def scratch(self, given: Sequence[torch.Tensor | None], outs: Sequence[torch.Tensor]) -> int:
+        """The bytes that it needs meanwhile, given tensors without data that lie as operands and results will; none are
+        planned where that isn't known."""
+        if self.step is None or None in given:
+            return 0
+        total = 0
+
+        def new(shape: Sequence[int], dtype: torch.dtype) -> torch.Tensor:
+            nonlocal total
+            total += aligned(math.prod(shape) * dtype.itemsize)
+            return torch.empty(tuple(shape), dtype=dtype, device="meta")
+
+        step, known = self.step, [t for t in given if t is not None]
+        if self.in_row:
+            step = replace(step, before=tuple(outs[0].shape), shape=tuple(outs[0].shape))
+        for _ in requests(step, known, outs, new):
+            pass
+        return total
+
+
+def requests(
+    step: LocalStep, given: Sequence[torch.Tensor], outs: Sequence[torch.Tensor], new: New
+) -> Iterator[Request]:  # fmt: skip
+    """What a step asks of the rank and of others: of one value, of several, or of one stretch in which several lie."""
+    if step.kind == "all_reduce" or len(outs) == 1:
+        yield from act(step, given[0], out=outs[0], new=new)
+    else:
+        yield from together(step, given, outs, new)
+
+
+def looked(kind: str, options: dict[str, Any], base: torch.Tensor) -> torch.Tensor:
+    if kind == "same":
+        return base.view(base.shape)
+    return base.narrow(options["dim"], options["start"], options["stop"] - options["start"])
+
+
+def options_of(step: LocalStep) -> Options:
+    """A step of a route as options of a call; its form is told by operand and result."""
+    found = [(key, getattr(step, key)) for key in SIMPLE if getattr(step, key) != BLANK[key]]
+    if step.levels is not None:
+        found.append(("hosts", step.levels.hosts))
+    if step.transfers is not None:
+        t = step.transfers
+        found += [("sends", t.sends), ("receives", t.receives), ("reduces", t.reduces)]
+    return tuple(found)
+
+
+def step_of(call: Call, rank: int, before: tuple[int, ...] | None) -> LocalStep:
+    """The inverse: what is done for a call, given the shape of its operand here."""
+    options, out = dict(call.options), call.results[0]
+    given = {key: options.get(key, BLANK[key]) for key in SIMPLE}
+    levels = Levels(given["ranks"], options["hosts"]) if "hosts" in options else None
+    transfers = None
+    if "sends" in options:
+        transfers = Transfers(options["sends"], options["receives"], options["reduces"])
+    kind = call.op.removeprefix("box.")
+    return LocalStep(
+        kind, rank, dtypes.named(out.dtype), before=before, shape=out.shape, levels=levels, transfers=transfers, **given
+    )
+
+
+# ---- from one chain to another -----------------------------------------------------------------------
+
+
+def merges(chain: Chain, n: Node) -> bool:
+    """Whether what arrives at a crossing has to be put together here; else it is read where the other rank wrote it."""
+    return _arrives(chain, n) and not _straight(chain, n)
+
+
+def _arrives(chain: Chain, n: Node) -> bool:
+    part, out = chain.crossings[n], n.outputs[0]
+    if part.receives and not any((n, r) in chain.arrivals for _, ranks in part.receives for r in ranks):
+        return False  # at the other chain
+    return out.spec is not None and chain.rank in out.spec.placement
+
+
+def _straight(chain: Chain, n: Node) -> bool:
+    part = chain.crossings[n]
+    if len(part.receives) != 1 or len(part.receives[0][1]) != 1 or part.fill:
+        return False
+    return chain.arrivals[n, part.receives[0][1][0]].entries[n.args[0]] == part.shape
+
+
+def crossing(chain: Chain, n: Node, place: Place, at: str) -> Iterator[Call]:
+    """An exchange whose two ends are different chains: this one writes what it sends, or reads what arrived."""
+    part, source, out = chain.crossings[n], n.args[0], n.outputs[0]
+    for rank, where in part.sends:
+        packet = chain.departures.get((n, rank))
+        if packet is not None:
+            yield _sent(f"{source.name}.to.{rank}", source, packet, where, chain, at)
+    if not _arrives(chain, n):
+        return
+    if _straight(chain, n):
+        packet = chain.arrivals[n, part.receives[0][1][0]]
+        yield Call("read", results=(_entry(out.name, source, packet),), name=n.name, at=at)
+        return
+    pieces: dict[int, str] = {}
+    for rank in dict.fromkeys(r for _, ranks in part.receives for r in ranks):
+        pieces[rank] = f"{out.name}.from.{rank}"
+        yield Call("read", results=(_entry(pieces[rank], source, chain.arrivals[n, rank]),), name=pieces[rank], at=at)
+    order = list(pieces)
+    options: list[tuple[str, Any]] = [
+        ("receives", tuple((where, tuple(map(order.index, ranks))) for where, ranks in part.receives)),
+        ("reduces", part.reduces),
+    ]
+    if part.fill:
+        options.append(("fill", part.fill))
+    result = Result(out.name, out.dtype.name, part.shape, place)
+    yield Call("box.merge", tuple(map(Ref, pieces.values())), (result,), tuple(options), n.name, at)
+
+
+def _sent(name: str, v: Value, packet: Packet, where: Slices, chain: Chain, at: str) -> Call:
+    shape = chain.shape(v)
+    whole = sliced(shape, where) == shape
+    options = () if whole else (("where", where),)
+    return Call("box.copy", (Ref(v.name),), (_entry(name, v, packet),), options, name, at)
+
+
+def _entry(name: str, v: Value, packet: Packet) -> Result:
+    return Result(name, v.dtype.name, packet.entries[v], Place("register", packet.offset(v), packet.id))

@@ -1,0 +1,392 @@
+"""Lowers a chain to a step of its task: calls in order, each with where its operands and results lie. Pure.
+
+`Chain` is what one rank has of a chain. Kernels that take an `out` write into the arena, or straight into a register;
+so do small results of others, which are copied there, so that calls that read them can be bound. What is left is made
+anew in each act. A view costs nothing where its base lies in a known place.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import torch
+
+from weft.compiler import homes
+from weft.compiler.arena import Block, aligned, plan
+from weft.compiler.calls import moves, rows
+from weft.compiler.calls.moves import Move
+from weft.compiler.ends import variable_options
+from weft.compiler.layout import Crossing, Packet, Shape, local_shape
+from weft.compiler.local_node import SMALL, kernel_of, local_call, refs
+from weft.job.value import Node, Value
+from weft.ops import OPS
+from weft.plan.calls import FORM_ONLY, Call, Place, Ref, Result, Step, overwrites
+
+Strides = tuple[int, ...]
+
+
+@dataclass(eq=False)
+class Chain:
+    """One chain on one rank.
+
+    imports    values read from registers, with the packet they come in
+    exports    values written into registers
+    variables  values whose memory is a tensor of the user's, with its strides where they are not those of its shape
+    unpacked   a micro-batch's value to the input that it is a part of
+    one_thread whether its calls are too small to be shared among cores
+    """
+
+    name: str
+    rank: int
+    nodes: list[Node]
+    imports: Mapping[Value, Packet]
+    exports: Mapping[Value, list[Packet]]
+    crossings: Mapping[Node, Crossing]
+    arrivals: Mapping[tuple[Node, int], Packet]
+    departures: Mapping[tuple[Node, int], Packet]
+    variables: Mapping[Value, Strides | None]
+    micro_batches: int
+    unpacked: Mapping[Value, Value]
+    one_thread: bool = False
+
+    def shape(self, v: Value) -> Shape:
+        return local_shape(v, self.rank)
+
+    def bytes(self, v: Value) -> int:
+        return math.prod(self.shape(v)) * v.dtype.itemsize
+
+    @property
+    def random(self) -> bool:
+        return any(n.op in OPS and OPS[n.op].random for n in self.nodes)
+
+
+def lower_chain(chain: Chain) -> Step:
+    return _Lowering(chain).step()
+
+
+class _Lowering:
+    def __init__(self, chain: Chain) -> None:
+        self.chain, self.nodes, self.exports = chain, chain.nodes, chain.exports
+        self.moves = {n: Move.of(n, chain.rank) for n in self.nodes if n.op == "boxing" and n not in chain.crossings}
+        self.last_read: dict[Value, int] = {}
+        self.made_at: dict[Value, int] = {}
+        for i, n in enumerate(self.nodes):
+            for v in n.operands():
+                self.last_read[v] = i
+            self.made_at.update(dict.fromkeys(n.outputs, i))
+        self.constant = self._constants()
+        looked_at = {n.args[0] for n in self.nodes if self._looks(n)}
+        self.rows = rows.fused(
+            self.nodes, lambda n: n in self.moves and self.moves[n].in_row and not self._has_register(n), chain.bytes,
+            lambda v, i: self._alone(v, i) and v not in looked_at and not self.exports.get(v),
+        )  # fmt: skip
+        inside = {v for row in self.rows.values() for v in (*row.members, *row.outputs)}
+        self.rows |= rows.beside(self.nodes, chain.bytes, self._placeable, {*inside, *self.exports})
+        inside |= {v for row in self.rows.values() for v in row.members}
+        self.row_of = {v: n for n, row in self.rows.items() for v in row.offsets}
+        copied = {v for n in self.nodes if self._kept(n) for v in n.outputs if not self.exports.get(v)} - inside
+        self.joined = homes.joined(self.nodes, copied.__contains__, inside.isdisjoint, chain.shape)
+        self.wholes = {part.whole for part in self.joined.values()}
+        wholes = {v for v in self.wholes if not self.exports.get(v)}
+        free = (copied - self.joined.keys()) | wholes
+        self.ordered = homes.ordered(self.nodes, free.__contains__, chain.shape)
+        self.strides = dict(chain.variables)  # of values that lie in a known place; None: those of their shape
+        self.views = self._views()
+        self.views_of: dict[Value, Value] = {}  # to those at which they look in the end
+        for n in self.nodes:
+            if n in self.views:
+                base: Any = n.args[0]
+                base = self.views_of.get(base, base)
+                self.views_of.update((v, base) for v in n.outputs)
+        self.scratch = {n: self._scratch(n, move) for n, move in self.moves.items() if not move.looks}
+        self.offsets, self.arena = self._memory()
+
+    # ---- what is known of the nodes ------------------------------------------------------------------
+
+    def _constants(self) -> set[Node]:
+        """Nodes whose value depends on nothing that varies, and is small: computed once, when the chain is bound."""
+        found: set[Node] = set()
+        known: set[Value] = set()
+        for n in self.nodes:
+            if n.op not in OPS or len(n.outputs) != 1 or self.exports.get(n.outputs[0]):
+                continue
+            op = OPS[n.op]
+            if op.random or op.writes or op.keywords or (self.chain.bytes(n.outputs[0]) > SMALL and not op.view):
+                continue
+            if n.op in FORM_ONLY or all(v in known for v in n.operands()):
+                found.add(n)
+                known.update(n.outputs)
+        return found
+
+    def _looks(self, n: Node) -> bool:
+        """Whether its results are in the memory of what it reads, if nothing hinders."""
+        if n in self.constant:
+            return False
+        return (n.op in OPS and OPS[n.op].view) or (n in self.moves and self.moves[n].looks)
+
+    def _planned(self, n: Node) -> bool:
+        """Whether its results get memory that is planned because it writes where it is told to."""
+        if n in self.constant:
+            return False
+        if n.op == "fused":
+            return True
+        if n.op == "boxing":
+            return n in self.moves and not self.moves[n].looks and not self.moves[n].in_row
+        return n.op in OPS and OPS[n.op].out_kernel is not None and not n.ranked and not OPS[n.op].random
+
+    def _kept(self, n: Node) -> bool:
+        """Whether its results, new each time but small, are copied to memory that is planned."""
+        if n.op not in OPS or n in self.constant or self._planned(n) or OPS[n.op].view:
+            return False
+        return not OPS[n.op].random and all(0 < self.chain.bytes(v) <= SMALL for v in n.outputs)
+
+    def _placeable(self, n: Node) -> bool:
+        return self._planned(n) or self._kept(n)
+
+    def _alone(self, v: Value, i: int) -> bool:
+        """Whether a value is made in planned memory for the i-th node only."""
+        made = self.made_at.get(v)
+        return made is not None and self._planned(self.nodes[made]) and self.last_read.get(v) == i
+
+    # ---- views ---------------------------------------------------------------------------------------
+
+    def _meta(self, v: Value) -> torch.Tensor | None:
+        """A tensor of a value's form and strides without data, if it lies in a known place."""
+        if v not in self.strides:
+            return None
+        shape, strides = self.chain.shape(v), self.strides[v]
+        if strides is None:
+            return torch.empty(shape, dtype=v.dtype.torch, device="meta")
+        return torch.empty_strided(shape, strides, dtype=v.dtype.torch, device="meta")
+
+    def _views(self) -> set[Node]:
+        """The nodes that do look at what they read: a reshape may have to copy. Works out all strides."""
+        found: set[Node] = set()
+        strides, chain = self.strides, self.chain
+        strides.update(dict.fromkeys(chain.imports))
+        for n in self.nodes:
+            if n in self.constant:
+                strides[n.outputs[0]] = None
+            elif self._looks(n):
+                base = self._meta(n.args[0])
+                looks = True
+                if base is not None:
+                    made = self.moves[n].view(base) if n in self.moves else self._viewed(n, base)
+                    looks = all(t.untyped_storage()._cdata == base.untyped_storage()._cdata for t in made)
+                    strides.update((v, _told(t)) for v, t in zip(n.outputs, made, strict=True))
+                if looks:
+                    found.add(n)
+            else:
+                for v in n.outputs:
+                    self._stride(n, v)
+        return found
+
+    def _viewed(self, n: Node, base: torch.Tensor) -> Sequence[torch.Tensor]:
+        (_, *others), options = self._local(n)
+        spec = n.outputs[0].spec
+        if spec is not None and self.chain.rank not in spec.placement:
+            return (base,)  # of a variable elsewhere: this rank gets what is sent
+        made = kernel_of(OPS[n.op], dict(options).get("where"))(base, *others)
+        return made if isinstance(made, (tuple, list)) else (made,)
+
+    def _stride(self, n: Node, v: Value) -> None:
+        """How a value that is made lies, if in a known place."""
+        chain = self.chain
+        in_row = n in self.moves and self.moves[n].in_row
+        if n in chain.crossings or n.op in ("accumulate", "pack") or in_row or v in self.row_of:
+            self.strides[v] = None
+        elif v in self.joined:
+            self.strides[v] = self._laid(self.joined[v].whole).stride()
+        elif self._placeable(n):
+            self.strides[v] = None if self.exports.get(v) else _told(self._laid(v))
+
+    def _laid(self, v: Value) -> torch.Tensor:
+        """A value without data, its dimensions in the order that was chosen."""
+        return homes.arranged(lambda s: torch.empty(s, device="meta"), self.chain.shape(v), self.ordered.get(v))
+
+    def _scratch(self, n: Node, move: Move) -> int:
+        given, outs = n.operands(), n.outputs
+        if move.in_row:
+            size = sum(aligned(self.chain.bytes(v)) for v in outs)
+            flat = [torch.empty(size // outs[0].dtype.itemsize, dtype=outs[0].dtype.torch, device="meta")]
+            return move.scratch(flat, flat)
+        shapes = [torch.empty(self.chain.shape(v), dtype=v.dtype.torch, device="meta") for v in outs]
+        return move.scratch([self._meta(v) for v in given], shapes)
+
+    def _has_register(self, n: Node) -> bool:
+        """Whether a register holds the results of a fused all-reduce and nothing else: it can be done right there."""
+        packets = {p.id: p for v in n.outputs for p in self.exports.get(v, ())[:1]}
+        return len(packets) == 1 and all(p.entries.keys() == set(n.outputs) for p in packets.values())
+
+    # ---- memory --------------------------------------------------------------------------------------
+
+    def _memory(self) -> tuple[dict[Any, int], int]:
+        """Offsets in the arena: of rows by their node, of its scratch by ("scratch", node), of the others by value."""
+        nodes, last = self.nodes, dict(self.last_read)
+        for n in reversed(nodes):  # who looks at a value needs its memory
+            if n in self.views and isinstance(n.args[0], Value):
+                last[n.args[0]] = max([last[n.args[0]], *(last.get(v, 0) for v in n.outputs)])
+        parts: dict[Value, list[Value]] = {}
+        for v, part in self.joined.items():
+            parts.setdefault(part.whole, []).append(v)
+        blocks: list[Block] = []
+        block_of: dict[Any, int] = {}
+
+        def want(key: Any, bytes: int, first: int, until: int) -> None:
+            block_of[key] = len(blocks)
+            blocks.append(Block(bytes, first, until))
+
+        for i, n in enumerate(nodes):
+            row = self.rows.get(n)
+            if row is not None:
+                made = [self.made_at[v] for v in row.members]
+                want(n, row.bytes, min([i, *made]), max([i, *(last.get(v, i) for v in (*row.outputs, *row.members))]))
+            if self.scratch.get(n):
+                want(("scratch", n), self.scratch[n], i, i)
+            for v in n.outputs:
+                if self._in_arena(n, v):
+                    own = parts.get(v, [])
+                    first = min([i, *(self.made_at[w] for w in own)])
+                    until = max([i, *(last.get(w, i) for w in (v, *own))])
+                    over = None if own else self._over(n, v)
+                    if over in block_of and blocks[block_of[over]].last == i:
+                        block_of[v] = block_of[over]
+                        blocks[block_of[v]] = blocks[block_of[v]]._replace(last=until)
+                    else:
+                        want(v, self.chain.bytes(v), first, until)
+        found = plan(blocks)
+        return {key: found.offsets[place] for key, place in block_of.items()}, found.total
+
+    def _over(self, n: Node, v: Value) -> Value | None:
+        """The operand whose memory the result of an elementwise call may take, if nobody needs it any more."""
+        if not overwrites(n.op) or not self._planned(n):
+            return None
+        alike = [
+            w for w in n.operands()
+            if w.dtype is v.dtype and self.chain.shape(w) == self.chain.shape(v) and w in self.strides
+            and self.strides[w] == self.strides[v] and w not in self.views_of
+        ]  # fmt: skip
+        roots = [self.views_of.get(w, w) for w in n.operands()]
+        return next((w for w in alike if roots.count(w) == n.operands().count(w)), None)
+
+    def _in_arena(self, n: Node, v: Value) -> bool:
+        """Whether a value gets a block of its own."""
+        if n in self.chain.crossings:
+            return moves.merges(self.chain, n)
+        if v in self.row_of or v in self.joined or self.exports.get(v):
+            return False
+        return self._placeable(n) or (self._looks(n) and n not in self.views and n not in self.constant)
+
+    def _place(self, n: Node, v: Value) -> Place:
+        """Where the result of a node lies that is no view."""
+        if n in self.constant:
+            return Place("constant")
+        if self._in_register(n, v):
+            packet = self.exports[v][0]
+            return Place("register", packet.offset(v), packet.id)
+        if v in self.row_of:
+            row = self.row_of[v]
+            return Place("arena", self.offsets[row] + self.rows[row].offsets[v])
+        if v in self.joined:
+            whole, dim, start = self.joined[v]
+            at = self._place(self.nodes[self.made_at[whole]], whole)
+            step = self._laid(whole).stride(dim) * v.dtype.itemsize
+            return Place(at.kind, at.offset + start * step, at.register)
+        return Place("arena", self.offsets[v]) if v in self.offsets else Place("made")
+
+    def _in_register(self, n: Node, v: Value) -> bool:
+        """Whether a value is made in the first register that it leaves by."""
+        elsewhere = n in self.views or n in self.constant or n in self.chain.crossings or v in self.row_of
+        return bool(self.exports.get(v)) and not elsewhere and v in self.strides
+
+    # ---- the calls -----------------------------------------------------------------------------------
+
+    def step(self) -> Step:
+        calls = list(self._heads())
+        for n in self.nodes:
+            calls += self._calls(n)
+            for v in n.outputs:
+                calls += self._exported(n, v)
+        return Step(tuple(calls), self.arena, self.chain.one_thread)
+
+    def result(self, v: Value, place: Place, shape: Shape | None = None, name: str | None = None) -> Result:
+        strides = self.strides.get(v) if place.kind in ("register", "arena", "variable") and shape is None else None
+        return Result(name or v.name, v.dtype.name, self.chain.shape(v) if shape is None else shape, place, strides)
+
+    def _heads(self) -> Iterator[Call]:
+        """What is there before: registers' entries and variables."""
+        chain = self.chain
+        for v, packet in chain.imports.items():
+            owner = chain.unpacked.get(v)
+            place = Place("register", packet.offset(v if owner is None else owner), packet.id)
+            if owner is not None:
+                place = Place("register", place.offset, packet.id, step=chain.bytes(v))
+            yield Call("read", results=(self.result(v, place),), name=v.name)
+        for v in dict.fromkeys(v for n in self.nodes for v in n.operands()):
+            if v not in self.made_at and v in chain.variables:
+                yield Call("variable", (), (self.result(v, Place("variable")),), variable_options(v), v.name)
+
+    def _calls(self, n: Node) -> Iterator[Call]:
+        at = ", ".join(filter(None, (n.scope, n.at)))
+        if n in self.chain.crossings:
+            yield from moves.crossing(self.chain, n, self._place(n, n.outputs[0]), at)
+        elif n in self.moves:
+            yield self._moved(n, self.moves[n], at)
+        elif n.op == "accumulate":
+            (v,) = n.outputs
+            assert self.exports.get(v), f"{n.name}: nobody reads the sum"
+            yield Call("accumulate", refs(n.args), (self.result(v, self._place(n, v)),), name=n.name, at=at)
+        elif n.op == "pack":
+            yield self._packed(n, at)
+        elif n.op == "fused":
+            yield Call("fused", refs(n.args), tuple(self._results(n)), name=n.name, calls=n.extra["calls"])
+        else:
+            args, options = self._local(n)
+            strides = n.extra.get("strides")
+            if strides and any(s is not None for s in strides):
+                options = (*options, ("strides", tuple(strides)))
+            op = "box.joined" if n.outputs and n.outputs[0] in self.wholes else n.op
+            if op == "box.joined":
+                args, options = args[:1], ()
+            yield Call(op, refs(args), tuple(self._results(n)), options, n.name, at)
+
+    def _results(self, n: Node) -> Iterator[Result]:
+        for v in n.outputs:
+            if n in self.views:
+                yield self.result(v, Place("view", of=n.args[0].name))
+            else:
+                yield self.result(v, self._place(n, v))
+
+    def _moved(self, n: Node, move: Move, at: str) -> Call:
+        results = list(self._results(n))
+        if self.scratch.get(n):
+            place = Place("arena", self.offsets["scratch", n])
+            results.append(Result(f"{n.outputs[0].name}.scratch", "uint8", (self.scratch[n],), place))
+        return Call(f"box.{move.kind}", refs(n.args[:1]), tuple(results), move.options, n.name, at)
+
+    def _packed(self, n: Node, at: str) -> Call:
+        """A micro-batch's entry of an output."""
+        whole, k = n.outputs[0], self.chain.micro_batches
+        assert self.exports.get(whole), f"{n.name}: nobody reads the outputs"
+        shape = self.chain.shape(whole)
+        part = shape[1:] if self.chain.shape(n.args[0]) == () else (shape[0] // k, *shape[1:])
+        place = self._place(n, whole)
+        place = Place(place.kind, place.offset, place.register, math.prod(part) * whole.dtype.itemsize)
+        return Call("pack", refs(n.args), (self.result(whole, place, part),), name=n.name, at=at)
+
+    def _exported(self, n: Node, v: Value) -> Iterator[Call]:
+        """Copies into the registers that don't hold a value already."""
+        for packet in self.exports.get(v, [])[self._in_register(n, v) :]:
+            place = Place("register", packet.offset(v), packet.id)
+            result = Result(f"{v.name}.{packet.name}", v.dtype.name, self.chain.shape(v), place)
+            yield Call("box.copy", (Ref(v.name),), (result,), name=result.name)
+
+    def _local(self, n: Node) -> tuple[tuple[Any, ...], tuple[tuple[str, Any], ...]]:
+        return local_call(n, self.chain.rank)
+
+
+def _told(t: torch.Tensor) -> Strides | None:
+    return None if t.is_contiguous() else t.stride()

@@ -1,0 +1,76 @@
+"""Values that lie side by side in the arena, so that one call may take them for one piece.
+
+    fused     what a fused all-reduce sums: it goes over one stretch of memory
+    beside    the small gradients of an update, which goes element by element (see `abreast`)
+
+A member that is made in the chain is made right there.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Container, Mapping, Sequence
+from typing import Final, NamedTuple
+
+from weft.compiler.arena import aligned
+from weft.job.value import Node, Value
+from weft.ops import OPS
+
+MOST: Final = 1 << 16  # bytes of a gradient: what is longer keeps a kernel busy by itself
+
+
+class Row(NamedTuple):
+    """Its `members` are values that are made in their places; the offsets are those of all that lie in it."""
+
+    members: tuple[Value, ...]
+    outputs: tuple[Value, ...]
+    offsets: Mapping[Value, int]
+    bytes: int
+
+
+def fused(
+    nodes: Sequence[Node], wanted: Callable[[Node], bool], bytes_of: Callable[[Value], int],
+    in_place: Callable[[Value, int], bool],
+) -> dict[Node, Row]:  # fmt: skip
+    """`in_place(value, i)`: whether a value may be made where the i-th node, its last reader, wants it."""
+    found: dict[Node, Row] = {}
+    for i, n in enumerate(nodes):
+        if not wanted(n):
+            continue
+        offsets: dict[Value, int] = {}
+        members, at = [], 0
+        for v, out in zip(n.args[0], n.outputs, strict=True):
+            offsets[out] = at
+            if v not in offsets and in_place(v, i):
+                offsets[v] = at
+                members.append(v)
+            at += bytes_of(v)
+        found[n] = Row(tuple(members), n.outputs, offsets, aligned(at))
+    return found
+
+
+def lists_of(n: Node) -> list[tuple[Value, ...]]:
+    """The lists that a node goes through element by element, those without elements left out."""
+    op = OPS.get(n.op)
+    if op is None or not op.abreast:
+        return []
+    return [a for i, a in enumerate(n.args) if op.params[i].kind == "tensors" and a]
+
+
+def beside(
+    nodes: Sequence[Node], bytes_of: Callable[[Value], int], placeable: Callable[[Node], bool], taken: Container[Value]
+) -> dict[Node, Row]:
+    """For each update, the small gradients made in this chain, in one row."""
+    found: dict[Node, Row] = {}
+    makers = {v: n for n in nodes for v in n.outputs}
+    inside: set[Value] = set()
+    for n in nodes:
+        offsets: dict[Value, int] = {}
+        at = 0
+        for v in dict.fromkeys(v for values in lists_of(n) for v in values):
+            if v in makers and placeable(makers[v]) and v not in taken and v not in inside and bytes_of(v) <= MOST:
+                offsets[v] = at
+                at += aligned(bytes_of(v))
+        if len(offsets) > 1:
+            found[n] = Row(tuple(offsets), (), offsets, at)
+            inside.update(offsets)
+    return found

@@ -1,0 +1,1 @@
+"""New tensors: from sizes, from values, in another one's form."""

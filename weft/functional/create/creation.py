@@ -1,0 +1,357 @@
+"""Tensors from sizes and values: local, on a device; or, with a placement and an sbp, global."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Sequence
+from typing import Any
+
+import numpy as np
+import torch
+
+from weft.api.short_way import Making
+from weft.api.table import public
+from weft.autograd.plain import dense
+from weft.core import dtype as dtypes
+from weft.core import random
+from weft.core import sbp as sbps
+from weft.core.device import Device, usual
+from weft.core.dispatch import here, hooks, tracing
+from weft.core.dtype import DType
+from weft.core.errors import ArgumentError, DtypeError, SbpError, ShapeError, ours
+from weft.core.placement import Placement, placed_at
+from weft.core.sbp import NdSbp, broadcast
+from weft.ops.create import constructors
+from weft.ops.create.convert import from_local, to_global
+from weft.ops.declaration import Op
+from weft.tensor.tensor import Tensor, of_torch
+
+Sizes = int | Sequence[int]  # f(2, 3) or f((2, 3))
+Where = tuple[Device | None, Placement | None, NdSbp | None]
+
+
+def get_default_dtype() -> DType:
+    """The dtype that floating point tensors get where none is named: torch's, as kernels go by it too."""
+    return dtypes.of_torch(torch.get_default_dtype())
+
+
+def set_default_dtype(dtype: Any) -> None:
+    """Set the dtype of new floating point tensors, Weft's and torch's."""
+    torch.set_default_dtype(dtypes.of(dtype).torch)
+
+
+def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) -> Where:
+    """Where a new tensor goes: device, or placement and sbp."""
+    if placement is None:
+        if sbp is not None:
+            raise ArgumentError(f"{name}(): sbp says how a tensor lies on a placement; give placement=... too")
+        if here.place is not None:
+            placement, sbp = here.place
+            return None, placement, sbps.nd(sbp, placement.ndim, ndim)
+        return (usual() if device is None else Device(device).check()), None, None
+    if device is not None:
+        raise ArgumentError(f"{name}(): device makes a local tensor, placement a global one; give one of them")
+    placement = placed_at(name, placement)
+    if sbp is None:
+        raise SbpError(f"{name}(): placement={placement!r} needs an sbp, such as sbp=flow.sbp.broadcast")
+    return None, placement, sbps.nd(sbp, placement.ndim, ndim)
+
+
+def size_of(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
+    """The size from f(2, 3), f((2, 3)) or f(())."""
+    given = size[0] if len(size) == 1 and isinstance(size[0], (tuple, list)) else size
+    for n in given:
+        if type(n) is not int:
+            break
+    else:
+        return tuple(given)
+    try:
+        return tuple(n if type(n) is int else n.__index__() for n in given)
+    except (AttributeError, TypeError):
+        if len(size) == 1 and isinstance(size[0], Sequence) and not isinstance(size[0], (tuple, list, str)):
+            return size_of(name, (tuple(size[0]),))  # a list of a kind of its own, such as a configuration's
+        raise ArgumentError(f"{name}(): a size is ints, f(2, 3) or f((2, 3)); got {given!r}") from None
+
+
+def made(op: Op, args: tuple[Any, ...], where: Where, splits: bool = True) -> Tensor:
+    """What a creation op makes; in a layout that the op can't make, made whole first."""
+    device, placement, wanted = where
+    if placement is None or wanted is None:
+        if here.plain:  # nothing to trace, to choose or to record
+            try:
+                return of_torch(op.kernel(*args, device))
+            except Exception as cause:
+                if not ours(cause):
+                    raise
+        return op(*args, *where)
+    able = tuple(s if s is broadcast or (splits and s.dim >= 0) else broadcast for s in wanted)
+    y = op(*args, device, placement, able)
+    return y if able == wanted else to_global(y, placement, wanted)
+
+
+def finished(x: Tensor, requires_grad: bool) -> Tensor:
+    if requires_grad:
+        x.requires_grad = True
+    return x
+
+
+def _filled(name: str, value: float) -> Callable[..., Tensor]:
+    def make(
+        *size: Sizes, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:  # fmt: skip
+        shape = size_of(name, size)
+        kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
+        y = made(constructors.full, (shape, value, kind), place(name, device, placement, sbp, len(shape)))
+        return finished(y, requires_grad)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = f"A tensor of {name}.\n\n>>> flow.{name}(2, 2).tolist()\n{[[value] * 2] * 2}"
+    return public("flow", short=Making(getattr(torch, name), "*size", "size"))(make)
+
+
+ones = _filled("ones", 1.0)
+zeros = _filled("zeros", 0.0)
+
+
+@public("flow", short=Making(torch.full, "size, fill_value", "size"))
+def full(
+    size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Placement | None = None,
+    sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of one value.
+
+    >>> flow.full((2,), 7).tolist()
+    [7, 7]
+    """
+    value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+    shape = size_of("full", (size,))
+    where = place("full", device, placement, sbp, len(shape))
+    return finished(made(constructors.full, (shape, value, _kind(value, dtype)), where), requires_grad)
+
+
+def _kind(value: Any, dtype: Any) -> DType:
+    if dtype is not None:
+        return dtypes.of(dtype)
+    return get_default_dtype() if isinstance(value, float) else dtypes.of(type(value))
+
+
+@public("flow", short=Making(torch.empty, "*size", "size"))
+def empty(
+    *size: Sizes, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
+    requires_grad: bool = False, pin_memory: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of whatever the memory held."""
+    shape = size_of("empty", size)
+    kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
+    y = made(constructors.empty, (shape, kind), place("empty", device, placement, sbp, len(shape)))
+    return finished(y.pin_memory() if pin_memory else y, requires_grad)
+
+
+BETWEEN = "*((start,) if end is None else (start, end, step))"
+COUNT = "(abs((start if end is None else end - start) / step),)"
+
+
+@public("flow", short=Making(torch.arange, BETWEEN, COUNT))
+def arange(
+    start: Any = None, end: Any = None, step: Any = 1, dtype: Any = None, device: Any = None,
+    placement: Placement | None = None, sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """start, start + step, ... below end.
+
+    >>> flow.arange(1, 7, 2).tolist()
+    [1, 3, 5]
+    """
+    if start is None and end is None:
+        raise ArgumentError("arange(): missing required argument 'end'; write arange(end) or arange(start, end)")
+    ends = (0, start) if end is None else (start or 0, end)
+    numbers = [n.item() if isinstance(n, (Tensor, np.generic)) else n for n in (*ends, step)]
+    usual = dtypes.int64 if all(isinstance(n, int) for n in numbers) else get_default_dtype()
+    kind = dtypes.of(dtype) if dtype is not None else usual
+    y = made(constructors.arange, (*numbers, kind), place("arange", device, placement, sbp, 1), splits=False)
+    return finished(y, requires_grad)
+
+
+@public("flow")
+def linspace(
+    start: float | Tensor, end: float | Tensor, steps: int, dtype: Any = None, device: Any = None,
+    placement: Placement | None = None, sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`steps` numbers from start to end, both included, at equal distances.
+
+    >>> flow.linspace(0, 1, 3).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    first, last = _number(start), _number(end)
+    data = torch.linspace(first, last, steps, dtype=None if dtype is None else dtypes.of(dtype).torch)
+    return placed("linspace", data, device, placement, sbp, requires_grad)
+
+
+def _number(value: Any) -> Any:
+    return value.item() if isinstance(value, Tensor) else value
+
+
+@public("flow")
+def logspace(
+    start: float | Tensor, end: float | Tensor, steps: int, base: float = 10.0, dtype: Any = None, device: Any = None,
+    placement: Placement | None = None, sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """`steps` numbers from base ** start to base ** end, their logarithms at equal distances."""
+    first, last = _number(start), _number(end)
+    data = torch.logspace(first, last, steps, base, dtype=None if dtype is None else dtypes.of(dtype).torch)
+    return placed("logspace", data, device, placement, sbp, requires_grad)
+
+
+@public("flow")
+def eye(
+    n: int, m: int | None = None, dtype: Any = None, device: Any = None, placement: Placement | None = None,
+    sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """Ones on the diagonal, zeros elsewhere.
+
+    >>> flow.eye(2).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    data = torch.eye(n, n if m is None else m, dtype=None if dtype is None else dtypes.of(dtype).torch)
+    return placed("eye", data, device, placement, sbp, requires_grad)
+
+
+# ---- from data ---------------------------------------------------------------------------------------
+
+
+def placed(name: str, data: torch.Tensor, device: Any, placement: Any, sbp: Any, requires_grad: bool) -> Tensor:
+    """A tensor over data that every rank has alike; a global one takes its part of it."""
+    on, where, how = place(name, device, placement, sbp, data.dim())
+    if where is None or how is None:
+        return finished(of_torch(data if on is None else data.to(on.torch)), requires_grad)
+    flat = (broadcast,) * where.ndim
+    with tracing(None) if here.trace is not None else contextlib.nullcontext():  # data is there: nothing to trace
+        x = from_local(of_torch(data), where, flat, tuple(data.shape), False)
+        return finished(x if how == flat else to_global(x, where, how).detach(), requires_grad)
+
+
+hooks.placed = lambda data, device, placement, sbp: placed("Tensor", data, device, placement, sbp, False)
+
+
+def _plain(data: Any) -> Any:
+    """Nested lists with numbers in the places of tensors."""
+    if isinstance(data, (Tensor, np.ndarray)):
+        return data.tolist()
+    return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
+
+
+def _holds_tensors(data: Any) -> bool:
+    kinds = {*map(type, data)} if isinstance(data, (list, tuple)) else set()
+    bare = np.ndarray in kinds and not all(map(np.ndim, data))  # torch takes no arrays of no dimension, either
+    deeper = any(issubclass(k, (list, tuple)) for k in kinds)
+    return bare or any(issubclass(k, Tensor) for k in kinds) or (deeper and any(map(_holds_tensors, data)))
+
+
+@public("flow")
+def tensor(
+    data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, pin_memory: bool = False,
+    placement: Placement | None = None, sbp: Any = None,
+) -> Tensor:  # fmt: skip
+    """A new tensor with a copy of the data: numbers, nested lists, numpy arrays, tensors.
+
+    >>> flow.tensor([[1, 2], [3, 4]]).shape
+    torch.Size([2, 2])
+    """
+    kind = None if dtype is None else dtypes.of(dtype).torch
+    if isinstance(data, Tensor):
+        data = data._whole("flow.tensor(tensor)")
+    if isinstance(data, torch.Tensor):
+        copied = dense(data).detach().clone() if kind is None else data.detach().to(kind, copy=True)
+    else:
+        try:
+            copied = torch.tensor(_plain(data) if _holds_tensors(data) else data, dtype=kind)
+        except (TypeError, ValueError, RuntimeError) as cause:
+            error = ShapeError if "sequence of length" in str(cause) else DtypeError
+            raise error(
+                f"tensor(): {data!r:.60} can't become a tensor ({cause}); it takes numbers, arrays, and lists of them "
+                "in which every row is as long as the next"
+            ) from None
+    y = placed("tensor", copied, device, placement, sbp, requires_grad)
+    return y.pin_memory().requires_grad_(requires_grad) if pin_memory else y
+
+
+@public("flow")
+def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
+    """The data as a tensor, without copying where that can be."""
+    if isinstance(data, Tensor):
+        return data if dtype is None and device is None else data.to(device=device, dtype=dtype)  # type: ignore
+    if hasattr(data, "__array_interface__") or isinstance(data, torch.Tensor):
+        kind = None if dtype is None else dtypes.of(dtype).torch
+        shared = torch.as_tensor(dense(data) if isinstance(data, torch.Tensor) else data, dtype=kind)
+        return placed("as_tensor", shared.detach(), device, None, None, False)
+    return tensor(data, dtype, device)
+
+
+@public("flow")
+def from_numpy(array: Any) -> Tensor:
+    """A tensor that shares memory with a numpy array."""
+    return of_torch(torch.from_numpy(array))
+
+
+def from_torch(x: torch.Tensor) -> Tensor:
+    """A tensor that shares memory with a torch tensor."""
+    return of_torch(dense(x.detach()))
+
+
+@public("flow")
+def from_dlpack(exporter: Any) -> Tensor:
+    """A tensor that shares memory with whatever speaks DLPack: numpy, torch, jax, cupy."""
+    return of_torch(torch.from_dlpack(exporter))
+
+
+@public("flow")
+def to_dlpack(x: Tensor) -> Any:
+    """A DLPack capsule over the tensor's memory."""
+    return x.__dlpack__()
+
+
+# ---- random ------------------------------------------------------------------------------------------
+
+
+def drawing(generator: Any) -> Any:
+    """Draws inside come from the generator, or, if there is None, from the rank's own."""
+    if generator is None:
+        return contextlib.nullcontext()
+    source = getattr(generator, "source", None)
+    if not isinstance(source, random.Source):
+        raise ArgumentError(f"a generator is a flow.Generator or None; got {type(generator).__name__}")
+    return contextlib.nullcontext() if source is random.of() else random.drawing_from(source)
+
+
+@public("flow")
+def range(start: float = 0, end: float | None = None, step: float = 1, **options: Any) -> Tensor:
+    """start, start + step, ... up to end, which belongs to it."""
+    if end is None:
+        start, end = 0, start
+    return arange(start, end + step / 2, step, **{"dtype": get_default_dtype(), **options})
+
+
+@public("flow")
+def scalar_tensor(value: Any, **options: Any) -> Tensor:
+    """A tensor of no dimension."""
+    return tensor(value, **{"dtype": get_default_dtype(), **options})
+
+
+@public("flow")
+def asarray(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, copy: Any = None) -> Tensor:
+    """Data as a tensor, sharing memory where that is possible."""
+    y = tensor(data, dtype=dtype, device=device) if copy else as_tensor(data, dtype, device)
+    if y is data and (requires_grad or data.requires_grad):  # the gradient is not the given tensor's
+        y = data.detach()
+    return finished(y, requires_grad)
+
+
+@public("flow")
+def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
+    """A vector that shares memory with an object that has bytes.
+
+    >>> flow.frombuffer(bytearray([1, 0, 2, 0]), dtype=flow.int16).tolist()
+    [1, 2]
+    """
+    made = of_torch(torch.frombuffer(buffer, dtype=dtypes.of(dtype).torch, count=count, offset=offset))
+    return made.requires_grad_(requires_grad) if requires_grad else made

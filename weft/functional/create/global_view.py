@@ -1,0 +1,114 @@
+"""`flow.utils.global_view`: programs that make tensors themselves, run with global ones; trees of tensors, converted.
+
+A model that makes masks or positions in `forward` would mix local tensors with its global ones. Under `global_mode`
+what it makes is global, too.
+"""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Callable
+from typing import Any
+
+from weft.core import sbp as sbps
+from weft.core.dispatch import here
+from weft.core.errors import ArgumentError
+from weft.core.placement import Placement
+from weft.core.program_line import warn
+from weft.core.rank import current
+from weft.functional.create import creation
+from weft.functional.tensor import conversion
+from weft.tensor.tensor import Tensor
+
+__all__ = ["current_global_mode", "global_mode", "to_global", "to_local"]
+
+
+class global_mode:
+    """Within it, new tensors are global: `ones`, `arange`, `randn`, `tensor` and the like, where no placement is given.
+
+    A device given to them counts for nothing, and a global tensor has one: its placement's kind.
+    """
+
+    def __init__(self, enabled: bool, placement: Placement | None = None, sbp: Any = None) -> None:
+        if not enabled:
+            if placement is not None or sbp is not None:
+                raise ArgumentError("global_mode(False) takes neither placement nor sbp")
+            self.place = None
+            return
+        if not isinstance(placement, Placement) or sbp is None:
+            raise ArgumentError("global_mode(True, placement=..., sbp=...) takes both, where new tensors lie and how")
+        placement.check(current().world_size)
+        self.place = placement, sbps.nd(sbp, placement.ndim, None)
+
+    def __enter__(self) -> global_mode:
+        self.before, here.place = here.place, self.place
+        return self
+
+    def __exit__(self, *error: Any) -> None:
+        here.place = self.before
+
+    @property
+    def is_enabled(self) -> bool:
+        return self.place is not None
+
+    @property
+    def placement(self) -> Placement:
+        return self._place()[0]
+
+    @property
+    def sbp(self) -> sbps.NdSbp:
+        return self._place()[1]
+
+    def _place(self) -> tuple[Placement, sbps.NdSbp]:
+        if self.place is None:
+            raise ArgumentError("the global mode is off: it has no placement and no sbp")
+        return self.place
+
+
+def current_global_mode() -> global_mode:
+    """The mode that this thread is in."""
+    mode = global_mode(False)
+    mode.place = here.place
+    return mode
+
+
+def to_global(
+    input: Any,
+    placement: Placement | None = None,
+    sbp: Any = None,
+    warn_on_non_tensor_leaf: bool = True,
+    **options: Any,
+) -> Any:
+    """Every tensor of nested lists, tuples and dicts made global; `sbp` may be a function of the tensor, or of all that
+    was given and the tensor. A rank that the placement lacks has nothing to give, and gives None."""
+    chosen = sbp if callable(sbp) and not isinstance(sbp, sbps.Sbp) else None
+    of_all = chosen is not None and len(inspect.signature(chosen).parameters) > 1
+
+    def convert(t: Tensor) -> Tensor:
+        how = sbp if chosen is None else chosen(input, t) if of_all else chosen(t)
+        return conversion.to_global(t, placement, how, **options)
+
+    if input is None and placement is not None and current().index not in placement:
+        return convert(creation.empty(0))
+    return _mapped(input, convert, warn_on_non_tensor_leaf, "global_view.to_global")
+
+
+def to_local(input: Any, *, copy: bool = False) -> Any:
+    """This rank's part of every global tensor of nested lists, tuples and dicts."""
+    return _mapped(
+        input, lambda t: conversion.to_local(t, copy=copy) if t.is_global else t, True, "global_view.to_local"
+    )
+
+
+def _mapped(value: Any, convert: Callable[[Tensor], Tensor], telling: bool, name: str) -> Any:
+    if isinstance(value, Tensor):
+        return convert(value)
+    if isinstance(value, dict):
+        parts = {k: _mapped(v, convert, telling, name) for k, v in value.items()}
+        return parts if type(value) is dict else type(value)(parts)
+    if isinstance(value, (list, tuple)):
+        made = [_mapped(v, convert, telling, name) for v in value]
+        return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
+    if telling and value is not None:
+        warn(f"{name}(): {type(value).__name__} {value!r:.40} is no tensor, and stays as it is")
+    return value

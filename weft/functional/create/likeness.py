@@ -1,0 +1,190 @@
+"""New tensors in another one's form: `ones_like`, `rand_like`, `new_zeros`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from weft.api.short_way import Making
+from weft.api.table import public
+from weft.autograd.call import fresh
+from weft.core import dtype as dtypes
+from weft.core.dispatch import here
+from weft.core.idle import idle_format
+from weft.core.sbp import broadcast
+from weft.functional.create import creation
+from weft.functional.create.creation import Sizes, finished, size_of
+from weft.functional.random import random_tensors
+from weft.job.memory_order import alike
+from weft.ops import ops
+from weft.ops.create import constructors
+from weft.tensor.tensor import Tensor
+
+
+def form(x: Tensor, dtype: Any, device: Any, placement: Any, sbp: Any) -> dict[str, Any]:
+    """Options that make a tensor like x: its dtype and its place, as far as nothing else is said."""
+    options: dict[str, Any] = {"dtype": x.dtype if dtype is None else dtypes.of(dtype)}
+    if placement is not None or (sbp is not None and x.spec is not None):
+        options |= {"placement": placement or x.placement, "sbp": sbp}
+    elif device is not None or x.spec is None:
+        options["device"] = x.device if device is None else device
+    else:  # random and constant tensors can't be partial
+        options |= {"placement": x.placement, "sbp": tuple(broadcast if s.kind == "P" else s for s in x.sbp)}
+    return options
+
+
+def strides_of(x: Tensor) -> tuple[int, ...] | None:
+    """How a local tensor lies in memory where the program runs eagerly; None: in order."""
+    if x.spec is not None:
+        return None
+    if x.value is None or here.trace is None:
+        return None if x.is_contiguous() else x.stride()
+    value = fresh(x).value
+    strides = here.trace.order.strides(value)
+    return None if strides == value.meta.stride() else strides
+
+
+def beside(x: Tensor) -> dict[str, Any]:
+    """Options that put something where x lies: on every rank of a global one, whole."""
+    if x.spec is None:
+        return {"device": x.device}
+    return {"placement": x.placement, "sbp": (broadcast,) * x.placement.ndim}
+
+
+def fitted(x: Tensor, shape: Any, dtype: Any, device: Any, placement: Any, sbp: Any) -> dict[str, Any]:
+    """Likewise, for another shape: what is too short to be split as x is, is whole."""
+    options = form(x, dtype, device, placement, sbp)
+    if placement is not None or sbp is not None or "sbp" not in options:
+        return options
+    left, found = list(shape), []
+    for s, n in zip(options["sbp"], x.placement.shape, strict=True):
+        fits = s.kind != "S" or (s.dim < len(left) and left[s.dim] >= n)
+        if fits and s.kind == "S":
+            left[s.dim] //= n
+        found.append(s if fits else broadcast)
+    return {**options, "sbp": tuple(found)}
+
+
+def _like(name: str, op: Any) -> None:
+    def make(
+        x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: bool = False, memory_format: Any = None,
+    ) -> Tensor:  # fmt: skip
+        idle_format("empty_like and the like(memory_format)", memory_format)
+        if device is None and placement is None and sbp is None:
+            return finished(op(x, None if dtype is None else dtypes.of(dtype)), requires_grad)
+        made = getattr(creation, name.removesuffix("_like"))
+        return finished(made(tuple(x.shape), **form(x, dtype, device, placement, sbp)), requires_grad)
+
+    make.__name__ = make.__qualname__ = name
+    make.__doc__ = op.__doc__
+    public("flow", short=Making(getattr(torch, name), "x.blob.now"))(make)
+
+
+_like("ones_like", constructors.ones_like)
+_like("zeros_like", constructors.zeros_like)
+_like("empty_like", constructors.empty_like)
+
+
+@public("flow", short=Making(torch.full_like, "x.blob.now, fill_value"))
+def full_like(
+    x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+    requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """One value in x's form."""
+    if device is None and placement is None and sbp is None:
+        value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
+        return finished(constructors.full_like(x, value, None if dtype is None else dtypes.of(dtype)), requires_grad)
+    options = form(x, dtype, device, placement, sbp)
+    return creation.full(tuple(x.shape), fill_value, requires_grad=requires_grad, **options)
+
+
+def _drawn_like(x: Tensor, law: str, parameters: tuple[float, ...], generator: Any, dtype: Any) -> Tensor | None:
+    """Draws for a local tensor that doesn't lie in order: so that they lie as torch's do, in its order."""
+    strides = strides_of(x)
+    if strides is None:
+        return None
+    shape = tuple(x.shape)
+    dense = alike(shape, [torch.empty_strided(shape, strides, device="meta")])
+    with creation.drawing(generator):
+        return ops.draw(shape, law, parameters, dtype, x.device, None, None, dense)
+
+
+def _random_like(name: str, make: Callable[..., Tensor], law: str) -> None:
+    def like(
+        x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        generator: Any = None, requires_grad: bool = False, memory_format: Any = None,
+    ) -> Tensor:  # fmt: skip
+        idle_format("empty_like and the like(memory_format)", memory_format)
+        options = form(x, dtype, device, placement, sbp)
+        if device is None and placement is None:
+            y = _drawn_like(x, law, (0.0, 1.0), generator, options["dtype"])
+            if y is not None:
+                return finished(y, requires_grad)
+        return make(tuple(x.shape), generator=generator, requires_grad=requires_grad, **options)
+
+    like.__name__ = like.__qualname__ = name
+    like.__doc__ = f"{make.__doc__} In x's form."
+    short = Making(getattr(torch, name), "x.blob.now, generator=drawn()")
+    public("flow", short=short)(like)
+
+
+_random_like("rand_like", random_tensors.rand, "uniform")
+_random_like("randn_like", random_tensors.randn, "normal")
+
+
+@public("flow")
+def randint_like(x: Tensor, low: int, high: int | None = None, *, generator: Any = None, **options: Any) -> Tensor:
+    """Draws integers from low to high - 1, in x's form."""
+    if high is None:
+        low, high = 0, low
+    wanted = options.pop("requires_grad", False)
+    given = form(x, *(options.get(k) for k in ("dtype", "device", "placement", "sbp")))
+    if low < high and not options.keys() & {"device", "placement"}:
+        y = _drawn_like(x, "random", (low, high), generator, given["dtype"])
+        if y is not None:
+            return finished(y, wanted)
+    return random_tensors.randint(low, high, tuple(x.shape), generator=generator, requires_grad=wanted, **given)
+
+
+def _new(name: str, make: Callable[..., Tensor]) -> None:
+    def new(
+        x: Tensor, *size: Sizes, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
+        requires_grad: bool = False,
+    ) -> Tensor:  # fmt: skip
+        shape = size_of(name, size)
+        return make(shape, requires_grad=requires_grad, **fitted(x, shape, dtype, device, placement, sbp))
+
+    new.__name__ = new.__qualname__ = name
+    new.__doc__ = f"A tensor of this size, in the form of x for the rest: see `flow.{name.removeprefix('new_')}`."
+    short = Making(getattr(torch.Tensor, name), "x.blob.now, *size", "size")
+    public("flow tensor", short=short)(new)
+
+
+_new("new_ones", creation.ones)
+_new("new_zeros", creation.zeros)
+_new("new_empty", creation.empty)
+
+
+@public("flow tensor")
+def new_full(
+    x: Tensor, size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None,
+    sbp: Any = None, requires_grad: bool = False,
+) -> Tensor:  # fmt: skip
+    """A tensor of this size and value, in the form of x for the rest."""
+    shape = size_of("new_full", (size,))
+    options = fitted(x, shape, dtype, device, placement, sbp)
+    return creation.full(shape, fill_value, requires_grad=requires_grad, **options)
+
+
+@public("tensor")
+def new_tensor(
+    x: Tensor, data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, placement: Any = None,
+    sbp: Any = None,
+) -> Tensor:  # fmt: skip
+    """A tensor of this data, in the form of x for the rest."""
+    options = fitted(x, np.shape(data), dtype, device, placement, sbp)
+    return creation.tensor(data, requires_grad=requires_grad, **options)

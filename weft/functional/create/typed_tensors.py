@@ -1,0 +1,121 @@
+"""Tensor types by dtype: `flow.FloatTensor(2, 3)`."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+import numpy as np
+import torch
+
+from weft.api.signature import Signature, door
+from weft.api.table import public
+from weft.core import dtype as dtypes
+from weft.core.dtype import DType
+from weft.core.errors import ArgumentError
+from weft.functional.create import creation
+from weft.functional.tensor.conversion import TYPES
+from weft.tensor.tensor import Tensor, size_asked
+
+
+class TensorType:
+    """The tensors of a dtype in the host's memory or a CUDA device's: makes them when called, and isinstance() knows
+    them by it.
+
+    >>> isinstance(flow.ones(2), flow.FloatTensor), isinstance(flow.ones(2), flow.LongTensor)
+    (True, False)
+    """
+
+    def __init__(self, name: str, dtype: DType, is_cuda: bool = False) -> None:
+        self.__name__ = self.__qualname__ = name
+        self.dtype, self.is_cuda = dtype, is_cuda
+
+        def make(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
+            where = {"dtype": dtype, "device": device, "placement": placement, "sbp": sbp}
+            if is_cuda and placement is None:
+                where["device"] = device or "cuda"
+            size = size_asked(data)
+            return creation.tensor(data[0], **where) if size is None else creation.empty(size, **where)
+
+        make.__name__ = make.__qualname__ = name
+        where = ", on the current CUDA device" if is_cuda else ""
+        self.__doc__ = make.__doc__ = (
+            f"A {dtype.name} tensor of data, or of a size, its memory as it was{where}: {name}([1, 2]) or {name}(2, 3)."
+        )
+        self.functions = (make,)
+        self.signatures = (Signature(make).text(name),)
+        self._make, self.__signature__ = door(make), inspect.signature(make)
+
+    def __call__(self, *data: Any, **where: Any) -> Tensor:
+        return self._make(*data, **where)
+
+    def __instancecheck__(self, x: Any) -> bool:
+        return isinstance(x, Tensor) and x.dtype == self.dtype and x.is_cuda == self.is_cuda
+
+    def __or__(self, other: Any) -> Any:
+        """For annotations, `flow.FloatTensor | None`, which are read as of any tensor."""
+        return Tensor | other
+
+    __ror__ = __or__
+
+    def __repr__(self) -> str:
+        return f"<class 'weft.{'cuda.' * self.is_cuda}{self.__name__}'>"
+
+
+for _name, _kind in TYPES.items():
+    public("flow")(TensorType(_name, _kind))
+
+
+@public("flow")
+def set_default_tensor_type(t: Any) -> None:
+    """Set the dtype of new floating point tensors by a type's name, such as "flow.DoubleTensor"."""
+    name = t if isinstance(t, str) else getattr(t, "__name__", str(t))
+    kind = TYPES.get(name.rpartition(".")[2])
+    if kind is None or not kind.is_floating_point:
+        floats = ", ".join(n for n, k in TYPES.items() if k.is_floating_point)
+        raise ArgumentError(f"set_default_tensor_type(): one of {floats}; got {t!r}")
+    creation.set_default_dtype(kind)
+
+
+def _takes(name: str, apply: Any) -> inspect.Signature:
+    try:
+        return inspect.signature(apply)
+    except ValueError:  # compiled, and without a text
+        mode = inspect.Parameter("mode", inspect.Parameter.POSITIONAL_ONLY)
+        return inspect.Signature([mode] if name.startswith("set_") else [])
+
+
+def _setting(name: str, says: str) -> None:
+    """A setting of the kernels', which are torch's."""
+    apply = getattr(torch, name)
+
+    def change(*args: Any, **options: Any) -> Any:
+        return apply(*args, **options)
+
+    change.__name__ = change.__qualname__ = name
+    change.__signature__ = _takes(name, apply)  # type: ignore[attr-defined]
+    change.__doc__ = f"{says}: a setting of the kernels, torch's and Weft's."
+    public("flow")(change)
+
+
+for _name, _says in {
+    "use_deterministic_algorithms": "Whether kernels must give the same result each time, or refuse",
+    "are_deterministic_algorithms_enabled": "Whether kernels give the same result each time",
+    "set_float32_matmul_precision": "How exactly products of float32 are computed on CUDA devices",
+    "get_float32_matmul_precision": "How exactly products of float32 are computed on CUDA devices",
+    "get_deterministic_debug_mode": "What is done where a kernel may give other results each time",
+    "set_deterministic_debug_mode": "What is done where a kernel may give other results each time",
+    "is_deterministic_algorithms_warn_only_enabled": "Whether such kernels only warn",
+    "is_warn_always_enabled": "Whether a warning comes each time",
+    "set_warn_always": "Whether a warning comes each time",
+    "set_flush_denormal": "Whether the smallest numbers count as zero",
+    "set_num_interop_threads": "How many ops torch may run beside each other",
+    "get_num_interop_threads": "How many ops torch may run beside each other",
+}.items():
+    _setting(_name, _says)
+
+
+@public("flow")
+def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:
+    """The numpy dtype of a dtype."""
+    return np.dtype(dtypes.of(dtype).name.removesuffix("_"))

@@ -1,0 +1,333 @@
+"""`x[...]` and `x[...] = value`: ints, slices, None and Ellipsis are views; tensors, lists and masks gather."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from typing import Any
+
+from weft.api.short_way import Short, shortened
+from weft.api.table import ADAPTERS, calling, overwriting, public
+from weft.autograd.inplace import assign, check_writable
+from weft.core.dispatch import here
+from weft.core.dtype import bool_
+from weft.core.errors import ArgumentError, IndexingError, ShapeError
+from weft.functional.create import creation
+from weft.functional.index.subscripts import (
+    Step,
+    beside,
+    is_mask,
+    leading_mask,
+    mask_alone,
+    meant,
+    parse,
+    positions_alone,
+    positions_listed,
+)
+from weft.functional.shape.broadcasting import broadcast_shapes
+from weft.functional.shape.splitting import unbind
+from weft.functional.tensor.conversion import cast
+from weft.functional.tensor.in_place import number_like
+from weft.ops import ops
+from weft.ops.shape.views import dim_of
+from weft.tensor.tensor import Tensor
+
+_select_now, _expand, _where = map(calling, ("select", "expand", "where"))
+_index, _fill_over = calling("index"), overwriting(ops.fill)
+_copy_over = overwriting(ops.copy)
+_masked_fill, _mask_over = calling("masked_fill"), overwriting(ops.masked_fill)
+_unbind = ADAPTERS["flow"][unbind.__name__]
+KEYS = (int, slice, tuple, Tensor)  # what can't be meant otherwise
+
+
+_BASIC = frozenset({int, slice, type(None), type(Ellipsis)})  # the classes of what asks for views
+_PART = Short(
+    "basic_index",
+    "d0[key] if key.__class__ in basic or (key.__class__ is tuple and only(map(type, key)) and key.count(...) < 2) "
+    "else None",
+    names={"basic": _BASIC, "only": _BASIC.issuperset},
+)
+
+
+def _getitem(x: Tensor, key: Any) -> Tensor:
+    """x[key]."""
+    kind = type(key)
+    if kind is Tensor:
+        if positions_alone(x, key):
+            return _index(x, [key])
+        if leading_mask(x, key):
+            return _index(x, [key])
+    elif kind is list and (places := positions_listed(x, key)) is not None:
+        return _index(x, [places])
+    elif kind is int and not x.ndim:
+        raise IndexingError(f"x[{key}]: invalid index of a 0-dim tensor; read it with x.item()")
+    elif kind is slice and not x.ndim:
+        raise IndexingError("x[:]: slice() cannot be applied to a 0-dim tensor; write x[...]")
+    elif kind not in KEYS and (read := meant(key)) is not key:
+        return getitem(x, read)
+    steps, gathered = parse(x, key)
+    for op, attributes in steps:
+        x = op(x, *attributes)
+    if any(g is not None for g in gathered):
+        return ops.index(x, _as_positions(x, gathered))
+    return x if steps else ops.view(x, tuple(x.shape))
+
+
+def _no_part(x: Tensor, key: Any) -> None:
+    return None
+
+
+getitem = shortened(_getitem, _getitem, _PART)
+_part: Any = shortened(_no_part, _no_part, _PART)
+
+
+def iterate(x: Tensor) -> Iterator[Tensor]:
+    """The slices along the first dimension."""
+    if not x.ndim:
+        raise ArgumentError("iteration over a 0-d tensor: it has no first dimension; read it with x.item()")
+    return iter(_unbind(x))
+
+
+def setitem(x: Tensor, key: Any, value: Any) -> None:
+    """x[key] = value."""
+    if type(key) not in KEYS:
+        key = meant(key)
+    if isinstance(key, Tensor):
+        if type(value) in (int, float, bool) and mask_alone(x, key):
+            _mask_over(x, key, value)
+            return
+        if leading_mask(x, key) or positions_alone(x, key):
+            _put(x, [key], value)
+            return
+    elif x.spec is None and here.trace is None:
+        part = _part(x, key)
+        if part is not None:
+            _write(part, value)
+            return
+    steps, gathered = parse(x, key)
+    if x.spec is not None or here.trace is not None:
+        _replace(x, steps, gathered, value)
+        return
+    part = x
+    for op, attributes in steps:
+        part = op(part, *attributes)
+    if any(g is not None for g in gathered):
+        _put(part, gathered, value)
+    else:
+        _write(part, value)
+
+
+def _write(part: Tensor, value: Any) -> None:
+    if type(value) in (int, float, bool):
+        _fill_over(part, value)
+    elif not _itself(part, value):
+        _copy_over(part, _fitting(part, value))
+
+
+def _itself(part: Tensor, value: Any) -> bool:
+    """Whether the value is the part already: the end of `x[0] += 1`."""
+    if not isinstance(value, Tensor) or value.spec is not None or value._view_of is None:
+        return False
+    a, b = part._meta, value._meta
+    return a.data_ptr() == b.data_ptr() and a.shape == b.shape and a.stride() == b.stride() and a.dtype == b.dtype
+
+
+def _as_positions(x: Tensor, gathered: list[Tensor | None]) -> list[Tensor | None]:
+    """Masks as the positions of their true elements; as they are where the kernel will look for itself."""
+    kernels_do = here.plain and x.spec is None and all(g is None or g.spec is None for g in gathered)
+    found: list[Tensor | None] = []
+    covers = 0
+    for dim, g in enumerate(gathered):
+        if g is None:
+            if covers <= dim:
+                found.append(None)
+                covers += 1
+        elif not is_mask(g):
+            found.append(g)
+            covers += 1
+        else:
+            covers += g.ndim
+            covered = tuple(x.shape)[dim : dim + g.ndim]
+            if tuple(g.shape) != covered:
+                raise IndexingError(
+                    f"The shape of the mask {list(g.shape)} at index 0 does not match the shape of the indexed tensor "
+                    f"{list(x.shape)} at index {dim}: it covers dimensions of shape {list(covered)}"
+                )
+            if kernels_do:
+                found.append(cast(g, bool_))
+                continue
+            positions = ops.nonzero(g)
+            found.extend(_select_now(positions, 1, i) for i in range(g.ndim))
+    return found
+
+
+def _put(part: Tensor, gathered: list[Tensor | None], value: Any) -> None:
+    """Write into gathered places."""
+    mask = _only_mask(part, gathered, value)
+    if mask is not None:
+        part.masked_fill_(mask, value)  # type: ignore[attr-defined]
+        return
+    value = _value(part, value)
+    part.index_put_(_as_positions(part, gathered), value)  # type: ignore[attr-defined]
+
+
+def _only_mask(part: Tensor, gathered: list[Tensor | None], value: Any) -> Tensor | None:
+    """The mask where there is but one, and a number to write: that needs no positions, whose count depends on data."""
+    masks = [g for g in gathered if g is not None]
+    whole = len(masks) == 1 and is_mask(masks[0]) and gathered[0] is masks[0]
+    number = not isinstance(value, Tensor) and isinstance(value, (int, float))
+    if not (whole and number and tuple(masks[0].shape) == tuple(part.shape)[: masks[0].ndim]):
+        return None
+    mask = ops.reshape(masks[0], (*masks[0].shape, *(1,) * (part.ndim - masks[0].ndim)))
+    return mask if mask.dtype.name == "bool" else mask.bool()  # type: ignore[attr-defined]
+
+
+def _value(part: Tensor, value: Any) -> Tensor:
+    """What is written, as a tensor where the part lies, of its dtype."""
+    if not isinstance(value, Tensor):
+        if isinstance(value, (int, float, complex)):
+            return number_like(part, value)
+        value = creation.as_tensor(value)
+    value = beside(part, value)
+    return value if value.dtype is part.dtype else ops.cast(value, part.dtype)
+
+
+def _fitting(part: Tensor, value: Any) -> Tensor:
+    """The value without leading ones that the part doesn't have."""
+    value = _value(part, value)
+    shape, extra = tuple(value.shape), value.ndim - part.ndim
+    if extra > 0 and all(n == 1 for n in shape[:extra]):
+        value = ops.reshape(value, shape[extra:])
+    elif extra > 0:
+        raise ShapeError(f"a value of shape {list(shape)} doesn't fit into a part of shape {list(part.shape)}")
+    return value
+
+
+def _replace(x: Tensor, steps: list[Step], gathered: list[Tensor | None], value: Any) -> None:
+    """Without shared memory: scatter the value through the views back into the whole, and let x be that."""
+    check_writable(x, "x[...] = value")
+    stages = [x]
+    for op, attributes in steps:
+        stages.append(op(stages[-1], *attributes))
+    part = stages.pop()
+    mask = _only_mask(part, gathered, value)
+    if mask is not None:
+        whole = ops.masked_fill(part, mask, value)
+    elif any(g is not None for g in gathered):
+        whole = ops.index_put(part, _as_positions(part, gathered), _value(part, value))
+    else:
+        whole = ops.copy(part, _fitting(part, value))
+    for (op, attributes), before in zip(reversed(steps), reversed(stages), strict=True):
+        scatter: Callable[..., Any] | None = op.scatter
+        assert scatter is not None
+        whole = scatter(before, whole, *attributes)
+    assign(x, whole)
+
+
+# ---- as functions ------------------------------------------------------------------------------------
+
+
+def _mask(x: Any) -> Any:
+    """A mask of bools; integers hold where they aren't zero, as in OneFlow."""
+    if not isinstance(x, Tensor) or x.dtype is bool_ or x.dtype.differentiable:
+        return x  # of what is neither, the op says what is wrong
+    return cast(x, bool_)
+
+
+@public("flow tensor")
+def masked_select(x: Tensor, mask: Tensor) -> Tensor:
+    """The elements of x where the mask holds, in a row; a mask of numbers holds where they aren't zero.
+
+    >>> flow.masked_select(flow.tensor([1, 2, 3]), flow.tensor([True, False, True])).tolist()
+    [1, 3]
+    """
+    mask = cast(mask, bool_)
+    if x.ndim and x.shape == mask.shape:
+        return getitem(x, mask)
+    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
+    return getitem(_expand(x, shape), _expand(mask, shape))
+
+
+@public("flow tensor")
+def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """x with `value` where the mask holds.
+
+    >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
+    [0.0, 1.0]
+    """
+    if isinstance(value, Tensor):
+        return _filled(x, mask, value)
+    return _masked_fill(x, _mask(mask), value)
+
+
+@public("flow tensor")
+def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
+    """`masked_fill`, into x's memory."""
+    if isinstance(value, Tensor):
+        return assign(x, _filled(x, mask, value))
+    return _mask_over(x, _mask(mask), value)
+
+
+def _filled(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
+    """x with what a tensor of one element holds where the mask holds."""
+    if value.ndim:
+        raise ShapeError(
+            f"masked_fill(): the value is a number or a tensor of no dimension; got shape {list(value.shape)}. "
+            "flow.where(mask, value, x) takes any"
+        )
+    return _where(_mask(mask), _value(x, value), x)
+
+
+@public("flow tensor")
+def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
+    """The positions of the elements that aren't zero, one per row; `as_tuple`: one tensor per dimension.
+
+    >>> flow.nonzero(flow.tensor([[0, 3], [1, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    if not as_tuple:
+        return ops.nonzero(x)
+    positions = ops.nonzero(ops.unsqueeze(x, 0) if isinstance(x, Tensor) and not x.ndim else x)
+    return tuple(_select_now(positions, 1, i) for i in range(positions.shape[1]))
+
+
+@public("flow tensor")
+def argwhere(x: Tensor) -> Tensor:
+    """The positions of the elements that aren't zero, one per row."""
+    return ops.nonzero(x)
+
+
+@public("flow tensor")
+def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
+    """The elements of x at these positions along a dimension, the others broadcast; without one, of x in a row."""
+    if dim is None:
+        return ops.gather(ops.reshape(x, (-1,)), 0, ops.reshape(indices, (-1,)))
+    d = dim_of(dim, x.ndim)
+    form, places = list(x.shape), list(indices.shape)
+    form[d] = places[d] = 1
+    shape = tuple(broadcast_shapes(form, places))
+    left, right = ((*shape[:d], t.shape[d], *shape[d + 1 :]) for t in (x, indices))
+    indices = ops.where(ops.lt(indices, 0), ops.add(indices, x.shape[d]), indices)  # from the last
+    return ops.gather(_expand(x, left), d, _expand(indices, right))
+
+
+@public("flow")
+def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
+    """x where the condition holds, y elsewhere; of the condition alone, where it holds.
+
+    >>> flow.where(flow.tensor([True, False]), flow.ones(2), 0.).tolist()
+    [1.0, 0.0]
+    """
+    return nonzero(condition, True) if x is None and y is None else _where(_mask(condition), x, y)
+
+
+@public("tensor", "where")
+def _first_where(x: Tensor, condition: Any, other: Any) -> Tensor:
+    """x where the condition holds, the other elsewhere. OneFlow's order is another, and known by the mask's place:
+    `condition.where(x, other)`.
+
+    >>> flow.ones(2).where(flow.tensor([True, False]), 0.).tolist()
+    [1.0, 0.0]
+    """
+    if isinstance(condition, Tensor) and condition.dtype is bool_:
+        return _where(condition, x, other)
+    return _where(_mask(x), condition, other)

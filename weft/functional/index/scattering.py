@@ -1,0 +1,177 @@
+"""Gathering and scattering along a dimension, by index."""
+
+from __future__ import annotations
+
+import builtins
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from weft.api.table import calling, overwriting, public
+from weft.core.errors import ArgumentError, IndexingError, ShapeError
+from weft.core.idle import idle
+from weft.functional.create import creation
+from weft.functional.create.likeness import beside
+from weft.functional.index import indexing
+from weft.functional.shape.views import movedim
+from weft.functional.tensor import in_place
+from weft.functional.tensor.conversion import cast
+from weft.functional.tensor.in_place import into, number_like
+from weft.ops import ops
+from weft.ops.shape.views import dim_of
+from weft.tensor.tensor import Tensor
+
+_gather, _expand = map(calling, ("gather", "expand"))
+_scatter_to = overwriting(ops.scatter)
+
+
+@public("flow tensor")
+def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
+    """The elements of x at the positions along a dimension that the index tells.
+
+    >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]])).tolist()
+    [[2], [3]]
+    """
+    idle("gather(sparse_grad)", sparse_grad)
+    return _gather(x, dim, index)
+
+
+@public("flow tensor")
+def scatter(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
+    """x with src at the positions along a dimension that the index tells; or added to what is there, or multiplied.
+
+    >>> flow.scatter(flow.ones(3), 0, flow.tensor([2]), 7., reduce="add").tolist()
+    [1.0, 1.0, 8.0]
+    """
+    if reduce is None:
+        return ops.scatter(x, dim, index, src)
+    if reduce not in ("add", "multiply"):
+        raise ArgumentError(f'scatter(): reduce is "add" or "multiply"; got {reduce!r}')
+    given = _expand(number_like(x, src), tuple(index.shape)) if not isinstance(src, Tensor) else src
+    if reduce == "add":
+        return ops.scatter_add(x, dim, index, given)
+    return ops.scatter_reduced(x, dim, index, given, "prod")
+
+
+@public("tensor")
+def scatter_(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
+    """`scatter`, into x's memory."""
+    if reduce is None:
+        return _scatter_to(x, dim, index, src)
+    return into(x, scatter, dim, index, src, reduce=reduce)
+
+
+@public("flow tensor")
+def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
+    """x with another slice in a place along a dimension."""
+    dim = dim_of(dim, x.ndim)
+    if not -x.shape[dim] <= index < x.shape[dim]:
+        raise IndexingError(
+            f"select(): index {index} out of range for tensor of size {list(x.shape)} at dimension {dim}"
+        )
+    _same("select_scatter", src, (*x.shape[:dim], *x.shape[dim + 1 :]))
+    return ops.narrow_scatter(x, ops.unsqueeze(src, dim), dim, index % x.shape[dim], 1)
+
+
+def _same(name: str, src: Tensor, shape: Sequence[int]) -> None:
+    if tuple(src.shape) != tuple(shape):
+        raise ShapeError(
+            f"{name}(): expected src to have a size equal to the slice of self. src size = {list(src.shape)}, "
+            f"slice size = {list(shape)}"
+        )
+
+
+@public("flow tensor")
+def slice_scatter(
+    x: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
+) -> Tensor:
+    """x with other elements from start to end along a dimension."""
+    dim = dim_of(dim, x.ndim)
+    first, last, step = builtins.slice(start, end, step).indices(x.shape[dim])
+    length = max(0, -(-(last - first) // step))
+    _same("slice_scatter", src, (*x.shape[:dim], length, *x.shape[dim + 1 :]))
+    return ops.narrow_scatter(x, src, dim, first, length, step)
+
+
+def _both(f: Callable[..., Any], name: str = "") -> Callable[..., Any]:
+    """A function and method of this name, and the method `name_` that overwrites."""
+    name = name or f.__name__
+    public("flow tensor", name)(f)
+    in_place.composed(name, f)
+    return f
+
+
+@_both
+def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
+    """x with the slices along a dimension at these positions replaced.
+
+    >>> flow.index_copy(flow.zeros(3), 0, flow.tensor([2]), flow.ones(1)).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    if not x.ndim:  # as one element in a row
+        return ops.reshape(index_copy(ops.reshape(x, (1,)), 0, index, ops.reshape(source, (-1,))), ())
+    d = dim_of(dim, x.ndim)
+    moved = source if source.ndim < x.ndim else movedim(source, d, 0)
+    y = ops.index_put(movedim(x, d, 0), [ops.reshape(index, (-1,))], moved)
+    return movedim(y, 0, d)
+
+
+@_both
+def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
+    """x with one value in the slices along a dimension at these positions.
+
+    >>> flow.index_fill(flow.zeros(3), 0, flow.tensor([0, 2]), 5).tolist()
+    [5.0, 0.0, 5.0]
+    """
+    if not x.ndim:
+        return ops.reshape(index_fill(ops.reshape(x, (1,)), 0, index, value), ())
+    d = dim_of(dim, x.ndim)
+    if isinstance(value, Tensor) and value.requires_grad:  # a place that is named twice is filled once
+        named = ops.index_put(
+            creation.zeros(x.shape[d], dtype="bool", **beside(x)),
+            [ops.reshape(index, (-1,))],
+            creation.tensor(True, **beside(x)),
+        )
+        named = ops.reshape(named, (-1, *(1,) * (x.ndim - d - 1)))
+        return ops.where(named, value if value.dtype is x.dtype else cast(value, x.dtype), x)
+    filled = value if isinstance(value, Tensor) else creation.full((), value, dtype=x.dtype, **beside(x))
+    return ops.index_put(x, [*[None] * d, ops.reshape(index, (-1,))], filled)
+
+
+@_both
+def scatter_reduce(x: Tensor, dim: int, index: Tensor, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
+    """x with src put in along a dimension at the places that the index tells; where several meet, they are reduced:
+    "sum", "prod", "mean", "amax" or "amin". `include_self`: with what x held there.
+
+    >>> flow.scatter_reduce(flow.ones(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "sum").tolist()
+    [1.0, 6.0]
+    """
+    if reduce not in ("sum", "prod", "mean", "amax", "amin"):
+        raise ArgumentError(f'scatter_reduce(): reduce is "sum", "prod", "mean", "amax" or "amin"; got {reduce!r}')
+    if tuple(src.shape) != tuple(index.shape):  # the index says how much of src is put in
+        src = indexing.getitem(src, tuple(slice(0, n) for n in index.shape))
+    if reduce not in ("sum", "mean"):
+        return ops.scatter_reduced(x, dim, index, src, reduce, include_self)
+    ones = ops.ones_like(src.detach())
+    count: Any = ops.scatter_add(ops.zeros_like(x.detach()), dim, index, ones)
+    base = x if include_self else ops.where(count > 0, 0.0, x)
+    whole = ops.scatter_add(base, dim, index, src)
+    if reduce == "sum":
+        return whole
+    each: Any = count + 1 if include_self else ops.clamp(count, 1)
+    return ops.div(whole, each) if x.dtype.differentiable else ops.floor_divide(whole, each)
+
+
+@_both
+def index_reduce(
+    x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
+) -> Tensor:
+    """x with the source's slices put in along a dimension at these positions; where several meet, they are reduced:
+    "prod", "mean", "amax" or "amin".
+
+    >>> flow.index_reduce(flow.ones(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "prod").tolist()
+    [1.0, 6.0]
+    """
+    d = dim_of(dim, x.ndim)
+    places = ops.reshape(index, [-1 if i == d else 1 for i in builtins.range(x.ndim)])
+    places = ops.expand(places, tuple(source.shape))
+    return scatter_reduce(x, d, places, source, reduce, include_self=include_self)

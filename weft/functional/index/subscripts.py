@@ -1,0 +1,204 @@
+"""What stands between the brackets of `x[...]`: ints, slices, None and Ellipsis ask for views, the rest gathers."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import torch
+
+from weft.core.dispatch import here
+from weft.core.errors import ArgumentError, IndexingError, OptionError
+from weft.core.program_line import warn
+from weft.core.sbp import broadcast
+from weft.functional.create import creation
+from weft.ops import ops
+from weft.ops.declaration import Op
+from weft.tensor.tensor import Tensor, of_torch
+
+Step = tuple[Op, tuple[Any, ...]]
+INTS = frozenset({int})
+NUMBERS = INTS | {bool}
+LONG = 32  # as many elements are positions, whatever they are
+
+
+def meant(key: Any) -> Any:
+    """A key as torch reads it: a short sequence, of which an element stands for dimensions of its own, is a tuple."""
+    if type(key) is list and NUMBERS.issuperset(map(type, key)):
+        return key
+    if isinstance(key, (tuple, Tensor, np.ndarray, torch.Tensor)) or not _sequence(key) or len(key) >= LONG:
+        return key
+    if not any(k is None or k is Ellipsis or isinstance(k, (slice, Tensor)) or _sequence(k) for k in key):
+        return key
+    warn(
+        "Using a non-tuple sequence for multidimensional indexing is deprecated: x[[a, b]] is read as x[a, b] here, as "
+        "in the torch that is installed, and will be x[flow.tensor([a, b])]. Write the one that you mean",
+    )
+    return tuple(key)
+
+
+def _sequence(k: Any) -> bool:
+    return hasattr(type(k), "__getitem__") and hasattr(type(k), "__len__") and not isinstance(k, (dict, np.generic))
+
+
+def positions_listed(x: Tensor, key: list[Any]) -> Tensor | None:
+    """A list of ints as a tensor where x lies, both local, and no graph is traced; None of any other list."""
+    if here.trace is not None or x.spec is not None or not x.ndim or not key or not INTS.issuperset(map(type, key)):
+        return None
+    data = x.blob.data
+    if data is None or data.device.type != "cpu":
+        return None
+    try:
+        return of_torch(torch.tensor(key))
+    except (RuntimeError, OverflowError):
+        return None
+
+
+def positions_alone(x: Tensor, key: Tensor) -> bool:
+    """Whether a key is a tensor of positions where x lies, both local, and no graph is traced."""
+    return _local(x, key, torch.int64) and x.ndim > 0 < key.ndim
+
+
+def mask_alone(x: Tensor, key: Tensor) -> bool:
+    """Whether a key is a mask of x's shape where x lies, both local, and no graph is traced."""
+    return _local(x, key, torch.bool) and x.ndim > 0 and x.shape == key.shape
+
+
+def leading_mask(x: Tensor, key: Tensor) -> bool:
+    """Whether a key is a mask of x's first dimensions, where x lies, both local; and nobody looks at calls."""
+    return here.plain and _local(x, key, torch.bool) and 0 < key.ndim <= x.ndim and x.shape[: key.ndim] == key.shape
+
+
+def _local(x: Tensor, key: Tensor, dtype: torch.dtype) -> bool:
+    if here.trace is not None or x.spec is not None or key.spec is not None:
+        return False
+    a, b = x.blob.data, key.blob.data
+    return a is not None and b is not None and b.dtype is dtype and a.device == b.device
+
+
+def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
+    """The views that a key asks for, in order, and per dimension of the last one the tensor to gather by."""
+    keys = list(key) if isinstance(key, tuple) else [key]
+    keys = [_normal(k) for k in keys]
+    used = sum(_dims(k) for k in keys)
+    if used > x.ndim:
+        raise IndexingError(f"too many indices for tensor of dimension {x.ndim}: {used} for shape {list(x.shape)}")
+    ellipses = [i for i, k in enumerate(keys) if k is Ellipsis]
+    if len(ellipses) > 1:
+        raise IndexingError("an index can only have a single ellipsis ('...')")
+    at = ellipses[0] if ellipses else len(keys)
+    keys[at : at + len(ellipses)] = [slice(None)] * (x.ndim - used)
+    steps: list[Step] = []
+    gathered: list[Tensor | None] = []
+    shape, dim, source = list(x.shape), 0, 0
+    for k in keys:
+        if k is None:
+            steps.append((ops.unsqueeze, (dim,)))
+            shape.insert(dim, 1)
+        elif isinstance(k, bool):
+            steps.append((ops.unsqueeze, (dim,)))
+            shape.insert(dim, 1)
+            gathered.append(beside(x, creation.tensor([k])))
+            dim += 1
+            continue
+        elif isinstance(k, int):
+            check_index(k, source, x.shape)
+            steps.append((ops.select, (dim, k)))
+            del shape[dim]
+            source += 1
+            continue
+        elif isinstance(k, slice):
+            span = span_of(k, shape[dim])
+            if span != (0, shape[dim], 1):
+                steps.append((ops.narrow, (dim, *span)))
+                shape[dim] = span[1]
+            source += 1
+        elif not _dims(k):  # one bool for all of it
+            steps.append((ops.unsqueeze, (dim,)))
+            shape.insert(dim, 1)
+            gathered.append(ops.reshape(beside(x, k), (1,)))
+            dim += 1
+            continue
+        else:
+            k = beside(x, k)
+            gathered.append(k)
+            gathered.extend([None] * (_dims(k) - 1))  # a mask covers several
+            source, dim = source + _dims(k), dim + _dims(k)
+            continue
+        gathered.append(None)
+        dim += 1
+    return steps, gathered
+
+
+def _normal(k: Any) -> Any:
+    if k is None or k is Ellipsis or isinstance(k, (slice, bool)):
+        return k
+    if isinstance(k, Tensor):
+        if k.dtype.is_floating_point or k.dtype.is_complex:
+            raise IndexingError(
+                f"tensors used as indices must be long, int, byte or bool tensors, positions or masks; got {k.dtype}: "
+                "cast it, i.long()"
+            )
+        if not k.ndim and here.plain and k.value is None and k.spec is None and not is_mask(k):
+            return k.__index__() if k.device.type == "cpu" else k  # a number that is at hand asks for a view
+        return k
+    if isinstance(k, np.bool_):
+        return bool(k)
+    if isinstance(k, torch.Tensor):
+        return _normal(of_torch(k))
+    if isinstance(k, np.ndarray) and k.dtype.kind in "iu" and k.dtype != np.uint8:  # that one is a mask
+        k = k.astype(np.int64)
+    if isinstance(k, (list, tuple, range, np.ndarray)):
+        if isinstance(k, (list, tuple)) and any(isinstance(t, Tensor) and t.numel() != 1 for t in k[:1]):
+            raise ArgumentError(
+                "only integer tensors of a single element can be converted to an index: of tensors with more, join "
+                "them (flow.stack([a, b])), or index by each in turn (x[a, b])"
+            )
+        made = creation.tensor(list(k) if isinstance(k, range) else k)
+        nothing = not made.numel() and made.dtype.is_floating_point  # of a dtype that nobody chose
+        return made.long() if nothing else _normal(made)  # type: ignore[attr-defined]  # bound from the registry
+    try:
+        return k.__index__()
+    except (AttributeError, TypeError):
+        kind = ArgumentError if isinstance(k, (str, bytes)) else IndexingError  # as torch, Python's TypeError
+        raise kind(
+            f"an index is an int, a slice, None, ..., a tensor or a list; got {type(k).__name__} ({k!r})"
+        ) from None
+
+
+def _dims(k: Any) -> int:
+    """How many dimensions a key consumes."""
+    if k is None or k is Ellipsis or isinstance(k, bool):
+        return 0
+    return k.ndim if isinstance(k, Tensor) and is_mask(k) else 1
+
+
+def is_mask(t: Tensor) -> bool:
+    return t.dtype.name in ("bool", "uint8")
+
+
+def check_index(k: int, dim: int, shape: Any) -> None:
+    n = shape[dim]
+    if not -n <= k < n:
+        raise IndexingError(f"index {k} is out of bounds for dimension {dim} with size {n}, in shape {list(shape)}")
+
+
+def span_of(s: slice, n: int) -> tuple[int, int, int]:
+    """start, length, step."""
+    try:
+        back = s.step is not None and s.step <= 0
+        start, stop, step = (0, 0, 1) if back else s.indices(n)
+    except TypeError:
+        raise ArgumentError(f"slice indices must be integers or None or have an __index__ method; got {s}") from None
+    if back:
+        raise OptionError(f"step must be greater than zero; got {s.step}: write x.flip(dim)")
+    return start, max(0, -(-(stop - start) // step)), step
+
+
+def beside(x: Tensor, k: Tensor) -> Tensor:
+    """An index where x lies: a local one beside a global tensor is the same on every rank."""
+    if x.spec is not None and k.spec is None:
+        return creation.placed("index", k._local("index"), None, x.placement, (broadcast,) * x.placement.ndim, False)
+    if x.spec is None and x.value is None and k.spec is None and k.value is None and k.device is not x.device:
+        return k.to(x.device)  # type: ignore[attr-defined]
+    return k

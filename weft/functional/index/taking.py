@@ -1,0 +1,45 @@
+"""Elements taken and put by their place in the flat tensor."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.api.table import public
+from weft.core import dtype as dtypes
+from weft.functional.index.scattering import _both
+from weft.functional.shape.broadcasting import broadcast_shapes
+from weft.functional.tensor.conversion import cast
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+
+@public("flow tensor")
+def take(x: Tensor, index: Tensor) -> Tensor:
+    """The elements at these positions of x, as if it were one row.
+
+    >>> flow.take(flow.tensor([[1, 2], [3, 4]]), flow.tensor([0, 3])).tolist()
+    [1, 4]
+    """
+    return ops.index(ops.reshape(x, (-1,)), [index])
+
+
+@_both
+def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
+    """x with other elements at these positions, as if it were one row; or with them added."""
+    flat = ops.index_put(ops.reshape(x, (-1,)), [index], ops.reshape(source, tuple(index.shape)), accumulate)
+    return ops.reshape(flat, tuple(x.shape))
+
+
+@_both
+def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
+    """x with the first elements of the source, one after another, where the mask is True.
+
+    >>> flow.masked_scatter(flow.zeros(3), flow.tensor([True, False, True]), flow.tensor([1., 2., 3.])).tolist()
+    [1.0, 0.0, 2.0]
+    """
+    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(mask.shape)))
+    x = x if tuple(x.shape) == shape else ops.expand(x, shape)
+    flat = ops.reshape(ops.expand(mask, shape), (-1,))
+    at: Any = ops.cumsum(cast(flat, dtypes.int64), 0) - 1
+    picked = ops.index(ops.reshape(source, (-1,)), [ops.clamp(at, 0)])
+    return ops.reshape(ops.where(flat, picked, ops.reshape(x, (-1,))), tuple(x.shape))

@@ -1,0 +1,231 @@
+"""`flow.linalg`: decompositions, inverses, determinants."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from weft.api.signature import door
+from weft.api.table import calling, public
+from weft.core.errors import ArgumentError, ShapeError
+from weft.functional.shape.broadcasting import broadcast_shapes
+from weft.ops import ops
+from weft.ops.shape.views import dim_of
+from weft.tensor.tensor import Tensor
+
+(
+    matmul,
+    inv,
+    det,
+    _cross,
+    _expand,
+    _slogdet,
+    _eigh,
+    _cholesky,
+    _cat,
+    _narrow,
+    _qr,
+    _completion,
+    _svd,
+    _unsqueeze,
+    _solve,
+) = map(
+    calling,
+    (
+        "matmul",
+        "inv",
+        "det",
+        "cross",
+        "expand",
+        "slogdet",
+        "eigh",
+        "cholesky",
+        "cat",
+        "narrow",
+        "qr",
+        "completion",
+        "svd",
+        "unsqueeze",
+        "solve",
+    ),
+)
+
+Dims = int | tuple[int, ...] | list[int] | None
+
+
+@door
+@public("flow", "linalg_cross")
+def cross(x: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
+    """The cross product of vectors of three elements along a dimension.
+
+    >>> flow.linalg.cross(flow.tensor([1., 0., 0.]), flow.tensor([0., 1., 0.])).tolist()
+    [0.0, 0.0, 1.0]
+    """
+    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(other.shape)))
+    return _cross(_expand(x, shape), _expand(other, shape), dim)
+
+
+@public("flow tensor", "cross")
+def _first_cross(x: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
+    """The cross product along a dimension; without one, the first dimension of size three."""
+    shape = tuple(broadcast_shapes(tuple(x.shape), tuple(other.shape)))
+    if dim is None:
+        if 3 not in shape:
+            raise ShapeError(f"cross(): shape {list(shape)} has no dimension of size 3")
+        dim = shape.index(3)
+    return _cross(_expand(x, shape), _expand(other, shape), dim)
+
+
+class SignAndSize(NamedTuple):
+    """A determinant: its sign, and the logarithm of its absolute value."""
+
+    sign: Tensor
+    logabsdet: Tensor
+
+
+class Eigen(NamedTuple):
+    """Eigenvalues in rising order, and their eigenvectors as columns."""
+
+    eigenvalues: Tensor
+    eigenvectors: Tensor
+
+
+class QR(NamedTuple):
+    """Orthogonal columns, and an upper triangle."""
+
+    Q: Tensor
+    R: Tensor
+
+
+class SVD(NamedTuple):
+    """Orthogonal columns, singular values in falling order, and orthogonal rows."""
+
+    U: Tensor
+    S: Tensor
+    Vh: Tensor
+
+
+class SVDWithV(NamedTuple):
+    """Likewise, the rows as columns."""
+
+    U: Tensor
+    S: Tensor
+    V: Tensor
+
+
+@door
+@public("flow tensor")
+def slogdet(x: Tensor) -> SignAndSize:
+    """The sign of the determinant of matrices, and the logarithm of its absolute value.
+
+    >>> flow.linalg.slogdet(flow.eye(2)).logabsdet.item()
+    0.0
+    """
+    return SignAndSize(*_slogdet(x))
+
+
+@door
+def eigh(x: Tensor, UPLO: str = "L") -> Eigen:
+    """The eigenvalues of symmetric matrices, in rising order, and their eigenvectors as columns. Only the lower
+    triangle is read, or with UPLO="U" the upper.
+    """
+    return Eigen(*_eigh(lower_of(x, UPLO)))
+
+
+def lower_of(x: Tensor, UPLO: str) -> Tensor:
+    """What has in its lower triangle what a symmetric matrix is told by."""
+    if UPLO not in ("L", "U"):
+        raise ArgumentError(f'eigh(): UPLO is "L" or "U", the triangle that is read; got {UPLO!r}')
+    return x if UPLO == "L" else x.mH  # type: ignore[attr-defined]
+
+
+@door
+@public("flow tensor")
+def cholesky(x: Tensor, upper: bool = False) -> Tensor:
+    """The lower triangular l of x = l @ l.T, for symmetric positive definite x; or its transpose, `upper`.
+
+    >>> flow.linalg.cholesky(flow.tensor([[4., 0.], [0., 9.]])).tolist()
+    [[2.0, 0.0], [0.0, 3.0]]
+    """
+    lower = _cholesky(x)
+    return lower.mH if upper else lower  # type: ignore[attr-defined]
+
+
+@door
+@public("flow tensor")
+def qr(x: Tensor, mode: str = "reduced") -> QR:
+    """The decomposition x = q @ r into orthogonal columns and an upper triangle: thin, or with q square, "complete";
+    of "r" alone q is empty. What makes q square has no gradient.
+
+    >>> flow.linalg.qr(flow.eye(2)).R.abs().tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    mode = {True: "reduced", False: "complete"}.get(mode, mode)  # type: ignore[call-overload]  # flow.qr(x, some=True)
+    if mode not in ("reduced", "complete", "r"):
+        raise ArgumentError(f'qr(): mode is "reduced", "complete" or "r"; got {mode!r}')
+    n, m = tuple(x.shape)[-2:]
+    if n >= m:
+        q, r = _qr(x)
+        if mode == "complete" and n > m:
+            q = _cat([q, _completion(q)], -1)
+            r = _cat([r, ops.zeros_like(_narrow(x, -2, 0, n - m).detach())], -2)
+        return QR(nothing(x) if mode == "r" else q, r)
+    q, r = _qr(_narrow(x, -1, 0, n))  # the first columns tell the turn
+    return QR(nothing(x) if mode == "r" else q, _cat([r, matmul(q.mH, _narrow(x, -1, n, m - n))], -1))
+
+
+def nothing(x: Tensor) -> Tensor:
+    """No element, of x's kind."""
+    return _narrow(ops.reshape(x.detach(), (-1,)), 0, 0, 0)
+
+
+@public("flow tensor", "svd")
+def _svd_with_v(x: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWithV:
+    """The singular value decomposition: x = u @ diag(s) @ v.T, thin if only `some` of u and v. Gives u, s and v."""
+    if not compute_uv:
+        raise ArgumentError("svd(): u and v always come; leave compute_uv=False out, or take linalg.svdvals()")
+    u, s, vh = svd(x, not some)
+    return SVDWithV(u, s, vh.mH)  # type: ignore[attr-defined]
+
+
+@door
+def svd(x: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
+    """The singular value decomposition: x = u @ diag(s) @ vh, with u and vh square, or thin. What makes them square
+    has no gradient. `driver` names a way to compute it on CUDA; the kernel's own choice is taken.
+    """
+    u, s, vh = _svd(x)
+    if full_matrices and u.shape[-2] > u.shape[-1]:
+        u = _cat([u, _completion(u)], -1)
+    if full_matrices and vh.shape[-1] > vh.shape[-2]:
+        vh = _cat([vh, _completion(vh.mH).mH], -2)  # type: ignore[attr-defined]
+    return SVD(u, s, vh)
+
+
+@door
+def svdvals(x: Tensor, *, driver: str | None = None) -> Tensor:
+    """The singular values of matrices, in falling order."""
+    return _svd(x)[1]
+
+
+@door
+def solve(a: Tensor, b: Tensor, *, left: bool = True) -> Tensor:
+    """The x of a @ x = b, or of x @ a = b.
+
+    >>> flow.linalg.solve(flow.tensor([[2., 0.], [0., 4.]]), flow.tensor([2., 4.])).tolist()
+    [1.0, 1.0]
+    """
+    if not left:
+        return _solve(a.mT, b.mT).mT  # type: ignore[attr-defined]
+    if b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape)[:-1]:
+        return _solve(a, _unsqueeze(b, -1)).squeeze(-1)  # type: ignore[attr-defined]
+    return _solve(a, b)
+
+
+@door
+def diagonal(x: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
+    """A diagonal of two dimensions, the last ones unless told, as the last one."""
+    return calling("diagonal")(x, offset, dim_of(dim1, x.ndim), dim_of(dim2, x.ndim))
+
+
+__all__ = [
+    "cholesky", "cross", "det", "diagonal", "eigh", "inv", "matmul", "qr", "slogdet", "solve", "svd", "svdvals",
+]  # fmt: skip

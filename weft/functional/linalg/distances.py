@@ -1,0 +1,39 @@
+"""Distances between tensors, and between all pairs of rows."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.api.table import public
+from weft.core.errors import OptionError, ShapeError
+from weft.functional.linalg import norms
+from weft.ops import ops
+
+
+@public("flow tensor")
+def dist(x: Any, other: Any, p: float = 2) -> Any:
+    """The p-norm of the difference."""
+    return norms.vector_norm(x - other, p)
+
+
+COMPUTE_MODES = (  # which of torch's kernels computes; there is but one here
+    None, 0, 1, 2, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist",
+)  # fmt: skip
+
+
+@public("flow")
+def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
+    """The distances between every row of the one and every row of the other.
+
+    >>> flow.cdist(flow.tensor([[0.0, 0.0]]), flow.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
+    [[5.0, 1.0]]
+    """
+    if x1.shape[-1] != x2.shape[-1]:
+        raise ShapeError(f"cdist(): rows of {x1.shape[-1]} and of {x2.shape[-1]} numbers have no distance")
+    if not isinstance(compute_mode, (str, int, type(None))) or compute_mode not in COMPUTE_MODES:
+        words = ", ".join(m for m in COMPUTE_MODES if isinstance(m, str))
+        raise OptionError(
+            f"cdist(): {compute_mode} is not a valid value for compute_mode, which changes nothing: {words}"
+        )
+    apart = ops.unsqueeze(x1, -2) - ops.unsqueeze(x2, -3)
+    return norms.vector_norm(apart, p if x1.shape[-1] else 1, -1)  # without columns, nothing is apart

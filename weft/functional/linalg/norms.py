@@ -1,0 +1,127 @@
+"""Norms of vectors and matrices."""
+
+from __future__ import annotations
+
+import builtins
+import math
+from typing import Any
+
+from weft.api.signature import door
+from weft.api.table import calling, public
+from weft.core.errors import ArgumentError, ShapeError
+from weft.functional.linalg.decompositions import Dims
+from weft.functional.tensor.conversion import cast
+from weft.ops import ops
+from weft.ops.pointwise.complex_numbers import real
+from weft.ops.shape.views import dim_of
+from weft.tensor.tensor import Tensor
+
+_abs, _amax, _root, _sum, _ne, _mul, _pow, _amin, _svd = map(
+    calling, ("abs", "amax", "root", "sum", "ne", "mul", "pow", "amin", "svd")
+)
+
+
+@public("flow tensor")
+def renorm(x: Any, p: float, dim: int, maxnorm: float) -> Any:
+    """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
+    if not p > 0 or maxnorm < 0:
+        raise ShapeError(
+            f"renorm: non-positive-norm not supported, nor a maxnorm below zero; got p={p}, maxnorm={maxnorm}"
+        )
+    others = tuple(d for d in builtins.range(x.ndim) if d != dim_of(dim, x.ndim))
+    size: Any = vector_norm(x, float(p), others, True)
+    return x * ops.where(size > maxnorm, maxnorm / (size + 1e-7), 1.0)
+
+
+@public("flow")
+def frobenius_norm(x: Tensor, dim: Any = None, keepdim: bool = False) -> Tensor:
+    """The root of the sum of squares, over some dimensions or all."""
+    return vector_norm(x, 2, None if dim == () else dim, keepdim)
+
+
+@public("flow")
+def nuclear_norm(x: Tensor, dim: Any = (-2, -1), keepdim: bool = False) -> Tensor:
+    """The sum of the singular values."""
+    return matrix_norm(x, "nuc", dim, keepdim)
+
+
+@door
+def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The norm of x's elements as one vector, over some dimensions or all.
+
+    >>> flow.linalg.vector_norm(flow.tensor([3., 4.])).item()
+    5.0
+    """
+    x = x if dtype is None else cast(x, dtype)
+    if ord == 2:
+        squares = real(_mul(x, ops.conj(x))) if x.dtype.is_complex else _mul(x, x)
+        return _root(_sum(squares, dim, keepdim))
+    x = _abs(x) if x.dtype.is_complex else x
+    size = _abs(x)
+    if ord == math.inf:
+        return _amax(size, dim, keepdim)
+    if ord == -math.inf:
+        return _amin(size, dim, keepdim)
+    if ord == 0:
+        return _sum(cast(_ne(x, 0), x.dtype), dim, keepdim)
+    if ord == 1:
+        return _sum(size, dim, keepdim)
+    if 0 < ord < 1:  # the slope at zero is infinite, and counts as none
+        none = ops.eq(x, 0)
+        powers = ops.masked_fill(_pow(ops.masked_fill(size, none, 1.0), float(ord)), none, 0.0)
+    else:
+        powers = _pow(size, float(ord))
+    return _root(_sum(powers, dim, keepdim), float(ord))
+
+
+@door
+def matrix_norm(
+    x: Tensor,
+    ord: Any = "fro",
+    dim: tuple[int, ...] | list[int] = (-2, -1),
+    keepdim: bool = False,
+    *,
+    dtype: Any = None,
+) -> Tensor:
+    """The norm of matrices: "fro", "nuc", 1, -1, 2, -2, inf or -inf.
+
+    >>> flow.linalg.matrix_norm(flow.eye(3), 2).item()
+    1.0
+    """
+    x = x if dtype is None else cast(x, dtype)
+    if ord == "fro":
+        return vector_norm(x, 2, dim, keepdim)
+    if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
+        raise ArgumentError(f'matrix_norm(): ord is "fro", "nuc", 1, -1, 2, -2, inf or -inf; got {ord!r}')
+    rows, columns = (dim_of(d, x.ndim) for d in dim)
+    if ord in ("nuc", 2, -2):  # of the singular values: their sum, the largest, the smallest
+        rest = tuple(d for d in range(x.ndim) if d not in (rows, columns))
+        values = _svd(calling("permute")(x, (*rest, rows, columns)))[1]
+        y = _sum(values, -1) if ord == "nuc" else (_amax if ord == 2 else _amin)(values, -1)
+        form = tuple(1 if d in (rows, columns) else n for d, n in enumerate(x.shape))
+        return calling("reshape")(y, form) if keepdim else y
+    first, second = (rows, columns) if abs(ord) == 1 else (columns, rows)
+    extreme = _amax if ord > 0 else _amin
+    y = extreme(_sum(_abs(x), first, True), second, True)
+    return y if keepdim else y.squeeze(tuple(dim))  # type: ignore[attr-defined]
+
+
+@door
+@public("flow tensor")
+def norm(
+    x: Tensor, ord: Any = None, dim: Dims = None, keepdim: bool = False, dtype: Any = None, *, p: Any = None
+) -> Tensor:
+    """The norm of vectors, or with "fro" of matrices.
+
+    >>> flow.norm(flow.tensor([3., 4.])).item()
+    5.0
+    """
+    ord = p if p is not None else ord
+    if isinstance(ord, str):
+        if ord == "fro":  # of tensors of any dimensions the same as of vectors
+            return vector_norm(x, 2, dim, keepdim, dtype=dtype)
+        return matrix_norm(x, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)  # type: ignore[arg-type]
+    return vector_norm(x, 2 if ord is None else ord, dim, keepdim, dtype=dtype)
+
+
+__all__ = ["matrix_norm", "norm", "vector_norm"]

@@ -1,0 +1,269 @@
+"""Products of matrices and vectors."""
+
+from __future__ import annotations
+
+import functools
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from weft.api.signature import door
+from weft.api.table import calling, public
+from weft.core.errors import ShapeError
+from weft.functional.create import creation
+from weft.functional.create.likeness import beside
+from weft.functional.pointwise.arithmetic import _scaled
+from weft.functional.shape.joining import atleast_2d, stack
+from weft.functional.tensor import in_place
+from weft.ops import ops
+from weft.ops.explain import LONGER, describe
+from weft.tensor.tensor import Tensor
+
+_transpose, _matmul, _mul, _add, _sum, _reshape, _expand = map(
+    calling, ("transpose", "matmul", "mul", "add", "sum", "reshape", "expand")
+)
+
+
+@public("flow")
+def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
+    """The powers of x, one to a column.
+
+    >>> flow.vander(flow.tensor([1, 2, 3]), increasing=True).tolist()
+    [[1, 1, 1], [1, 2, 4], [1, 3, 9]]
+    """
+    if x.ndim != 1:
+        raise ShapeError(f"vander(): takes a vector; got shape {list(x.shape)}")
+    n = x.shape[0] if N is None else N
+    powers: list[Any] = [ops.ones_like(x, None)]
+    for _ in range(1, n):
+        powers.append(powers[-1] * x)
+    made = powers[:n]
+    return stack(made if increasing else made[::-1], 1)
+
+
+def matmul(
+    input: Tensor, other: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0
+) -> Tensor:
+    """The product of matrices with OneFlow's further arguments: either turned, and a factor."""
+    a = _transpose(input, -2, -1) if transpose_a else input
+    y = _matmul(a, _transpose(other, -2, -1) if transpose_b else other)
+    return y if alpha == 1 else _mul(y, alpha)
+
+
+LONGER["matmul"] = door(matmul)
+
+
+def check_dims(name: str, dims: tuple[int, int], x: Any, other: Any) -> None:
+    """Whether two operands of a product have as many dimensions as it takes."""
+    try:
+        fits = (x.ndim, other.ndim) == dims
+    except AttributeError:
+        fits = True  # matmul says what is wrong
+    if not fits:
+        i = 0 if x.ndim != dims[0] else 1
+        kind = {1: "vector", 2: "matrix", 3: "3D tensor"}[dims[i]]
+        raise ShapeError(
+            f"{name}(): the {('first', 'second')[i]} must be a {kind}: it takes tensors of {dims[0]} and "
+            f"{dims[1]} dimensions; got shapes {list(x.shape)} and {list(other.shape)}. matmul() takes any"
+        )
+
+
+@public("flow tensor")
+def bmm(x: Tensor, mat2: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0) -> Tensor:
+    """The products of two batches of matrices. OneFlow's further arguments are those of `matmul`."""
+    check_dims("bmm", (3, 3), x, mat2)
+    return matmul(x, mat2, transpose_a, transpose_b, alpha)
+
+
+def _product(name: str, dims: tuple[int, int], doc: str) -> None:
+    """matmul, for tensors of these numbers of dimensions alone."""
+
+    def multiply(x: Tensor, other: Tensor) -> Tensor:
+        check_dims(name, dims, x, other)
+        return _matmul(x, other)
+
+    multiply.__name__ = multiply.__qualname__ = name
+    multiply.__doc__ = doc
+    public("flow tensor")(multiply)
+
+
+_product("mm", (2, 2), "The product of two matrices.")
+_product("mv", (2, 1), "The product of a matrix and a vector.")
+_product("dot", (1, 1), "The inner product of two vectors.")
+
+
+@public("flow tensor", "addmm")
+def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * x + alpha * (mat1 @ mat2)."""
+    check_dims("addmm", (2, 2), mat1, mat2)
+    return plus_scaled("addmm", x, beta, _scaled(_matmul(mat1, mat2), alpha))
+
+
+def plus_scaled(name: str, x: Any, beta: Any, product: Tensor) -> Tensor:
+    """beta * x + product, whose shape x is broadcast to; what x holds doesn't count where beta is zero."""
+    y = _add(_scaled(x, beta) if beta != 0 else ops.zeros_like(x), product)
+    if y.shape != product.shape:
+        raise ShapeError(
+            f"{name}(): x of shape {list(x.shape)} can't be expanded to the product's, {list(product.shape)}"
+        )
+    return y
+
+
+@public("flow tensor")
+def addmv(x: Tensor, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * x + alpha * (mat @ vec)."""
+    check_dims("addmv", (2, 1), mat, vec)
+    return plus_scaled("addmv", x, beta, _scaled(_matmul(mat, vec), alpha))
+
+
+@public("flow tensor")
+def baddbmm(x: Tensor, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
+    """beta * x + alpha * (batch1 @ batch2).
+
+    >>> flow.baddbmm(flow.ones(1), flow.ones(2, 1, 3), flow.ones(2, 3, 1)).flatten().tolist()
+    [4.0, 4.0]
+    """
+    check_dims("baddbmm", (3, 3), batch1, batch2)
+    return plus_scaled("baddbmm", x, beta, _scaled(_matmul(batch1, batch2), alpha))
+
+
+@public("flow tensor")
+def trace(x: Tensor) -> Tensor:
+    """The sum of a matrix's diagonal."""
+    if x.ndim != 2:
+        raise ShapeError(f"trace: expected a matrix, but got tensor with dim {x.ndim}: {list(x.shape)}")
+    return _sum(ops.diagonal(x, 0, 0, 1))
+
+
+def _vectors(name: str, *given: Any) -> None:
+    if any(not isinstance(x, Tensor) or x.ndim != 1 for x in given):
+        raise ShapeError(f"{name}(): 1D tensors expected, but got {' and '.join(map(describe, given))}")
+
+
+@public("flow tensor")
+def inner(x: Any, other: Any) -> Any:
+    """The sums of products along both last dimensions.
+
+    >>> flow.inner(flow.ones(2, 3), flow.ones(3)).tolist()
+    [3.0, 3.0]
+    """
+    if not x.ndim or not other.ndim:
+        return x * other
+    a, b = (_reshape(t, (math.prod(t.shape[:-1]), t.shape[-1])) for t in (x, other))
+    return _reshape(_matmul(a, ops.transpose(b, 0, 1)), (*x.shape[:-1], *other.shape[:-1]))
+
+
+@public("flow tensor")
+def vdot(x: Any, other: Any) -> Any:
+    """The inner product of two vectors, of which the first is conjugated."""
+    _vectors("vdot", x, other)
+    return _sum(ops.conj(x) * other)
+
+
+@public("flow tensor")
+def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * x + alpha * (vec1 outer vec2)."""
+    _vectors("addr", vec1, vec2)
+    return plus_scaled("addr", x, beta, ops.unsqueeze(vec1, 1) * vec2 * alpha)
+
+
+@public("flow tensor")
+def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
+    """beta * x + alpha * the sum of the products of two batches of matrices."""
+    check_dims("addbmm", (3, 3), batch1, batch2)
+    return plus_scaled("addbmm", x, beta, _sum(_matmul(batch1, batch2), 0) * alpha)
+
+
+for _f in (addmm, baddbmm, addr, addbmm):
+    in_place.composed(_f.__name__, _f)
+
+
+@public("flow tensor")
+def kron(x: Any, other: Any) -> Any:
+    """Every element of x times the whole other.
+
+    >>> flow.kron(flow.eye(2), flow.tensor([[1.0, 2.0]])).tolist()
+    [[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 2.0]]
+    """
+    n = max(x.ndim, other.ndim)
+    a, b = (_reshape(v, (1,) * (n - v.ndim) + tuple(v.shape)) for v in (x, other))
+    left = _reshape(a, tuple(k for size in a.shape for k in (size, 1)))
+    right = _reshape(b, tuple(k for size in b.shape for k in (1, size)))
+    return _reshape(left * right, tuple(p * q for p, q in zip(a.shape, b.shape, strict=True)))
+
+
+@public("flow tensor")
+def matrix_power(x: Any, n: int) -> Any:
+    """The product of n times the same matrix; of its inverse, if n is below zero."""
+    if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
+        raise ShapeError(f"matrix_power: A must be batches of square matrices; got {list(x.shape)}")
+    if n < 0:
+        return matrix_power(ops.inv(x), -n)
+    if n == 0:
+        return _expand(creation.eye(x.shape[-1], dtype=x.dtype, **beside(x)), tuple(x.shape))
+    half = matrix_power(x, n // 2) if n > 1 else None
+    square = x if half is None else _matmul(half, half)
+    return _matmul(square, x) if n > 1 and n % 2 else square
+
+
+@public("flow")
+def chain_matmul(*matrices: Any) -> Any:
+    """The product of several matrices."""
+    given = matrices[0] if len(matrices) == 1 and isinstance(matrices[0], (list, tuple)) else matrices
+    return multi_dot(given) if len(given) != 1 else given[0].clone()
+
+
+def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
+    """The product of several matrices, in the order that costs least."""
+    if len(tensors) < 2:
+        raise ShapeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
+    sizes = [tensors[0].shape[0], *(t.shape[-1] for t in tensors)]
+
+    @functools.cache
+    def best(i: int, j: int) -> tuple[int, int]:
+        """The least cost of the product of tensors i to j, and where to cut it."""
+        if i == j:
+            return 0, i
+        cost = {k: best(i, k)[0] + best(k + 1, j)[0] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
+        return min((c, k) for k, c in cost.items())
+
+    def product(i: int, j: int) -> Tensor:
+        k = best(i, j)[1]
+        return tensors[i] if i == j else _matmul(product(i, k), product(k + 1, j))
+
+    return product(0, len(tensors) - 1)
+
+
+def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
+    """The sums of products along a dimension."""
+    return _sum(ops.conj(x) * y if x.dtype.is_complex else x * y, dim)
+
+
+@public("flow")
+def block_diag(*tensors: Any) -> Any:
+    """Matrices along a diagonal, zeros elsewhere.
+
+    >>> flow.block_diag(flow.ones(1, 2), flow.ones(1, 1)).tolist()
+    [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
+    """
+    parts: Any = [atleast_2d(t) for t in tensors]
+    width, at, rows = sum(p.shape[1] for p in parts), 0, []
+    for p in parts:
+        rows.append(ops.pad_with(p, (at, width - at - p.shape[1]), 0))
+        at += p.shape[1]
+    return ops.cat(rows, 0)
+
+
+@public("flow tensor")
+def matrix_exp(x: Any) -> Any:
+    """The exponential of matrices: the sum of their powers over factorials.
+
+    >>> flow.linalg.matrix_exp(flow.zeros(2, 2)).tolist()
+    [[1.0, 0.0], [0.0, 1.0]]
+    """
+    return ops.matrix_exponential(x)
+
+
+__all__ = ["matrix_exp", "matrix_power", "multi_dot", "vecdot"]
+
+globals().update({name: door(globals()[name]) for name in __all__})

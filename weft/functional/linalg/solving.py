@@ -1,0 +1,122 @@
+"""Equations, inverses of any matrix, and ranks."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from weft.api.signature import door
+from weft.api.table import calling, public
+from weft.core import dtype as dtypes
+from weft.functional.create import creation
+from weft.functional.create.likeness import beside
+from weft.functional.linalg import decompositions, norms
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+_matmul, _sum = map(calling, ("matmul", "sum"))
+
+
+def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
+    """The matrix that undoes x as far as that can be: singular values that are next to nothing count as none.
+
+    >>> flow.linalg.pinv(flow.tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
+    [[0.5, 0.0], [0.0, 0.0]]
+    """
+    if not isinstance(atol, Tensor) and not isinstance(rtol, Tensor):
+        return ops.pinv(x, atol, rtol, hermitian)
+    u, s, vh = decompositions.svd(x, False)
+    parts: Any = s
+    tiny = 2.0**-23 if x.dtype is dtypes.float32 else 2.0**-52
+    relative = (max(x.shape[-2:]) * tiny if atol is None else 0.0) if rtol is None else rtol
+    limit = ops.amax(s, -1, True).detach() * relative
+    limit = limit if atol is None else ops.maximum(limit, ops.zeros_like(limit) + atol)
+    kept = parts > limit
+    inverse = ops.where(kept, 1.0 / ops.where(kept, parts, 1.0), 0.0)
+    return _matmul(vh.mH * ops.unsqueeze(inverse, -2), u.mH)  # type: ignore[attr-defined]
+
+
+@public("flow tensor")
+def pinverse(x: Any, rcond: float = 1e-15) -> Any:
+    """`linalg.pinv`, where singular values below `rcond` times the largest count as none."""
+    return pinv(x, rtol=rcond)
+
+
+def eigvalsh(x: Tensor, UPLO: str = "L") -> Tensor:
+    """The eigenvalues of symmetric matrices, in rising order."""
+    return decompositions.eigh(x, UPLO)[0]
+
+
+def solve_triangular(A: Any, B: Any, *, upper: bool, left: bool = True, unitriangular: bool = False) -> Any:
+    """The x of A @ x = B, or of x @ A = B, for triangular A."""
+    if left:
+        return ops.solve_triangle(A, B, upper, unitriangular)
+    return ops.solve_triangle(A.mT, B.mT, not upper, unitriangular).mT
+
+
+@public("flow tensor")
+def cholesky_solve(x: Any, L: Any, upper: bool = False) -> Any:
+    """The y of A @ y = x, where L is A's Cholesky factor."""
+    lower = L.mH if upper else L
+    return ops.solve_triangle(lower.mH, ops.solve_triangle(lower, x), True)
+
+
+@public("flow tensor")
+def logdet(x: Any) -> Any:
+    """The logarithm of the determinant."""
+    sign, size = ops.slogdet(x)
+    return ops.where(ops.gt(sign, 0), size, math.nan)
+
+
+def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
+    """How many singular values are more than next to nothing."""
+    s: Any = decompositions.svdvals(x)
+    if 0 in s.shape[-1:]:
+        return creation.zeros(tuple(s.shape[:-1]), dtype=dtypes.int64, **beside(x))
+    tiny = 2.0**-23 if x.dtype is dtypes.float32 else 2.0**-52
+    given = atol if tol is None else tol
+    relative = (max(x.shape[-2:]) * tiny if given is None else 0.0) if rtol is None else rtol
+    limit = ops.amax(s, -1, True) * relative
+    limit = limit if given is None else ops.maximum(limit, ops.zeros_like(limit) + given)
+    return _sum(ops.cast(s > limit, dtypes.int64), -1)
+
+
+def cond(x: Any, p: Any = None) -> Any:
+    """How many times larger an error may become when a matrix is inverted."""
+    if x.ndim > 1 and 0 in x.shape[-2:]:
+        return creation.zeros(tuple(x.shape[:-2]), dtype=x.dtype, **beside(x))
+    if p in (None, 2, -2):
+        s: Any = decompositions.svdvals(x)
+        large, small = ops.amax(s, -1), ops.amin(s, -1)
+        return small / large if p == -2 else large / small
+    return norms.matrix_norm(x, p) * norms.matrix_norm(ops.inv(x), p)  # type: ignore[operator]
+
+
+def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
+    """The x for which A @ x comes nearest to B. Gives (x, the squares of what is left, rank, singular values); nothing
+    is left to tell of where A isn't tall, or where it lacks rank. `driver` names a way to compute it; there is one.
+    """
+    vector = B.ndim == A.ndim - 1
+    b = ops.unsqueeze(B, -1) if vector else B
+    x, rank = _matmul(pinv(A, rtol=rcond), b), matrix_rank(A)
+    rows, columns = tuple(A.shape)[-2:]
+    told = rows > columns and bool((rank == columns).all())
+    left = _sum((_matmul(A, x) - b).square(), -2) if told else decompositions.nothing(A)
+    return Solution(ops.squeeze(x, -1) if vector else x, left, rank, decompositions.svdvals(A))
+
+
+class Solution(tuple[Any, ...]):
+    """What `lstsq` gives."""
+
+    def __new__(cls, *parts: Any) -> Solution:
+        return super().__new__(cls, parts)
+
+    solution = property(lambda self: self[0])
+    residuals = property(lambda self: self[1])
+    rank = property(lambda self: self[2])
+    singular_values = property(lambda self: self[3])
+
+
+__all__ = ["cond", "eigvalsh", "lstsq", "matrix_rank", "pinv", "solve_triangular"]
+
+globals().update({name: door(globals()[name]) for name in __all__})

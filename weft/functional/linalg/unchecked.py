@@ -1,0 +1,87 @@
+"""`flow.linalg`'s functions with `_ex`: they say how far they got, and refuse only if told so."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from weft.api.signature import door
+from weft.core.errors import OpError
+from weft.functional.linalg.factors import check_pivot
+from weft.ops import ops
+
+
+class Root(NamedTuple):
+    """What `cholesky_ex` gives."""
+
+    L: Any
+    info: Any
+
+
+class Inverse(NamedTuple):
+    """What `inv_ex` gives."""
+
+    inverse: Any
+    info: Any
+
+
+class Solved(NamedTuple):
+    """What `solve_ex` gives."""
+
+    result: Any
+    info: Any
+
+
+class PackedInfo(NamedTuple):
+    """What `lu_factor_ex` gives."""
+
+    LU: Any
+    pivots: Any
+    info: Any
+
+
+def _checked(name: str, wanted: bool, info: Any, why: str) -> None:
+    if wanted and bool((info != 0).any()):
+        raise OpError(f"{name}(): {why}; info is {info.tolist()}")
+
+
+def cholesky_ex(x: Any, *, upper: bool = False, check_errors: bool = False) -> Root:
+    """The lower triangular root, or its transpose, `upper`; and where it ended: 0, or the first part of the matrix that
+    isn't positive definite.
+
+    >>> flow.linalg.cholesky_ex(flow.tensor([[4.0]]))
+    Root(L=tensor([[2.]]), info=tensor(0, dtype=weft.int32))
+    """
+    root, info = ops.cholesky_ex(x)
+    _checked("cholesky_ex", check_errors, info, "a matrix isn't positive definite")
+    return Root(root.mH if upper else root, info)
+
+
+def inv_ex(x: Any, *, check_errors: bool = False) -> Inverse:
+    """The inverse, and 0, or which number of a diagonal was zero."""
+    inverse, info = ops.inv_ex(x)
+    _checked("inv_ex", check_errors, info, "a matrix has no inverse")
+    return Inverse(inverse, info)
+
+
+def solve_ex(a: Any, b: Any, *, left: bool = True, check_errors: bool = False) -> Solved:
+    """The x of a @ x = b, or of x @ a = b; and 0, or which number of a diagonal was zero."""
+    vector = left and b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape)[:-1]
+    if left:
+        x, info = ops.solve_ex(a, ops.unsqueeze(b, -1) if vector else b)
+    else:
+        x, info = ops.solve_ex(a.mT, b.mT)
+    _checked("solve_ex", check_errors, info, "a matrix has no inverse")
+    return Solved(ops.squeeze(x, -1) if vector else x if left else x.mT, info)
+
+
+def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> PackedInfo:
+    """Both triangles in one, which rows were exchanged; and 0, or which number of the diagonal is zero."""
+    check_pivot(pivot)
+    lu, pivots, info = ops.lu_factor_ex(A)
+    _checked("lu_factor_ex", check_errors, info, "a matrix has no inverse")
+    return PackedInfo(lu, pivots, info)
+
+
+__all__ = ["cholesky_ex", "inv_ex", "lu_factor_ex", "solve_ex"]
+
+globals().update({name: door(globals()[name]) for name in __all__})

@@ -1,0 +1,94 @@
+"""Activations that no op declares, composed of ops."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.api.table import calling, public
+from weft.autograd.inplace import in_place
+from weft.core.errors import OptionError, ShapeError
+from weft.functional.tensor.conversion import cast
+from weft.ops import ops
+from weft.ops.shape.views import dim_of
+from weft.tensor.tensor import Tensor
+
+_leaky_relu = calling("leaky_relu")
+
+
+def _held(x: Tensor, low: float, high: float, inplace: bool) -> Tensor:
+    return in_place(ops.hardtanh, (x, low, high)) if inplace else ops.hardtanh(x, low, high)
+
+
+def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
+    """x, held in [min_val, max_val]."""
+    if min_val > max_val:
+        raise OptionError(f"hardtanh: min_val {min_val} is above max_val {max_val}")
+    return _held(input, min_val, max_val, inplace)
+
+
+def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """`hardtanh`, into the input's memory."""
+    return hardtanh(input, min_val, max_val, True)
+
+
+def relu6(input: Tensor, inplace: bool = False) -> Tensor:
+    """x, held in [0, 6]."""
+    return _held(input, 0.0, 6.0, inplace)
+
+
+def glu(input: Tensor, dim: int = -1) -> Tensor:
+    """The first half times the sigmoid of the second."""
+    if not input.ndim:
+        raise ShapeError("glu does not support 0-dimensional tensors: it halves a dimension")
+    dim = dim_of(dim, input.ndim)
+    n = input.shape[dim]
+    if n % 2:
+        raise ShapeError(
+            f"Halving dimension must be even, but dimension {dim} is size {n}: glu() of {list(input.shape)}"
+        )
+    first, second = ops.narrow(input, dim, 0, n // 2), ops.narrow(input, dim, n // 2, n // 2)
+    return ops.mul(first, ops.sigmoid(second))
+
+
+def tanhshrink(input: Tensor) -> Tensor:
+    """x - tanh(x)."""
+    return ops.sub(input, ops.tanh(input))
+
+
+def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
+    """softmax(-x)."""
+    return ops.softmax(ops.neg(input if dtype is None else cast(input, dtype)), dim)
+
+
+def prelu(input: Tensor, weight: Tensor) -> Tensor:
+    """x, or weight times x below zero; one weight for everything or one per channel."""
+    if weight.numel() != 1:
+        if weight.numel() != input.shape[1 if input.ndim > 1 else 0]:
+            raise ShapeError(
+                f"prelu: {weight.numel()} weights for an input of shape {list(input.shape)}; give one, or one a channel"
+            )
+        weight = ops.reshape(weight, (-1, *(1,) * max(input.ndim - 2, 0)))
+    elif weight.ndim > input.ndim:
+        weight = ops.reshape(weight, ())
+    return ops.where(ops.gt(input, 0), input, ops.mul(input, weight))
+
+
+@public("neural")
+def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
+    """x where it is above zero, negative_slope * x below."""
+    return in_place(ops.leaky_relu, (x, negative_slope)) if inplace else _leaky_relu(x, negative_slope)
+
+
+def rrelu(
+    input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
+) -> Any:
+    """x, or below zero x times a slope that is drawn from [lower, upper] while training, else their mean."""
+    x = input.clone() if inplace else input  # what backward reads is not what is overwritten
+    if training:
+        y = ops.bent(x, ops.rrelu_slope(x.detach(), float(lower), float(upper)))
+    else:
+        y = ops.leaky_relu(x, (lower + upper) / 2)
+    return input.copy_(y) if inplace else y
+
+
+__all__ = ["glu", "hardtanh", "hardtanh_", "prelu", "relu6", "rrelu", "softmin", "tanhshrink"]

@@ -1,0 +1,81 @@
+"""Functions over the channels of images: shuffling, and normalisation by neighbours."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+from weft.autograd import assign, no_grad
+from weft.core.errors import OptionError, ShapeError
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+
+def channel_shuffle(input: Any, groups: int) -> Any:
+    """Channels dealt out anew: the first of each group, then the second of each, and so on."""
+    n, channels, *rest = input.shape
+    if channels % groups:
+        raise ShapeError(f"channel_shuffle: {channels} channels don't divide into {groups} groups")
+    parted = ops.reshape(input, (n, groups, channels // groups, *rest))
+    return ops.reshape(ops.transpose(parted, 1, 2), tuple(input.shape))
+
+
+def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
+    """x over a power of the mean square of the channels around."""
+    squares = ops.unsqueeze(ops.reshape(input * input, (*input.shape[:2], -1)), 1)
+    padded = ops.pad_with(squares, (0, 0, size // 2, (size - 1) // 2), 0.0)
+    around = ops.avg_pool2d(padded, (size, 1), (1, 1))
+    around = ops.reshape(around, tuple(input.shape))
+    return input / ops.pow(around * alpha + k, beta)
+
+
+def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tensor:
+    """Channels become pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
+    r, s = (upscale_factor, upscale_factor) if isinstance(upscale_factor, int) else upscale_factor
+    *lead, channels, high, wide = input.shape
+    if r < 1 or s < 1 or channels % (r * s):
+        raise ShapeError(f"pixel_shuffle makes {r}x{s} pixels of {r * s} channels; {channels} don't divide by that")
+    split = ops.reshape(input, (*lead, channels // (r * s), r, s, high, wide))
+    n = len(lead)
+    mixed = ops.permute(split, (*range(n + 1), n + 3, n + 1, n + 4, n + 2))
+    return ops.reshape(mixed, (*lead, channels // (r * s), high * r, wide * s))
+
+
+def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
+    """Pixels become channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
+    r = downscale_factor
+    *lead, channels, high, wide = input.shape
+    if r < 1 or high % r or wide % r:
+        raise ShapeError(
+            f"pixel_unshuffle takes {r}x{r} pixels each; a height of {high} or width of {wide} don't divide"
+        )
+    split = ops.reshape(input, (*lead, channels, high // r, r, wide // r, r))
+    n = len(lead)
+    mixed = ops.permute(split, (*range(n + 1), n + 2, n + 4, n + 1, n + 3))
+    return ops.reshape(mixed, (*lead, channels * r * r, high // r, wide // r))
+
+
+def instance_norm(
+    input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
+    bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """Each channel of each sample scaled to mean zero and variance one, then weighed."""
+    if not use_input_stats:
+        if running_mean is None or running_var is None:
+            raise OptionError("instance_norm without use_input_stats needs running_mean and running_var")
+        return ops.batch_norm(input, running_mean, running_var, weight, bias, False, momentum, eps)
+    count = math.prod(input.shape[2:])
+    if count == 1:
+        raise ShapeError(f"one value per channel and sample has no variance: the input's shape is {list(input.shape)}")
+    if running_mean is not None and running_var is not None:
+        with no_grad():
+            x = input.detach()
+            inside = tuple(range(2, x.ndim))
+            centre = ops.mean(x, inside, True)
+            spread = ops.mul(ops.mean(ops.square(ops.sub(x, centre)), (0, *inside), False), count / (count - 1))
+            for running, now in ((running_mean, ops.mean(x, (0, *inside), False)), (running_var, spread)):
+                assign(running, ops.add(ops.mul(running, 1 - momentum), ops.mul(now, momentum)))
+    return ops.group_norm(input, input.shape[1], weight, bias, eps)
+
+
+__all__ = ["channel_shuffle", "instance_norm", "local_response_norm", "pixel_shuffle", "pixel_unshuffle"]

@@ -1,0 +1,94 @@
+"""Losses against class labels."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.api.table import calling, public
+from weft.core.dtype import int64
+from weft.core.errors import OptionError, ShapeError
+from weft.functional.tensor.conversion import cast
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+_reshape, _mul, _add, _log_softmax, _cross_entropy = map(
+    calling, ("reshape", "mul", "add", "log_softmax", "cross_entropy")
+)
+
+
+@public("neural")
+def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
+    """Per row, the cross entropy of the label's class.
+
+    >>> flow.nn.functional.sparse_softmax_cross_entropy(flow.tensor([0]), flow.zeros(1, 2)).tolist()
+    [0.693...]
+    """
+    shape = tuple(labels.shape)
+    if shape != tuple(logits.shape)[:-1]:
+        raise ShapeError(
+            f"sparse_softmax_cross_entropy(): a label for each row of the logits, which are {list(logits.shape)}; got "
+            f"labels of shape {list(shape)}"
+        )
+    rows = _reshape(ops.log_softmax(logits, -1), (-1, logits.shape[-1]))
+    return _reshape(ops.neg(ops.pick(rows, _reshape(labels, (-1,)))), shape)
+
+
+@public("neural")
+def cross_entropy(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
+    label_smoothing: float = 0.0,
+) -> Tensor:  # fmt: skip
+    """How far scores are from labels, or from probabilities of all classes. Dimension 1 holds the classes.
+
+    >>> round(flow.nn.functional.cross_entropy(flow.zeros(1, 2), flow.tensor([[0.5, 0.5]])).item(), 4)
+    0.6931
+    """
+    if not (isinstance(target, Tensor) and target.dtype.is_floating_point):
+        return _cross_entropy(
+            input, _labels(input, target, ignore_index), weight, ignore_index, reduction, label_smoothing
+        )
+    if tuple(target.shape) != tuple(input.shape):
+        raise ShapeError(
+            f"scores of shape {list(input.shape)} take probabilities of the same shape, or labels as integers; got "
+            f"{target.dtype.name}{list(target.shape)}"
+        )
+    if reduction not in ("none", "mean", "sum"):
+        raise OptionError(f"{reduction} is not a valid value for reduction; it is 'mean', 'sum' or 'none'")
+    d = min(1, input.ndim - 1)
+    count = input.shape[d]
+    if label_smoothing:
+        target = _add(_mul(target, 1 - label_smoothing), label_smoothing / count)
+    terms = _mul(_log_softmax(input, d), target)
+    if weight is not None:
+        terms = _mul(terms, calling("reshape")(weight, (-1, *(1,) * (input.ndim - 1 - d))))
+    losses = calling("neg")(calling("sum")(terms, d))
+    if reduction == "none":
+        return losses
+    total = calling("sum")(losses)
+    return total if reduction == "sum" else _mul(total, count / max(input.numel(), 1))
+
+
+def _labels(input: Any, target: Any, ignore_index: Any) -> Any:
+    """Labels as the kernels take them, of whatever kind of integer; a column of them, too, as in OneFlow."""
+    if ignore_index is None or ignore_index is True or ignore_index is False:
+        raise OptionError(
+            f"ignore_index is a class's number; got {ignore_index}. What stood there in older programs, size_average, "
+            'is said by reduction="mean" or "sum"'
+        )
+    if not isinstance(target, Tensor) or target.dtype.differentiable:
+        return target
+    if target.ndim == 2 and target.shape[1] == 1 and isinstance(input, Tensor) and input.ndim == 2:
+        target = calling("squeeze")(target, 1)
+    return target if target.dtype is int64 else cast(target, int64)
+
+
+@public("neural")
+def nll_loss(
+    input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
+) -> Tensor:
+    """-input at the label, the input being logarithms of probabilities. Dimension 1 holds the classes.
+
+    >>> flow.nn.functional.nll_loss(flow.tensor([[-1., -2.]]), flow.tensor([1])).item()
+    2.0
+    """
+    return ops.nll_loss(input, _labels(input, target, ignore_index), weight, ignore_index, reduction)

@@ -1,0 +1,117 @@
+"""Dropout: of elements, of whole channels, and such that keeps mean and variance."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.api.table import calling, public
+from weft.autograd.inplace import in_place
+from weft.core.errors import OptionError, ShapeError
+from weft.functional.create import creation
+from weft.functional.create.creation import drawing
+from weft.functional.create.likeness import fitted
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+_dropout, _add = map(calling, ("dropout", "add"))
+LOWEST = -1.7580993408473766  # what selu tends to far below zero
+
+
+def _checked(p: float) -> None:
+    if not 0 <= p <= 1:
+        raise OptionError(f"p is the probability of being dropped, from 0 to 1; got {p}")
+
+
+def _drawn(x: Tensor, p: float, dims: int | None) -> Tensor:
+    """0 where something is dropped, else 1 / (1 - p): for each element, or for all of the last `dims` dimensions."""
+    if p == 1:
+        return ops.zeros_like(x, None)
+    if dims is None:
+        return ops.dropout(ops.ones_like(x), p, True)
+    shape = (*x.shape[: x.ndim - dims], *(1,) * dims)
+    return ops.dropout(creation.ones(shape, **fitted(x, shape, None, None, None, None)), p, True)
+
+
+def _drop(input: Tensor, p: float, training: bool, inplace: bool, dims: int) -> Tensor:
+    _checked(p)
+    if not training or p == 0:
+        return input
+    kept = _drawn(input, p, dims)
+    return in_place(ops.mul, (input, kept)) if inplace else ops.mul(input, kept)
+
+
+def _inside(name: str, x: Tensor) -> int:
+    """How many dimensions each channel has."""
+    if x.ndim < 2:
+        raise ShapeError(f"{name} takes (batch, channels, ...); got {list(x.shape)}")
+    return x.ndim - 2
+
+
+def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (batch, channels, ...) dropped with probability p, the others scaled by 1 / (1 - p)."""
+    return _drop(input, p, training, inplace, _inside("feature_dropout", input))
+
+
+def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of ([batch,] channels, length) dropped with probability p, the others scaled by 1 / (1 - p)."""
+    if input.ndim not in (2, 3):
+        raise ShapeError(f"dropout1d takes ([batch,] channels, length); got {list(input.shape)}")
+    return _drop(input, p, training, inplace, 1)
+
+
+def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (batch, channels, ...) dropped, as in PyTorch also where there aren't two dimensions more."""
+    return _drop(input, p, training, inplace, _inside("dropout2d", input))
+
+
+def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
+    """Whole channels of (batch, channels, depth, height, width) dropped; any other shape is one without a batch."""
+    return _drop(input, p, training, inplace, _inside("dropout3d", input) + (input.ndim != 5))
+
+
+def _alpha(input: Tensor, p: float, training: bool, inplace: bool, dims: int | None) -> Tensor:
+    _checked(p)
+    if not training or p == 0:
+        return input
+    scale = 0.0 if p == 1 else ((LOWEST**2 * p + 1) * (1 - p)) ** -0.5
+    kept = ops.ne(_drawn(input.detach(), p, dims), 0)
+    made = ops.sub(ops.where(kept, ops.mul(input, scale), LOWEST * scale), LOWEST * scale * p)
+    return in_place(ops.copy, (input, made)) if inplace else made
+
+
+def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Elements dropped to where a SELU network's mean and variance stay as they are.
+
+    >>> flow.nn.functional.alpha_dropout(flow.ones(2), 1.0, training=True).tolist()
+    [0.0, 0.0]
+    """
+    return _alpha(input, p, training, inplace, None)
+
+
+def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
+    """Likewise, whole channels of (batch, channels, ...)."""
+    return _alpha(input, p, training, inplace, _inside("feature_alpha_dropout", input))
+
+
+@public("neural")
+def dropout(
+    x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None,
+    addend: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """x with each element dropped with probability p and the others scaled by 1 / (1 - p), while training.
+
+    OneFlow's: draws from a generator, and something to add to what is left.
+    """
+    if not training:
+        return x if addend is None else _add(x, addend)
+    if generator is None:
+        y = _dropout(x, p, True)
+    else:
+        with drawing(generator):
+            y = _dropout(x, p, True)
+    if inplace:
+        y = in_place(ops.copy, (x, y))
+    return y if addend is None else _add(y, addend)
+
+
+__all__ = ["alpha_dropout", "dropout1d", "dropout2d", "dropout3d", "feature_alpha_dropout", "feature_dropout"]

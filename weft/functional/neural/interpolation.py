@@ -1,0 +1,67 @@
+"""Images of other sizes."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from weft.core.errors import OptionError, ShapeError
+from weft.functional.neural.resampling import antialiased, nearest_exact
+from weft.functional.neural.sizes import several
+from weft.ops import OPS, ops
+from weft.tensor.tensor import Tensor
+
+
+def interpolate(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
+    recompute_scale_factor: bool | None = None, antialias: bool = False,
+) -> Tensor:  # fmt: skip
+    """(batch, channels, ...) at another size: from the nearest, or blended between neighbours; with `antialias`, all
+    that a new element covers counts.
+
+    >>> flow.nn.functional.interpolate(flow.tensor([[[1.0, 2.0]]]), scale_factor=2).tolist()
+    [[[1.0, 1.0, 2.0, 2.0]]]
+    """
+    dims = input.ndim - 2
+    if (size is None) == (scale_factor is None):
+        wrong = "either" if size is None else "only one of"
+        raise OptionError(f"interpolate: {wrong} size or scale_factor should be defined")
+    if align_corners is not None and mode in ("nearest", "nearest-exact", "area"):
+        raise OptionError(f"align_corners is for blending: linear, bilinear, bicubic, trilinear; the mode is {mode!r}")
+    scales = None
+    if size is None:
+        given = tuple(scale_factor) if isinstance(scale_factor, Sequence) else (scale_factor,) * dims
+        if len(given) != dims:
+            raise ShapeError(f"an input of shape {list(input.shape)} has {dims} sizes to scale; got {list(given)}")
+        wanted = tuple(math.floor(n * s) for n, s in zip(input.shape[2:], given, strict=True))
+        scales = None if recompute_scale_factor else tuple(float(s) for s in given)
+    else:
+        wanted = several(size, dims, "size")
+    if mode == "area":
+        return OPS[f"adaptive_avg_pool{dims}d"](input, wanted)
+    if mode == "nearest-exact":
+        return nearest_exact(input, wanted, scales)
+    if antialias:
+        return antialiased(input, wanted, scales, mode, bool(align_corners))
+    return ops.resize(input, wanted, mode, bool(align_corners), scales)
+
+
+def upsample(
+    input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
+) -> Tensor:
+    """interpolate, by its older name."""
+    return interpolate(input, size, scale_factor, mode, align_corners)
+
+
+def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate from the nearest, by its older name."""
+    return interpolate(input, size, scale_factor, "nearest")
+
+
+def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
+    """interpolate between neighbours, the corners staying where they are, by its older name."""
+    return interpolate(input, size, scale_factor, "bilinear", True)
+
+
+__all__ = ["interpolate", "upsample", "upsample_bilinear", "upsample_nearest"]

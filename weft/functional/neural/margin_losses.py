@@ -1,0 +1,128 @@
+"""Losses by margins, counts and variances, composed of ops."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable
+from typing import Any
+
+from weft.core import dtype as dtypes
+from weft.functional.neural.losses import reduced, triplet
+from weft.functional.neural.similarity import cosine_similarity, pairwise_distance
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+
+def cosine_embedding_loss(
+    input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
+) -> Tensor:
+    """How far pairs are from pointing the same way, where the target is 1; or apart by the margin, where it is -1."""
+    cosine: Any = cosine_similarity(input1, input2, dim=-1)
+    apart = ops.where(target == -1, ops.relu(cosine - margin), 0.0)  # of another target nothing is asked
+    return reduced(ops.where(target == 1, 1 - cosine, apart), reduction)
+
+
+def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
+    """A distance, where the target is 1; how much it lacks to the margin, where it is -1."""
+    loss = ops.where(target == -1, 0.0, input) + ops.where(target == 1, 0.0, ops.relu(margin - input))
+    return reduced(loss, reduction)
+
+
+def poisson_nll_loss(
+    input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
+) -> Tensor:
+    """Minus the log-probability of counts, of which `input` is the mean, or its logarithm."""
+    loss = ops.exp(input) - target * input if log_input else input - target * ops.log(input + eps)
+    if full:
+        many = ops.where(target > 1, target, 2.0)
+        stirling = many * ops.log(many) - many + 0.5 * ops.log(2 * math.pi * many)
+        loss = loss + ops.where(target > 1, stirling, 0.0)
+    return reduced(loss, reduction)
+
+
+def gaussian_nll_loss(
+    input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
+) -> Tensor:
+    """Minus the log-probability of targets that are normal around `input` with these variances."""
+    if isinstance(var, Tensor):
+        width: Any = var
+        if width.ndim == input.ndim - 1:
+            width = ops.unsqueeze(width, -1)
+    else:
+        width = ops.full_like(input.detach(), float(var))
+    # no gradient says that a variance below eps should rise
+    width = width + (ops.clamp(width, eps) - width).detach()
+    away = input - target
+    loss = 0.5 * (ops.log(width) + away * away / width)
+    return reduced(loss + 0.5 * math.log(2 * math.pi) if full else loss, reduction)
+
+
+def multi_margin_loss(
+    input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean"
+) -> Any:
+    """How far the target class is from scoring above every other by the margin."""
+    alone = input.ndim == 1
+    x, labels = (ops.unsqueeze(input, 0), ops.reshape(target, (1,))) if alone else (input, target)
+    index = ops.unsqueeze(labels, 1)
+    right = ops.gather(x, 1, index)
+    lacks = ops.relu(margin - right + x)
+    lacks = lacks if p == 1 else ops.pow(lacks, float(p))
+    if weight is not None:
+        lacks = lacks * ops.unsqueeze(ops.index_select(weight, 0, labels), 1)
+    others = ops.scatter(ops.ones_like(x.detach()), 1, index, 0.0)
+    loss = ops.mean(lacks * others, 1)
+    return reduced(ops.squeeze(loss, 0) if alone else loss, reduction)
+
+
+def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
+    """How far every target class is from scoring above every other by 1; a row's targets end with -1."""
+    alone = input.ndim == 1
+    x, labels = (ops.unsqueeze(input, 0), ops.unsqueeze(target, 0)) if alone else (input, target)
+    given = ops.cumsum(ops.cast(labels < 0, dtypes.int64), 1) == 0
+    index = ops.cast(ops.where(given, labels, 0), dtypes.int64)
+    counts = ops.cast(given, x.dtype)
+    hits = ops.scatter_add(ops.zeros_like(x.detach()), 1, index, counts)
+    is_target = ops.cast(hits > 0, x.dtype)
+    scores = ops.gather(x, 1, index)
+    lacks = ops.relu(1 - (ops.unsqueeze(scores, 2) - ops.unsqueeze(x, 1)))
+    lacks = lacks * ops.unsqueeze(counts, 2) * ops.unsqueeze(1 - is_target, 1)
+    loss = ops.sum(lacks, (1, 2)) / x.shape[1]
+    return reduced(ops.squeeze(loss, 0) if alone else loss, reduction)
+
+
+def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Any:
+    """Each class for itself: minus the log of the probability that its target, 0 or 1, gets; the mean over classes."""
+    loss = -(target * ops.logsigmoid(input) + (1 - target) * ops.logsigmoid(-input))
+    loss = loss if weight is None else loss * weight
+    return reduced(ops.mean(loss, -1), reduction)
+
+
+def triplet_margin_with_distance_loss(
+    anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
+    margin: float = 1.0, swap: bool = False, reduction: str = "mean",
+) -> Any:  # fmt: skip
+    """How far the positive is from being nearer to the anchor than the negative, by any distance and a margin."""
+    distance = distance_function or pairwise_distance
+    name = "triplet_margin_with_distance_loss"
+    return triplet(name, anchor, positive, negative, distance, margin, swap, reduction)
+
+
+def combined_margin_loss(x: Any, label: Any, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0) -> Any:
+    """Cosines with the target class's made harder: cos(m1 * angle + m2) - m3 in its place. For faces, before softmax.
+
+    >>> flow._C.combined_margin_loss(flow.tensor([[1.0, 0.5]]), flow.tensor([0]), 1.0, 0.0, 0.25).tolist()
+    [[0.75, 0.5]]
+    """
+    index = ops.unsqueeze(label, 1)
+    cosine = ops.gather(x, 1, index)
+    if (m1, m2) == (1.0, 0.0):
+        harder = cosine - m3
+    else:
+        harder = ops.cos(ops.acos(cosine) * m1 + m2) - m3
+    return ops.scatter(x, 1, index, harder)
+
+
+__all__ = [
+    "combined_margin_loss", "cosine_embedding_loss", "gaussian_nll_loss", "hinge_embedding_loss", "multi_margin_loss",
+    "multilabel_margin_loss", "multilabel_soft_margin_loss", "poisson_nll_loss", "triplet_margin_with_distance_loss",
+]  # fmt: skip

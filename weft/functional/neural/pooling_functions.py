@@ -1,0 +1,117 @@
+"""Pooling beyond the ops: with indices, by the p-norm, and its reversal."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from weft.api.table import calling, public
+from weft.core.errors import ShapeError
+from weft.functional.neural.sizes import several
+from weft.ops import OPS, ops
+from weft.tensor.tensor import Tensor
+
+
+def _max_pool(name: str) -> None:
+    values, both = calling(name), calling(f"{name}_with_indices")
+
+    def pool(
+        x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
+        return_indices: bool = False,
+    ) -> Any:  # fmt: skip
+        return (both if return_indices else values)(x, kernel_size, stride, padding, dilation, ceil_mode)
+
+    _name(pool, name, "The largest of each window; with `return_indices`, where it was, too.")
+
+
+def _adaptive_max_pool(name: str) -> None:
+    both = calling(name)
+
+    def pool(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
+        found = both(x, output_size)
+        return found if return_indices else found[0]
+
+    def where(x: Tensor, output_size: Any) -> Any:
+        return both(x, output_size)
+
+    _name(pool, name, "The largest of windows that make the given size; with `return_indices`, where it was, too.")
+    _name(where, f"{name}_with_indices", "The largest of windows that make the given size, and where each was.")
+
+
+def _name(pool: Any, name: str, doc: str) -> None:
+    pool.__name__ = pool.__qualname__ = name
+    pool.__doc__ = doc
+    public("neural")(pool)
+
+
+for _d in (1, 2, 3):
+    _max_pool(f"max_pool{_d}d")
+    _adaptive_max_pool(f"adaptive_max_pool{_d}d")
+
+
+def _lp_pool(dims: int, input: Any, norm_type: float, kernel_size: Any, stride: Any, ceil_mode: bool) -> Any:
+    size = kernel_size if isinstance(kernel_size, Sequence) else (kernel_size,) * dims
+    step = size if stride is None else stride if isinstance(stride, Sequence) else (stride,) * dims
+    powers = ops.pow(input, float(norm_type))
+    pooled = OPS[f"avg_pool{dims}d"](powers, tuple(size), tuple(step), (0,) * dims, ceil_mode)
+    whole = ops.sign(pooled) * ops.relu(ops.abs(pooled)) * math.prod(size)
+    return ops.pow(whole, 1.0 / norm_type)
+
+
+def lp_pool1d(input: Any, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False) -> Any:
+    """The p-norm of every window."""
+    return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+    """The p-norm of every window."""
+    return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
+    """The p-norm of every window."""
+    return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
+
+
+def _max_unpool(
+    dims: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
+) -> Tensor:
+    if indices.shape != input.shape:
+        raise ShapeError(f"every value has an index: shapes {list(input.shape)} and {list(indices.shape)} should agree")
+    kernel = several(kernel_size, dims, "kernel_size")
+    step = kernel if stride is None else several(stride, dims, "stride")
+    border = several(padding, dims, "padding")
+    lead, sizes = input.shape[:-dims], input.shape[-dims:]
+    if output_size is None:
+        wanted = tuple((n - 1) * s - 2 * p + k for n, s, p, k in zip(sizes, step, border, kernel, strict=True))
+    else:
+        wanted = tuple(output_size)[-dims:]
+    flat = ops.reshape(input, (*lead, math.prod(sizes)))
+    blank = ops.pad_with(ops.zeros_like(flat), (0, math.prod(wanted) - math.prod(sizes)), 0.0)
+    placed = ops.scatter(blank, len(lead), ops.reshape(indices, tuple(flat.shape)), flat)
+    return ops.reshape(placed, (*lead, *wanted))
+
+
+def max_unpool1d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Each value where max_pool1d found it; zero elsewhere."""
+    return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool2d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Each value where max_pool2d found it; zero elsewhere."""
+    return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
+
+
+def max_unpool3d(
+    input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
+) -> Tensor:
+    """Each value where max_pool3d found it; zero elsewhere."""
+    return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
+
+
+__all__ = ["lp_pool1d", "lp_pool2d", "lp_pool3d", "max_unpool1d", "max_unpool2d", "max_unpool3d"]

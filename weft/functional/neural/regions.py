@@ -1,0 +1,134 @@
+"""Images read at places that are computed: deformable convolution, and boxes pooled to one size. Composed of ops."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.core import dtype as dtypes
+from weft.core.errors import OptionError, ShapeError
+from weft.functional.create import creation
+from weft.functional.create.likeness import beside
+from weft.functional.neural.sizes import several
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+__all__ = ["deform_conv2d", "roi_align"]
+
+
+def _read(flat: Any, y: Any, x: Any, high: int, wide: int) -> Any:
+    """What images hold at whole places, zero outside. `flat` is (groups, channels, high * wide), places (groups, n)."""
+    inside = (y >= 0) * (y <= high - 1) * (x >= 0) * (x <= wide - 1)
+    at = ops.cast(ops.where(inside, y * wide + x, 0.0), dtypes.int64)
+    shape = (flat.shape[0], flat.shape[1], at.shape[-1])
+    found = ops.gather(flat, 2, ops.expand(ops.unsqueeze(at, 1), shape))
+    return found * ops.unsqueeze(ops.cast(inside, flat.dtype), 1)
+
+
+def _blend(flat: Any, y: Any, x: Any, high: int, wide: int) -> Any:
+    """What images hold between their pixels: the four around, each by how near it is."""
+    y0, x0 = ops.floor(y).detach(), ops.floor(x).detach()
+    dy, dx = y - y0, x - x0
+    total: Any = None
+    for i, j in ((0, 0), (0, 1), (1, 0), (1, 1)):
+        share = (dy if i else 1 - dy) * (dx if j else 1 - dx)
+        part = _read(flat, y0 + i, x0 + j, high, wide) * ops.unsqueeze(share, 1)
+        total = part if total is None else total + part
+    return total
+
+
+def deform_conv2d(
+    input: Tensor, offset: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
+    dilation: Any = 1, mask: Tensor | None = None,
+) -> Any:  # fmt: skip
+    """A convolution that reads each place of its window somewhat elsewhere, as the offset says, (y, x) by (y, x).
+
+    `offset` is (batch, 2 * groups * window, out high, out wide), the mask (batch, groups * window, ...): how much of
+    each place counts.
+    """
+    given = {"stride": stride, "padding": padding, "dilation": dilation}
+    (sy, sx), (py, px), (ey, ex) = (several(value, 2, name) for name, value in given.items())
+    n, channels, high, wide = input.shape
+    outputs, inner, kh, kw = weight.shape
+    oh = (high + 2 * py - ey * (kh - 1) - 1) // sy + 1
+    ow = (wide + 2 * px - ex * (kw - 1) - 1) // sx + 1
+    groups, taps = offset.shape[1] // (2 * kh * kw), kh * kw
+    wanted = (n, 2 * groups * taps, oh, ow)
+    if not groups or tuple(offset.shape) != wanted or channels % groups or channels % inner:
+        raise ShapeError(
+            f"deform_conv2d: an offset of shape {list(offset.shape)} for an input of {list(input.shape)} and a weight "
+            f"of {list(weight.shape)}; it is (batch, 2 * groups * {taps}, {oh}, {ow}), groups dividing the channels"
+        )
+    lines = {"dtype": input.dtype, **beside(input)}
+    rows = ops.reshape(creation.arange(kh, **lines) * ey, (kh, 1, 1, 1)) + ops.reshape(
+        creation.arange(oh, **lines) * sy - py, (1, 1, oh, 1)
+    )
+    columns = ops.reshape(creation.arange(kw, **lines) * ex, (1, kw, 1, 1)) + ops.reshape(
+        creation.arange(ow, **lines) * sx - px, (1, 1, 1, ow)
+    )
+    moved = ops.reshape(offset, (n * groups, taps, 2, oh, ow))
+    full = (kh, kw, oh, ow)
+    y = ops.reshape(ops.expand(rows, full), (taps, oh, ow)) + ops.select(moved, 2, 0)
+    x = ops.reshape(ops.expand(columns, full), (taps, oh, ow)) + ops.select(moved, 2, 1)
+    flat = ops.reshape(input, (n * groups, channels // groups, high * wide))
+    places = (n * groups, taps * oh * ow)
+    read = _blend(flat, ops.reshape(y, places), ops.reshape(x, places), high, wide)
+    if mask is not None:
+        read = read * ops.reshape(mask, (n * groups, 1, taps * oh * ow))
+    kernels = channels // inner  # groups of the convolution itself
+    read = ops.reshape(read, (n, kernels, inner * taps, oh * ow))
+    found = ops.matmul(ops.reshape(weight, (1, kernels, outputs // kernels, inner * taps)), read)
+    found = ops.reshape(found, (n, outputs, oh, ow))
+    return found if bias is None else ops.add(found, ops.reshape(bias, (-1, 1, 1)))
+
+
+def roi_align(
+    x: Tensor, rois: Any, spatial_scale: float = 1.0, pooled_h: int = 1, pooled_w: int = 1, sampling_ratio: int = -1,
+    aligned: bool = False,
+) -> Any:  # fmt: skip
+    """Each box's part of its image, at one size: the means of `sampling_ratio` x `sampling_ratio` readings per cell.
+
+    `rois` are rows of (image number, x1, y1, x2, y2), or a list of boxes for each image.
+    """
+    if isinstance(rois, (list, tuple)):
+        rois = _numbered(rois) if rois else creation.zeros(0, 5, dtype=x.dtype)
+    if rois.ndim != 2 or rois.shape[1] != 5:
+        raise ShapeError(f"roi_align: rois are rows of (image, x1, y1, x2, y2); got shape {list(rois.shape)}")
+    if pooled_h < 1 or pooled_w < 1:
+        raise OptionError(f"roi_align: a box is pooled to at least one cell; got {pooled_h} and {pooled_w}")
+    if sampling_ratio > 0 and rois.shape[0]:
+        return _pooled(x, rois, spatial_scale, (pooled_h, pooled_w), (sampling_ratio, sampling_ratio), aligned)
+    parts = []  # as many readings as a box has pixels for a cell
+    for i, row in enumerate(rois.detach().tolist()):
+        size = [max((row[b] - row[a]) * spatial_scale, 0.0 if aligned else 1.0) for a, b in ((2, 4), (1, 3))]
+        counts = [max(-int(-s // n), 1) for s, n in zip(size, (pooled_h, pooled_w), strict=True)]
+        one = ops.narrow(rois, 0, i, 1)
+        parts.append(_pooled(x, one, spatial_scale, (pooled_h, pooled_w), (counts[0], counts[1]), aligned))
+    return ops.cat(parts, 0) if parts else x.new_zeros(0, x.shape[1], pooled_h, pooled_w)  # type: ignore[attr-defined]
+
+
+def _numbered(boxes: Sequence[Any]) -> Any:
+    rows = [ops.cat([ops.full_like(ops.narrow(b, 1, 0, 1), float(i)), b], 1) for i, b in enumerate(boxes)]
+    return ops.cat(rows, 0)
+
+
+def _pooled(x: Any, rois: Any, scale: float, cells: tuple[int, int], counts: tuple[int, int], aligned: bool) -> Any:
+    image, x1, y1, x2, y2 = (ops.select(rois, 1, k) for k in range(5))
+    shift = 0.5 if aligned else 0.0
+    lines = []
+    for low, high, cell, count in ((y1, y2, cells[0], counts[0]), (x1, x2, cells[1], counts[1])):
+        start = low * scale - shift
+        length = high * scale - shift - start
+        length = length if aligned else ops.clamp(length, 1.0)
+        steps = (creation.arange(cell * count, dtype=x.dtype, **beside(x)) + 0.5) / (cell * count)
+        lines.append(ops.unsqueeze(start, 1) + ops.unsqueeze(length, 1) * steps)
+    k, (n, channels, high, wide) = rois.shape[0], x.shape
+    full = (k, cells[0] * counts[0], cells[1] * counts[1])
+    y, z = ops.expand(ops.unsqueeze(lines[0], 2), full), ops.expand(ops.unsqueeze(lines[1], 1), full)
+    near = (y >= -1.0) * (y <= float(high)) * (z >= -1.0) * (z <= float(wide))
+    y, z = ops.clamp(y, 0.0, high - 1.0), ops.clamp(z, 0.0, wide - 1.0)
+    images = ops.index_select(ops.reshape(x, (n, channels, high * wide)), 0, ops.cast(image, dtypes.int64))
+    read = _blend(images, ops.reshape(y, (k, -1)), ops.reshape(z, (k, -1)), high, wide)
+    read = read * ops.reshape(ops.cast(near, x.dtype), (k, 1, -1))
+    read = ops.reshape(read, (k, channels, cells[0], counts[0], cells[1], counts[1]))
+    return ops.mean(read, (3, 5))

@@ -1,0 +1,24 @@
+"""One number for all dimensions, or one for each."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from numbers import Integral
+from typing import Any
+
+from weft.core.errors import OptionError
+
+
+def sizes(value: Any) -> tuple[int, ...]:
+    """The sizes of several dimensions, or of the only one."""
+    return (int(value),) if isinstance(value, Integral) else tuple(value)
+
+
+def several(value: Any, count: int, name: str) -> tuple[int, ...]:
+    """One number per dimension, from one for all of them or one for each."""
+    if isinstance(value, Integral) and not isinstance(value, bool):
+        return (int(value),) * count
+    given = tuple(value) if isinstance(value, Sequence) and not isinstance(value, str) else ()
+    if len(given) != count:
+        raise OptionError(f"{name} is one number, or {count}; got {value!r}")
+    return given

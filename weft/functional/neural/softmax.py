@@ -1,0 +1,34 @@
+"""Softmax and its logarithm."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.api.table import calling, public
+from weft.core.errors import ArgumentError
+from weft.functional.tensor.conversion import cast
+from weft.tensor.tensor import Tensor
+
+_softmax, _log_softmax = map(calling, ("softmax", "log_softmax"))
+
+
+@public("neural flow tensor")
+def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """exp(x), scaled to sum to one along a dimension.
+
+    >>> flow.softmax(flow.zeros(2), 0).tolist()
+    [0.5, 0.5]
+    """
+    return _softmax(x if dtype is None else cast(x, dtype), _given("softmax", dim))
+
+
+@public("neural flow tensor")
+def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
+    """The logarithm of softmax, computed in one."""
+    return _log_softmax(x if dtype is None else cast(x, dtype), _given("log_softmax", dim))
+
+
+def _given(name: str, dim: int | None) -> int:
+    if dim is None:
+        raise ArgumentError(f"{name}(): name the dimension that sums to one, such as dim=-1")
+    return dim

@@ -1,0 +1,102 @@
+"""OneFlow's forms of `flow._C` names that are PyTorch's elsewhere. OneFlow's models call them so."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.api.signature import overloaded
+from weft.api.table import calling, public
+from weft.functional.index import gather_nd, scattering
+from weft.functional.neural import cross_entropy, dropouts
+from weft.ops import ops
+from weft.ops.shape.views import dim_of
+from weft.tensor.tensor import Tensor
+
+_reshape, _index_select, _embedding, _layer_norm, _rms_norm = map(
+    calling, ("reshape", "index_select", "embedding", "layer_norm", "rms_norm")
+)
+
+
+def _take(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
+    """The slices along an axis that indices of any shape name; or PyTorch's gather, of its arguments.
+
+    >>> flow._C.gather(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[1], [0]]), axis=0).tolist()
+    [[[3, 4]], [[1, 2]]]
+    """
+    d = dim_of(axis, x.ndim)
+    if x.ndim == 2 and d == 0:  # a table of rows, which may be split over ranks
+        return _embedding(x, indices, None)
+    taken = _index_select(x, d, _reshape(indices, (-1,)))
+    return _reshape(taken, (*x.shape[:d], *indices.shape, *x.shape[d + 1 :]))
+
+
+def _norm_from(x: Tensor, begin_norm_axis: int, begin_params_axis: int = -1, epsilon: float = 1e-5) -> Tensor:
+    """layer_norm over the dimensions from `begin_norm_axis` on, unweighed; or PyTorch's, of its arguments."""
+    return _layer_norm(x, tuple(x.shape)[dim_of(begin_norm_axis, x.ndim) :], None, None, epsilon)
+
+
+def _norm_over(
+    input: Tensor, normalized_shape: Any, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    return _layer_norm(input, normalized_shape, weight, bias, eps)
+
+
+def _rms_weighed(x: Tensor, weight: Tensor | None, normalized_shape: Sequence[int], epsilon: float = 1e-6) -> Tensor:
+    """rms_norm with the weight before the shape; or PyTorch's order."""
+    return _rms_norm(x, normalized_shape, weight, epsilon)
+
+
+def _rms_over(
+    input: Tensor, normalized_shape: Sequence[int], weight: Tensor | None = None, eps: float = 1e-6
+) -> Tensor:
+    return _rms_norm(input, normalized_shape, weight, eps)
+
+
+def _hot(x: Tensor, num_classes: int, on_value: Any = 1, off_value: Any = 0) -> Tensor:
+    """A new last dimension that holds `on_value` at the place the integer names."""
+    hot = ops.one_hot(x, num_classes)
+    return hot if (on_value, off_value) == (1, 0) else ops.where(ops.ne(hot, 0), on_value, off_value)
+
+
+public("bound", "one_hot")(_hot)
+public("bound", "rms_norm")(overloaded("rms_norm", _rms_over, _rms_weighed))
+public("bound", "gather")(overloaded("gather", _take, scattering.gather))
+public("bound", "layer_norm")(overloaded("layer_norm", _norm_from, _norm_over))
+public("bound", "cross_entropy")(cross_entropy.cross_entropy)
+public("bound", "nll_loss")(cross_entropy.nll_loss)
+
+
+@public("bound")
+def sparse_softmax_cross_entropy(logits: Tensor, label: Tensor) -> Tensor:
+    """Per row, the cross entropy of the label's class; nn.functional's takes the labels first."""
+    return cross_entropy.sparse_softmax_cross_entropy(label, logits)
+
+
+def _update_places(
+    ref: Tensor, value: Tensor, start: Sequence[int], stop: Sequence[int], step: Sequence[int],
+    enable_view_slice: bool = False,
+) -> Tensor:  # fmt: skip
+    """`slice_update` with starts, stops and steps each in a list."""
+    return gather_nd.slice_update(ref, value, list(zip(start, stop, step, strict=True)))
+
+
+def _slice_places(x: Tensor, start: Sequence[int], stop: Sequence[int], step: Sequence[int]) -> Tensor:
+    """`slice` with starts, stops and steps each in a list."""
+    return gather_nd.slice(x, list(zip(start, stop, step, strict=True)))
+
+
+public("bound", "slice_update")(overloaded("slice_update", gather_nd.slice_update, _update_places))
+public("bound", "slice")(overloaded("slice", gather_nd.slice, _slice_places))
+
+
+@public("bound")
+def fused_scale_tril_softmax_mask_scale(
+    a: Tensor, p: float = 0.5, *, diagonal: int, tril_scale_value: float, tril_fill_value: float = 0.0,
+    generator: Any = None,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """dropout(softmax(a * tril_scale_value, with the fill value above a diagonal)), and the softmax."""
+    below = ops.tril(ops.ones_like(a.detach()), diagonal)
+    scores = ops.where(ops.ne(below, 0), ops.mul(a, tril_scale_value), tril_fill_value)
+    y = ops.softmax(scores, -1)
+    return (dropouts.dropout(y, p, generator=generator) if p else y), y

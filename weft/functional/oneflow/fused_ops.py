@@ -1,0 +1,273 @@
+"""OneFlow's `flow._C` names of several ops at once, composed here: a graph's chains do what its kernels fuse."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.api.table import calling, public
+from weft.core import dtype as dtypes
+from weft.core.errors import OptionError, ShapeError
+from weft.core.sbp import broadcast
+from weft.functional.create import creation
+from weft.functional.index import indexing
+from weft.functional.linalg import norms
+from weft.functional.pointwise import arithmetic
+from weft.functional.shape import views
+from weft.functional.tensor import conversion
+from weft.ops import OPS, ops
+from weft.ops.shape.views import dim_of
+from weft.tensor.tensor import Tensor
+
+_add, _sub, _mul, _div, _where, _dropout, _softmax, _sum, _reshape, _linear, _relu, _gelu, _narrow = map(
+    calling,
+    ("add", "sub", "mul", "div", "where", "dropout", "softmax", "sum", "reshape", "linear", "relu", "gelu", "narrow"),
+)
+
+
+@public("bound")
+def bias_add(x: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
+    """x plus one number for each place along an axis."""
+    d = dim_of(axis, x.ndim)
+    return _add(x, _reshape(bias, (-1, *(1,) * (x.ndim - d - 1))))
+
+
+@public("bound")
+def fused_bias_add_gelu(x: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
+    """gelu(x + bias)."""
+    return _gelu(bias_add(x, bias, axis))
+
+
+@public("bound")
+def fused_bias_add_dropout(x: Tensor, bias: Tensor, p: float = 0.5, axis: int = 1, training: bool = True) -> Tensor:
+    """dropout(x + bias)."""
+    y = bias_add(x, bias, axis)
+    return _dropout(y, p, True) if training else y
+
+
+@public("bound")
+def fused_bias_add_scale_mask_softmax_dropout(
+    x: Tensor, bias: Tensor, mask: Tensor, fill_value: float = 0.0, scale: float = 1.0, p: float = 0.5,
+    train: bool = True,
+) -> tuple[Tensor, Tensor]:  # fmt: skip
+    """dropout(softmax((x + bias) * scale, hidden where the mask is False)), and the softmax."""
+    return fused_scale_mask_softmax_dropout(_add(x, bias), mask, fill_value, scale, p, train)
+
+
+@public("bound")
+def fused_scale_mask_softmax(x: Tensor, mask: Tensor, fill_value: float = 0.0, scale: float = 1.0) -> Tensor:
+    """softmax(x * scale), with the fill value where the mask is False."""
+    return _softmax(indexing.where(mask, _mul(x, scale), fill_value), -1)
+
+
+@public("bound")
+def fused_scale_mask_softmax_dropout(
+    x: Tensor, mask: Tensor, fill_value: float = 0.0, scale: float = 1.0, p: float = 0.5, train: bool = True
+) -> tuple[Tensor, Tensor]:
+    """dropout(softmax(x * scale, hidden where the mask is False)), and the softmax."""
+    y = fused_scale_mask_softmax(x, mask, fill_value, scale)
+    return (_dropout(y, p, True) if train and p else y), y
+
+
+@public("bound")
+def fused_self_attention(hidden_states: Tensor, head_size: int, alpha: float = 1.0) -> tuple[Tensor, Tensor]:
+    """alpha * q @ k.T and v, both by sample and head. The hidden states, (sequence, sample, width), hold q, k and v of
+    each head side by side."""
+    length, samples, width = hidden_states.shape
+    if head_size < 1 or width % (3 * head_size):
+        raise ShapeError(
+            f"fused_self_attention(): the width, {width}, is 3 * head_size for each head; got head_size={head_size}"
+        )
+    heads = _reshape(hidden_states, (length, samples, -1, 3 * head_size))
+    q, k, v = (views.permute(_narrow(heads, 3, i * head_size, head_size), (1, 2, 0, 3)) for i in range(3))
+    return _mul(ops.matmul(q, ops.transpose(k, 2, 3)), alpha), v
+
+
+@public("bound")
+def fused_dot_feature_interaction(
+    features: Sequence[Tensor], output_concat: Tensor | None = None, self_interaction: bool = False,
+    output_padding: int = 0, pooling: str = "none",
+) -> Tensor:  # fmt: skip
+    """The dot products of all pairs of feature vectors, each pair once: those of the second vector, of the third, ...
+
+    Features are (sample, count, width). In front of the products comes `output_concat`, behind them zeros. With
+    `pooling="sum"`, the sum of the products alone.
+    """
+    every = ops.cat(features, 1)
+    if pooling == "sum":
+        if output_concat is not None or self_interaction or output_padding:
+            raise OptionError('fused_dot_feature_interaction(pooling="sum") gives the sum alone, of features only')
+        whole = _sum(every, 1, False)
+        pairs = _sub(_mul(whole, whole), _sum(_mul(every, every), 1, False))
+        return _mul(_sum(pairs, -1, True), 0.5)
+    if pooling != "none":
+        raise OptionError(f'fused_dot_feature_interaction(): pooling is "none" or "sum"; got {pooling!r}')
+    products = ops.matmul(every, ops.transpose(every, 1, 2))
+    count = every.shape[1]
+    chosen = [i * count + j for i in range(count) for j in range(i + self_interaction)]
+    index = creation.tensor(chosen, dtypes.int64, None if every.is_global else every.device)
+    if every.is_global:
+        index = conversion.to_global(index, every.placement, (broadcast,) * every.placement.ndim)
+    flat = ops.index_select(_reshape(products, (-1, count * count)), 1, index)
+    parts = [flat] if output_concat is None else [output_concat, flat]
+    made = ops.cat(parts, 1) if len(parts) > 1 else flat
+    return ops.pad_with(made, (0, output_padding), 0.0) if output_padding else made
+
+
+@public("bound")
+def fused_scale_tril(x: Tensor, diagonal: int = 0, fill_value: float = 0.0, scale: float = 1.0) -> Tensor:
+    """The lower triangle of x * scale, and the fill value above."""
+    below = _mul(ops.tril(x, diagonal), scale)
+    if not fill_value:
+        return below
+    ones = ops.ones_like(x.detach())
+    return _add(below, _mul(_sub(ones, ops.tril(ones, diagonal)), fill_value))
+
+
+@public("bound")
+def fused_matmul_bias(x: Tensor, weight: Tensor, bias: Tensor, _add_to_output: Tensor | None = None) -> Tensor:
+    """x @ weight.T + bias."""
+    y = _linear(x, weight, bias)
+    return y if _add_to_output is None else _add(y, _add_to_output)
+
+
+@public("bound")
+def fused_mlp(x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], skip_final_activation: bool) -> Tensor:
+    """Linear layers with relu between them, and after the last one too unless it is skipped."""
+    if len(weights) != len(biases):
+        raise ShapeError(f"fused_mlp(): {len(weights)} weights and {len(biases)} biases; they go in pairs")
+    for i, (weight, bias) in enumerate(zip(weights, biases, strict=True)):
+        x = _linear(x, weight, bias)
+        x = x if skip_final_activation and i == len(weights) - 1 else _relu(x)
+    return x
+
+
+@public("bound")
+def fused_matmul_bias_add_relu_dropout(
+    x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], skip_final_activation: bool,
+    dropout_rate_list: Sequence[float],
+) -> Tensor:  # fmt: skip
+    """Linear layers, each with relu and dropout behind it."""
+    for i, (weight, bias, p) in enumerate(zip(weights, biases, dropout_rate_list, strict=True)):
+        x = _linear(x, weight, bias)
+        x = x if skip_final_activation and i == len(weights) - 1 else _relu(x)
+        x = _dropout(x, p, True) if p else x
+    return x
+
+
+@public("bound")
+def fused_glu(
+    x: Tensor, w: Tensor, b: Tensor | None = None, v: Tensor | None = None, c: Tensor | None = None,
+    activation: str = "none",
+) -> Tensor:  # fmt: skip
+    """One linear layer's result times the activated other's; with one weight, its halves."""
+    if v is None:
+        y = _linear(x, w, b)
+        half = y.shape[-1] // 2
+        plain, gate = _narrow(y, -1, 0, half), _narrow(y, -1, half, half)
+    else:
+        plain, gate = _linear(x, w, b), _linear(x, v, c)
+    return _mul(plain, gate if activation == "none" else OPS[activation](gate))
+
+
+@public("bound")
+def fused_fast_gelu_mul(x: Tensor, multiplier: Tensor) -> Tensor:
+    """gelu(x), by tanh, times the multiplier."""
+    return _mul(_gelu(x, "tanh"), multiplier)
+
+
+@public("bound")
+def fast_gelu(x: Tensor) -> Tensor:
+    """gelu by its formula with tanh."""
+    return _gelu(x, "tanh")
+
+
+@public("bound")
+def gelu_with_approximate(x: Tensor, approximate: str = "none") -> Tensor:
+    """gelu, exact or by its formula with tanh."""
+    return _gelu(x, approximate)
+
+
+@public("bound")
+def fused_weighted_sum(tensors: Sequence[Tensor], weights: Sequence[float], alpha: float = 1.0) -> Tensor:
+    """The sum of tensors, each times its weight, all times alpha."""
+    total = _mul(tensors[0], weights[0] * alpha)
+    for x, w in zip(tensors[1:], weights[1:], strict=True):
+        total = _add(total, _mul(x, w * alpha))
+    return total
+
+
+@public("bound")
+def rms_layer_norm(x: Tensor, weight: Tensor, eps: float = 1e-6) -> Tensor:
+    """x over the root of the mean of its squares along the last dimension, times the weight."""
+    return ops.rms_norm(x, tuple(weight.shape), weight, eps)
+
+
+@public("bound")
+def trunc_divide(x: Any, other: Any) -> Tensor:
+    """x / other without its fraction."""
+    return arithmetic.div(x, other, rounding_mode="trunc")
+
+
+@public("bound")
+def reciprocal_no_nan(x: Tensor) -> Tensor:
+    """1 / x, and 0 where x is 0."""
+    none = ops.eq(x, 0)
+    return _where(none, 0.0, ops.reciprocal(_where(none, 1.0, x)))
+
+
+@public("bound")
+def sqrt_square_sum(x: Tensor) -> Tensor:
+    """The root of the sum of squares of all elements."""
+    return ops.root(_sum(_mul(x, x)))
+
+
+@public("bound")
+def reshape_like(x: Tensor, like: Tensor) -> Tensor:
+    """x in the other's shape."""
+    return _reshape(x, tuple(like.shape))
+
+
+@public("bound")
+def reduce_sum_like(x: Tensor, like: Tensor, axis: Sequence[int] = ()) -> Tensor:
+    """x summed over dimensions, in the other's shape."""
+    return _reshape(_sum(x, tuple(axis)) if axis else x, tuple(like.shape))
+
+
+@public("bound")
+def grouped_matmul(xs: Sequence[Tensor], weights: Sequence[Tensor]) -> list[Tensor]:
+    """x @ weight.T of each pair."""
+    return [_linear(x, w, None) for x, w in zip(xs, weights, strict=True)]
+
+
+@public("bound")
+def grouped_matmul_bias(xs: Sequence[Tensor], weights: Sequence[Tensor], biases: Sequence[Tensor]) -> list[Tensor]:
+    """x @ weight.T + bias of each triple."""
+    return [_linear(x, w, b) for x, w, b in zip(xs, weights, biases, strict=True)]
+
+
+@public("bound")
+def broadcast_equal(x: Tensor, other: Tensor) -> Tensor:
+    """Whether x equals the other, element by element."""
+    return ops.eq(x, other)
+
+
+@public("bound")
+def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
+    """Per row, the cross entropy of a distribution over the classes."""
+    if labels.shape != logits.shape:
+        raise ShapeError(
+            f"softmax_cross_entropy(): a share for each class of each row, {list(logits.shape)}; got "
+            f"{list(labels.shape)}"
+        )
+    return ops.neg(_sum(_mul(labels, ops.log_softmax(logits, -1)), -1))
+
+
+@public("bound", "T")
+def reversed_dims(x: Tensor) -> Tensor:
+    """x with its dimensions in the reverse order."""
+    return views.transposed(x)
+
+
+for _norm in (norms.vector_norm, norms.matrix_norm):
+    public("bound")(_norm)

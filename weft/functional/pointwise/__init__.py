@@ -1,0 +1,1 @@
+"""Element by element: arithmetic, comparing, clamping, complex numbers, special functions."""

@@ -1,0 +1,159 @@
+"""The forms of arithmetic that take more than their op does."""
+
+from __future__ import annotations
+
+import builtins
+import functools
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import torch
+
+from weft.api.table import calling, overwriting, public
+from weft.core.dtype import of_torch
+from weft.core.errors import ArgumentError
+from weft.functional.tensor.conversion import cast
+from weft.functional.tensor.in_place import into, number_like
+from weft.ops import OPS, ops
+from weft.tensor.tensor import Tensor
+
+_mul, _add, _sub, _div, _round = map(calling, ("mul", "add", "sub", "div", "round"))
+_add_to, _clamp_, _div_to = (overwriting(OPS[name]) for name in ("add", "clamp", "div"))
+
+
+def _scaled(other: Any, alpha: Any) -> Any:
+    return other if alpha == 1 else other * alpha if _numbers(other, alpha) else _mul(other, alpha)
+
+
+def _numbers(a: Any, b: Any) -> bool:
+    return isinstance(a, (int, float, complex)) and isinstance(b, (int, float, complex))
+
+
+@public("flow tensor")
+def add(x: Any, other: Any = None, *, alpha: Any = 1) -> Tensor:
+    """x + alpha * other, element by element; of a list of tensors alone, their sum.
+
+    >>> flow.add(flow.ones(2), 1, alpha=3).tolist(), flow.add([flow.ones(2)] * 3).tolist()
+    ([4.0, 4.0], [3.0, 3.0])
+    """
+    if other is None:
+        return _sum(x)
+    return _add(x, other) if alpha == 1 else _add(x, _scaled(other, alpha))
+
+
+def _sum(tensors: Any) -> Tensor:
+    if not isinstance(tensors, (list, tuple)) or not tensors:
+        raise ArgumentError("add(): missing required argument 'other'; a list of tensors needs none: add([a, b])")
+    return functools.reduce(_add, tensors)
+
+
+@public("flow tensor")
+def sub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """x - alpha * other, element by element.
+
+    >>> flow.sub(flow.ones(2), 1, alpha=3).tolist()
+    [-2.0, -2.0]
+    """
+    return _sub(x, other) if alpha == 1 else _sub(x, _scaled(other, alpha))
+
+
+@public("flow tensor")
+def div(x: Any, other: Any, *, rounding_mode: str | None = None) -> Tensor:
+    """x / other, element by element; rounded down with "floor", towards zero with "trunc".
+
+    >>> flow.div(flow.tensor([-7.]), 2, rounding_mode="trunc").tolist()
+    [-3.0]
+    """
+    if rounding_mode is None:
+        return _div(x, other)
+    if rounding_mode == "floor":
+        return ops.floor_divide(x, other)
+    if rounding_mode != "trunc":
+        raise ArgumentError(f'div(): rounding_mode is None, "trunc" or "floor"; got {rounding_mode!r}')
+    whole = isinstance(x, Tensor) and not x.dtype.differentiable and type(other) is not float
+    if whole and (not isinstance(other, Tensor) or not other.dtype.differentiable):
+        other = number_like(x, other)
+        return ops.where(ops.lt(ops.mul(ops.sign(x), ops.sign(other)), 0),
+                            ops.neg(ops.floor_divide(ops.abs(x), ops.abs(other))),
+                            ops.floor_divide(ops.abs(x), ops.abs(other)))  # fmt: skip
+    return ops.trunc(_div(x, other))
+
+
+def _accumulating(plain: Callable[..., Tensor]) -> None:
+    name = plain.__name__
+    overwrite = overwriting(OPS[name])
+
+    def f(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
+        return overwrite(x, other) if alpha == 1 else overwrite(x, _scaled(other, alpha))
+
+    f.__name__ = f.__qualname__ = f"{name}_"
+    f.__doc__ = f"`{name}`, into x's memory."
+    plain.overwriting = public("flow tensor")(f)  # type: ignore[attr-defined]
+
+
+_accumulating(add)
+_accumulating(sub)
+
+
+@public("flow tensor", "rsub")
+def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
+    """other - alpha * x."""
+    return _sub(other, _scaled(x, alpha))
+
+
+def _promoted(x: Tensor, *factors: Tensor) -> Iterator[Tensor]:
+    """The factors in the dtype that all three together have: one without dimensions doesn't make the others wider."""
+    kinds: dict[bool, list[torch.dtype]] = {}
+    for t in (x, *factors):
+        kinds.setdefault(t.ndim > 0, []).append(t.dtype.torch)
+    of_each = [functools.reduce(torch.promote_types, kind) for kind in kinds.values()]
+    if len(set(of_each)) == 1:
+        return iter(factors)
+    shapes = [(1,) if has else () for has in kinds]
+    common = torch.result_type(*(torch.empty(s, dtype=d, device="meta") for s, d in zip(shapes, of_each, strict=True)))
+    return (cast(t, of_torch(common)) for t in factors)
+
+
+@public("flow tensor")
+def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """x + value * tensor1 * tensor2."""
+    return _add(x, _scaled(_mul(*_promoted(x, tensor1, tensor2)), value))
+
+
+@public("flow tensor")
+def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """x + value * tensor1 / tensor2."""
+    return _add(x, _scaled(_div(*_promoted(x, tensor1, tensor2)), value))
+
+
+@public("flow tensor")
+def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`addcmul`, into x's memory."""
+    return _add_to(x, _scaled(_mul(tensor1, tensor2), value))
+
+
+@public("flow tensor")
+def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
+    """`addcdiv`, into x's memory."""
+    return _add_to(x, _scaled(_div(tensor1, tensor2), value))
+
+
+@public("flow tensor")
+def round(x: Tensor, decimals: int = 0) -> Tensor:
+    """The nearest whole number, of two the even one; or the nearest with so many decimals.
+
+    >>> flow.round(flow.tensor([1.26, -0.5]), decimals=1).tolist()
+    [1.2999..., -0.5]
+    """
+    if not decimals:
+        return _round(x)
+    by = 10.0 ** builtins.abs(decimals)
+    return _div(_round(_mul(x, by)), by) if decimals > 0 else _mul(_round(_div(x, by)), by)
+
+
+@public("flow tensor", "div_ divide_ true_divide_")
+def div_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
+    """`div`, into x's memory."""
+    if rounding_mode is None:
+        return _div_to(x, other)
+    return into(x, div, other, rounding_mode=rounding_mode)

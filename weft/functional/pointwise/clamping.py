@@ -1,0 +1,63 @@
+"""Elements held between bounds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.api.table import calling, public
+from weft.functional.pointwise.arithmetic import _clamp_
+from weft.functional.tensor.in_place import into, number_like
+from weft.ops import OPS, ops
+from weft.tensor.tensor import Tensor
+
+_clamp = calling("clamp")
+
+
+@public("flow tensor")
+def clamp_min(x: Tensor, min: Any) -> Tensor:
+    """x, but at least min."""
+    return clamp(x, min)
+
+
+@public("flow tensor")
+def clamp_max(x: Tensor, max: Any) -> Tensor:
+    """x, but at most max."""
+    return clamp(x, None, max)
+
+
+@public("flow tensor", "clamp_min_")
+def clamp_min_(x: Tensor, min: Any) -> Tensor:
+    """`clamp_min`, into x's memory."""
+    return clamp_(x, min)
+
+
+@public("flow tensor", "clamp_max_")
+def clamp_max_(x: Tensor, max: Any) -> Tensor:
+    """`clamp_max`, into x's memory."""
+    return clamp_(x, None, max)
+
+
+@public("flow tensor", "clamp clip")
+def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """x, held between min and max: numbers, tensors that broadcast, or None.
+
+    >>> flow.clamp(flow.tensor([-2.0, 0.5, 3.0]), min=-1, max=1).tolist()
+    [-1.0, 0.5, 1.0]
+    """
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        low = x if min is None else _bounded("lt", x, number_like(x, min))
+        return low if max is None else _bounded("gt", low, number_like(x, max))
+    return _clamp(x, min, max)
+
+
+@public("flow tensor", "clamp_ clip_")
+def clamp_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
+    """`clamp`, into x's memory."""
+    if isinstance(min, Tensor) or isinstance(max, Tensor):
+        return into(x, clamp, min, max)
+    return _clamp_(x, min, max)
+
+
+def _bounded(beyond: str, x: Tensor, limit: Tensor) -> Tensor:
+    """x up to a limit; where it meets that, the gradient is x's alone, as torch's."""
+    return ops.where(OPS[beyond](x, limit), limit, x)

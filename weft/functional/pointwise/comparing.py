@@ -1,0 +1,56 @@
+"""Whether tensors are equal, or close."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable
+from typing import Any
+
+from weft.api.signature import Signature, door
+from weft.api.table import calling, public
+from weft.core.program_line import warn
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+_add, _mul, _sub = map(calling, ("add", "mul", "sub"))
+
+
+@public("flow tensor")
+def equal(x: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape and elements."""
+    return x.shape == other.shape and bool((x._whole("equal") == other._whole("equal")).all())
+
+
+def _tolerances(f: Callable[..., Any]) -> Callable[..., Any]:
+    """Tell who gives tolerances without their names that PyTorch and OneFlow order them differently."""
+    behind = door(f)
+
+    @functools.wraps(f)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        if len(args) == 3 or (len(args) > 3 and args[2] != args[3]):
+            warn(
+                f"{f.__name__}(x, other, {', '.join(map(repr, args[2:4]))}): read as rtol, atol, as in PyTorch; "
+                f"OneFlow reads atol, rtol. Name them: rtol={args[2]!r}",
+            )
+        return behind(*args, **kwargs)
+
+    call.signatures = (Signature(f).text(f.__name__),)  # type: ignore[attr-defined]
+    return call
+
+
+@public("flow tensor")
+@_tolerances
+def allclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
+    """Whether |x - other| <= atol + rtol * |other| for every element."""
+    return x._whole("allclose").allclose(other._whole("allclose"), rtol, atol, equal_nan)
+
+
+@public("flow tensor")
+@_tolerances
+def isclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> Tensor:
+    """Whether |x - other| <= atol + rtol * |other|, element by element."""
+    near = ops.le(ops.abs(_sub(x, other)), _add(_mul(ops.abs(other), rtol), atol))
+    near = ops.logical_or(near, ops.eq(x, other))
+    near = ops.logical_and(near, ops.logical_not(ops.logical_xor(ops.isinf(x), ops.isinf(other))))
+    both = ops.logical_and(ops.isnan(x), ops.isnan(other))
+    return ops.logical_or(near, both) if equal_nan else near

@@ -1,0 +1,81 @@
+"""Real and imaginary parts, and questions about complex numbers."""
+
+from __future__ import annotations
+
+from weft.api.table import public
+from weft.core import dtype as dtypes
+from weft.functional.tensor.conversion import cast
+from weft.ops import ops
+from weft.ops.pointwise.complex_numbers import imag as imag_of
+from weft.ops.pointwise.complex_numbers import imag as imaginary
+from weft.ops.pointwise.complex_numbers import polar as polar_of
+from weft.ops.pointwise.complex_numbers import real as real_of
+from weft.tensor.tensor import Tensor
+
+
+@public("flow")
+def real(x: Tensor) -> Tensor:
+    """The real part, sharing memory; x itself, if it is real."""
+    return real_of(x) if x.dtype.is_complex else x
+
+
+@public("flow")
+def imag(x: Tensor) -> Tensor:
+    """The imaginary part, sharing memory."""
+    return imag_of(x)
+
+
+@public("flow")
+def polar(abs: Tensor, angle: Tensor) -> Tensor:
+    """Complex numbers from sizes and directions.
+
+    >>> flow.polar(flow.tensor([2.0]), flow.tensor([0.0])).tolist()
+    [(2+0j)]
+    """
+    return polar_of(abs, angle)
+
+
+@public("flow tensor")
+def is_complex(x: Tensor) -> bool:
+    """Whether x holds complex numbers."""
+    return x.dtype.is_complex
+
+
+@public("flow tensor", "conj_physical")
+def conj_physical(x: Tensor) -> Tensor:
+    """The complex conjugate."""
+    return ops.conj(x)
+
+
+@public("flow tensor")
+def isreal(x: Tensor) -> Tensor:
+    """Whether the elements have no imaginary part.
+
+    >>> flow.isreal(flow.tensor([1.0, 2j])).tolist()
+    [True, False]
+    """
+    return ops.eq(imaginary(x), 0) if x.dtype.is_complex else ops.ones_like(x, dtypes.bool_)
+
+
+@public("flow tensor", "resolve_conj resolve_neg")
+def resolve_conj(x: Tensor) -> Tensor:
+    """x: conjugates, and what is negated, are computed, not marked."""
+    return x
+
+
+@public("flow tensor")
+def is_neg(x: Tensor) -> bool:
+    """False: what is negated is computed, not marked."""
+    return False
+
+
+@public("tensor")
+def cfloat(x: Tensor) -> Tensor:
+    """x in complex64."""
+    return cast(x, dtypes.complex64)
+
+
+@public("tensor")
+def cdouble(x: Tensor) -> Tensor:
+    """x in complex128."""
+    return cast(x, dtypes.complex128)

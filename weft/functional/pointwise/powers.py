@@ -1,0 +1,52 @@
+"""Powers, and numbers as mantissa and exponent."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from weft.api.table import public
+from weft.core import dtype as dtypes
+from weft.core.errors import DtypeError
+from weft.functional.tensor.conversion import cast
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+
+@public("flow tensor")
+def positive(x: Tensor) -> Tensor:
+    """x."""
+    if x.dtype is dtypes.bool_:
+        raise DtypeError("positive(): The `+` operator, on a bool tensor is not supported: x.int()")
+    return x
+
+
+@public("flow tensor")
+def ldexp(x: Any, other: Any) -> Any:
+    """x * 2 ** other."""
+    return x * ops.pow(2.0, other)
+
+
+@public("flow tensor")
+def float_power(x: Any, exponent: Any) -> Any:
+    """x ** exponent, in float64, or of complex numbers in complex128."""
+    tensors = [t for t in (x, exponent) if isinstance(t, Tensor)]
+    complex_ = any(t.dtype.is_complex for t in tensors) or isinstance(x, complex) or isinstance(exponent, complex)
+    wide = dtypes.complex128 if complex_ else dtypes.float64
+    return ops.pow(*(cast(t, wide) if isinstance(t, Tensor) else t for t in (x, exponent)))
+
+
+class Parts(NamedTuple):
+    """What `frexp` gives."""
+
+    mantissa: Any
+    exponent: Any
+
+
+@public("flow tensor")
+def frexp(x: Any) -> Parts:
+    """The elements as mantissa * 2 ** exponent, with mantissas from 0.5 to 1.
+
+    >>> [part.tolist() for part in flow.frexp(flow.tensor([6.0]))]
+    [[0.75], [3]]
+    """
+    return Parts(*ops.frexp(x))

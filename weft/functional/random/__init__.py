@@ -1,0 +1,1 @@
+"""Generators, draws, and draws in place."""

@@ -1,0 +1,85 @@
+"""Draws in place: `normal_`, `uniform_`, `bernoulli_`, ..."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.api.table import public
+from weft.autograd.inplace import assign
+from weft.functional.create.creation import drawing
+from weft.functional.create.likeness import form, strides_of
+from weft.functional.tensor.conversion import cast
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+
+def drawn(x: Tensor, law: str, parameters: tuple[float, ...], generator: Any = None) -> Tensor:
+    """Overwrite x with draws from a law of `OPS["draw"]`, which go through memory as torch's do."""
+    where = {k: v for k, v in form(x, None, None, None, None).items() if k != "dtype"}
+    with drawing(generator):
+        y = ops.draw(
+            tuple(x.shape), law, parameters, x.dtype, where.get("device"), where.get("placement"), where.get("sbp"),
+            strides_of(x),
+        )  # fmt: skip
+    return assign(x, y)
+
+
+def _uniform(x: Tensor, from_: float = 0.0, to: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Overwrite x with draws from the uniform distribution over [from_, to)."""
+    return drawn(x, "uniform", (from_, to), generator)
+
+
+def _between(x: Tensor, a: float = 0.0, b: float = 1.0, *, generator: Any = None) -> Tensor:  # OneFlow's names
+    return drawn(x, "uniform", (a, b), generator)
+
+
+@public("tensor")
+def normal_(x: Tensor, mean: float = 0.0, std: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Overwrite x with draws from the normal distribution."""
+    return drawn(x, "normal", (mean, std), generator)
+
+
+@public("tensor")
+def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Overwrite x with draws from the exponential distribution."""
+    return drawn(x, "exponential", (lambd,), generator)
+
+
+@public("tensor")
+def geometric_(x: Tensor, p: float, *, generator: Any = None) -> Tensor:
+    """Overwrite x with draws of how many tries it takes until something of probability p comes true."""
+    return drawn(x, "geometric", (p,), generator)
+
+
+@public("tensor")
+def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: Any = None) -> Tensor:
+    """Overwrite x with draws from the Cauchy distribution."""
+    return drawn(x, "cauchy", (median, sigma), generator)
+
+
+@public("tensor")
+def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
+    """Overwrite x with numbers whose logarithms are draws from the normal distribution."""
+    return drawn(x, "log_normal", (mean, std), generator)
+
+
+@public("tensor")
+def random_(x: Tensor, from_: int | None = None, to: int | None = None, *, generator: Any = None) -> Tensor:
+    """Overwrite x with integers from `from_` to `to` - 1; `random_(n)` draws from 0 to n - 1, and without bounds from
+    all that the dtype counts.
+
+    >>> flow.empty(3).random_(1).tolist()
+    [0.0, 0.0, 0.0]
+    """
+    if to is not None:
+        return drawn(x, "random", (from_ or 0, to), generator)
+    return drawn(x, "random", () if from_ is None else (from_,), generator)
+
+
+@public("tensor")
+def bernoulli_(x: Tensor, p: Any = 0.5, *, generator: Any = None) -> Tensor:
+    """Overwrite x with ones, each with probability p, and zeros; p may be a tensor."""
+    if isinstance(p, Tensor):
+        with drawing(generator):
+            return assign(x, cast(ops.bernoulli(p), x.dtype))
+    return drawn(x, "bernoulli", (p,), generator)

@@ -1,0 +1,112 @@
+"""Draws from distributions, some with a gradient."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from weft.api.signature import door
+from weft.api.table import calling, public
+from weft.core.errors import ArgumentError, OptionError
+from weft.functional.create import creation
+from weft.functional.create.creation import drawing, finished
+from weft.functional.create.likeness import form
+from weft.functional.random import random_tensors
+from weft.functional.random.draws_in_place import bernoulli_, exponential_
+from weft.functional.tensor.conversion import cast
+from weft.ops import ops
+from weft.ops.explain import LONGER
+from weft.ops.shape.views import dim_of, together
+from weft.tensor.tensor import Tensor, at_hand
+
+_log, _div, _softmax, _sub, _add = map(calling, ("log", "div", "softmax", "sub", "add"))
+
+
+@public("flow tensor")
+def bernoulli(x: Tensor, p: float | None = None, *, generator: Any = None, dtype: Any = None) -> Tensor:
+    """1 with probability x, else 0, element by element; or with probability p wherever x has an element.
+
+    >>> flow.bernoulli(flow.tensor([0., 1.])).tolist()
+    [0.0, 1.0]
+    """
+    with drawing(generator):
+        if p is None:
+            y = ops.bernoulli(x)
+        else:
+            y = bernoulli_(creation.empty(tuple(x.shape), **form(x, None, None, None, None)), p)
+    return y if dtype is None else cast(y, dtype)
+
+
+@public("flow tensor")
+def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
+    """Draws of indices, with probabilities in proportion to x's last dimension.
+
+    >>> flow.multinomial(flow.tensor([0., 3., 0.]), 1).tolist()
+    [1]
+    """
+    with drawing(generator):
+        return ops.multinomial(x, num_samples, replacement)
+
+
+@public("flow")
+def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
+    """Draws from normal distributions: one mean and standard deviation for all of a size, or one for each element.
+
+    >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
+    [1.0, 2.0]
+    """
+    if (least := at_hand(std) if isinstance(std, Tensor) else torch.as_tensor(std)) is not None and (least < 0).any():
+        raise ArgumentError("normal expects all elements of std >= 0.0: a standard deviation has no sign")
+    wanted, shape = options.pop("requires_grad", False), size
+    given = [v for v in (mean, std) if isinstance(v, Tensor)]
+    if given and size is None:
+        one, shape = given[0], together(*(t.shape for t in given))
+        where = {"placement": one.placement, "sbp": one.sbp} if one.is_global else {"device": one.device}
+        options = {"dtype": one.dtype, **where}
+    elif size is None:
+        raise ArgumentError("normal(): a mean and a standard deviation that are numbers need a size=(...)")
+    return finished(random_tensors.randn(shape, generator=generator, **options) * std + mean, wanted)  # type: ignore[operator]
+
+
+def poisson(rate: Tensor, generator: Any = None) -> Tensor:
+    """Counts of what happens `rate` times on average."""
+    with drawing(generator):
+        return ops.poisson(rate)
+
+
+def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
+    """How often something of this probability comes true in so many tries."""
+    with drawing(generator):
+        return ops.binomial(count, prob)
+
+
+LONGER["poisson"], LONGER["binomial"] = door(poisson), door(binomial)
+
+
+@public("neural")
+def gumbel_softmax(
+    logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, generator: Any = None
+) -> Tensor:
+    """A draw from the distribution that logits tell, soft; or hard, one at the drawn place, with the soft gradient.
+
+    >>> flow.nn.functional.gumbel_softmax(flow.zeros(4), hard=True).sum().item()
+    1.0
+    """
+    if isinstance(eps, int):
+        raise OptionError(
+            f"gumbel_softmax(logits, {tau!r}, {hard!r}, {eps!r}): in that place PyTorch has eps, which does nothing, "
+            f"and OneFlow the dimension. Name it: dim={eps!r}"
+        )
+    empty = creation.empty(tuple(logits.shape), **form(logits, None, None, None, None))
+    waits = exponential_(empty, generator=generator)
+    noise = ops.neg(_log(waits))
+    soft = _softmax(_div(_add(logits, noise), float(tau)), dim)
+    if not hard:
+        return soft
+    d, n = dim_of(dim, soft.ndim), soft.shape[dim]
+    ones = ops.one_hot(ops.argmax(soft, d, False), n)
+    order = [*range(soft.ndim - 1)]
+    order.insert(d, soft.ndim - 1)
+    whole = cast(ops.permute(ones, tuple(order)), soft.dtype)
+    return _add(_sub(whole, soft.detach()), soft)

@@ -1,0 +1,1 @@
+"""Along dimensions: sums, extremes, variances, quantiles, counts, order, running sums."""

@@ -1,0 +1,51 @@
+"""The largest and the smallest: of all, along a dimension, of two tensors."""
+
+from __future__ import annotations
+
+from weft.api.signature import overloaded
+from weft.api.table import calling, public
+from weft.functional.reduce.sorting import Ranked
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+_amin, _amax, _maximum, _minimum = map(calling, ("amin", "amax", "maximum", "minimum"))
+
+
+@public("flow tensor")
+def aminmax(x: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tuple[Tensor, Tensor]:
+    """The smallest and the largest element, over a dimension or all."""
+    return _amin(x, dim, keepdim), _amax(x, dim, keepdim)
+
+
+def _max_of_all(x: Tensor) -> Tensor:
+    """The largest element; with `dim`, that of each slice and its index; of two tensors, the larger elements.
+
+    >>> flow.max(flow.tensor([[1., 3.], [5., 2.]]), 1)[0].tolist()
+    [3.0, 5.0]
+    """
+    return _amax(x)
+
+
+def _max_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
+    return Ranked(*ops.max(x, dim, keepdim))
+
+
+def _max_of_two(x: Tensor, other: Tensor) -> Tensor:
+    return _maximum(x, other)
+
+
+def _min_of_all(x: Tensor) -> Tensor:
+    """The smallest element; with `dim`, that of each slice and its index; of two tensors, the smaller elements."""
+    return _amin(x)
+
+
+def _min_along(x: Tensor, dim: int, keepdim: bool = False) -> Ranked:
+    return Ranked(*ops.min(x, dim, keepdim))
+
+
+def _min_of_two(x: Tensor, other: Tensor) -> Tensor:
+    return _minimum(x, other)
+
+
+max = public("flow tensor", "max")(overloaded("max", _max_of_all, _max_along, _max_of_two))
+min = public("flow tensor", "min")(overloaded("min", _min_of_all, _min_along, _min_of_two))

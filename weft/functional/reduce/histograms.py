@@ -1,0 +1,75 @@
+"""Histograms."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from weft.api.table import calling, public
+from weft.core import dtype as dtypes
+from weft.core.errors import ArgumentError, ShapeError
+from weft.functional.create import creation
+from weft.functional.create.likeness import beside
+from weft.functional.tensor.conversion import cast
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+_where, _amin, _amax, _narrow = map(calling, ("where", "amin", "amax", "narrow"))
+
+
+@public("flow tensor")
+def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
+    """How many elements lie in each of so many equal parts of [min, max]; of their own range, if both are equal.
+
+    >>> flow.histc(flow.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=4).tolist()
+    [2.0, 1.0]
+    """
+    if bins < 1:
+        raise ShapeError(f"histc(): bins must be > 0, but got {bins}")
+    if min > max:
+        raise ArgumentError(f"histc(): max is at least min; got {min} and {max}")
+    flat = ops.reshape(x, (-1,))
+    low, high = (min, max) if min != max else (_amin(flat).item(), _amax(flat).item())
+    low, high = (low, high) if low != high else (low - 1, high + 1)
+    inside = ops.logical_and(flat >= low, flat <= high)
+    part = ops.clamp(ops.floor((flat - low) * (bins / (high - low))), 0, bins - 1)
+    part = cast(_where(inside, part, float(bins)), dtypes.int64)
+    counts = ops.index_put_zeros(ops.ones_like(flat), [part], (bins + 1,))
+    return _narrow(counts, 0, 0, bins)
+
+
+class Histogram(NamedTuple):
+    """What `histogram` gives."""
+
+    hist: Any
+    bin_edges: Any
+
+
+@public("flow tensor")
+def histogram(
+    x: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False
+) -> Histogram:
+    """How many elements lie between each two edges: of so many equal parts of a range, by default x's own, or of these.
+    With weights, their sums; as a `density`, whose integral is 1.
+
+    >>> [part.tolist() for part in flow.histogram(flow.tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 4.0))]
+    [[2.0, 1.0], [0.0, 2.0, 4.0]]
+    """
+    flat = ops.reshape(x, (-1,))
+    if isinstance(bins, Tensor):
+        edges: Any = bins
+    else:
+        low, high = (_amin(flat).item(), _amax(flat).item()) if range is None else map(float, range)
+        low, high = (low, high) if low != high else (low - 0.5, high + 0.5)
+        edges = creation.linspace(low, high, bins + 1, dtype=x.dtype, **beside(x))
+    n = edges.shape[0] - 1
+    part = ops.searchsorted(edges, flat, True) - 1
+    part = _where(flat == ops.select(edges, 0, n), n - 1, part)  # the last edge belongs to the last part
+    inside = ops.logical_and(part >= 0, part < n)
+    each = ops.ones_like(flat.detach()) if weight is None else ops.reshape(weight, (-1,))
+    hist = ops.index_put_zeros(each, [cast(_where(inside, part, n), dtypes.int64)], (n + 1,))
+    hist = _narrow(hist, 0, 0, n)
+    if density:
+        wide = _narrow(edges, 0, 1, n) - _narrow(edges, 0, 0, n)
+        hist = hist / (ops.sum(hist) * wide)
+    return Histogram(hist, edges)

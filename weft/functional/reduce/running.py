@@ -1,0 +1,170 @@
+"""Along one dimension: running sums and extremes, differences, gradients, integrals."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Any
+
+from weft.api.table import calling, public
+from weft.core import dtype as dtypes
+from weft.core.errors import ArgumentError, ShapeError
+from weft.functional.create import creation
+from weft.functional.create.likeness import beside
+from weft.functional.reduce.sorting import Ranked
+from weft.functional.tensor.conversion import cast
+from weft.ops import OPS, ops
+from weft.ops.shape.views import dim_of
+from weft.tensor.tensor import Tensor
+
+_narrow, _sum, _cummax, _cummin = map(calling, ("narrow", "sum", "cummax", "cummin"))
+
+
+def _from(x: Any, dim: int, start: int, count: int) -> Any:
+    return ops.narrow(x, dim, start, count)
+
+
+@public("flow tensor")
+def logcumsumexp(x: Any, dim: int) -> Tensor:
+    """The logarithms of running sums of exp(x).
+
+    >>> flow.logcumsumexp(flow.zeros(2), 0).tolist()
+    [0.0, 0.693...]
+    """
+    d = dim_of(dim, x.ndim)
+    if not x.ndim:
+        return ops.clone(x)
+    # each against the largest so far, so that nothing overflows
+    above = ops.cummax(x.detach(), d)[0]
+    above = ops.where(above == -math.inf, 0.0, above)
+    n = x.shape[d]
+    shown: Any = ops.unsqueeze(x, d) - ops.unsqueeze(above, d + 1)  # [..., until, of, ...]
+    rows: Any = creation.arange(n, **beside(x))
+    past = ops.ge(rows.reshape(n, 1), rows).reshape([1] * d + [n, n] + [1] * (x.ndim - d - 1))
+    return above + ops.log(ops.sum(ops.exp(ops.where(past, shown, -math.inf)), d + 1))
+
+
+@public("flow")
+def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
+    """The running integral of y over x, or over steps of dx, by trapezoids.
+
+    >>> flow.cumulative_trapezoid(flow.tensor([1.0, 3.0, 3.0])).tolist()
+    [2.0, 5.0]
+    """
+    d = dim_of(dim, y.ndim)
+    n = y.shape[d]
+    means = (_from(y, d, 0, n - 1) + _from(y, d, 1, n - 1)) / 2
+    if x is None:
+        return ops.cumsum(means * dx, d)
+    at = x.reshape([-1 if i == d else 1 for i in range(y.ndim)]) if x.ndim == 1 and y.ndim > 1 else x
+    along = dim_of(dim, at.ndim)
+    return ops.cumsum(means * (_from(at, along, 1, n - 1) - _from(at, along, 0, n - 1)), d)
+
+
+@public("flow")
+def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
+    """Slopes along each dimension: differences to both sides, at the ends to one. `spacing` is one step, one for each
+    dimension, or the coordinates along each.
+
+    >>> flow.gradient(flow.tensor([0.0, 1.0, 4.0]))[0].tolist()
+    [1.0, 2.0, 3.0]
+    """
+    dims = list(range(input.ndim)) if dim is None else [dim] if isinstance(dim, int) else list(dim)
+    steps = list(spacing) if isinstance(spacing, Sequence) else [spacing] * len(dims)
+    if len(steps) != len(dims):
+        raise ArgumentError(f"gradient(): one spacing, or one for each of {len(dims)} dimensions; got {len(steps)}")
+    if edge_order not in (1, 2):
+        raise ArgumentError(f"gradient(): edge_order is 1 or 2; got {edge_order}")
+    return tuple(_slope(input, dim_of(d, input.ndim), s, edge_order) for d, s in zip(dims, steps, strict=True))
+
+
+def _slope(y: Any, d: int, step: Any, order: int) -> Tensor:
+    n = y.shape[d]
+    if n < order + 1:
+        raise ShapeError(f"gradient(): dimension {d} has {n} elements; slopes need {order + 1}")
+    if isinstance(step, Tensor) and step.ndim:
+        between = _from(step, 0, 1, n - 1) - _from(step, 0, 0, n - 1)
+        gaps = between.reshape([-1 if i == d else 1 for i in range(y.ndim)])
+    else:
+        gaps = creation.full((*[1] * d, n - 1, *[1] * (y.ndim - d - 1)), float(step), dtype=y.dtype, **beside(y))
+    rise = (_from(y, d, 1, n - 1) - _from(y, d, 0, n - 1)) / gaps
+    first, last = _from(rise, d, 0, 1), _from(rise, d, n - 2, 1)
+    if n == 2:
+        return ops.cat([first, last], d)
+    a, b = _from(gaps, d, 0, n - 2), _from(gaps, d, 1, n - 2)
+    inner = (_from(rise, d, 0, n - 2) * b + _from(rise, d, 1, n - 2) * a) / (a + b)
+    if order == 2:  # a parabola through the three at each end
+        first = first + (first - _from(rise, d, 1, 1)) * _share(gaps, d, 0, 1)
+        last = last + (last - _from(rise, d, n - 3, 1)) * _share(gaps, d, n - 2, n - 3)
+    return ops.cat([first, inner, last], d)
+
+
+def _share(gaps: Any, d: int, one: int, other: int) -> Any:
+    """A gap over itself and its neighbour."""
+    mine = _from(gaps, d, one, 1)
+    return mine / (mine + _from(gaps, d, other, 1))
+
+
+@public("flow tensor")
+def diff(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
+    """Each element less the one before it along a dimension, n times over.
+
+    >>> flow.diff(flow.tensor([1, 4, 9])).tolist()
+    [3, 5]
+    """
+    if n < 0:
+        raise ShapeError(f"diff(): order must be non-negative but got {n}")
+    d = dim_of(dim, x.ndim)
+    if n == 0:
+        return x
+    parts = [p for p in (prepend, x, append) if p is not None]
+    y = ops.cat(parts, d) if len(parts) > 1 else x
+    for _ in range(min(n, y.shape[d] + 1)):  # nothing less nothing stays nothing
+        size = max(y.shape[d] - 1, 0)
+        change = ops.ne if y.dtype is dtypes.bool_ else ops.sub
+        y = change(_narrow(y, d, y.shape[d] - size, size), _narrow(y, d, 0, size))
+    return y
+
+
+@public("flow", "trapezoid trapz")
+def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
+    """The integral of y over x, or over steps of dx, by trapezoids.
+
+    >>> flow.trapezoid(flow.tensor([1.0, 3.0])).item()
+    2.0
+    """
+    d, n = dim_of(dim, y.ndim), y.shape[dim]
+    between = (_narrow(y, d, 1, n - 1) + _narrow(y, d, 0, n - 1)) / 2
+    if x is None:
+        return _sum(between, d) * dx
+    steps = diff(x, dim=d if x.ndim == y.ndim else -1)
+    if x.ndim == 1:
+        steps = ops.reshape(steps, (-1, *(1,) * (y.ndim - d - 1)))
+    return _sum(between * steps, d)
+
+
+def _running(name: str) -> None:
+    run = calling(name)
+
+    def running(x: Tensor, dim: int, *, dtype: Any = None) -> Tensor:
+        return run(x if dtype is None else cast(x, dtype), dim)
+
+    running.__name__ = running.__qualname__ = name
+    running.__doc__ = OPS[name].__doc__
+    public("flow tensor")(running)
+
+
+_running("cumsum")
+_running("cumprod")
+
+
+@public("flow tensor")
+def cummax(x: Tensor, dim: int) -> Ranked:
+    """The largest of each element and all before it along a dimension, and where it stands."""
+    return Ranked(*_cummax(x, dim))
+
+
+@public("flow tensor")
+def cummin(x: Tensor, dim: int) -> Ranked:
+    """The smallest of each element and all before it along a dimension, and where it stands."""
+    return Ranked(*_cummin(x, dim))

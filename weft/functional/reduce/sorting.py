@@ -1,0 +1,108 @@
+"""Sorting, the k largest, the most frequent, and places in sorted sequences."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from weft.api.table import calling, public
+from weft.core import dtype as dtypes
+from weft.core.errors import ArgumentError, ShapeError
+from weft.functional.create import creation
+from weft.functional.create.likeness import beside
+from weft.functional.tensor.conversion import cast
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+_sort, _topk, _kthvalue, _mode = map(calling, ("sort", "topk", "kthvalue", "mode"))
+
+
+class Ranked(NamedTuple):
+    """Elements, and where they stood."""
+
+    values: Tensor
+    indices: Tensor
+
+
+@public("flow tensor")
+def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Ranked:
+    """The elements in rising order along a dimension, and where each of them stood.
+
+    >>> flow.sort(flow.tensor([3, 1, 2])).indices.tolist()
+    [1, 2, 0]
+    """
+    return Ranked(*_sort(x, dim, descending, stable))
+
+
+@public("flow tensor")
+def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Ranked:
+    """The k largest elements along a dimension, or the smallest, and where they stand.
+
+    >>> flow.topk(flow.tensor([3, 1, 2]), 2).values.tolist()
+    [3, 2]
+    """
+    return Ranked(*_topk(x, k, dim, largest, sorted))
+
+
+@public("flow tensor")
+def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ranked:
+    """The k-th smallest element along a dimension, and where it stands."""
+    return Ranked(*_kthvalue(x, k, dim, keepdim))
+
+
+@public("flow tensor")
+def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> Ranked:
+    """The most frequent element along a dimension, and where it stands."""
+    return Ranked(*_mode(x, dim, keepdim))
+
+
+@public("flow tensor")
+def bucketize(x: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
+    """Between which boundaries, in rising order, each element lies.
+
+    >>> flow.bucketize(flow.tensor([0.5, 2.0]), flow.tensor([0.0, 1.0])).tolist()
+    [1, 2]
+    """
+    if boundaries.ndim != 1:
+        raise ShapeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
+    values = x if isinstance(x, Tensor) else creation.tensor(x, **beside(boundaries))
+    found = ops.searchsorted(boundaries, values, right)
+    return cast(found, dtypes.int32) if out_int32 else found
+
+
+@public("flow")
+def searchsorted(
+    sorted_sequence: Tensor, values: Any, out_int32: bool = False, right: bool = False, *, side: str | None = None,
+    sorter: Tensor | None = None,
+) -> Tensor:  # fmt: skip
+    """Where values would go in a sequence in rising order: before its equals, or with `right` behind them.
+
+    >>> flow.searchsorted(flow.tensor([1., 3., 5.]), flow.tensor([3., 4.]), side="right").tolist()
+    [2, 2]
+    """
+    if side not in (None, "left", "right") or (side == "left" and right):
+        raise ArgumentError(f'searchsorted(): side is "left" or "right"; got {side!r} with right={right}')
+    if sorter is not None:
+        sorted_sequence = ops.gather(sorted_sequence, -1, sorter)
+    given = values if isinstance(values, Tensor) else creation.tensor(values, **beside(sorted_sequence))
+    found = ops.searchsorted(sorted_sequence, given, right or side == "right")
+    return cast(found, dtypes.int32) if out_int32 else found
+
+
+@public("flow tensor")
+def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
+    """Whether each element is among others.
+
+    >>> flow.isin(flow.tensor([1, 2, 3]), flow.tensor([3, 1])).tolist()
+    [True, False, True]
+    """
+    like = elements if isinstance(elements, Tensor) else test_elements
+    x, others = (v if isinstance(v, Tensor) else creation.tensor(v, **beside(like)) for v in (elements, test_elements))
+    same = ops.eq(ops.unsqueeze(x, -1), ops.reshape(others, (-1,)))
+    found = ops.any(same, -1) if others.numel() else ops.ne(x, x)
+    return ops.logical_not(found) if invert else found
+
+
+@public("flow tensor")
+def msort(x: Tensor) -> Tensor:
+    """x sorted along its first dimension."""
+    return ops.sort(x, 0)[0]

@@ -1,0 +1,107 @@
+"""Sums, means and products, in PyTorch's forms: with a dtype, or leaving out what is no number."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.api.table import calling, public
+from weft.core import dtype as dtypes
+from weft.functional.create.creation import get_default_dtype
+from weft.functional.tensor.conversion import cast
+from weft.ops import ops
+from weft.ops.reduce.sums import dims_of
+from weft.tensor.tensor import Tensor
+
+_sum, _mean, _prod, _amax, _log, _exp, _sub, _add, _where = map(
+    calling, ("sum", "mean", "prod", "amax", "log", "exp", "sub", "add", "where")
+)
+
+Dims = int | tuple[int, ...] | list[int] | None
+
+
+@public("flow tensor")
+def sum(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum of the elements, over some dimensions or all.
+
+    >>> flow.ones(2, 3).sum(1).tolist()
+    [3.0, 3.0]
+    """
+    return _sum(x if dtype is None else cast(x, dtype), dim, keepdim)
+
+
+@public("flow tensor")
+def mean(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The mean of the elements, over some dimensions or all.
+
+    >>> flow.mean(flow.tensor([[1., 3.]])).item()
+    2.0
+    """
+    return _mean(x if dtype is None else cast(x, dtype), dim, keepdim)
+
+
+@public("flow tensor")
+def prod(x: Tensor, dim: Dims = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The product of the elements, over some dimensions or all.
+
+    >>> flow.prod(flow.tensor([2., 3.])).item()
+    6.0
+    """
+    y = x if dtype is None else cast(x, dtype)
+    if not isinstance(dim, (tuple, list)):
+        return _prod(y, dim, keepdim)
+    for d in sorted(dims_of(tuple(dim), x.ndim), reverse=True):
+        y = _prod(y, d, keepdim)
+    return y
+
+
+def _count(x: Tensor, dim: Dims) -> int:
+    total = 1
+    for d in dims_of(dim, x.ndim):
+        total *= x.shape[d]
+    return total
+
+
+@public("flow tensor")
+def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool = False) -> Tensor:
+    """log(sum(exp(x))) over some dimensions, without overflow."""
+    x = cast(x, get_default_dtype()) if not x.dtype.differentiable else x
+    if not _count(x, dim):
+        return _log(_sum(_exp(x), dim, keepdim))  # of nothing: minus infinity, wherever there is a place for it
+    top = _amax(x.real if x.dtype.is_complex else x, dim, True).detach()  # type: ignore[attr-defined]
+    y = _add(_log(_sum(_exp(_sub(x, top)), dim, True)), top)
+    return y if keepdim else y.squeeze(tuple(dims_of(dim, x.ndim)))  # type: ignore[attr-defined]
+
+
+@public("flow tensor")
+def count_nonzero(x: Tensor, dim: Any = None) -> Tensor:
+    """How many elements aren't zero, over some dimensions or all.
+
+    >>> flow.count_nonzero(flow.tensor([0, 2, 3])).item()
+    2
+    """
+    return _sum(cast(ops.ne(x, 0), dtypes.int64), dim)
+
+
+@public("flow tensor")
+def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
+    """The mean of the elements that are numbers.
+
+    >>> flow.nanmean(flow.tensor([1.0, float("nan"), 3.0])).item()
+    2.0
+    """
+    x = x if dtype is None else cast(x, dtype)
+    there = ops.logical_not(ops.isnan(x))
+    return _sum(_where(there, x, 0.0), dim, keepdim) / _sum(cast(there, x.dtype), dim, keepdim)
+
+
+@public("flow tensor", "nansum reduce_nansum")
+def nansum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
+    """The sum of the elements that are numbers.
+
+    >>> flow.nansum(flow.tensor([1., float("nan")])).item()
+    1.0
+    """
+    x = x if dtype is None else cast(x, dtype)
+    if not x.dtype.differentiable:
+        return ops.sum(x, dim, keepdim)
+    return ops.sum(ops.where(ops.isnan(x), 0.0, x), dim, keepdim)

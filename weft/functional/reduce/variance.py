@@ -1,0 +1,99 @@
+"""Variance, standard deviation, covariance and correlation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.api.table import calling, public
+from weft.functional.create import creation
+from weft.functional.reduce.sums import Dims, _count
+from weft.functional.tensor.conversion import cast
+from weft.functional.tensor.dtypes import promote_types
+from weft.ops import ops
+from weft.ops.reduce.sums import dims_of, spread
+from weft.tensor.tensor import Tensor
+
+_mean, _sum, _variance, _root = map(calling, ("mean", "sum", "variance", "root"))
+
+
+@public("flow")
+def var_mean(
+    x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
+) -> Any:
+    """The variance and the mean."""
+    if isinstance(dim, bool):  # PyTorch's short form
+        dim, unbiased = None, dim
+    return var(x, dim, unbiased, keepdim, correction=correction), _mean(x, dim, keepdim)
+
+
+@public("flow")
+def std_mean(
+    x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
+) -> Any:
+    """The standard deviation and the mean."""
+    if isinstance(dim, bool):
+        dim, unbiased = None, dim
+    return std(x, dim, unbiased, keepdim, correction=correction), _mean(x, dim, keepdim)
+
+
+@public("flow tensor")
+def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
+    """How variables, a row each, vary together; observations may be repeated (fweights) or weighed (aweights).
+
+    >>> flow.cov(flow.tensor([[0.0, 2.0], [2.0, 0.0]])).tolist()
+    [[2.0, -2.0], [-2.0, 2.0]]
+    """
+    rows = ops.reshape(x, (1, -1)) if x.ndim < 2 else x
+    kinds = [t.dtype for t in (rows, aweights) if t is not None and t.dtype.differentiable]
+    kind = promote_types(kinds[0], kinds[-1]) if kinds else creation.get_default_dtype()
+    rows = rows if rows.dtype is kind else cast(rows, kind)
+    weights = [w for w in (fweights, aweights) if w is not None]
+    if not weights:
+        off = rows - _mean(rows, 1, True)
+        found = off @ off.mH / float(max(rows.shape[1] - correction, 0))
+    else:
+        weight = cast(weights[0], rows.dtype)
+        weight = weight * weights[1] if len(weights) == 2 else weight
+        whole = _sum(weight)
+        off = rows - _sum(rows * weight, 1, True) / whole
+        if aweights is None:
+            less = whole - correction
+        else:
+            less = whole - correction * _sum(weight * aweights) / whole
+        found = (off * weight) @ off.mH / ops.clamp(less, 0.0)
+    return found.squeeze() if found.numel() == 1 else found
+
+
+@public("flow tensor")
+def corrcoef(x: Any) -> Any:
+    """How variables, a row each, go along with each other, from -1 to 1."""
+    together = cov(x)
+    if together.ndim == 0:
+        return together / together
+    width = ops.sqrt(ops.diagonal(together, 0, 0, 1))
+    return ops.clamp(together / ops.unsqueeze(width, 1) / ops.unsqueeze(width, 0), -1.0, 1.0)
+
+
+@public("flow tensor")
+def var(
+    x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None
+) -> Tensor:
+    """The variance of the elements, over some dimensions or all; divided by one less than their number.
+
+    >>> flow.tensor([1., 3.]).var().item()
+    2.0
+    """
+    if isinstance(dim, bool):  # PyTorch's short form: var(False)
+        dim, unbiased = None, dim
+    less = int(unbiased) if correction is None else correction
+    if not x.dtype.is_floating_point or _count(x, dim) <= less:
+        return spread(x, dim, less, keepdim)
+    return _variance(x, dims_of(dim, x.ndim), less, keepdim)
+
+
+@public("flow tensor")
+def std(
+    x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None
+) -> Tensor:
+    """The standard deviation of the elements, over some dimensions or all."""
+    return _root(var(x, dim, unbiased, keepdim, correction=correction))

@@ -1,0 +1,61 @@
+"""Elements in reversed order, and matrices rotated."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from weft.api.table import calling, public
+from weft.core.errors import ShapeError
+from weft.functional.create.creation import Sizes, size_of
+from weft.ops import ops
+from weft.ops.shape.views import dim_of
+from weft.tensor.tensor import Tensor
+
+_flip = calling("flip")
+
+
+@public("flow tensor")
+def fliplr(x: Tensor) -> Tensor:
+    """x with its columns in the reverse order."""
+    return ops.flip(x, (1,))
+
+
+@public("flow tensor")
+def flipud(x: Tensor) -> Tensor:
+    """x with its rows in the reverse order."""
+    if not x.ndim:
+        raise ShapeError("flipud(): Input must be >= 1-d.")
+    return ops.flip(x, (0,))
+
+
+@public("flow tensor")
+def rot90(x: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
+    """x turned by k quarters in the plane of two dimensions.
+
+    >>> flow.rot90(flow.tensor([[1, 2], [3, 4]])).tolist()
+    [[2, 4], [1, 3]]
+    """
+    if len(dims) != 2 or x.ndim < 2:
+        raise ShapeError(
+            f"rot90(): expected total dims >= 2 and two of them to turn in, but got {list(x.shape)} and dims "
+            f"{list(dims)}"
+        )
+    a, b = dims
+    if dim_of(a, x.ndim) == dim_of(b, x.ndim):
+        raise ShapeError(f"rot90(): expected rotation dims to be different, but got dim0 = {a} and dim1 = {b}")
+    if k % 4 == 0:
+        return ops.clone(x)
+    if k % 4 == 2:
+        return ops.flip(x, (a, b))
+    turned = ops.transpose(x, a, b)
+    return ops.flip(turned, (a if k % 4 == 1 else b,))
+
+
+@public("flow tensor")
+def flip(x: Tensor, *dims: Sizes) -> Tensor:
+    """x with the order turned round along some dimensions.
+
+    >>> flow.arange(3).flip(0).tolist()
+    [2, 1, 0]
+    """
+    return _flip(x, size_of("flip", dims))

@@ -1,0 +1,88 @@
+"""Tensors put together: `stack`, `hstack`, `vstack`, `dstack`, `column_stack`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.api.short_way import Short
+from weft.api.table import calling, public
+from weft.core.dispatch import here
+from weft.core.errors import ArgumentError, ShapeError
+from weft.ops.shape.views import dim_of
+from weft.tensor.tensor import Tensor
+
+_unsqueeze, _stack, _cat, _reshape = map(calling, ("unsqueeze", "stack", "cat", "reshape"))
+
+
+@public("flow", short=Short("stack"))
+def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
+    """The tensors side by side along a new dimension.
+
+    >>> flow.stack([flow.ones(2), flow.zeros(2)]).tolist()
+    [[1.0, 1.0], [0.0, 0.0]]
+    """
+    if not tensors:
+        raise ArgumentError("stack expects a non-empty TensorList; got none")
+    if here.trace is None:
+        try:
+            return _stack(tensors, dim)
+        except ShapeError:
+            _same_shapes(tensors)
+            raise
+    _same_shapes(tensors)
+    d = dim_of(dim, tensors[0].ndim + 1)
+    return _cat([_unsqueeze(x, d) for x in tensors], d)  # which a graph lays in place
+
+
+def _same_shapes(tensors: Sequence[Tensor]) -> None:
+    other = next((i for i, x in enumerate(tensors) if x.shape != tensors[0].shape), None)
+    if other is not None:
+        raise ShapeError(
+            f"stack expects each tensor to be equal size, but got {list(tensors[0].shape)} at entry 0 and "
+            f"{list(tensors[other].shape)} at entry {other}. cat() joins tensors that differ in one dimension"
+        )
+
+
+def _at_least(ndim: int) -> Any:
+    def raised(*tensors: Any) -> Any:
+        given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
+        shaped = tuple(x if x.ndim >= ndim else _reshape(x, _LIFTED[ndim](tuple(x.shape))) for x in given)
+        return shaped[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else shaped
+
+    raised.__name__ = raised.__qualname__ = f"atleast_{ndim}d"
+    raised.__doc__ = f"The tensors with at least {ndim} dimension{'s' * (ndim > 1)}."
+    return public("flow")(raised)
+
+
+_LIFTED: dict[int, Any] = {
+    1: lambda s: s or (1,),
+    2: lambda s: (1,) * (2 - len(s)) + s,
+    3: lambda s: (1, 1, 1) if not s else (1, s[0], 1) if len(s) == 1 else (*s, 1),
+}
+atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
+
+
+@public("flow")
+def hstack(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors side by side: along the second dimension, vectors along their only one."""
+    lifted = [atleast_1d(x) for x in tensors]
+    return _cat(lifted, 0 if lifted[0].ndim == 1 else 1)
+
+
+@public("flow")
+def vstack(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors one below the other."""
+    return _cat([atleast_2d(x) for x in tensors], 0)
+
+
+@public("flow")
+def dstack(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors one behind the other, along the third dimension."""
+    return _cat([atleast_3d(x) for x in tensors], 2)
+
+
+@public("flow")
+def column_stack(tensors: Sequence[Tensor]) -> Tensor:
+    """The tensors side by side, vectors as columns."""
+    return _cat([_reshape(x, (-1, 1)) if x.ndim <= 1 else x for x in tensors], 1)

@@ -1,0 +1,73 @@
+"""Elements repeated: `repeat`, `tile`, `repeat_interleave`."""
+
+from __future__ import annotations
+
+from contextlib import nullcontext
+
+from weft.api.table import calling, public
+from weft.core.dispatch import here, tracing
+from weft.core.errors import OptionError, ShapeError
+from weft.functional.create.creation import Sizes, size_of
+from weft.functional.shape.views import _clone
+from weft.ops import ops
+from weft.ops.shape.views import dim_of
+from weft.tensor.tensor import Tensor
+
+_reshape, _expand, _unsqueeze, _index_select = map(calling, ("reshape", "expand", "unsqueeze", "index_select"))
+
+
+@public("flow tensor")
+def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
+    """Copies of x laid side by side, so many along each dimension.
+
+    >>> flow.tensor([1, 2]).repeat(2, 2).tolist()
+    [[1, 2, 1, 2], [1, 2, 1, 2]]
+    """
+    counts = size_of("repeat", sizes)
+    shape = (1,) * (len(counts) - x.ndim) + tuple(x.shape)
+    if len(counts) < x.ndim:
+        raise ShapeError(
+            "repeat(): Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
+            f"{list(counts)} for {list(x.shape)}; a count for each of them, and maybe more in front"
+        )
+    if any(n < 0 for n in counts):
+        raise ShapeError(f"repeat{counts}: Trying to create tensor with negative dimension: copies of {list(x.shape)}")
+    y = _reshape(x, tuple(n for pair in zip((1,) * len(shape), shape, strict=True) for n in pair))
+    y = _expand(y, tuple(n for pair in zip(counts, shape, strict=True) for n in pair))
+    return _reshape(_clone(y), tuple(c * n for c, n in zip(counts, shape, strict=True)))  # no view
+
+
+@public("flow tensor")
+def tile(x: Tensor, *dims: Sizes) -> Tensor:
+    """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
+    counts = size_of("tile", dims)
+    if any(n < 0 for n in counts):
+        raise ShapeError(
+            f"tile(): Trying to create tensor with negative dimension: {list(counts)} copies of {list(x.shape)}"
+        )
+    return repeat(x, (1,) * (x.ndim - len(counts)) + counts)
+
+
+@public("flow tensor")
+def repeat_interleave(
+    x: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
+) -> Tensor:
+    """Every element, or slice along a dimension, so many times in a row.
+
+    >>> flow.repeat_interleave(flow.tensor([1, 2]), 2).tolist()
+    [1, 1, 2, 2]
+    """
+    if dim is None:
+        x, dim = _reshape(x, (-1,)), 0
+    d, shape = dim_of(dim, x.ndim), tuple(x.shape)
+    if isinstance(repeats, int):
+        if repeats < 0:
+            raise OptionError(f"repeat_interleave(): Repeats must be non-negative; got {repeats}")
+        wide = _expand(_unsqueeze(x, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
+        return _reshape(ops.clone(wide), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))  # a view won't do
+    known = here.trace is not None and not repeats.is_lazy  # then the shape that comes of them is known in build, too
+    with tracing(None) if known else nullcontext():
+        if repeats.numel() != shape[d]:
+            repeats = _expand(repeats, (shape[d],))
+        places = ops.repeat_places(repeats)
+    return _index_select(x, d, places)

@@ -1,0 +1,213 @@
+"""A tensor split into views: `split`, `chunk`, `tensor_split`, `unbind`, `hsplit`, ..."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from weft.api.short_way import Parts
+from weft.api.table import calling, public
+from weft.autograd.call import edge, looking_each
+from weft.autograd.function import Context, CustomNode, Function
+from weft.autograd.node import Slot
+from weft.core.dispatch import here
+from weft.core.errors import ArgumentError, ShapeError
+from weft.functional.shape.joining import stack
+from weft.ops import Op, ops
+from weft.ops.shape.views import dim_of
+from weft.tensor.tensor import Tensor
+
+_narrow, _cat, _zeros_like, _select = map(calling, ("narrow", "cat", "zeros_like", "select"))
+MOST_PARTS = 1 << 20  # of one tensor: what is asked for beyond is a slip, and would take minutes
+
+
+@public("flow tensor")
+def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
+
+    >>> [p.tolist() for p in flow.arange(5).split(2)]
+    [[0, 1], [2, 3], [4]]
+    """
+    size = split_size_or_sections
+    d = dim_of(dim, x.ndim)
+    whole = x.shape[d]
+    if isinstance(size, int):
+        if size <= 0 and (size or whole):
+            raise ArgumentError(f"split(): parts of size {size}; a size is at least 1")
+        sizes = [min(size, whole - at) for at in range(0, whole, size or 1)] or [0]
+    else:
+        sizes = list(size)
+        if not sizes and not whole:
+            return ()
+        if sum(sizes) != whole:
+            raise ShapeError(
+                f"split_with_sizes expects split_sizes to sum exactly to {whole} (input tensor's size at dimension "
+                f"{d}), but got split_sizes={sizes}, which make {sum(sizes)}: split() of {list(x.shape)}"
+            )
+    places = [(d, end - size, size, 1) for size, end in zip(sizes, itertools.accumulate(sizes), strict=True)]
+    data = x.blob.now
+    if data is not None and here.plain:
+        return _views(x, ops.narrow, places, torch.split_with_sizes(data, sizes, d), _Cut)
+    if len(places) > 1 and here.grad and x.requires_grad:
+        return _Cut.apply(x, ops.narrow, places)
+    return tuple(_narrow(x, *place) for place in places)
+
+
+class _Cut(Function):
+    """Views that together are all of x: their gradients lie side by side, and are put together once."""
+
+    join = _cat
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> tuple[Tensor, ...]:
+        x, op, places = args
+        _remember(ctx, x, op, places)
+        return tuple(op(x, *place) for place in places)
+
+    @classmethod
+    def backward(cls, ctx: Any, *gradients: Any) -> tuple[Any, ...]:
+        pairs = zip(gradients, ctx.places, strict=True)
+        every = [_zeros_like(ctx.op(ctx.whole, *place), None) if g is None else g for g, place in pairs]
+        return cls.join(every, ctx.places[0][0]), None, None
+
+
+class _Slices(_Cut):
+    """Likewise, of views that lack the dimension."""
+
+    @staticmethod
+    def join(gradients: Sequence[Tensor], dim: int) -> Tensor:
+        return stack(gradients, dim)
+
+
+def _remember(ctx: Any, x: Tensor, op: Op, places: Sequence[tuple[int, ...]]) -> None:
+    ctx.whole, ctx.op, ctx.places = x.detach(), op, places
+    ctx.set_materialize_grads(False)
+
+
+def _views(
+    x: Tensor, op: Op, places: Sequence[tuple[int, ...]], parts: Sequence[torch.Tensor], function: type[_Cut]
+) -> tuple[Tensor, ...]:
+    """Views of local memory at hand, on the tape as one call if there are several."""
+    if not (x._requires_grad and here.grad):
+        return looking_each(x, op, places, parts)
+    if len(parts) == 1:
+        return (op(x, *places[0]),)
+    found, context = looking_each(x, op, places, parts), Context()
+    _remember(context, x, op, places)
+    node: Any = CustomNode(function, context, (edge(x), None, None), found)
+    for i, y in enumerate(found):
+        y.node, y._requires_grad = Slot(node, i), True
+    return found
+
+
+def _chunked(x: Tensor, parts: Sequence[torch.Tensor], dim: int) -> tuple[Tensor, ...] | None:
+    size = parts[0].shape[dim]
+    return _views(x, ops.narrow, _spans(dim, size, len(parts), parts[-1].shape[dim]), parts, _Cut) if size else None
+
+
+@functools.lru_cache(1024)
+def _spans(dim: int, size: int, count: int, last: int) -> tuple[tuple[int, ...], ...]:
+    """The attributes of `narrow` for parts of this size, the last of which has another."""
+    return tuple((dim, i * size, size if i < count - 1 else last, 1) for i in range(count))
+
+
+@functools.lru_cache(1024)
+def _indices(dim: int, count: int) -> tuple[tuple[int, ...], ...]:
+    return tuple((dim, i) for i in range(count))
+
+
+def _unbound(x: Tensor, parts: Sequence[torch.Tensor], dim: int) -> tuple[Tensor, ...] | None:
+    return _views(x, ops.select, _indices(dim, len(parts)), parts, _Slices) if parts else None
+
+
+@public("flow tensor", short=Parts(f"d0.chunk(chunks, dim) if chunks <= {MOST_PARTS} else ()", _chunked))
+def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of at most so many parts along a dimension, all of one size but the last.
+
+    >>> [p.tolist() for p in flow.arange(5).chunk(3)]
+    [[0, 1], [2, 3], [4]]
+    """
+    _check_parts("chunk", chunks)
+    size = x.shape[dim_of(dim, x.ndim)]
+    if size == 0:
+        return (x,) * chunks
+    return split(x, -(-size // chunks), dim)
+
+
+def _check_parts(name: str, count: int) -> None:
+    if not 1 <= count <= MOST_PARTS:
+        raise ArgumentError(f"{name}(): {count} parts; there are at least one and at most {MOST_PARTS}")
+
+
+@public("flow tensor")
+def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of parts along a dimension: so many balanced ones, or cut at these places."""
+    n = x.shape[dim_of(dim, x.ndim)]
+    if isinstance(indices_or_sections, int):
+        _check_parts("tensor_split", indices_or_sections)
+        base, longer = divmod(n, indices_or_sections)
+        return split(x, [base + (i < longer) for i in range(indices_or_sections)], dim)
+    if isinstance(indices_or_sections, Tensor):
+        found = indices_or_sections.tolist()
+        return tensor_split(x, found, dim)
+    cuts = [0, *(min(i if i >= 0 else max(n + i, 0), n) for i in indices_or_sections), n]
+    return tuple(_narrow(x, dim, a, max(b - a, 0)) for a, b in itertools.pairwise(cuts))
+
+
+@public("flow tensor", short=Parts("d0.unbind(dim)", _unbound))
+def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of every slice along a dimension, which goes away.
+
+    >>> [row.tolist() for row in flow.tensor([[1, 2], [3, 4]]).unbind()]
+    [[1, 2], [3, 4]]
+    """
+    d = dim_of(dim, x.ndim)
+    places = _indices(d, x.shape[d])
+    if len(places) > 1 and here.grad and x.requires_grad:
+        return _Slices.apply(x, ops.select, places)
+    return tuple(_select(x, *place) for place in places)
+
+
+@public("flow tensor")
+def split_with_sizes(x: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
+    """Views of parts of these sizes along a dimension."""
+    return x.split(list(split_sizes), dim)  # type: ignore[attr-defined]  # bound from the registry
+
+
+def _even(name: str, x: Tensor, cut: int | Sequence[int], dim: int, least: int) -> tuple[Tensor, ...]:
+    """A split that leaves no part longer than another, unless it is cut at given places."""
+    if x.ndim < least:
+        raise ShapeError(
+            f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a tensor with "
+            f"{x.ndim} dimensions: {list(x.shape)}"
+        )
+    if isinstance(cut, Tensor):
+        cut = cut.tolist()
+    if isinstance(cut, int) and (cut <= 0 or x.shape[dim] % cut):
+        raise ShapeError(
+            f"torch.{name} attempted to split along dimension {dim}, but the size of the dimension {x.shape[dim]} "
+            f"is not divisible by the split_size {cut}! x.tensor_split({cut}, {dim}) makes parts of different sizes"
+        )
+    return tensor_split(x, cut, dim)
+
+
+@public("flow tensor")
+def hsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Parts side by side: along the second dimension, of a vector along its only one."""
+    return _even("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1, 1)
+
+
+@public("flow tensor")
+def vsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Parts one below the other, along the first dimension."""
+    return _even("vsplit", x, indices_or_sections, 0, 2)
+
+
+@public("flow tensor")
+def dsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
+    """Parts one behind the other, along the third dimension."""
+    return _even("dsplit", x, indices_or_sections, 2, 3)

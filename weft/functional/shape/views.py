@@ -1,0 +1,181 @@
+"""Shape functions in the forms that people write: `view(2, 3)` and `view((2, 3))`, `flatten`, `movedim`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from weft.api.short_way import Short, shortened
+from weft.api.table import calling, public
+from weft.core.dtype import DType
+from weft.core.errors import IndexingError, ShapeError
+from weft.functional.create.creation import Sizes, size_of
+from weft.ops import ops
+from weft.ops.shape.views import dim_of, resolve
+from weft.tensor.tensor import Tensor
+
+_reshape, _view, _permute, _expand, _transpose = map(calling, ("reshape", "view", "permute", "expand", "transpose"))
+
+_reinterpret, _clone = calling("reinterpret"), calling("clone")
+
+
+@public("flow tensor", short=Short("reshape", "d0.reshape(*shape)"))
+def reshape(x: Tensor, *shape: Sizes) -> Tensor:
+    """x in another shape, sharing memory where strides allow; -1 stands for what is left.
+
+    >>> flow.arange(6).reshape(3, -1).tolist()
+    [[0, 1], [2, 3], [4, 5]]
+    """
+    return _reshape(x, size_of("reshape", shape))
+
+
+@public("flow tensor", short=Short("view", "d0.view(*shape)"))
+def view(x: Tensor, *shape: Sizes) -> Tensor:
+    """x in another shape, sharing memory; -1 stands for what is left. Given a dtype, x's memory read as that.
+
+    >>> flow.arange(6).view(2, 3).tolist()
+    [[0, 1, 2], [3, 4, 5]]
+    """
+    if len(shape) == 1 and isinstance(shape[0], DType):
+        return _reinterpret(x, shape[0])
+    return _viewed(x, size_of("view", shape))
+
+
+def _viewed(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    """A global tensor has no strides, as in OneFlow: however a kernel laid out this rank's part, it can be viewed."""
+    return _view(x, shape) if x.spec is None else _reshape(x, shape)
+
+
+@public("tensor")
+def reshape_as(x: Tensor, other: Tensor) -> Tensor:
+    """x in the other's shape."""
+    return _reshape(x, tuple(other.shape))
+
+
+@public("tensor")
+def view_as(x: Tensor, other: Tensor) -> Tensor:
+    """x in the other's shape, sharing memory."""
+    return _viewed(x, tuple(other.shape))
+
+
+@public("flow tensor", short=Short("permute", "d0.permute(*dims)"))
+def permute(x: Tensor, *dims: Sizes) -> Tensor:
+    """x with its dimensions in another order.
+
+    >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
+    torch.Size([4, 2, 3])
+    """
+    order = size_of("permute", dims)
+    n = x.ndim
+    if sorted(d % n if -n <= d < n else d for d in order) != list(range(n)):
+        for d in order:
+            dim_of(d, n)
+        wrong = "duplicate dims are not allowed"
+        if len(order) != n:
+            wrong = "number of dimensions in the tensor input does not match the length of the desired ordering of "
+            wrong += "dimensions"
+        raise IndexingError(f"permute(): {wrong}: {list(order)} must name each of the {n} dimensions once")
+    return _permute(x, order)
+
+
+@public("flow tensor", short=Short("expand", "d0.expand(*shape)"))
+def expand(x: Tensor, *shape: Sizes) -> Tensor:
+    """x seen as a larger shape, without copying; -1 keeps a dimension.
+
+    >>> flow.tensor([[1.], [2.]]).expand(2, 3).tolist()
+    [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
+    """
+    return _seen(x, size_of("expand", shape))
+
+
+def _seen(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    if min(shape[: max(len(shape) - x.ndim, 0)], default=0) < 0:  # the kernel lets it pass where there is no element
+        raise ShapeError(f"expand(): {list(x.shape)} to {list(shape)}: a new dimension in front has a size of its own")
+    return _expand(x, shape)
+
+
+@public("flow tensor", short=Short("reshape", "d0.flatten(start_dim, end_dim)"))
+def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
+    """x with a run of dimensions made one.
+
+    >>> flow.ones(2, 3, 4).flatten(1).shape
+    torch.Size([2, 12])
+    """
+    shape = tuple(x.shape)
+    first, last = dim_of(start_dim, len(shape)), dim_of(end_dim, len(shape))
+    if not shape:
+        return _reshape(x, (1,))
+    if first > last:
+        raise ShapeError(f"flatten(): start_dim={start_dim} comes after end_dim={end_dim} in shape {list(shape)}")
+    merged = 1
+    for n in shape[first : last + 1]:
+        merged *= n
+    return _reshape(x, (*shape[:first], merged, *shape[last + 1 :]))
+
+
+@public("flow tensor")
+def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
+    """x with a dimension divided into several; one of them may be -1."""
+    shape, d = tuple(x.shape), dim_of(dim, x.ndim)
+    return _reshape(x, (*shape[:d], *resolve((shape[d],), tuple(sizes)), *shape[d + 1 :]))
+
+
+_MATRIX = Short("transpose", "d0.t() if d0.ndim == 2 else None", "dim0, dim1 = 0, 1")
+
+
+@public("flow tensor", short=_MATRIX)
+def t(x: Tensor) -> Tensor:
+    """The transpose of a matrix; a vector is its own."""
+    if x.ndim > 2:
+        raise ShapeError(f"t() transposes matrices, and this has shape {list(x.shape)}: write x.transpose(-2, -1)")
+    return x if x.ndim < 2 else _transpose(x, 0, 1)
+
+
+def _reversed(x: Tensor) -> Tensor:
+    """x with its dimensions in the reverse order."""
+    return x if x.ndim < 2 else _permute(x, tuple(reversed(range(x.ndim))))
+
+
+transposed = shortened(_reversed, _reversed, _MATRIX)
+
+
+def matrix_transposed(x: Tensor) -> Tensor:
+    """x with its last two dimensions exchanged."""
+    if x.ndim < 2:
+        raise ShapeError(f"mT exchanges the last two dimensions; this tensor has shape {list(x.shape)}")
+    return _transpose(x, -2, -1)
+
+
+@public("flow")
+def transpose(x: Tensor, dim0: Any = None, dim1: int | None = None, *, perm: Sequence[int] | None = None) -> Tensor:
+    """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
+
+    >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
+    torch.Size([3, 2])
+    """
+    order = dim0 if perm is None and dim1 is None and isinstance(dim0, (tuple, list)) else perm
+    return _transpose(x, dim0, dim1) if order is None else _permute(x, tuple(order))
+
+
+@public("flow tensor")
+def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
+    """x with some dimensions moved elsewhere, the others in their order."""
+    n = x.ndim
+    src = [dim_of(d, n) for d in ([source] if isinstance(source, int) else source)]
+    dst = [dim_of(d, n) for d in ([destination] if isinstance(destination, int) else destination)]
+    if len(src) != len(dst) or len(set(src)) != len(src) or len(set(dst)) != len(dst):
+        raise IndexingError(f"movedim(): {source} to {destination}: as many, and each dimension once")
+    rest = iter(d for d in range(n) if d not in src)
+    return _permute(x, tuple(src[dst.index(i)] if i in dst else next(rest) for i in range(n)))
+
+
+@public("flow tensor")
+def ravel(x: Tensor) -> Tensor:
+    """x as one row."""
+    return ops.reshape(x, (-1,))
+
+
+@public("flow tensor")
+def adjoint(x: Tensor) -> Tensor:
+    """The conjugate with its last two dimensions exchanged."""
+    return ops.conj(ops.transpose(x, -2, -1))

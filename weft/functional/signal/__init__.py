@@ -1,0 +1,1 @@
+"""`flow.fft` and `flow.signal.windows`."""

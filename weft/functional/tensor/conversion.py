@@ -1,0 +1,304 @@
+"""From one dtype, device or layout to another: `to`, `float`, `cuda`, `to_global`, `to_local`, ..."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+
+from weft.api.table import calling, public
+from weft.autograd.call import fresh, in_order
+from weft.core import dtype as dtypes
+from weft.core import sbp as sbps
+from weft.core.device import Device
+from weft.core.dispatch import here
+from weft.core.dtype import DType
+from weft.core.errors import ArgumentError, DtypeError, SbpError
+from weft.core.idle import idle_format
+from weft.core.placement import Placement, placed_at
+from weft.core.sbp import NdSbp
+from weft.ops.create import convert, move
+from weft.tensor.parameter import Parameter
+from weft.tensor.tensor import Tensor, of_value
+
+_clone = calling("clone")
+_cast = calling("cast")
+
+
+@public("tensor")
+def to(
+    x: Tensor, *targets: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None, copy: bool = False,
+    non_blocking: bool = False, placement: Placement | None = None, sbp: Any = None, memory_format: Any = None,
+) -> Tensor:  # fmt: skip
+    """x in another dtype, on another device, or as another tensor: `to(flow.half)`, `to("cuda", flow.half)`, `to(y)`"""
+    if memory_format is not None:
+        idle_format("Tensor.to(memory_format)", memory_format)
+    if placement is not None or sbp is not None:
+        return to_global(x, placement, sbp)
+    for at, target in enumerate(targets):
+        if target is None:  # no other device: as it lies
+            continue
+        if isinstance(target, Tensor):
+            other = target
+        elif isinstance(target, bool):
+            copy = target if at == len(targets) - 1 and at > 1 else copy
+        elif isinstance(target, (Device, torch.device, int)) or (isinstance(target, str) and _names_device(target)):
+            device = Device("cuda", target) if isinstance(target, int) else target
+        else:
+            try:
+                dtype = dtypes.of(target)
+            except DtypeError as cause:
+                return _as_kind(x, target, cause)
+    if other is not None:
+        dtype = other.dtype
+        if other.spec is None:
+            device = other.device
+        else:
+            x = to_global(x, other.placement, other.sbp)
+    y = x if device is None else _on(x, Device(device), non_blocking)
+    if dtype is not None:
+        y = cast(y, dtype)
+    return _clone(y) if copy and y is x else y
+
+
+def _as_kind(x: Tensor, kind: Any, cause: DtypeError) -> Any:
+    """A graph's parameter as OneFlow asks for it: itself by `weight.to(flow.Tensor)`, or what the graph says of it."""
+    if isinstance(kind, type) and isinstance(x, kind):
+        return x
+    if isinstance(kind, type) and hasattr(kind, "of"):
+        return kind.of(x)  # type: ignore[attr-defined]
+    raise ArgumentError(f"to(): {kind!r} is no device, which are 'cpu', 'cuda' and 'cuda:1', and no dtype: {cause}")
+
+
+def _names_device(text: str) -> bool:
+    return text.partition(":")[0] in ("cpu", "cuda", "meta")
+
+
+def _on(x: Tensor, device: Device, non_blocking: bool = False) -> Tensor:
+    if x.spec is not None:
+        if x.placement.type == device.type:
+            return x
+        device.check()
+        return convert.to_global(x, Placement(device.type, x.placement.ranks.tolist()), x.sbp)
+    return x if x.device is device else _still(move.to_device(x, device.check(), x.device, not non_blocking), x)
+
+
+def _still(y: Tensor, x: Tensor) -> Tensor:
+    """y, which has x's value: a part of what x is a part of."""
+    if x.part_of is not None and y.spec is None and y.value is None:
+        y.part_of = x.part_of
+    return y
+
+
+@public("flow tensor")
+def cast(x: Tensor, dtype: Any) -> Tensor:
+    """x in another dtype; x itself if it has that dtype.
+
+    >>> flow.cast(flow.tensor([1.7]), flow.int32).tolist()
+    [1]
+    """
+    kind = dtype if type(dtype) is DType else dtypes.of(dtype)
+    return x if isinstance(x, Tensor) and x.dtype is kind else _still(_cast(x, kind), x)
+
+
+def _as(name: str, kind: DType) -> None:
+    def converted(x: Tensor) -> Tensor:
+        return x if x.dtype is kind else _still(_cast(x, kind), x)
+
+    converted.__name__ = converted.__qualname__ = name
+    converted.__doc__ = f"x as {kind.name}."
+    public("tensor")(converted)
+
+
+for _name, _kind in {
+    "float": dtypes.float32, "double": dtypes.float64, "half": dtypes.float16, "bfloat16": dtypes.bfloat16,
+    "long": dtypes.int64, "int": dtypes.int32, "short": dtypes.int16, "char": dtypes.int8, "byte": dtypes.uint8,
+    "bool": dtypes.bool_,
+}.items():  # fmt: skip
+    _as(_name, _kind)
+
+
+@public("tensor")
+def type_as(x: Tensor, other: Tensor) -> Tensor:
+    """x in the other's dtype, on its device."""
+    return to(x, other)
+
+
+@public("tensor", "type")
+def type_(x: Tensor, dtype: Any = None) -> Any:
+    """x in another dtype, or as flow.FloatTensor, say, which names where it is, too; without one, the name of x's type,
+    such as weft.FloatTensor."""
+    if dtype is not None:
+        name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", "")
+        kind = TYPES.get(name.rpartition(".")[2])
+        there = "cuda." in name or getattr(dtype, "is_cuda", False)
+        moved = x if kind is None or x.is_cuda == there else (cuda if there else cpu)(x)
+        return cast(moved, kind or dtype)
+    names = {kind: name for name, kind in TYPES.items()}
+    return f"weft.{'cuda.' if x.is_cuda else ''}{names[x.dtype]}"
+
+
+TYPES = {
+    "FloatTensor": dtypes.float32, "DoubleTensor": dtypes.float64, "HalfTensor": dtypes.float16,
+    "BFloat16Tensor": dtypes.bfloat16, "CharTensor": dtypes.int8, "ShortTensor": dtypes.int16,
+    "IntTensor": dtypes.int32, "LongTensor": dtypes.int64, "ByteTensor": dtypes.uint8, "BoolTensor": dtypes.bool_,
+    "ComplexFloatTensor": dtypes.complex64, "ComplexDoubleTensor": dtypes.complex128,
+}  # fmt: skip
+
+
+@public("tensor")
+def cpu(x: Tensor) -> Tensor:
+    """x in the CPU's memory."""
+    return _on(x, Device("cpu"))
+
+
+@public("tensor")
+def cuda(x: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
+    """x on a CUDA device, the current one if none is named."""
+    return _on(x, Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"), non_blocking)
+
+
+@public("flow tensor")
+def clone(x: Tensor, memory_format: Any = None) -> Tensor:
+    """x in memory of its own. Memory formats are for kernels to choose.
+
+    >>> x = flow.ones(1); y = x.clone(); y.fill_(2); x.item()
+    tensor([2.])
+    1.0
+    """
+    if memory_format is not None:
+        idle_format("clone(memory_format)", memory_format)
+    return _still(_clone(x), x)
+
+
+@public("flow tensor")
+def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
+    """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
+    if memory_format is not None:
+        idle_format("contiguous(memory_format)", memory_format)
+    if x.value is not None and here.trace is not None and x.spec is None:
+        here.trace.order.settled(fresh(x).value)
+    if in_order(x):
+        return x
+    if x.value is None:
+        return _still(move.contiguous(x), x)
+    alone = of_value(fresh(x).value, x.spec)  # a symbol is never written: to be on its own it needs no other memory
+    alone.node, alone._requires_grad = x.node, x._requires_grad
+    return alone
+
+
+@public("tensor")
+def pin_memory(x: Tensor) -> Tensor:
+    """x in page-locked memory, from which copies to a CUDA device overlap with compute."""
+    pinned = x.detach()
+    pinned.blob, pinned._view_of = type(x.blob)(x._local("pin_memory()").pin_memory()), None
+    return pinned
+
+
+@public("tensor")
+def is_pinned(x: Tensor) -> bool:
+    """Whether x lies in page-locked memory."""
+    return x._local("is_pinned()").is_pinned()
+
+
+# ---- global ------------------------------------------------------------------------------------------
+
+
+def _layout(name: str, placement: Any, sbp: Any) -> tuple[Placement, NdSbp]:
+    placement = placed_at(name, placement)
+    return placement, sbps.nd(sbp, placement.ndim)
+
+
+@public("tensor flow")
+def local_to_global(
+    x: Tensor, placement: Placement | None = None, sbp: Any = None, *, check_meta: bool = True, copy: bool = False
+) -> Tensor:
+    """The global tensor whose parts are the ranks' local ones.
+
+    `check_meta` compares the parts' shapes over all ranks; without it they are trusted to be alike.
+    """
+    if placement is None or sbp is None:
+        raise SbpError(
+            "a local tensor becomes global with both a placement and an sbp: x.to_global(placement="
+            f'flow.placement("cpu", ranks=[0, 1]), sbp=flow.sbp.broadcast); got placement={placement}, sbp={sbp}'
+        )
+    where, how = _layout("to_global", placement, sbp)
+    if check_meta:
+        return convert.from_local(x, where, how, None, copy)
+    shape = list(x.shape)
+    for n, s in zip(where.shape, sbps.nd(how, where.ndim, len(shape)), strict=True):
+        if s.dim >= 0:
+            shape[s.dim] *= n
+    return convert.from_local(x, where, how, tuple(shape), copy)
+
+
+@public("tensor flow")
+def global_to_global(
+    x: Tensor, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: bool = False,
+    copy: bool = False,
+) -> Tensor:  # fmt: skip
+    """The same logical tensor in another layout."""
+    if x.spec is None:
+        raise SbpError("global_to_global takes a global tensor; a local one becomes global with x.to_global(...)")
+    target = x.placement if placement is None else placement
+    if sbp is None and isinstance(target, Placement) and target.ndim != x.placement.ndim:
+        raise SbpError(f"to_global: {target!r} has {target.ndim} axes; give an sbp for each of them")
+    where, how = _layout("to_global", target, x.sbp if sbp is None else sbp)
+    sbps.nd(how, where.ndim, x.ndim)
+    if where is x.placement and how == x.sbp and grad_sbp is None:
+        return _clone(x) if copy else x
+    y = convert.to_global(x, where, how)
+    if grad_sbp is not None and y.requires_grad:
+        wanted = sbps.nd(grad_sbp, where.ndim, x.ndim)
+        y.register_hook(lambda g: convert.to_global(g, where, wanted))
+    return y
+
+
+@public("tensor flow")
+def to_global(
+    x: Any, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,
+    check_meta: bool | None = None, copy: bool = False,
+) -> Any:  # fmt: skip
+    """A global tensor of local parts, or a global tensor in another layout; of nested tensors, each of them.
+
+    >>> P = flow.placement("cpu", ranks=[0])
+    >>> flow.ones(2).to_global(placement=P, sbp=flow.sbp.broadcast).is_global
+    True
+    """
+    if isinstance(x, Tensor):
+        if x.spec is None and isinstance(x, Parameter) and placement is not None and here.trace is None:
+            shape = None if check_meta is not False else x.shape if x.part_of is None else x.part_of.shape
+            x = convert.from_local(x, *counted_as(x, placement), shape, False)  # others are this rank's part
+            return global_to_global(x, placement, sbp, grad_sbp=grad_sbp, copy=copy)
+        if x.spec is None:
+            return local_to_global(x, placement, sbp, check_meta=check_meta is not False, copy=copy)
+        return global_to_global(x, placement, sbp, grad_sbp=grad_sbp, copy=copy)
+    options = {"grad_sbp": grad_sbp, "check_meta": check_meta, "copy": copy}
+    return _each("to_global", x, lambda t: to_global(t, placement, sbp, **options))
+
+
+def counted_as(x: Tensor, placement: Placement) -> tuple[Placement, NdSbp]:
+    """The layout that a local parameter counts as: what it was a part of, or else the whole on every rank."""
+    if x.part_of is not None:
+        return x.part_of.placement, x.part_of.nd_sbp
+    return placement, (sbps.broadcast,) * placement.ndim
+
+
+@public("tensor flow")
+def to_local(x: Any, *, copy: bool = False) -> Any:
+    """This rank's part of a global tensor, sharing memory; of nested tensors, each of them."""
+    if isinstance(x, Tensor):
+        local = convert.to_local(x)
+        return _clone(local) if copy else local
+    return _each("to_local", x, lambda t: to_local(t, copy=copy))
+
+
+def _each(name: str, nested: Any, f: Callable[[Any], Any]) -> Any:
+    if isinstance(nested, dict):
+        return type(nested)((k, f(v)) for k, v in nested.items())
+    if isinstance(nested, (list, tuple)):
+        return type(nested)(*map(f, nested)) if hasattr(nested, "_fields") else type(nested)(map(f, nested))
+    if nested is None or isinstance(nested, (int, float, str)):
+        return nested
+    raise ArgumentError(f"{name}(): takes a tensor, or nested lists, tuples and dicts of them; got {type(nested)}")

@@ -1,0 +1,92 @@
+"""Questions about tensors and dtypes: `is_tensor`, `numel`, `finfo`, `can_cast`, ..."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+
+from weft.api.table import public
+from weft.core import dtype as dtypes
+from weft.core.errors import DtypeError
+from weft.tensor.tensor import Tensor
+
+
+@public("flow")
+def finfo(dtype: Any = None) -> torch.finfo:
+    """The limits of a floating point dtype: eps, max, min, tiny, bits.
+
+    >>> flow.finfo(flow.float32).bits
+    32
+    """
+    kind = dtypes.of(torch.get_default_dtype() if dtype is None else dtype)
+    if not kind.differentiable:
+        raise DtypeError(f"finfo() is about floating point; {kind} counts in whole numbers: use flow.iinfo")
+    return torch.finfo(kind.torch)
+
+
+@public("flow")
+def iinfo(dtype: Any) -> torch.iinfo:
+    """The limits of an integer dtype: max, min, bits.
+
+    >>> flow.iinfo(flow.int8).max
+    127
+    """
+    kind = dtypes.of(dtype)
+    if kind.differentiable or kind is dtypes.bool_:
+        raise DtypeError(f"iinfo() is about integers; {kind} is none: use flow.finfo")
+    return torch.iinfo(kind.torch)
+
+
+@public("flow")
+def is_tensor(x: Any) -> bool:
+    """Whether x is a tensor of Weft's."""
+    return isinstance(x, Tensor)
+
+
+@public("flow")
+def numel(x: Tensor) -> int:
+    """How many elements x has."""
+    return x.numel()
+
+
+@public("flow")
+def is_floating_point(x: Tensor) -> bool:
+    """Whether x holds floating point numbers."""
+    return x.is_floating_point()
+
+
+@public("flow tensor")
+def is_nonzero(x: Tensor) -> bool:
+    """Whether the only element of x is not zero."""
+    return bool(x)
+
+
+@public("flow")
+def result_type(a: Any, b: Any) -> dtypes.DType:
+    """The dtype that arithmetic between the two gives."""
+    forms = [_form(v) for v in (a, b)]
+    return dtypes.of_torch(torch.result_type(*forms))
+
+
+def _form(v: Any) -> Any:
+    """An argument with the dimensions and dtype that promotion goes by, and no data."""
+    return torch.empty((1,) * v.ndim, dtype=v.dtype.torch, device="meta") if isinstance(v, Tensor) else v
+
+
+@public("flow")
+def promote_types(a: Any, b: Any) -> dtypes.DType:
+    """The dtype that holds both."""
+    return dtypes.of_torch(torch.promote_types(dtypes.of(a).torch, dtypes.of(b).torch))
+
+
+@public("flow")
+def typename(x: Any) -> str:
+    """The name of a tensor's type, such as weft.FloatTensor; of anything else, its class's."""
+    return x.type() if isinstance(x, Tensor) else f"{type(x).__module__}.{type(x).__qualname__}"  # type: ignore[attr-defined]
+
+
+@public("flow")
+def can_cast(from_: Any, to: Any) -> bool:
+    """Whether numbers of the one dtype may become numbers of the other."""
+    return torch.can_cast(dtypes.of(from_).torch, dtypes.of(to).torch)

@@ -1,0 +1,107 @@
+"""Methods that overwrite a tensor: `copy_`, `fill_`, `zero_`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from weft.api.signature import overloaded
+from weft.api.table import overwriting, public
+from weft.autograd.inplace import assign, held
+from weft.autograd.trees import leaves
+from weft.core.dispatch import here
+from weft.core.errors import ArgumentError
+from weft.core.sbp import broadcast
+from weft.functional.create import creation
+from weft.functional.random.draws_in_place import _between, _uniform
+from weft.functional.tensor.conversion import to
+from weft.ops import ops
+from weft.ops.create import constructors
+from weft.tensor.tensor import Tensor
+
+_fill, _copy = overwriting(ops.fill), overwriting(ops.copy)
+
+
+@public("tensor")
+def copy_(x: Tensor, value: Any, non_blocking: bool = False) -> Tensor:
+    """Overwrite x with the value, which may have another dtype, device or layout, and broadcasts."""
+    if isinstance(value, Tensor):
+        mine, other = x.blob.now, value.blob.now
+        if mine is not None and other is not None and mine.device == other.device:
+            return _copy(x, value)
+    else:
+        if isinstance(value, (int, float)):
+            return fill_(x, value)
+        value = creation.as_tensor(value)
+    if value.spec is None and x.spec is not None:  # data that every rank has alike
+        value = creation.placed("copy_", value._local("copy_()"), None, x.placement, _flat(x), False)
+    elif x.spec is None and value.device is not x.device:
+        value = to(value, x.device)
+    elif x.spec is not None and value.placement is not x.placement:
+        value = to(value, x)
+    return assign(x, value)
+
+
+def into(x: Tensor, f: Callable[..., Tensor], *args: Any, **options: Any) -> Tensor:
+    """Overwrite x with what a function composed of ops makes of it. Their gradients read what x held before."""
+    before = x
+    if here.grad and here.trace is None and any(map(_wants, leaves((x, args, options)))):
+        before = ops.clone(x)
+    made = f(before, *args, **options)
+    held(f.__name__, made.dtype, x.dtype)
+    return copy_(x, made)
+
+
+def composed(name: str, f: Callable[..., Tensor]) -> None:
+    """Make the method `name_` of a function that is composed of ops."""
+
+    def overwrite(x: Tensor, *args: Any, **options: Any) -> Tensor:
+        refuse_out(name, options)
+        return into(x, f, *args, **options)
+
+    overwrite.__name__ = overwrite.__qualname__ = f"{name}_"
+    overwrite.__doc__ = f"`{name}`, into x's memory."
+    public("tensor")(overwrite)
+
+
+def refuse_out(name: str, options: dict[str, Any]) -> None:
+    if "out" in options:
+        raise ArgumentError(
+            f"{name}_() got an unexpected keyword argument 'out': it writes into the tensor itself; {name}() takes one"
+        )
+
+
+def _wants(value: Any) -> bool:
+    return isinstance(value, Tensor) and value.requires_grad
+
+
+def _flat(x: Tensor) -> Any:
+    return (broadcast,) * x.placement.ndim
+
+
+def number_like(x: Tensor, value: Any) -> Tensor:
+    """A number as a tensor that broadcasts to x: x's dtype, where x lies."""
+    if isinstance(value, Tensor):
+        return value
+    if x.spec is not None:
+        return constructors.full((), value, x.dtype, None, x.placement, _flat(x))
+    return constructors.full((), value, x.dtype, x.device)
+
+
+@public("tensor")
+def fill_(x: Tensor, value: Any) -> Tensor:
+    """Overwrite every element with one value.
+
+    >>> flow.empty(2).fill_(3).tolist()
+    [3.0, 3.0]
+    """
+    return _fill(x, value)
+
+
+@public("flow tensor")
+def zero_(x: Tensor) -> Tensor:
+    """Overwrite every element with zero."""
+    return _fill(x, 0)
+
+
+public("tensor", "uniform_")(overloaded("uniform_", _uniform, _between))

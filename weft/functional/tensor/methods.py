@@ -1,0 +1,316 @@
+"""What tensors answer and do beyond ops: questions, shapes changed in place, copies through bytes, older names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import torch
+
+from weft.api.table import public
+from weft.autograd.inplace import check_writable
+from weft.core.dispatch import here
+from weft.core.errors import AutogradError, DtypeError, IndexingError, ShapeError
+from weft.core.rank import current
+from weft.core.spec import Spec
+from weft.functional.create.creation import Sizes, size_of
+from weft.functional.shape import views
+from weft.functional.tensor import conversion
+from weft.functional.tensor.in_place import refuse_out
+from weft.ops import ops
+from weft.tensor.parameter import Parameter
+from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch, size_asked
+
+# ---- questions ---------------------------------------------------------------------------------------
+
+
+def _kind(x: Tensor) -> str:
+    return x.placement.type if x.is_global else x.device.type
+
+
+def _global_id(x: Tensor) -> int:
+    """A number that is this tensor's alone, the same on every rank that asks for numbers in the same order."""
+    if not x.is_global:
+        raise ShapeError("only global tensors have a global_id; a local one is told by id(x)")
+    if "_global_id" not in x.__dict__:
+        count = current().resource("global ids", lambda rank: [0])
+        count[0] += 1
+        x.__dict__["_global_id"] = count[0]
+    return x.__dict__["_global_id"]
+
+
+PROPERTIES: dict[str, Callable[[Any], Any]] = {
+    "itemsize": lambda x: x.dtype.itemsize,
+    "nbytes": lambda x: x.dtype.itemsize * x.numel(),
+    "is_cpu": lambda x: _kind(x) == "cpu",
+    "is_meta": lambda x: _kind(x) == "meta",
+    **dict.fromkeys(
+        ("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_nested"), lambda x: False
+    ),
+    "is_consistent": lambda x: x.is_global,
+    "global_id": _global_id,
+    "layout": lambda x: torch.strided,
+    "names": lambda x: (None,) * x.ndim,
+}
+
+
+@public("tensor")
+def _register_post_grad_accumulation_hook(x: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHook:
+    """OneFlow's: call the hook with x's gradient, once it is accumulated; what the hook gives is the gradient then."""
+
+    def accumulated(leaf: Tensor) -> None:
+        assert leaf.grad is not None
+        given = hook(leaf.grad)
+        if given is not None:
+            leaf.grad = given
+
+    return x.register_post_accumulate_grad_hook(accumulated)
+
+
+@public("flow tensor")
+def is_signed(x: Tensor) -> bool:
+    """Whether x's dtype has numbers below zero."""
+    return x.dtype.torch.is_signed
+
+
+@public("flow tensor")
+def is_same_size(x: Tensor, other: Tensor) -> bool:
+    """Whether two tensors have the same shape."""
+    return x.shape == other.shape
+
+
+@public("flow tensor")
+def is_inference(x: Tensor) -> bool:
+    """False: tensors made in inference mode are tensors like others."""
+    return False
+
+
+@public("flow tensor")
+def is_conj(x: Tensor) -> bool:
+    """False: conjugates are computed, not marked."""
+    return False
+
+
+@public("tensor")
+def is_shared(x: Tensor) -> bool:
+    """Whether x lies in memory that other processes see."""
+    return x._local("is_shared()").is_shared()
+
+
+@public("tensor")
+def share_memory_(x: Tensor) -> Tensor:
+    """Move a CPU tensor's data to memory that other processes see."""
+    x._local("share_memory_()").share_memory_()
+    return x
+
+
+@public("tensor")
+def check_meta_consistency(x: Tensor) -> None:
+    """Nothing: a global tensor's shape and dtype are compared over all ranks when it is made."""
+
+
+# ---- in place ----------------------------------------------------------------------------------------
+
+
+def _reshaping(name: str, f: Callable[..., Tensor]) -> None:
+    """`name_`: the tensor itself becomes its view."""
+
+    def become(x: Tensor, *args: Any, **options: Any) -> Tensor:
+        refuse_out(name, options)
+        check_writable(x, f"{name}_")
+        before = object.__new__(Tensor)
+        before.__dict__.update(x.__dict__)
+        y = f(before, *args, **options)
+        for member in ("blob", "spec", "shard", "value", "node", "_view_of"):
+            if member in y.__dict__:
+                x.__dict__[member] = y.__dict__[member]
+        return x
+
+    become.__name__ = become.__qualname__ = f"{name}_"
+    become.__doc__ = f"`{name}`, of the tensor itself: it has another shape from now on."
+    public("tensor", f"{name}_")(become)
+
+
+for _name, _f in {
+    "squeeze": ops.squeeze, "unsqueeze": ops.unsqueeze, "transpose": ops.transpose, "t": views.t,
+    "swapaxes": ops.transpose, "swapdims": ops.transpose,
+}.items():  # fmt: skip
+    _reshaping(_name, _f)
+
+
+@public("tensor")
+def detach_(x: Tensor) -> Tensor:
+    """Leave the graph of gradients."""
+    if x._view_of is not None and x.node is not None:
+        raise AutogradError("detach_(): this is a view of another tensor; use y = x.detach()")
+    x.node, x._requires_grad = None, False
+    return x
+
+
+@public("flow")
+def detach(x: Tensor) -> Tensor:
+    """The same memory, outside the graph of gradients."""
+    return x.detach()
+
+
+@public("tensor")
+def contiguous_(x: Tensor) -> Tensor:
+    """Let x's elements lie in order in memory."""
+    if not x.is_contiguous():
+        with_order = conversion.contiguous(x)
+        x.blob, x.shard = with_order.blob, with_order.shard
+        x.node, x._view_of = with_order.node, None
+    return x
+
+
+@public("tensor")
+def resize_(x: Tensor, *size: Sizes) -> Tensor:
+    """Another shape; elements that there were stay in their order, new ones are whatever the memory held."""
+    check_writable(x, "resize_")
+    data = x._local("resize_()")
+    y = data.new_empty(size_of("resize_", size))
+    kept = min(y.numel(), data.numel())
+    y.view(-1)[:kept] = data.reshape(-1)[:kept]
+    x.data = of_torch(y)
+    return x
+
+
+@public("tensor")
+def resize_as_(x: Tensor, other: Tensor) -> Tensor:
+    """The other's shape, as `resize_`."""
+    return resize_(x, tuple(other.shape))
+
+
+@public("tensor")
+def apply_(x: Tensor, f: Callable[[Any], Any]) -> Tensor:
+    """Overwrite each element of a CPU tensor with what a Python function makes of it. Slow."""
+    x._local("apply_()").apply_(f)
+    return x
+
+
+@public("tensor")
+def map_(x: Tensor, other: Tensor, f: Callable[[Any, Any], Any]) -> Tensor:
+    """Overwrite each element of a CPU tensor with what a Python function makes of it and of the other's. Slow."""
+    x._local("map_()").map_(other._local("map_()"), f)
+    return x
+
+
+@public("tensor")
+def is_set_to(x: Tensor, other: Tensor) -> bool:
+    """Whether two tensors are the same memory, of one shape and one order."""
+    return x._local("is_set_to()").is_set_to(other._local("is_set_to()"))
+
+
+@public("tensor")
+def dim_order(x: Tensor) -> tuple[int, ...]:
+    """The dimensions as they lie in memory, the one with the longest steps first."""
+    return tuple(x._local("dim_order()").dim_order())
+
+
+@public("tensor")
+def set_(x: Tensor, source: Tensor) -> Tensor:
+    """The source's memory, shape and all."""
+    x.data = source
+    return x
+
+
+# ---- others ------------------------------------------------------------------------------------------
+
+
+@public("tensor")
+def new(x: Tensor, *data: Any) -> Tensor:
+    """A tensor of x's dtype, where x lies: of data, or of a size."""
+    size = size_asked(data)
+    return x.new_tensor(data[0]) if size is None else x.new_empty(size)  # type: ignore[attr-defined]  # bound
+
+
+@public("tensor")
+def to_consistent(x: Tensor, placement: Any = None, sbp: Any = None, **options: Any) -> Any:
+    """`to_global`, by its older name."""
+    return conversion.to_global(x, placement, sbp, **options)
+
+
+@public("tensor")
+def _zero_grad_(x: Tensor) -> None:
+    """Overwrite the gradient with zeros."""
+    if x.grad is not None:
+        x.grad.zero_()  # type: ignore[attr-defined]  # bound from the registry
+
+
+@public("tensor")
+def _copy_from_numpy(x: Tensor, array: Any) -> None:
+    """Overwrite x with an array's elements."""
+    x.copy_(of_torch(torch.as_tensor(array)))  # type: ignore[attr-defined]  # bound from the registry
+
+
+@public("tensor")
+def _copy_to_numpy(x: Tensor, array: Any) -> None:
+    """Overwrite an array with x's elements."""
+    array[...] = x.detach().numpy()
+
+
+def delete(x: Tensor, key: Any) -> None:
+    raise IndexingError("a tensor's elements can't be deleted: its shape is fixed. Keep the others: x[mask]")
+
+
+def as_complex(x: Tensor) -> complex:
+    return complex(x.item())
+
+
+def reduce(x: Tensor, protocol: Any) -> Any:
+    """What a copy through bytes is made of: this rank's data, where it lies in the whole, whether it is trained."""
+    if here.trace is not None or x.value is not None:
+        raise DtypeError("a tensor of a graph that is being traced has no data to copy")
+    state = {k: v for k, v in x.__dict__.items() if not k.startswith("_") and k not in _OWN}
+    spec = None if x.spec is None else (x.spec.shape, x.spec.dtype, x.spec.placement, x.spec.nd_sbp)
+    return remake, (type(x), x._local("a copy").detach(), spec, x.requires_grad), state or None
+
+
+_OWN = ("blob", "shard", "spec", "value", "node", "grad", "requires_grad")
+
+
+def remake(kind: type[Tensor], data: torch.Tensor, spec: tuple[Any, ...] | None, requires_grad: bool) -> Tensor:
+    """A tensor of what `reduce` told."""
+    x = of_torch(data) if spec is None else of_shard(data, Spec(*spec))
+    if kind is not Tensor:
+        x = kind(x) if kind is not Parameter else Parameter(x, requires_grad)
+    if requires_grad:
+        x.requires_grad = True
+    return x
+
+
+def set_state(x: Tensor, state: dict[str, Any]) -> None:
+    x.__dict__.update(state)
+
+
+def wrapped(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
+    """What one of numpy's functions of arrays made of a tensor, as a tensor: `np.sqrt(x)`."""
+    if self.requires_grad and here.grad:
+        name = context[0].__name__ if context else "..."
+        raise AutogradError(
+            f"np.{name}() computes on arrays, and the gradient would be lost: call Weft's function of the tensor, or "
+            f"np.{name}(x.detach())"
+        )
+    return of_torch(torch.from_numpy(np.asarray(array)))
+
+
+def computed(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
+    """One of numpy's functions, on arrays. By itself, numpy would call the tensor's method of its name, which may mean
+    something else: torch's `repeat` and `nonzero` aren't numpy's."""
+    return function(*map(_array, args), **{k: _array(v) for k, v in kwargs.items()})
+
+
+def _array(v: Any) -> Any:
+    if isinstance(v, Tensor):
+        return v.numpy()
+    return type(v)(map(_array, v)) if type(v) in (list, tuple) else v
+
+
+def bind() -> None:
+    """Give Tensor what is no function of the table."""
+    Tensor.__array_wrap__, Tensor.__array_function__ = wrapped, computed  # type: ignore[attr-defined]
+    for name, f in PROPERTIES.items():
+        setattr(Tensor, name, property(f))
+    Tensor.__delitem__, Tensor.__complex__ = delete, as_complex  # type: ignore[attr-defined]
+    Tensor.__reduce_ex__, Tensor.__setstate__ = reduce, set_state  # type: ignore[assignment, attr-defined]

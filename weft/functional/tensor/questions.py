@@ -1,0 +1,85 @@
+"""What programs ask of a tensor, and of the modes they run in."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.api.table import public
+from weft.autograd import modes
+from weft.core.dispatch import here
+from weft.functional.linalg import norms, products
+from weft.functional.pointwise import powers
+from weft.functional.shape import splitting
+from weft.functional.tensor import in_place
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+in_place.composed("ldexp", powers.ldexp)
+in_place.composed("float_power", powers.float_power)
+in_place.composed("renorm", norms.renorm)
+in_place.composed("addmv", products.addmv)
+
+
+@public("flow")
+def constant_pad_nd(x: Tensor, pad: Any, value: Any = 0) -> Tensor:
+    """A border of one number: (left, right) of the last dimension, then of the one before it, and so on.
+
+    >>> flow.constant_pad_nd(flow.ones(1), (1, 1), 5).tolist()
+    [5.0, 1.0, 5.0]
+    """
+    return ops.pad_with(x, tuple(pad), value)
+
+
+public("flow tensor", "unsafe_chunk")(splitting.chunk)
+public("flow tensor", "unsafe_split unsafe_split_with_sizes")(splitting.split)
+
+
+@public("tensor")
+def to_dense(x: Tensor) -> Tensor:
+    """x: every tensor is dense here."""
+    return x
+
+
+@public("tensor", "untyped_storage storage")
+def untyped_storage(x: Tensor) -> Any:
+    """The memory that x looks at, of this rank's part of it: torch's own storage, with `data_ptr()` and `nbytes()`."""
+    return x._local("untyped_storage()").untyped_storage()
+
+
+@public("tensor")
+def record_stream(x: Tensor, stream: Any) -> None:
+    """Nothing: memory is given back when the last who reads it is done."""
+
+
+@public("flow")
+def get_device(x: Tensor) -> int:
+    """The number of the device that x lies on; -1 for the CPU."""
+    return x.get_device()
+
+
+# ---- how the program goes --------------------------------------------------------------------------------
+
+
+@public("flow")
+def is_inference_mode_enabled() -> bool:
+    """Whether no gradients are recorded: inference mode is no more than that here."""
+    return not here.grad
+
+
+@public("flow")
+def is_anomaly_enabled() -> bool:
+    """Whether every call's stack is kept, for what backward may find."""
+    return modes.anomaly() is not None
+
+
+@public("flow")
+def is_anomaly_check_nan_enabled() -> bool:
+    """Whether a gradient that is no number is an error in anomaly mode."""
+    mode = modes.anomaly()
+    return mode is None or mode.check_nan
+
+
+@public("flow")
+def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
+    """Set anomaly mode, from here on."""
+    modes.set_detect_anomaly(mode, check_nan)

@@ -1,0 +1,118 @@
+"""Clipping gradients by their common norm, or by value. Local or global, one op per group of the same layout."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+from weft.autograd import in_place, no_grad
+from weft.core import dtype as dtypes
+from weft.core.dispatch import here
+from weft.core.errors import OptionError, TraceError
+from weft.core.sbp import broadcast
+from weft.functional.linalg import norms as _norms
+from weft.ops import OPS, ops
+from weft.tensor.tensor import Tensor
+
+INFINITY = float("inf")
+
+
+def grads_of(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
+    if here.trace is not None and (here.trace.job.micro_batches > 1 or here.trace.scaled_by is not None):
+        raise TraceError(
+            "clipping .grad inside of build(), where it is the gradient of one micro-batch, or scaled. Let the "
+            "optimizer's groups ask for it, which clip what they update by: "
+            'SGD([{"params": params, "clip_grad_max_norm": 1.0, "clip_grad_norm_type": 2.0}])'
+        )
+    given = [parameters] if isinstance(parameters, Tensor) else parameters
+    return [p.grad for p in given if p.grad is not None]
+
+
+def groups_of(tensors: list[Tensor]) -> list[list[Tensor]]:
+    """Tensors that one op can take together."""
+    groups: dict[Any, list[Tensor]] = {}
+    for t in tensors:
+        key = (t.placement, t.sbp, t.dtype) if t.is_global else (t.device, t.dtype)
+        groups.setdefault(key, []).append(t)
+    return list(groups.values())
+
+
+def total_norm(tensors: list[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
+    """The norm of all elements together: 0-d, and whole on every rank of a global tensor's placement."""
+    if not tensors:
+        return ops.full((), 0.0, dtypes.float32)
+    norm = _norm_of_norms(tensors, norm_type) if norm_type <= 0 else _norm_of_all(tensors, norm_type)
+    if error_if_nonfinite and not norm._whole("norm").isfinite():
+        raise OptionError(
+            f"the total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
+            "clipped; look for the first layer whose gradient is nan or inf, or pass error_if_nonfinite=False"
+        )
+    return norm
+
+
+def _norm_of_all(tensors: list[Tensor], order: float) -> Tensor:
+    largest = order == INFINITY
+    total: Any = None
+    for group in groups_of(tensors):
+        part = _like(ops.greatest(group) if largest else ops.power_sum(group, float(order)), tensors[0])
+        total = part if total is None else OPS["maximum" if largest else "add"](total, part)
+    return total if largest else ops.pow(total, 1.0 / order)
+
+
+def _norm_of_norms(tensors: list[Tensor], order: float) -> Tensor:
+    """For orders that aren't above zero: how many tensors aren't zero, the smallest element, and the like."""
+    norms = [_like(_norms.vector_norm(t, order), tensors[0]) for t in tensors]
+    return _norms.vector_norm(ops.cat([ops.reshape(n, (1,)) for n in norms], 0), order)
+
+
+def _like(part: Any, first: Tensor) -> Tensor:
+    """A 0-d tensor where another lies, whole there, and of its dtype."""
+    if part.is_global:
+        part = ops.to_global(part, first.placement, (broadcast,) * first.placement.ndim)
+    elif part.device is not first.device:
+        part = part.to(first.device)
+    return part if part.dtype is first.dtype else ops.cast(part, first.dtype)
+
+
+def clip_grad_norm(
+    parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
+) -> Tensor:
+    """Scale all gradients, in place, so that their common norm is at most `max_norm`. Gives the norm before."""
+    grads = grads_of(parameters)
+    with no_grad():
+        norm = total_norm(grads, float(norm_type), error_if_nonfinite)
+        if grads:
+            factor = _factor(norm, max_norm)
+            for group in groups_of(grads):
+                if here.trace is None:
+                    ops.scale_all(group, _beside(factor, group[0]))
+                    continue
+                for g in group:
+                    in_place(ops.mul, (g, _beside(factor, g)))
+        return norm
+
+
+def clipped(grads: list[Tensor], max_norm: float, norm_type: float = 2.0) -> list[Tensor]:
+    """The gradients, scaled so that their common norm is at most `max_norm`."""
+    if not grads:
+        return []
+    factor = _factor(total_norm(grads, float(norm_type)), max_norm)
+    return [ops.mul(g, _beside(factor, g)) for g in grads]
+
+
+def _factor(norm: Tensor, max_norm: float) -> Tensor:
+    return ops.clamp(ops.div(float(max_norm), ops.add(norm, 1e-6)), None, 1.0)
+
+
+def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) -> None:
+    """Clamp every element of every gradient, in place, to [-clip_value, clip_value]."""
+    with no_grad():
+        for g in grads_of(parameters):
+            in_place(ops.clamp, (g, -float(clip_value), float(clip_value)))
+
+
+def _beside(factor: Tensor, t: Tensor) -> Tensor:
+    """The factor where the tensor lies."""
+    if t.is_global:
+        return ops.to_global(factor, t.placement, (broadcast,) * t.placement.ndim)
+    return factor if factor.device is t.device else factor.to(t.device)  # type: ignore[attr-defined]

@@ -1,0 +1,233 @@
+"""What others' functions answer where they are given Weft's tensors and modules: a table.
+
+A function of torch's that asks for `__torch_function__` computes with Weft's op of the same name; so code that was
+written for torch's tensors takes Weft's. What doesn't ask is named below. Each is replaced where it lives, once that is
+imported, by one that looks at what it is given, and is the other's own for all but Weft's values.
+"""
+
+from __future__ import annotations
+
+import functools
+import importlib.util
+import sys
+import threading
+from collections.abc import Callable, Iterable, Iterator
+from importlib.abc import Loader, MetaPathFinder
+from importlib.machinery import ModuleSpec
+from types import ModuleType
+from typing import Any, Final
+
+import torch
+
+from weft.autograd.plain import taken
+from weft.core.dispatch import here
+from weft.core.errors import ArgumentError
+from weft.core.program_line import warn
+from weft.graph.graph import Graph
+from weft.interop.entering import Callback
+from weft.interop.facade import Facade
+from weft.interop.inside import inside
+from weft.nn.module.module import Module
+from weft.tensor.tensor import Tensor
+
+Function = Callable[..., Any]
+
+
+# ---- torch's functions -------------------------------------------------------------------------------
+
+
+class Answering(threading.local):
+    """Which of torch's functions are under way on Weft's tensors, in this thread."""
+
+    functions: tuple[Function, ...] = ()
+
+
+answering = Answering()
+
+
+def _answered(cls: type, func: Function, types: Any, args: Any = (), kwargs: Any = None) -> Any:
+    """A function of torch's, given one of Weft's tensors: Weft's, or torch's Python on Weft's tensors.
+
+    Where that is what Weft's own kernel calls, it was given a tensor for a number, and torch refuses.
+    """
+    if func in answering.functions:
+        return NotImplemented
+    kwargs = kwargs or {}
+    for t in _tensors((args, tuple(kwargs.values()))):
+        if type(t) is not Facade and torch.is_grad_enabled() and here.grad:
+            taken(t)  # or why torch's tape would lack it
+    before = answering.functions
+    answering.functions = (*before, func)
+    try:
+        return Callback(func)(*args, **kwargs)
+    finally:
+        answering.functions = before
+
+
+def _tensors(values: Any) -> Iterable[torch.Tensor]:
+    for v in values:
+        if isinstance(v, torch.Tensor):
+            yield v
+        elif isinstance(v, (list, tuple)):
+            yield from _tensors(v)
+
+
+def holds(values: Iterable[Any]) -> bool:
+    """Whether one of Weft's tensors or modules is among the values, or in tuples, lists and dicts of them."""
+    return any(
+        isinstance(v, (Tensor, Module)) or (isinstance(v, (list, tuple)) and holds(v))
+        or (isinstance(v, dict) and holds(v.values()))
+        for v in values
+    )  # fmt: skip
+
+
+def counterpart(theirs: Function, name: str) -> Function:
+    """Of Weft's values, Weft's function of the same name; also where theirs gives a function, of what that is given."""
+    path = PLACES.get(name, theirs.__module__.partition(".")[2])
+
+    def ours(*args: Any, **kwargs: Any) -> Any:
+        home = functools.reduce(getattr, path.split("."), sys.modules[WEFT])
+        found = getattr(home, name, None)
+        if found is None:
+            raise ArgumentError(f"torch.{path}.{name} was given Weft's tensors, and flow.{path} has no {name}")
+        return found(*args, **kwargs)
+
+    @functools.wraps(theirs)
+    def call(*args: Any, **kwargs: Any) -> Any:
+        args = tuple(list(a) if isinstance(a, Iterator) else a for a in args)  # such as model.parameters()
+        if not inside.depth and holds((*args, *kwargs.values())):
+            return ours(*args, **kwargs)
+        made = theirs(*args, **kwargs)
+        if not callable(made):
+            return made
+
+        @functools.wraps(made)
+        def later(*given: Any, **named: Any) -> Any:
+            both = not inside.depth and holds((*given, *named.values()))
+            return (ours(*args, **kwargs) if both else made)(*given, **named)
+
+        return later
+
+    return call
+
+
+def _compile(theirs: Function) -> Function:
+    @functools.wraps(theirs)
+    def compile(model: Any = None, *args: Any, **kwargs: Any) -> Any:
+        if not isinstance(model, (Module, Graph)):
+            return theirs(model, *args, **kwargs)
+        warn(
+            f"torch.compile({type(model).__name__}): it stays as it is. A graph compiles here: a class of nn.Graph's "
+            "that calls it in build()"
+        )
+        return model
+
+    return compile
+
+
+# ---- other packages ----------------------------------------------------------------------------------
+
+
+def _data(t: Any, name: str = "") -> Any:
+    """A local tensor as torch's, over the same memory; all else as it is."""
+    if not isinstance(t, Tensor):
+        return t
+    if t.is_global:
+        raise ArgumentError(
+            f"safetensors.torch writes what one rank has{name and f', and {name} is global'}: "
+            "flow.save(state, 'model.safetensors') writes the same format, and flow.save(state, folder, "
+            "max_shard_size='5GB') a model's folder, each rank its own slices"
+        )
+    return t.detach().to_torch()
+
+
+class States:
+    """A module's state as torch's tensors, over the same memory."""
+
+    def __init__(self, module: Module) -> None:
+        self.module = module
+
+    def state_dict(self) -> dict[str, Any]:
+        return {name: _data(t, name) for name, t in self.module.state_dict().items()}
+
+    def load_state_dict(self, state: dict[str, Any], strict: bool = True) -> Any:
+        return self.module.load_state_dict(state, strict=strict)
+
+
+def _first(convert: Function) -> Callable[[Function, str], Function]:
+    """Convert the first argument."""
+
+    def replaced(theirs: Function, name: str) -> Function:
+        @functools.wraps(theirs)
+        def call(first: Any, *args: Any, **kwargs: Any) -> Any:
+            return theirs(convert(first), *args, **kwargs)
+
+        return call
+
+    return replaced
+
+
+_array = _first(lambda x: x.numpy() if isinstance(x, Tensor) else x)
+_state = _first(lambda x: {k: _data(t, k) for k, t in x.items()} if isinstance(x, dict) else x)
+_module = _first(lambda x: States(x) if isinstance(x, Module) else x)
+
+TRANSFORMS: Final = ("vmap", "grad", "grad_and_value", "vjp", "jvp", "jacrev", "jacfwd", "hessian", "linearize",
+                     "functionalize", "functional_call")  # fmt: skip
+CLIPS: Final = ("clip_grad_norm_", "clip_grad_value_", "clip_grads_with_norm_", "get_total_norm")
+WEFT: Final = __name__.partition(".")[0]
+PLACES: Final = {**dict.fromkeys(TRANSFORMS, "func"), **dict.fromkeys(CLIPS, "nn.utils")}
+REPLACED: Final[dict[str, dict[str, Callable[[Function, str], Function]]]] = {
+    "torch": {"vmap": counterpart, "compile": lambda theirs, name: _compile(theirs)},
+    "torch.func": dict.fromkeys(TRANSFORMS, counterpart),
+    "torch.nn.utils": dict.fromkeys(CLIPS, counterpart),
+    "torch.nn.init": {name: counterpart for name in vars(torch.nn.init) if name.endswith("_") and name[0] != "_"},
+    "torch.utils.tensorboard._convert_np": {"make_np": _array},
+    "tensorboardX.x2num": {"make_np": _array},
+    "safetensors.torch": {"save": _state, "save_file": _state, "save_model": _module, "load_model": _module},
+}
+
+
+def _replace(module: ModuleType) -> None:
+    for name, how in REPLACED[module.__name__].items():
+        if hasattr(module, name):
+            setattr(module, name, how(getattr(module, name), name))
+
+
+class Later(MetaPathFinder, Loader):
+    """Imports a module of the table as others would, and then replaces its names."""
+
+    def find_spec(self, name: str, path: Any, target: ModuleType | None = None) -> ModuleSpec | None:
+        if name not in REPLACED or name in self.looking:
+            return None
+        self.looking.add(name)
+        try:
+            spec = importlib.util.find_spec(name)
+        finally:
+            self.looking.discard(name)
+        if spec is None or spec.loader is None:
+            return None
+        self.loaders[name], spec.loader = spec.loader, self
+        return spec
+
+    def __init__(self) -> None:
+        self.looking: set[str] = set()
+        self.loaders: dict[str, Any] = {}
+
+    def create_module(self, spec: ModuleSpec) -> ModuleType | None:
+        return self.loaders[spec.name].create_module(spec)
+
+    def exec_module(self, module: ModuleType) -> None:
+        spec = module.__spec__
+        assert spec is not None
+        loader = spec.loader = module.__loader__ = self.loaders.pop(spec.name)
+        loader.exec_module(module)
+        _replace(module)
+
+
+def install() -> None:
+    """Once for the process, when Weft is imported."""
+    Tensor.__torch_function__ = classmethod(_answered)  # type: ignore[attr-defined]
+    for name in REPLACED:
+        if name in sys.modules:
+            _replace(sys.modules[name])
+    sys.meta_path.insert(0, Later())

@@ -1,0 +1,114 @@
+"""Functions of torch's that have no name here, written with those that have: layers of torch's call them."""
+
+from __future__ import annotations
+
+import functools
+import itertools
+import operator
+from collections.abc import Callable
+from typing import Any, Final
+
+import torch
+
+from weft.core.errors import ArgumentError
+from weft.nn.layers.rnn import MODES, RNNBase
+from weft.nn.utils.rnn import PackedSequence
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+
+def cat(tensors: Any, dim: int = 0, *, axis: int | None = None) -> Any:
+    """Torch's: of what is empty and has no form yet, as caches are that begin, nothing is left."""
+    some = [t for t in tensors if tuple(t.shape) != (0,)]
+    return ops.cat(some or tensors, dim if axis is None else axis)
+
+
+def weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
+    """A weight of direction v and lengths g, the latter along one dimension."""
+    others = tuple(d for d in range(v.ndim) if d != dim % v.ndim)
+    return v * (g / (v * v).sum(others, keepdim=True).sqrt())
+
+
+def grouped_mm(a: Any, b: Any, offs: Any = None, bias: Any = None, out_dtype: Any = None) -> Any:
+    """Rows, group by group, times the group's own matrix; `offs` tells where each group ends."""
+    if offs is None or a.ndim != 2 or b.ndim != 3 or bias is not None:
+        raise ArgumentError("grouped_mm is here of rows [t, k] in groups that end at offs, and matrices [groups, k, n]")
+    if offs.value is None and offs.spec is None:
+        ends = offs.tolist()
+        parts = [a[start:end] @ b[i] for i, (start, end) in enumerate(itertools.pairwise([0, *ends]))]
+        y = ops.cat([*parts, a.new_zeros(a.shape[0] - ends[-1], b.shape[2])], 0)
+    else:  # nobody knows yet where they end: each matrix takes all rows, and keeps its own
+        row = ops.cumsum(ops.ones_like(a[:, 0], None), 0) - 1
+        group = (row.unsqueeze(1) >= offs.unsqueeze(0)).to(a.dtype).sum(1)
+        own = [(group == i).to(a.dtype).unsqueeze(1) * (a @ b[i]) for i in range(b.shape[0])]
+        y = functools.reduce(operator.add, own)
+    return y if out_dtype is None else y.to(out_dtype)
+
+
+def sliced(x: Any, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1) -> Any:
+    inside = slice(start, end, step).indices(x.shape[dim])  # ends are the largest integer, as a compiler says "all"
+    return x[(slice(None),) * (dim % x.ndim) + (slice(*inside),)]
+
+
+def _layer(mode: str, weights: Any, bias: bool, layers: int, dropout: float, train: bool, both: bool) -> RNNBase:
+    """A layer over time of given weights."""
+    kinds = ["weight_ih", "weight_hh", *(["bias_ih", "bias_hh"] if bias else [])]
+    places = layers * (2 if both else 1)
+    projected = len(weights) > places * len(kinds)
+    kinds += ["weight_hr"] if projected else []
+    layer = object.__new__(RNNBase)
+    hidden = weights[0].shape[0] // MODES[mode][0]
+    layer.__dict__.update(
+        _roles={}, mode=mode, input_size=weights[0].shape[1], hidden_size=hidden, num_layers=layers, bias=bias,
+        dropout=dropout, bidirectional=both, training=train, proj_size=weights[1].shape[1] if projected else 0,
+    )  # fmt: skip
+    suffixes = [s for n in range(layers) for s in layer._suffixes(n)]
+    names = [k + s for s in suffixes for k in kinds]
+    layer.__dict__.update(zip(names, weights, strict=True))
+    return layer
+
+
+def recurrent(mode: str) -> Callable[..., Any]:
+    def over_time(
+        input: Any, second: Any, third: Any, fourth: Any, layers: int, dropout: float, train: bool, both: bool,
+        batch_first: bool | None = None,
+    ) -> Any:  # fmt: skip
+        several = MODES[mode][1] > 1
+        if batch_first is None:  # of packed sequences: data, sizes, states, weights, and bias moved one place on
+            raise ArgumentError(f"{mode.lower()}: packed sequences have a place more")
+        layer = _layer(mode, third, fourth, layers, dropout, train, both)
+        layer.batch_first = batch_first
+        y, last = layer(input, tuple(second) if several else second)
+        return (y, *last) if several else (y, last)
+
+    def packed(data: Any, sizes: Any, hx: Any, weights: Any, bias: bool, *how: Any) -> Any:
+        layer = _layer(mode, weights, bias, *how)
+        layer.batch_first = False
+        y, last = layer(PackedSequence(data, sizes), tuple(hx) if MODES[mode][1] > 1 else hx)
+        return (y.data, *last) if MODES[mode][1] > 1 else (y.data, last)
+
+    def call(*args: Any) -> Any:
+        return packed(*args) if isinstance(args[3], (list, tuple)) else over_time(*args)
+
+    return call
+
+
+def cell(mode: str) -> Callable[..., Any]:
+    def step(x: Any, hx: Any, w_ih: Tensor, w_hh: Tensor, b_ih: Any = None, b_hh: Any = None) -> Any:
+        several = MODES[mode][1] > 1
+        made = MODES[mode][2](ops.linear(x, w_ih, b_ih), tuple(hx) if several else (hx,), (w_hh, b_hh, None))
+        return made if several else made[0]
+
+    return step
+
+
+_RECURRENT = {"lstm": "LSTM", "gru": "GRU", "rnn_tanh": "RNN_TANH", "rnn_relu": "RNN_RELU"}
+COMPOSED: Final[dict[Any, Callable[..., Any]]] = {
+    **dict.fromkeys((torch.cat, torch.concat, torch.concatenate), cat),
+    "transformers.grouped_mm_fallback": grouped_mm,
+    "aten.slice": sliced,
+    torch._weight_norm: weight_norm,
+    torch._grouped_mm: grouped_mm,
+    **{getattr(torch, name): recurrent(mode) for name, mode in _RECURRENT.items()},
+    **{getattr(torch, f"{name}_cell"): cell(mode) for name, mode in _RECURRENT.items()},
+}

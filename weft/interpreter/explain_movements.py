@@ -1,0 +1,128 @@
+"""`flow.explain()`: what eager global tensors move, on which line of the program, for whom and why; and, `strict`, the
+refusal of what no line of the program asked for, also where a graph is traced.
+"""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from typing import Any, NamedTuple
+
+from weft.boxing import signature
+from weft.boxing.links import group
+from weft.boxing.network import links_of
+from weft.boxing.planner import cost_of
+from weft.boxing.routes import Route
+from weft.boxing.steps import AxisStep, Exchange
+from weft.core.amount import amount
+from weft.core.errors import SbpError
+from weft.core.program_line import Line, line
+from weft.core.rank import current
+from weft.core.sbp import show
+from weft.core.spec import Spec
+from weft.ops.declaration import Op
+from weft.vm.trace import MOVEMENTS, listening
+
+
+class Movement(NamedTuple):
+    """One global tensor on its way from a layout to another."""
+
+    what: str  # the op, or to_global
+    planned: bool  # whether the program asked for it
+    route: Route
+    moved: int  # bytes, by the rank that moves most
+    line: Line | None
+    why: str
+    seconds: float
+
+    @property
+    def src(self) -> Spec:
+        return self.route.src
+
+    @property
+    def dst(self) -> Spec:
+        return self.route.dst
+
+    @property
+    def peers(self) -> tuple[int, ...]:
+        """The ranks with which this one talks, itself among them; none where each does its part alone."""
+        rank, found = current().index, set[int]()
+        for step, before in zip(self.route.steps, self.route.states(), strict=False):
+            if isinstance(step, AxisStep) and not step.local and rank in before.placement:
+                found.update(group(before.placement, rank, step.axis))
+            elif isinstance(step, Exchange):
+                found.update(self.src.placement.members, self.dst.placement.members)
+        return tuple(sorted(found))
+
+    def __str__(self) -> str:
+        src, dst = self.route.src, self.route.dst
+        form = f"{src.dtype.name}[{','.join(map(str, src.shape))}]"
+        to = f"{show(dst.nd_sbp)}" if src.placement is dst.placement else f"{dst.placement} {show(dst.nd_sbp)}"
+        return (
+            f"{amount(self.moved):>9}  {form} {src.placement} {show(src.nd_sbp)} -> {to}: "
+            f"{', '.join(map(str, self.route.steps)) or 'nothing moves'}, for {self.what}"
+            + f", {self.why}" * bool(self.why) + (f"    # {self.line.brief}" if self.line is not None else "")
+        )  # fmt: skip
+
+
+class explain:
+    """What this rank's eager global tensors move inside; print it. With `strict`, an op whose operands would have to
+    be moved raises instead: only `to_global` moves.
+
+    >>> P = flow.placement("cpu", ranks=[0])
+    >>> x = flow.ones(4, 2, placement=P, sbp=flow.sbp.split(0))
+    >>> with flow.explain() as moved:
+    ...     y = x.to_global(sbp=flow.sbp.broadcast)
+    >>> [(m.what, m.planned) for m in moved.movements]
+    [('to_global', True)]
+    """
+
+    def __init__(self, *, strict: bool = False) -> None:
+        self.strict = strict
+        self.movements: list[Movement] = []
+
+    def __enter__(self) -> explain:
+        self._inside = listening(current(), self)
+        self._inside.__enter__()
+        return self
+
+    def __exit__(self, *error: object) -> None:
+        self._inside.__exit__(None, None, None)
+
+    def heard(self, movement: Movement) -> None:
+        self.movements.append(movement)
+
+    def __str__(self) -> str:
+        total = sum(m.moved for m in self.movements)
+        return "\n".join([f"{amount(total):>9}  moved by each rank, at most", *map(str, self.movements)])
+
+
+def strict() -> bool:
+    """Whether somebody refuses here what no line of the program asked for."""
+    return any(each.strict for each in current().resources.get(MOVEMENTS, ()))
+
+
+def refused(route: Route, what: str) -> SbpError:
+    src, dst = route.src, route.dst
+    return SbpError(
+        f"{what}: an operand {src} would be moved to {show(dst.nd_sbp)} of {dst.placement}, by "
+        f"{', '.join(map(str, route.steps))}, and nothing in the program asks for that: "
+        f"flow.explain(strict=True). Say it: x.to_global(placement={dst.placement!r}, sbp={list(dst.nd_sbp)!r})"
+    )
+
+
+def moving(route: Route, what: str, planned: bool, args: tuple[Any, ...], op: Op | None, run: Callable[[], Any]) -> Any:
+    """Take a tensor along a route, and tell who listens of it."""
+    open_now: list[Any] | None = current().resources.get(MOVEMENTS)
+    if not open_now:
+        return run()
+    if not planned and strict():
+        raise refused(route, what)
+    start = time.perf_counter()
+    result = run()
+    took, links = time.perf_counter() - start, links_of(current())
+    why = "" if op is None else signature.reason(op, args, links)
+    moved = Movement(what, planned, route, round(cost_of(route, links).moved), line(), why, took)
+    for each in open_now:
+        each.heard(moved)
+    return result

@@ -1,0 +1,1 @@
+"""Layers, in files with PyTorch's names."""

@@ -1,0 +1,42 @@
+"""Layers that learn their first size from their first input."""
+
+from __future__ import annotations
+
+import inspect
+from typing import Any
+
+from weft.core.errors import ShapeError
+from weft.nn.module.module import Module
+from weft.tensor.tensor import Tensor
+
+# ---- layers that learn their size from what comes first ---------------------------------------------------
+
+
+def _lazy(kind: type[Module], at: int) -> type[Module]:
+    """A layer without its first size, which dimension `at` of the first input tells."""
+
+    class Lazy(Module):
+        def __init__(self, *args: Any, **options: Any) -> None:
+            super().__init__()
+            self.__dict__["_later"] = (args, options)
+
+        def forward(self, x: Tensor) -> Tensor:
+            args, options = self.__dict__["_later"]
+            if x.ndim < 2:
+                raise ShapeError(f"{type(self).__name__} learns its size from a batch; got shape {list(x.shape)}")
+            layer = kind(x.shape[at], *args, **options).train(self.training)
+            del self.__dict__["_later"]
+            self.__class__ = kind  # type: ignore[assignment]  # from now on it is such a layer
+            self.__dict__.update(layer.__dict__)
+            return self(x)
+
+        def extra_repr(self) -> str:
+            args, options = self.__dict__["_later"]
+            return ", ".join([*map(repr, args), *(f"{k}={v!r}" for k, v in options.items())])
+
+    self, _, *others = inspect.signature(kind.__init__).parameters.values()
+    Lazy.__init__.__signature__ = inspect.Signature([self, *others])  # type: ignore[attr-defined]
+    Lazy.__name__ = Lazy.__qualname__ = f"Lazy{kind.__name__}"
+    Lazy.__doc__ = f"{kind.__name__} that takes its first size from its first input. Make the optimizer after that."
+    Lazy.__module__ = kind.__module__
+    return Lazy

@@ -1,0 +1,392 @@
+"""`nn.Module`: parameters, buffers and modules by attribute, and what can be done to all of them at once."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import TYPE_CHECKING, Any, Self
+
+from weft.autograd import no_grad
+from weft.core import dtype as dtypes
+from weft.core.device import Device
+from weft.core.dispatch import here
+from weft.core.errors import ArgumentError
+from weft.core.placement import Placement
+from weft.nn.module import hooks, moving, refusals
+from weft.nn.module import state_dict as states
+from weft.nn.module.hooks import Hooks, Watch
+from weft.nn.module.members import BUFFER, MODULE, PARAMETER, Members, members, printed
+from weft.ops import ops
+from weft.tensor.parameter import Buffer, Parameter
+from weft.tensor.tensor import RemovableHook, Tensor, exchanged
+
+
+class Module:
+    """The base of every model. Assign parameters and modules as attributes, and write `forward`.
+
+    >>> class Net(flow.nn.Module):
+    ...     def __init__(self):
+    ...         super().__init__()
+    ...         self.inner = flow.nn.Linear(2, 3)
+    ...     def forward(self, x):
+    ...         return self.inner(x).relu()
+    >>> Net()
+    Net(
+      (inner): Linear(in_features=2, out_features=3, bias=True)
+    )
+    """
+
+    training: bool = True
+    _roles: dict[str, str]
+    _since: Mapping[str, int] = {}  # of members that older states lack: the `_version` that first had them
+    _non_persistent: frozenset[str] = frozenset()
+    _hooks: Hooks | None = None
+
+    if TYPE_CHECKING:  # attributes that were registered by name
+
+        def __getattr__(self, name: str) -> Any: ...
+
+    def __init_subclass__(cls, **kwargs: Any) -> None:
+        super().__init_subclass__(**kwargs)
+        refusals.guard(cls)
+
+    @refusals.constructing
+    def __init__(self) -> None:
+        self.__dict__["_roles"] = {}
+
+    def forward(self, *args: Any, **kwargs: Any) -> Any:
+        raise NotImplementedError(f'Module [{self._get_name()}] is missing the required "forward" function')
+
+    def __call__(self, *args: Any, **kwargs: Any) -> Any:
+        try:
+            if here.trace is not None:
+                return here.trace.call_module(self, self._call, args, kwargs)
+            return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
+        except Exception as cause:
+            if (own := refusals.teach(self, cause, args, kwargs)) is None:
+                raise
+        return self(*args, **own)
+
+    def _call(self, *args: Any, **kwargs: Any) -> Any:
+        return self.forward(*args, **kwargs) if self._hooks is None else hooks.call(self, self._hooks, args, kwargs)
+
+    # ---- attributes ----------------------------------------------------------------------------------
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if here.trace is not None:
+            here.trace.attributes.see(self)
+        role = PARAMETER if isinstance(value, Parameter) else MODULE if isinstance(value, Module) else None
+        roles = self.__dict__.get("_roles")
+        if roles is None:
+            if role is not None or isinstance(value, Buffer):
+                raise AttributeError(f"cannot assign {role or BUFFER} before Module.__init__() call")
+            return object.__setattr__(self, name, value)
+        known = roles.get(name)
+        if role is None and known in (None, BUFFER) and isinstance(value, Buffer):
+            role = BUFFER
+            self._persist(name, value.persistent)
+        if role is None and known is not None:
+            if value is not None and not (known == BUFFER and isinstance(value, Tensor)):
+                wanted = {PARAMETER: "nn.Parameter", BUFFER: "Tensor", MODULE: "nn.Module"}[known]
+                raise ArgumentError(
+                    f"cannot assign '{type(value).__name__}' as {known} '{name}' ({wanted} or None expected)"
+                    + (f"; delete it first: del module.{name}" if known != PARAMETER else "; wrap it: nn.Parameter(x)")
+                )
+            role = known
+        if role is None:
+            return object.__setattr__(self, name, value)
+        if known is not None and known != role:
+            del roles[name]  # its place is among its new kind, at the end
+        by = f"register_{role}"
+        if role != MODULE and getattr(type(self), by) is not getattr(Module, by):  # subclasses may watch
+            if known != role:
+                self.__dict__.pop(name, None)
+            return getattr(self, by)(name, value, *([False] if name in self._non_persistent else []))
+        return self._take(name, role, value)
+
+    def _take(self, name: str, role: str, value: Any) -> None:
+        if name in self._roles and self.__dict__[name] is not value and BUFFER not in (role, self._roles[name]):
+            exchanged[0] += 1
+        Members(self, role)[name] = value
+
+    def __delattr__(self, name: str) -> None:
+        if self._roles.pop(name, BUFFER) != BUFFER:
+            exchanged[0] += 1
+        if name in self._non_persistent:
+            self.__dict__["_non_persistent"] = self._non_persistent - {name}
+        object.__delattr__(self, name)
+
+    _parameters, _buffers, _modules = members(PARAMETER), members(BUFFER), members(MODULE)
+    _forward_pre_hooks, _forward_hooks = hooks.table("forward_pre"), hooks.table("forward")
+    _state_dict_hooks, _load_state_dict_pre_hooks = hooks.table("state_dict"), hooks.table("load_pre")
+
+    def _register(self, role: str, name: str, value: Any, kind: type) -> None:
+        if "_roles" not in self.__dict__:
+            raise AttributeError(f"cannot assign {role} before Module.__init__() call")
+        if not isinstance(name, str) or not name or "." in name:
+            raise KeyError(f'a {role}\'s name is a non-empty string without "."; got {name!r}')
+        if hasattr(self, name) and self._roles.get(name) != role:
+            raise KeyError(f"attribute '{name}' already exists")
+        if value is not None and not isinstance(value, kind):
+            raise ArgumentError(
+                f"cannot assign '{type(value).__name__}' object to {role} '{name}' ({kind.__name__} or None required)"
+            )
+        self._take(name, role, value)
+
+    def register_parameter(self, name: str, param: Parameter | None) -> None:
+        if isinstance(param, Parameter) and param.grad_fn is not None:
+            raise ArgumentError(f"cannot assign non-leaf Tensor to parameter '{name}': nothing computes a parameter")
+        self._register(PARAMETER, name, param, Parameter)
+
+    def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
+        """A tensor that belongs to the module's state but isn't trained; saved unless `persistent=False`."""
+        self._register(BUFFER, name, tensor, Tensor)
+        self._persist(name, persistent)
+
+    def _persist(self, name: str, persistent: bool) -> None:
+        """Whether a buffer is part of the state that is saved."""
+        names = self._non_persistent - {name} if persistent else self._non_persistent | {name}
+        self.__dict__["_non_persistent"] = names
+
+    def register_module(self, name: str, module: Module | None) -> None:
+        self._register(MODULE, name, module, Module)
+
+    add_module = register_module
+
+    def get_submodule(self, target: str) -> Module:
+        """The module at a dotted path; "" is this one."""
+        found: Any = self
+        for part in target.split(".") if target else ():
+            if part not in found._modules:
+                raise AttributeError(f"{found._get_name()} has no module `{part}`, on the path {target!r}")
+            found = found._modules[part]
+        return found
+
+    def get_parameter(self, target: str) -> Parameter:
+        return self._get(target, PARAMETER)
+
+    def get_buffer(self, target: str) -> Tensor:
+        return self._get(target, BUFFER)
+
+    def _get(self, target: str, role: str) -> Any:
+        path, _, name = target.rpartition(".")
+        owner = self.get_submodule(path)
+        if owner._roles.get(name) != role:
+            raise AttributeError(f"{owner._get_name()} has no {role} `{name}`")
+        return owner.__dict__[name]
+
+    # ---- walking -------------------------------------------------------------------------------------
+
+    def named_modules(
+        self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Module]]:
+        """This module and everything in it, with paths, parents first."""
+        memo = set() if memo is None else memo
+        if id(self) in memo:
+            return
+        if remove_duplicate:
+            memo.add(id(self))
+        yield prefix, self
+        for name, child in self._modules.items():
+            if child is not None:
+                yield from child.named_modules(memo, f"{prefix}.{name}" if prefix else name, remove_duplicate)
+
+    def modules(self) -> Iterator[Module]:
+        return (m for _, m in self.named_modules())
+
+    def named_children(self) -> Iterator[tuple[str, Module]]:
+        seen: set[int] = set()
+        for name, child in self._modules.items():
+            if child is not None and id(child) not in seen:
+                seen.add(id(child))
+                yield name, child
+
+    def children(self) -> Iterator[Module]:
+        return (child for _, child in self.named_children())
+
+    def _named_members(
+        self, get: Callable[[Module], Any], prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Any]]:
+        seen: set[int] = set()
+        walk = self.named_modules(None, prefix, remove_duplicate) if recurse else [(prefix, self)]
+        for path, m in walk:
+            for name, value in get(m):
+                if value is None or id(value) in seen:
+                    continue
+                if remove_duplicate:
+                    seen.add(id(value))
+                yield f"{path}.{name}" if path else name, value
+
+    def named_parameters(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Parameter]]:
+        return self._named_members(lambda m: m._parameters.items(), prefix, recurse, remove_duplicate)
+
+    def parameters(self, recurse: bool = True) -> Iterator[Parameter]:
+        return (p for _, p in self.named_parameters(recurse=recurse))
+
+    def named_buffers(
+        self, prefix: str = "", recurse: bool = True, remove_duplicate: bool = True
+    ) -> Iterator[tuple[str, Tensor]]:
+        return self._named_members(lambda m: m._buffers.items(), prefix, recurse, remove_duplicate)
+
+    def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
+        return (b for _, b in self.named_buffers(recurse=recurse))
+
+    # ---- changing all of it --------------------------------------------------------------------------
+
+    def apply(self, fn: Callable[[Module], Any]) -> Self:
+        """Call `fn` on every module inside, then on this one."""
+        for child in self.children():
+            child.apply(fn)
+        fn(self)
+        return self
+
+    def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
+        """Give each parameter and buffer (and each gradient) the data of what `fn` makes of it.
+
+        The objects stay, so that optimizers and ties between modules keep them. Children do it their own way.
+        """
+        for child in self.children() if recurse else ():
+            child._apply(fn)
+        with no_grad():
+            own = [t for t in (*self._parameters.values(), *self._buffers.values()) if t is not None]
+            made = [(t, fn(t), None if t._grad is None else fn(t._grad)) for t in own]
+        for t, new, grad in made:
+            if new is not t:
+                t.data = new
+            t._grad = grad  # which may be of another dtype, where a program exchanged only `.data`
+        self._buffers.compare()
+        return self
+
+    def to(self, *args: Any, **kwargs: Any) -> Self:
+        """`to(device)`, `to(dtype)`, `to(device, dtype)` or `to(tensor)`. Only floating point members take a dtype."""
+        if args and (found := moving.of_kind(self, args[0])) is not None:
+            return found
+        return moving.sent(self, *args, **kwargs)
+
+    def cpu(self) -> Self:
+        return moving.sent(self, "cpu")
+
+    def cuda(self, device: Any = None) -> Self:
+        return moving.sent(self, Device("cuda", device) if isinstance(device, int) else device or "cuda")
+
+    def float(self) -> Self:
+        return moving.sent(self, dtypes.float32)
+
+    def double(self) -> Self:
+        return moving.sent(self, dtypes.float64)
+
+    def half(self) -> Self:
+        return moving.sent(self, dtypes.float16)
+
+    def bfloat16(self) -> Self:
+        return moving.sent(self, dtypes.bfloat16)
+
+    def to_global(self, placement: Placement | None = None, sbp: Any = None) -> Self:
+        """Lay the same model out over a placement: logical shapes and values stay.
+
+        A local parameter is the whole one (the first rank's, if they differ). `sbp`: one, one per pattern of names, or
+        a function of (path, parameter). Gradients and optimizers keep their parameters.
+        """
+        return self._apply(moving.spreading(self, placement, sbp))
+
+    def to_local(self) -> Self:
+        """Keep only this rank's part of every parameter and buffer."""
+        return self._apply(lambda t: ops.to_local(t) if t.is_global else t)
+
+    def train(self, mode: bool = True) -> Self:
+        if not isinstance(mode, bool):
+            raise ArgumentError(f"train(mode) takes a bool; got {mode!r}")
+        self.training = mode
+        for child in self.children():
+            child.train(mode)
+        return self
+
+    def eval(self) -> Self:
+        return self.train(False)
+
+    def requires_grad_(self, requires_grad: bool = True) -> Self:
+        for p in self.parameters():
+            p.requires_grad_(requires_grad)
+        return self
+
+    def zero_grad(self, set_to_none: bool = True) -> None:
+        for p in self.parameters():
+            if p._grad is not None:
+                p._grad = None if set_to_none else ops.zeros_like(p._grad, None)
+
+    # ---- state ---------------------------------------------------------------------------------------
+
+    def state_dict(self, *, destination: Any = None, prefix: str = "", keep_vars: bool = False) -> dict[str, Any]:
+        """Every parameter and persistent buffer by path; the tensors share the module's memory."""
+        return states.state_dict(self, destination, prefix, keep_vars)
+
+    def load_state_dict(
+        self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
+    ) -> states.IncompatibleKeys:
+        """Copy a state into this module. What doesn't fit is reported all at once, and then nothing is changed."""
+        return states.load(self, state_dict, strict, assign)
+
+    def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
+        states.save(self, destination, prefix, keep_vars)
+
+    def _load_from_state_dict(
+        self, state_dict: Mapping[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
+        missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
+    ) -> None:  # fmt: skip
+        """Check this module's own part, and note what to write; override to rename or convert what older files say."""
+        at_once = type(self)._load_from_state_dict is not Module._load_from_state_dict  # what follows may look at it
+        found = missing_keys, unexpected_keys, error_msgs
+        states.check(self, state_dict, prefix, local_metadata, strict, *found, at_once)
+
+    # ---- hooks ---------------------------------------------------------------------------------------
+
+    def _hook(self, kind: str, hook: Any, flag: bool = False, first: bool = False) -> RemovableHook:
+        if self._hooks is None:
+            self.__dict__["_hooks"] = Hooks()
+        assert self._hooks is not None
+        return self._hooks.add(kind, hook, flag, first)
+
+    def _watch(self, hooks: Hooks) -> Any:  # what sees the gradients of one call pass
+        return Watch(self, hooks)
+
+    def _hooks_of(self, kind: str) -> tuple[tuple[Callable[..., Any], bool], ...]:
+        return self._hooks.of(kind) if self._hooks is not None else ()
+
+    def register_forward_pre_hook(
+        self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False
+    ) -> RemovableHook:
+        """`hook(module, args)` before forward; what it returns replaces the arguments."""
+        return self._hook("forward_pre", hook, with_kwargs, prepend)
+
+    def register_forward_hook(self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHook:
+        """`hook(module, args, output)` after forward; what it returns replaces the output."""
+        return self._hook("forward", hook, with_kwargs, prepend)
+
+    def register_full_backward_hook(self, hook: Any, prepend: bool = False) -> RemovableHook:
+        """`hook(module, grad_input, grad_output)` after the module's backward; what it returns replaces grad_input."""
+        return self._hook("backward", hook, first=prepend)
+
+    def register_state_dict_post_hook(self, hook: Any) -> RemovableHook:
+        """`hook(module, state_dict, prefix, metadata)` once the module's part was added."""
+        return self._hook("state_dict", hook)
+
+    _register_state_dict_hook = register_state_dict_post_hook
+
+    def register_load_state_dict_pre_hook(self, hook: Any) -> RemovableHook:
+        """`hook(module, state, prefix, metadata, strict, missing, unexpected, errors)` before the module is checked."""
+        return self._hook("load_pre", hook, True)
+
+    # ---- printing ------------------------------------------------------------------------------------
+
+    def _get_name(self) -> str:
+        return type(self).__name__
+
+    def extra_repr(self) -> str:
+        return ""  # what stands between the parentheses; layers override it
+
+    def __repr__(self) -> str:
+        return printed(self._get_name(), self.extra_repr(), self._modules)
+
+    def __dir__(self) -> list[str]:
+        return sorted({*dir(type(self)), *self.__dict__})

@@ -1,0 +1,96 @@
+"""Where a module's tensors go: arguments of `to`, moves between devices and dtypes, layouts over a placement."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from weft.core import dtype as dtypes
+from weft.core import sbp as sbps
+from weft.core.device import Device
+from weft.core.dtype import DType
+from weft.core.errors import ArgumentError, DtypeError, SbpError
+from weft.core.idle import idle_format
+from weft.core.placement import Placement
+from weft.core.sbp import Sbp, broadcast
+from weft.functional.tensor.conversion import counted_as
+from weft.nn.module.layout_rules import by_names
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+
+def where_to(*args: Any, **kwargs: Any) -> tuple[Device | None, DType | None]:
+    device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
+    kwargs.pop("non_blocking", None)  # the kernels' matter
+    idle_format("Module.to(memory_format)", kwargs.pop("memory_format", None))
+    if kwargs:
+        raise ArgumentError(f"Module.to() got an unexpected argument {next(iter(kwargs))!r}; it takes device and dtype")
+    for a in args:
+        if isinstance(a, Tensor):
+            device, dtype = (None if a.is_global else a.device), a.dtype
+        elif isinstance(a, (str, Device)) and device is None:
+            device = a
+        elif isinstance(a, bool):
+            continue  # torch's third argument, non_blocking
+        elif a is not None:
+            dtype = a
+    dtype = None if dtype is None else dtypes.of(dtype)
+    if dtype is not None and not dtype.differentiable:
+        raise DtypeError(f"a module's dtype is a floating point one, since it is trained; got {dtype}")
+    return None if device is None else Device(device).check(), dtype
+
+
+def of_kind(module: Any, kind: Any) -> Any:
+    """What a graph's block answers, too, said of a module: itself by to(nn.Module), what the graph that is being traced
+    says of it by to(nn.graph.GraphModule)."""
+    if not isinstance(kind, type):
+        return None
+    return module if isinstance(module, kind) else kind.of(module) if hasattr(kind, "of") else None  # type: ignore[attr-defined]
+
+
+def sent(module: Any, *args: Any, **kwargs: Any) -> Any:
+    """What `module.to` does, for methods beside it: a subclass's own `to` may call these."""
+    device, dtype = where_to(*args, **kwargs)
+    return module._apply(lambda t: moved(t, device, dtype))
+
+
+def moved(t: Tensor, device: Device | None, dtype: DType | None) -> Tensor:
+    if device is not None and (t.is_global or t.device is not device):
+        t = t.to(device)  # type: ignore[attr-defined]  # bound from the registry
+    return ops.cast(t, dtype) if dtype is not None and t.dtype.differentiable and t.dtype is not dtype else t
+
+
+def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[Tensor], Tensor]:
+    """What lays a module's tensors out; `sbp` may be a function of a tensor's path and itself."""
+    if isinstance(sbp, Mapping):
+        sbp = by_names(module, sbp, placement)
+    members = [*module.named_parameters(), *module.named_buffers()]
+    paths = {id(t): path for path, t in members} | {id(t.grad): path for path, t in members}
+    owners = {id(t.grad): t for _, t in members if t.grad is not None}
+
+    def spread(t: Tensor) -> Tensor:
+        path = paths.get(id(t), "a tensor that is no member")
+        part = owners[id(t)].part_of if id(t) in owners else None
+        if part is not None and t.is_local and t.part_of is None:  # a gradient that was found for a part
+            t = t.detach()
+            t.part_of = part.replace(nd_sbp=tuple(broadcast if s.is_partial else s for s in part.nd_sbp))
+        where = placement if placement is not None else t.placement if t.is_global else None
+        if where is not None and t.is_local and t.part_of is not None:  # a rule sees the same tensor on every rank
+            t = ops.from_local(t, t.part_of.placement, t.part_of.nd_sbp, None)
+        wanted: Any = sbp(path, t) if callable(sbp) and not isinstance(sbp, Sbp) else sbp
+        wanted = t.sbp if wanted is None and t.is_global else wanted
+        if where is None or wanted is None:
+            raise SbpError(
+                f"to_global: `{path}` is local, so both are needed: "
+                "module.to_global(placement=flow.placement(...), sbp=flow.sbp.broadcast)"
+            )
+        return laid_out(t, where, sbps.nd(wanted, where.ndim, t.ndim))
+
+    return spread
+
+
+def laid_out(x: Tensor, placement: Placement, nd_sbp: Any) -> Tensor:
+    """A tensor in a global layout. A local one is the part that it was, or holds the whole; the first rank's counts."""
+    if x.spec is None:
+        x = ops.from_local(x, *counted_as(x, placement), None)
+    return ops.to_global(x, placement, nd_sbp)

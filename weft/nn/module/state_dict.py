@@ -1,0 +1,235 @@
+"""A module's state as a dict from path to tensor, and back. Loading checks everything first, so that a state that
+doesn't fit leaves the module as it was.
+"""
+
+from __future__ import annotations
+
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from functools import partial
+from typing import Any, NamedTuple
+
+import numpy as np
+import torch
+
+from weft.autograd import assign, no_grad
+from weft.core.errors import ArgumentError, CheckpointError
+from weft.nn.module.moving import laid_out, moved
+from weft.ops import ops
+from weft.tensor.parameter import Parameter
+from weft.tensor.tensor import Tensor, of_torch
+
+EXTRA = "_extra_state"
+ASSIGN = "assign_to_params_buffers"  # set in the metadata if the state's tensors are to be the module's
+WRITES = "writes"  # where a module's `_load_from_state_dict` puts what is to be done once everything fits
+
+
+class IncompatibleKeys(NamedTuple):
+    """What `load_state_dict` found missing, and what it had no place for."""
+
+    missing_keys: list[str]
+    unexpected_keys: list[str]
+
+    def __repr__(self) -> str:
+        if not self.missing_keys and not self.unexpected_keys:
+            return "<All keys matched successfully>"
+        return f"IncompatibleKeys(missing_keys={self.missing_keys}, unexpected_keys={self.unexpected_keys})"
+
+
+class Writes:
+    """What a state changes in a module once all of it fits; what was changed at once can be undone."""
+
+    def __init__(self) -> None:
+        self.later: list[Callable[[], None]] = []
+        self.back: list[Callable[[], None]] = []
+
+    def take(self, put: Callable[[], None], at_once: bool, before: Tensor | Callable[[], None] | None) -> None:
+        """`before` puts back what was there, or is what is overwritten."""
+        if not at_once:
+            self.later.append(put)
+            return
+        if isinstance(before, Tensor):
+            before = partial(write, before, ops.clone(before.detach()))
+        if before is not None:
+            self.back.append(before)
+        put()
+
+    def finish(self) -> None:
+        for put in self.later:
+            put()
+
+    def undo(self) -> None:
+        for put in self.back:
+            put()
+
+
+def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> Any:
+    if destination is None:
+        destination = OrderedDict()
+        destination._metadata = OrderedDict()
+    local = {"version": _version(module)}
+    if hasattr(destination, "_metadata"):
+        destination._metadata[prefix.removesuffix(".")] = local
+    for hook, _ in module._hooks_of("state_dict_pre"):
+        hook(module, prefix, keep_vars)
+    module._save_to_state_dict(destination, prefix, keep_vars)
+    for name, child in module._modules.items():
+        if child is not None:
+            child.state_dict(destination=destination, prefix=f"{prefix}{name}.", keep_vars=keep_vars)
+    for hook, _ in module._hooks_of("state_dict"):
+        changed = hook(module, destination, prefix, local)
+        if changed is not None:
+            destination = changed
+    return destination
+
+
+def _version(module: Any) -> int:
+    """Of the form of what a module saves, by which its `_load_from_state_dict` knows older forms."""
+    return getattr(module, "_version", 1)
+
+
+def own_state(module: Any) -> dict[str, Tensor]:
+    """What of a module itself is saved: parameters, then the buffers that are persistent."""
+    own = {name: p for name, p in module._parameters.items() if p is not None}
+    own |= {n: b for n, b in module._buffers.items() if b is not None and n not in module._non_persistent}
+    return own
+
+
+def save(module: Any, destination: Any, prefix: str, keep_vars: bool) -> None:
+    for name, t in own_state(module).items():
+        destination[prefix + name] = t if keep_vars else t.detach()
+    if hasattr(module, "get_extra_state"):
+        destination[prefix + EXTRA] = module.get_extra_state()
+
+
+def load(module: Any, state: Mapping[str, Any], strict: bool, assign_them: bool) -> IncompatibleKeys:
+    """Check the whole of a state against a module and everything in it; only if all fits, write it."""
+    if not isinstance(state, Mapping):
+        raise ArgumentError(
+            f"Expected state_dict to be dict-like, got {type(state)}; it goes from names to tensors, as "
+            "state_dict() gives"
+        )
+    versions = getattr(state, "_metadata", {})
+    state = OrderedDict(state)
+    missing: list[str] = []
+    unexpected: list[str] = []
+    errors: list[str] = []
+    writes = Writes()
+    after: list[tuple[Callable[..., Any], Any]] = []
+
+    def visit(m: Any, prefix: str, state: OrderedDict[str, Any]) -> None:
+        metadata = {**versions.get(prefix.removesuffix("."), {}), WRITES: writes}
+        if assign_them:
+            metadata[ASSIGN] = True
+        m._load_from_state_dict(state, prefix, metadata, True, missing, unexpected, errors)
+        for name, child in m._modules.items():
+            if child is not None:
+                inner = f"{prefix}{name}."
+                visit(child, inner, OrderedDict((k, v) for k, v in state.items() if k.startswith(inner)))
+        after.extend((hook, m) for hook, _ in m._hooks_of("load_post"))
+
+    visit(module, "", state)
+    found = IncompatibleKeys(missing, unexpected)
+    if errors or not after:  # else the hooks may yet say that what is missing needn't be there
+        try:
+            _refuse(module, found, errors, strict, "\nThe module was left as it was.")
+        except CheckpointError:
+            writes.undo()
+            raise
+    writes.finish()
+    for hook, m in after:
+        hook(m, found)
+    _refuse(module, found, [], strict, "")
+    return found
+
+
+def _refuse(module: Any, found: IncompatibleKeys, errors: list[str], strict: bool, more: str) -> None:
+    if strict and found.missing_keys:
+        errors.insert(0, f"Missing key(s) in state_dict: {_quoted(found.missing_keys)}. ")
+    if strict and found.unexpected_keys:
+        errors.insert(0, f"Unexpected key(s) in state_dict: {_quoted(found.unexpected_keys)}. ")
+    if errors:
+        lines = "\n\t".join(errors)
+        raise CheckpointError(f"Error(s) in loading state_dict for {module._get_name()}:\n\t{lines}{more}")
+
+
+def _quoted(names: list[str]) -> str:
+    return ", ".join(f'"{n}"' for n in names)
+
+
+def check(
+    module: Any, state: Mapping[str, Any], prefix: str, metadata: dict[str, Any], strict: bool,
+    missing: list[str], unexpected: list[str], errors: list[str], at_once: bool,
+) -> None:  # fmt: skip
+    """Compare a module's own parameters and buffers with the state. What fits is noted to be written later, or written
+    `at_once`, for those who look at it."""
+    for hook, with_module in module._hooks_of("load_pre"):
+        given = (state, prefix, metadata, strict, missing, unexpected, errors)
+        hook(module, *given) if with_module else hook(*given)
+    writes, assign_them = metadata.get(WRITES), metadata.get(ASSIGN, False)
+    if writes is None:  # called by the user
+        writes, at_once = Writes(), True
+    own, version = own_state(module), metadata.get("version", 1)
+    for name, target in own.items():
+        key = prefix + name
+        if key not in state:
+            if version >= module._since.get(name, 0):
+                missing.append(key)
+            continue
+        value = state[key]
+        if isinstance(value, np.ndarray):
+            value = of_torch(torch.from_numpy(value.copy()))
+        elif isinstance(value, torch.Tensor):
+            value = of_torch(value.detach())
+        if not isinstance(value, Tensor):
+            errors.append(
+                f'While copying the parameter named "{key}", expected a Tensor from checkpoint but received '
+                f"{type(value)}"
+            )
+        elif tuple(value.shape) != tuple(target.shape) and not (value.numel() == target.numel() == 1):
+            errors.append(
+                f"size mismatch for {key}: copying a param with shape {value.shape} from checkpoint, "
+                f"the shape in current model is {target.shape}."
+            )
+        elif value.is_global and not target.is_global:
+            errors.append(
+                f"{key}: the checkpoint's tensor is global ({value.placement}, {value.sbp}), the model's is local; "
+                "make the module global first, module.to_global(placement=..., sbp=...), or load value.to_local()"
+            )
+        elif assign_them:
+            put, back = partial(_replace, module, name, target, value), partial(setattr, module, name, target)
+            writes.take(put, at_once, back)
+        else:
+            writes.take(partial(write, target, value), at_once, target)
+    extra = prefix + EXTRA
+    if hasattr(module, "set_extra_state"):
+        if extra in state:
+            writes.take(partial(module.set_extra_state, state[extra]), at_once, None)
+        else:
+            missing.append(extra)
+    elif extra in state:
+        unexpected.append(extra)
+    if strict:
+        here = [k[len(prefix) :] for k in state if k.startswith(prefix) and k != extra]
+        for name in here:
+            first, dot, _ = name.partition(".")
+            if (first not in module._modules) if dot else (name not in own):
+                unexpected.append(prefix + name)
+
+
+def write(target: Tensor, value: Tensor) -> None:
+    """Overwrite in place, whatever the layouts and dtypes. A local value for a global tensor is the whole of it."""
+    with no_grad():
+        value = value.detach()
+        if tuple(value.shape) != tuple(target.shape):
+            value = ops.reshape(value, tuple(target.shape))
+        if target.spec is not None:
+            value = laid_out(value, target.placement, target.sbp)
+        else:
+            value = moved(value, target.device, None)
+        assign(target, value)
+
+
+def _replace(module: Any, name: str, old: Tensor, value: Tensor) -> None:
+    value = value.detach()
+    setattr(module, name, Parameter(value, requires_grad=old.requires_grad) if isinstance(old, Parameter) else value)

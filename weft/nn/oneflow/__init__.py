@@ -1,0 +1,1 @@
+"""Layers and functions of layers that only OneFlow's programs use."""

@@ -1,0 +1,235 @@
+"""Numbers rounded to few bits: what to multiply by, found from the data, and training that feels the rounding.
+
+"symmetric" counts from -(2^(bits-1) - 1) to 2^(bits-1) - 1, "affine" from 0 to 2^bits - 1. The formula "cambricon" is
+symmetric with powers of two: its scale is the exponent.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+from weft.api.table import public
+from weft.autograd import Function, assign, no_grad
+from weft.core.errors import OptionError
+from weft.functional.create import creation
+from weft.nn import functional as F
+from weft.nn.layers.conv import Conv1d, Conv2d, Conv3d
+from weft.nn.module.making import filled
+from weft.nn.module.module import Module
+from weft.ops import ops
+from weft.tensor.tensor import Tensor
+
+
+def _check(formula: str, bits: int, scheme: str) -> None:
+    if formula not in ("google", "cambricon") or scheme not in ("symmetric", "affine") or not 2 <= bits <= 8:
+        raise OptionError(
+            'quantization: the formula is "google" or "cambricon", the scheme "symmetric" or "affine", bits from 2 to '
+            f"8; got {formula!r}, {scheme!r} and {bits}"
+        )
+
+
+def _scale(low: Any, high: Any, formula: str, bits: int, scheme: str) -> tuple[Any, Any]:
+    """Scale and zero point of numbers between low and high; of symmetric ones, high is the largest size."""
+    if formula == "cambricon":
+        exponent = ops.floor(ops.log2(high)) - (bits - 2)
+        return exponent, ops.zeros_like(exponent)
+    if scheme == "symmetric":
+        return high / (2.0 ** (bits - 1) - 1), ops.zeros_like(high)
+    scale = (high - low) / (2.0**bits - 1)
+    return scale, -ops.round(low / scale)
+
+
+@public("bound")
+def min_max_observer(
+    x: Any, quantization_formula: str = "google", quantization_bit: int = 8, quantization_scheme: str = "symmetric",
+    per_layer_quantization: bool = True,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Scale and zero point of a tensor, or of each of its slices along the first dimension."""
+    _check(quantization_formula, quantization_bit, quantization_scheme)
+    whole = per_layer_quantization or quantization_formula == "cambricon"
+    rows = ops.reshape(x.detach(), (1 if whole else x.shape[0], -1))
+    symmetric = quantization_scheme == "symmetric" or quantization_formula == "cambricon"
+    high = ops.amax(ops.abs(rows), 1) if symmetric else ops.amax(rows, 1)
+    return _scale(ops.amin(rows, 1), high, quantization_formula, quantization_bit, quantization_scheme)
+
+
+@public("bound")
+def moving_average_min_max_observer(
+    x: Any, current_train_step: Any, moving_max: Any, moving_min: Any, training: bool = True,
+    stop_update_after_iters: int = 1, quantization_formula: str = "google", quantization_bit: int = 8,
+    quantization_scheme: str = "symmetric", momentum: float = 0.95,
+) -> tuple[Any, Any]:  # fmt: skip
+    """Scale and zero point from the running extremes, which the first steps of training move."""
+    _check(quantization_formula, quantization_bit, quantization_scheme)
+    symmetric = quantization_scheme == "symmetric" or quantization_formula == "cambricon"
+    with no_grad():
+        if training:
+            data = x.detach()
+            goes_on = current_train_step <= stop_update_after_iters
+            high = ops.amax(ops.abs(data)) if symmetric else ops.amax(data)
+            high = _moved(moving_max, high, momentum, goes_on)
+            low = high if symmetric else _moved(moving_min, ops.amin(data), momentum, goes_on)
+            assign(moving_max, high)
+            assign(moving_min, low)
+        return _scale(moving_min, moving_max, quantization_formula, quantization_bit, quantization_scheme)
+
+
+def _moved(running: Any, now: Any, momentum: float, goes_on: Any) -> Any:
+    after = ops.where(running == 0, now, running * momentum + now * (1 - momentum))  # 0: nothing was seen yet
+    return ops.where(goes_on, after, running)
+
+
+def _counted(x: Any, scale: Any, zero_point: Any, formula: str, bits: int, scheme: str) -> tuple[Any, Any, Any]:
+    """The whole numbers, and the scale and zero point that broadcast to x."""
+    _check(formula, bits, scheme)
+    form = (-1, *(1,) * (x.ndim - 1)) if scale.numel() > 1 else (1,) * x.ndim
+    scale, zero_point = ops.reshape(scale, form), ops.reshape(zero_point, form)
+    if formula == "cambricon":
+        scale = ops.pow(2.0, scale)
+    if scheme == "affine" and formula == "google":
+        return ops.clamp(ops.round(x / scale + zero_point), 0.0, 2.0**bits - 1), scale, zero_point
+    most = 2.0 ** (bits - 1) - 1
+    return ops.clamp(ops.round(x / scale), -most, most), scale, None
+
+
+@public("bound")
+def quantization(
+    x: Any, scale: Any, zero_point: Any, quantization_formula: str = "google", quantization_bit: int = 8,
+    quantization_scheme: str = "symmetric",
+) -> Any:  # fmt: skip
+    """The whole numbers that stand for x.
+
+    >>> flow._C.quantization(flow.tensor([0.5, -1.0]), flow.tensor([0.25]), flow.tensor([0.0])).tolist()
+    [2.0, -4.0]
+    """
+    return _counted(x, scale, zero_point, quantization_formula, quantization_bit, quantization_scheme)[0]
+
+
+class _Rounded(Function):
+    """x as it comes back from few bits; its gradient passes as if nothing had happened."""
+
+    @staticmethod
+    def forward(ctx: Any, *args: Any) -> Any:
+        whole, scale, zero = _counted(*args)
+        return whole * scale if zero is None else (whole - zero) * scale
+
+    @staticmethod
+    def backward(ctx: Any, *gradients: Any) -> Any:
+        return (gradients[0], *[None] * 5)
+
+
+@public("bound")
+def fake_quantization(
+    x: Any, scale: Any, zero_point: Any, quantization_formula: str = "google", quantization_bit: int = 8,
+    quantization_scheme: str = "symmetric",
+) -> Any:  # fmt: skip
+    """x rounded to what few bits can tell; the gradient passes straight through.
+
+    >>> flow._C.fake_quantization(flow.tensor([0.6, -1.0]), flow.tensor([0.25]), flow.tensor([0.0])).tolist()
+    [0.5, -1.0]
+    """
+    return _Rounded.apply(x, scale, zero_point, quantization_formula, quantization_bit, quantization_scheme)
+
+
+# ---- modules ---------------------------------------------------------------------------------------------
+
+
+class MinMaxObserver(Module):
+    """Scale and zero point of what passes: `scale, zero_point = observer(x)`."""
+
+    def __init__(
+        self, quantization_formula: str = "google", quantization_bit: int = 8, quantization_scheme: str = "symmetric",
+        per_layer_quantization: bool = True,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        _check(quantization_formula, quantization_bit, quantization_scheme)
+        self.options = quantization_formula, quantization_bit, quantization_scheme
+        self.per_layer_quantization = per_layer_quantization
+
+    def forward(self, x: Tensor) -> tuple[Tensor, Tensor]:
+        return min_max_observer(x, *self.options, self.per_layer_quantization)
+
+
+class MovingAverageMinMaxObserver(Module):
+    """Scale and zero point from running extremes: `scale, zero_point = observer(x, step)`."""
+
+    def __init__(
+        self, stop_update_after_iters: int = 1, quantization_formula: str = "google", quantization_bit: int = 8,
+        quantization_scheme: str = "symmetric", momentum: float = 0.95,
+    ) -> None:  # fmt: skip
+        super().__init__()
+        _check(quantization_formula, quantization_bit, quantization_scheme)
+        self.options = quantization_formula, quantization_bit, quantization_scheme
+        self.stop_update_after_iters, self.momentum = stop_update_after_iters, momentum
+        self.register_buffer("moving_max", filled((1,), 0.0))
+        self.register_buffer("moving_min", filled((1,), 0.0))
+
+    def reset_running_stats(self) -> None:
+        """Forget what was seen."""
+        with no_grad():
+            for running in (self.moving_max, self.moving_min):
+                assign(running, ops.zeros_like(running))
+
+    def forward(self, x: Tensor, current_train_step: Tensor) -> tuple[Tensor, Tensor]:
+        return moving_average_min_max_observer(
+            x, current_train_step, self.moving_max, self.moving_min, self.training, self.stop_update_after_iters,
+            *self.options, self.momentum,
+        )  # fmt: skip
+
+
+class Quantization(Module):
+    """The whole numbers that stand for x, by a scale and a zero point."""
+
+    def __init__(
+        self, quantization_formula: str = "google", quantization_bit: int = 8, quantization_scheme: str = "symmetric"
+    ) -> None:
+        super().__init__()
+        _check(quantization_formula, quantization_bit, quantization_scheme)
+        self.options = quantization_formula, quantization_bit, quantization_scheme
+
+    def forward(self, x: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
+        return quantization(x, scale, zero_point, *self.options)
+
+
+class FakeQuantization(Quantization):
+    """x rounded to what few bits can tell; the gradient passes straight through."""
+
+    def forward(self, x: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
+        return fake_quantization(x, scale, zero_point, *self.options)
+
+
+def _trained(kind: type[Module], dims: int) -> type[Module]:
+    class Qat(kind):  # type: ignore[misc, valid-type]
+        def __init__(
+            self, *args: Any, quantization_formula: str = "google", quantization_bit: int = 8,
+            quantization_scheme: str = "symmetric", per_layer_quantization: bool = True,
+            stop_update_after_iters: int = 2**31, momentum: float = 0.95, **options: Any,
+        ) -> None:  # fmt: skip
+            super().__init__(*args, **options)
+            given = quantization_formula, quantization_bit, quantization_scheme
+            self.weight_observer = MinMaxObserver(*given, per_layer_quantization)
+            self.input_observer = MovingAverageMinMaxObserver(stop_update_after_iters, *given, momentum)
+            self.rounded = FakeQuantization(*given)
+            self.register_buffer("step", creation.zeros(1, dtype="int64"))
+
+        def forward(self, x: Tensor) -> Tensor:
+            scale, zero = self.input_observer(x, self.step)
+            if self.training:
+                assign(self.step, self.step + 1)
+            x = self.rounded(x, scale, zero)
+            weight = self.rounded(self.weight, *self.weight_observer(self.weight))
+            run = getattr(F, f"conv{dims}d")
+            return run(x, weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
+
+    Qat.__name__ = Qat.__qualname__ = f"QatConv{dims}d"
+    Qat.__doc__ = f"Conv{dims}d whose input and weight are rounded to few bits while it trains."
+    Qat.__module__ = __name__
+    return Qat
+
+
+QatConv1d, QatConv2d, QatConv3d = _trained(Conv1d, 1), _trained(Conv2d, 2), _trained(Conv3d, 3)
+
+__all__ = [
+    "FakeQuantization", "MinMaxObserver", "MovingAverageMinMaxObserver", "QatConv1d", "QatConv2d", "QatConv3d",
+    "Quantization",
+]  # fmt: skip

@@ -1,0 +1,37 @@
+"""PyTorch's names with an underscore that programs use all the same: what layers subclass and are asked for by."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+from weft.functional.neural.sizes import several
+from weft.nn.layers.batchnorm import _BatchNorm
+from weft.nn.layers.conv import _Conv
+from weft.nn.layers.dropout import _Dropout
+from weft.nn.layers.instancenorm import _InstanceNorm
+from weft.nn.layers.loss import _Loss
+
+
+def _ntuple(n: int, name: str = "") -> Callable[[Any], tuple[int, ...]]:
+    """What makes n numbers of one, and leaves several as they are."""
+    return lambda x: tuple(x) if isinstance(x, Sequence) else several(x, n, name or f"{n} numbers")
+
+
+def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
+    """Take a prefix, such as the "module." of torch's DistributedDataParallel, from a state's keys, in place.
+
+    >>> state = {"module.weight": 1}; flow.nn.modules.consume_prefix_in_state_dict_if_present(state, "module."); state
+    {'weight': 1}
+    """
+    for names in (state_dict, getattr(state_dict, "_metadata", {})):
+        for key in [k for k in names if k.startswith(prefix)]:
+            names[key.removeprefix(prefix)] = names.pop(key)
+
+
+NAMES: Final[dict[str, Any]] = {
+    "_BatchNorm": _BatchNorm, "_NormBase": _BatchNorm, "_InstanceNorm": _InstanceNorm, "_ConvNd": _Conv,
+    "_DropoutNd": _Dropout, "_Loss": _Loss, "_WeightedLoss": _Loss, "_ntuple": _ntuple, "_single": _ntuple(1),
+    "_pair": _ntuple(2), "_triple": _ntuple(3), "_quadruple": _ntuple(4),
+    "consume_prefix_in_state_dict_if_present": consume_prefix_in_state_dict_if_present,
+}  # fmt: skip

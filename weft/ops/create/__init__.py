@@ -1,0 +1,1 @@
+"""New tensors, and the same ones elsewhere."""

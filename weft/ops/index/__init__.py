@@ -1,0 +1,1 @@
+"""Ops that choose elements by position."""

@@ -1,0 +1,386 @@
+"""Elements chosen by tensors: gathering, and its reverse, putting."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import torch
+from torch import Tensor
+
+from weft.ops.create.constructors import zeros_like
+from weft.ops.declaration import Scalar, Size, op
+from weft.ops.pointwise.arithmetic import mul
+from weft.ops.shape.broadcast import fit
+from weft.ops.shape.views import axes, dim_of, reshape, together
+
+Shapes = Sequence[tuple[int, ...] | None]
+
+
+def _terms(x: int, indices: Shapes, mark: str = "") -> tuple[str, list[str], str]:
+    """The notation's terms of x, of each index tensor and of what is gathered; `mark` goes behind the index axes."""
+    at = [d for d, s in enumerate(indices) if s is not None]
+    given = [s for s in indices if s is not None]
+    form = together(*given)
+    positions = [f"i{k}{mark}" for k in range(len(form))]
+    lists = []
+    for s in given:
+        lead = len(form) - len(s)
+        lists.append(" ".join("1" if n == 1 and form[lead + k] != 1 else positions[lead + k] for k, n in enumerate(s)))
+    left = [f"g{d}!" if d in at else f"a{d}" for d in range(x)]
+    out = [a for d, a in enumerate(left) if d not in at]
+    start = at[0] if at and at[-1] - at[0] == len(at) - 1 else 0
+    return " ".join(left), lists, " ".join([*out[:start], *positions, *out[start:]])
+
+
+MASKS = (torch.bool, torch.uint8)  # whose true elements are the places
+
+
+def _places(indices: Sequence[Tensor | None]) -> tuple[Tensor | slice, ...]:
+    return tuple(slice(None) if i is None else i for i in indices)
+
+
+@op(linear="x")
+def index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
+    """x[indices]: the elements at these positions; None keeps a dimension.
+
+    >>> flow._C.index(flow.tensor([[1, 2], [3, 4]]), [None, flow.tensor([1])]).tolist()
+    [[2], [4]]
+    """
+    for i in indices:
+        if i is not None and not i.dim():  # else its number would be read now, and the result look at x
+            return torch.ops.aten.index(x, _all_places(x, indices))
+    return x[_places(indices)]
+
+
+@index.layout
+def _(x, indices):
+    left, lists, out = _terms(len(x), indices)
+    return f"{', '.join([left, *lists])} -> {out}"
+
+
+@index.grad
+def _(dy, indices, x_shape):
+    return index_put_zeros(dy, indices, tuple(x_shape)), [None] * len(indices)
+
+
+@index.samples
+def _(rand):
+    yield rand(4, 6), [torch.tensor([3, 0, 3])]
+    yield rand(4, 6), [None, torch.tensor([[1, 5], [0, 0]])]
+    yield rand(3, 4, 5), [torch.tensor([2, 0]), None, torch.tensor([[1], [4]])]
+
+
+@op(linear="value", shape_of="shape")
+def index_put_zeros(value: Tensor, indices: Sequence[Tensor | None], shape: Size) -> Tensor:
+    """Zeros of `shape` with the value added at these positions.
+
+    >>> flow._C.index_put_zeros(flow.ones(3), [flow.tensor([1, 1, 0])], (3,)).tolist()
+    [1.0, 2.0, 0.0]
+    """
+    y = value.new_zeros(tuple(shape))
+    return torch.ops.aten.index_put_(y, _all_places(y, indices), value, True)
+
+
+def _all_places(x: Tensor, indices: Sequence[Tensor | None]) -> list[Tensor | None]:
+    covered = sum(i.dim() if i is not None and i.dtype in MASKS else 1 for i in indices)
+    return [*indices, *[None] * (x.dim() - covered)]
+
+
+@index_put_zeros.layout
+def _(value, indices, shape):
+    left, lists, out = _terms(len(shape), indices)
+    return f"{', '.join([out, *lists])} -> {left}"
+
+
+@index_put_zeros.grad
+def _(dy, indices):
+    return index(dy, indices), [None] * len(indices)
+
+
+@index_put_zeros.samples
+def _(rand):
+    yield rand(3, 6), [torch.tensor([3, 0, 3])], (4, 6)
+    yield rand(4, 2, 2), [None, torch.tensor([[1, 5], [0, 0]])], (4, 6)
+
+
+@op(linear="x+value")
+def index_put(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: bool = False) -> Tensor:
+    """x with the value at these positions, or added to what is there.
+
+    >>> flow._C.index_put(flow.zeros(3), [flow.tensor([1])], flow.tensor(5.)).tolist()
+    [0.0, 5.0, 0.0]
+    """
+    return torch.ops.aten.index_put(x, _all_places(x, indices), value, accumulate)
+
+
+def _check_places(index: Tensor, dim: int, x: Tensor, negative: bool = False) -> None:
+    """Before a kernel overwrites x, up to the first index that is out of range."""
+    if index.device.type != "cpu" or index.is_complex() or not index.numel() or not -x.dim() <= dim < x.dim():
+        return  # no index, or one that the kernel looks at first
+    n = x.shape[dim]
+    low, high = (int(v) for v in index.aminmax())
+    if low < (-n if negative else 0) or high >= n:
+        raise IndexError(f"index {high if high >= n else low} is out of bounds for dimension {dim} with size {n}")
+
+
+@index_put.layout
+def _(x, indices, value, accumulate):
+    left, lists, out = _terms(len(x), indices, "!")
+    form = together(*(s for s in indices if s is not None))
+    names = out.split()
+    sizes = [form[int(a[1:-1])] if a[0] == "i" else x[int(a[1:])] for a in names]
+    lead = len(names) - len(value)
+    part = ["1" if n == 1 and sizes[lead + k] != 1 else names[lead + k] for k, n in enumerate(value)]
+    return f"{', '.join([left, *lists, ' '.join(part)])} -> {left}"
+
+
+@index_put.inplace
+def _(x, indices, value, accumulate):
+    at = 0
+    for i in indices:
+        mask = i is not None and i.dtype in MASKS
+        if i is not None and not mask:
+            _check_places(i, at, x, negative=True)
+        at += i.dim() if i is not None and mask else 1
+    return torch.ops.aten.index_put_(x, _all_places(x, indices), value, accumulate)
+
+
+@index_put.grad
+def _(dy, indices, value_shape, accumulate, needs):
+    dx = None
+    if needs[0]:
+        dx = dy if accumulate else index_put(dy, indices, zeros_like(index(dy, indices)))
+    return dx, [None] * len(indices), fit(index(dy, indices), value_shape) if needs[-1] else None
+
+
+@index_put.samples
+def _(rand):
+    yield rand(4, 6), [torch.tensor([3, 0])], rand(2, 6)
+    yield rand(4, 6), [torch.tensor([3, 3])], rand(6), True
+    yield rand(4, 6), [None, torch.tensor([1])], rand(4, 1)
+
+
+# ---- along one dimension -----------------------------------------------------------------------------
+
+
+def _along(x: Size, index: Size, dim: int) -> tuple[str, str]:
+    """The terms of x and of an index tensor that goes along one dimension; the others must agree to be split."""
+    d = dim_of(dim, len(x))
+    sizes = (*index, *[None] * len(x))  # an index of nothing may have another number of dimensions
+    left = ["g!" if i == d else f"a{i}" if n == sizes[i] else f"b{i}!" for i, n in enumerate(x)]
+    right = ["i" if i == d else a if a[0] == "a" else f"c{i}!" for i, a in enumerate(left)]
+    return " ".join(left), " ".join(right)
+
+
+@op(linear="x")
+def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The elements of x whose positions along a dimension the index tells: y[i][j] = x[index[i][j]][j] for dim 0.
+
+    >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]])).tolist()
+    [[2], [3]]
+    """
+    return torch.gather(x, dim, index)
+
+
+@gather.layout
+def _(x, dim, index):
+    if not x or not index:
+        return None
+    left, right = _along(x, index, dim)
+    return f"{left}, {right} -> {right}"
+
+
+@gather.grad
+def _(dy, dim, index, x_shape):
+    return scatter_add_zeros(dy, dim, index, tuple(x_shape)), None
+
+
+@gather.samples
+def _(rand):
+    yield rand(4, 6), 1, torch.tensor([[1, 5, 0]] * 4)
+    yield rand(4, 6), 0, torch.tensor([[3, 0, 1]])
+
+
+@op(linear="src", shape_of="shape")
+def scatter_add_zeros(src: Tensor, dim: int, index: Tensor, shape: Size) -> Tensor:
+    """Zeros of `shape` with src added at the positions along a dimension that the index tells."""
+    return src.new_zeros(tuple(shape)).scatter_add_(dim, index, src)
+
+
+@scatter_add_zeros.layout
+def _(src, dim, index, shape):
+    if not shape or not index:
+        return None
+    left, right = _along(shape, index, dim)
+    return f"{right}, {right} -> {left}"
+
+
+@scatter_add_zeros.grad
+def _(dy, dim, index):
+    return gather(dy, dim, index), None
+
+
+@scatter_add_zeros.samples
+def _(rand):
+    yield rand(4, 3), 1, torch.tensor([[1, 5, 1]] * 4), (4, 6)
+
+
+@op(linear="x+src")
+def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
+    """x with src added at the positions along a dimension that the index tells.
+
+    >>> flow.scatter_add(flow.ones(3), 0, flow.tensor([2, 2]), flow.ones(2)).tolist()
+    [1.0, 1.0, 3.0]
+    """
+    return torch.scatter_add(x, dim, index, src)
+
+
+@scatter_add.layout
+def _(x, dim, index, src):
+    if not x or tuple(index) != tuple(src):
+        return None
+    left, right = _along(x, index, dim)
+    right = right.replace("i", "i!")
+    return f"{left}, {right}, {right} -> {left}"
+
+
+@scatter_add.inplace
+def _(x, dim, index, src):
+    _check_places(index, dim, x)
+    return x.scatter_add_(dim, index, src)
+
+
+@scatter_add.grad
+def _(dy, dim, index, needs):
+    return dy, None, gather(dy, dim, index) if needs[2] else None
+
+
+@scatter_add.samples
+def _(rand):
+    yield rand(4, 6), 1, torch.tensor([[1, 5, 1]] * 4), rand(4, 3)
+
+
+@op()
+def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Scalar) -> Tensor:
+    """x with src at the positions along a dimension that the index tells.
+
+    >>> flow.scatter(flow.zeros(3), 0, flow.tensor([2]), 7.).tolist()
+    [0.0, 0.0, 7.0]
+    """
+    return torch.scatter(x, dim, index, src)
+
+
+@scatter.layout
+def _(x, dim, index, src):
+    if not x or (isinstance(src, tuple) and tuple(index) != tuple(src)):
+        return None
+    left, right = _along(x, index, dim)
+    right = right.replace("i", "i!")
+    return f"{left}, {right}{f', {right}' if isinstance(src, tuple) else ''} -> {left}"
+
+
+@scatter.inplace
+def _(x, dim, index, src):
+    _check_places(index, dim, x)
+    return x.scatter_(dim, index, src)
+
+
+@scatter.grad
+def _(dy, dim, index, needs):
+    return (
+        scatter(dy, dim, index, 0.0) if needs[0] else None,
+        None,
+        gather(dy, dim, index) if needs[2] else None,
+    )
+
+
+@scatter.samples
+def _(rand):
+    yield rand(4, 6), 1, torch.tensor([[1, 5, 0]] * 4), rand(4, 3)
+    yield rand(4, 6), 1, torch.tensor([[1, 5, 0]] * 4), 0.5
+
+
+@op(linear="x")
+def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
+    """The slices of x along a dimension at these positions.
+
+    >>> flow.index_select(flow.tensor([[1, 2], [3, 4]]), 0, flow.tensor([1, 1])).tolist()
+    [[3, 4], [3, 4]]
+    """
+    return torch.index_select(x, dim, index)
+
+
+@index_select.layout
+def _(x, dim, index):
+    names, d = axes(len(x)), dim_of(dim, len(x))
+    left = " ".join("g!" if i == d else a for i, a in enumerate(names))
+    return f"{left}, {'i' * len(index)} -> {' '.join('i' if i == d else a for i, a in enumerate(names))}"
+
+
+@index_select.grad
+def _(dy, dim, index, x_shape):
+    shape = tuple(x_shape)
+    if not shape:  # of one element, itself
+        return dy, None
+    places = [None] * (dim % len(shape)) + [reshape(index, (-1,))]
+    return index_put_zeros(dy, places, shape), None
+
+
+@index_select.samples
+def _(rand):
+    yield rand(4, 6), 1, torch.tensor([5, 0, 0])
+    yield rand(4, 6), 0, torch.tensor([2])
+
+
+@op(linear="x+source")
+def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Scalar = 1) -> Tensor:
+    """x with alpha * source added to its slices along a dimension at these positions.
+
+    >>> flow.index_add(flow.zeros(3), 0, flow.tensor([0, 0]), flow.ones(2)).tolist()
+    [2.0, 0.0, 0.0]
+    """
+    return torch.index_add(x, dim, index, source, alpha=alpha)
+
+
+@index_add.layout
+def _(x, dim, index, source, alpha):
+    names, d = axes(len(x)), dim_of(dim, len(x))
+    left = " ".join("g!" if i == d else a for i, a in enumerate(names))
+    part = " ".join("i!" if i == d else a for i, a in enumerate(names))
+    return f"{left}, i!, {part} -> {left}"
+
+
+@index_add.inplace
+def _(x, dim, index, source, alpha):
+    _check_places(index, dim, x)
+    return x.index_add_(dim, index, source, alpha=alpha)
+
+
+@index_add.grad
+def _(dy, dim, index, alpha, needs):
+    return dy, None, mul(index_select(dy, dim, index), alpha) if needs[2] else None
+
+
+@index_add.samples
+def _(rand):
+    yield rand(4, 6), 1, torch.tensor([5, 0, 0]), rand(4, 3)
+
+
+# ---- where the shape depends on data -----------------------------------------------------------------
+
+
+@op(dynamic=True, returns="positions*")
+def nonzero(x: Tensor) -> Tensor:
+    """The positions of the elements that aren't zero, one per row.
+
+    >>> flow.nonzero(flow.tensor([[0, 3], [1, 0]])).tolist()
+    [[0, 1], [1, 0]]
+    """
+    if x.device.type == "meta":  # nobody knows yet how many there are
+        return torch.empty(0, x.dim(), dtype=torch.int64, device="meta")
+    return torch.nonzero(x)
+
+
+@nonzero.samples
+def _(rand):
+    yield ((rand(4, 6) > 0),)

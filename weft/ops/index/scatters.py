@@ -1,0 +1,64 @@
+"""Elements put together at places that an index tells: by extremes and products, in order, and back."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from weft.ops.declaration import op
+from weft.ops.index.indexing import _along, gather, scatter_add
+from weft.ops.pointwise.arithmetic import div, eq, mul
+from weft.ops.pointwise.copies import cast, where
+
+
+@op()
+def scatter_reduced(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Tensor:
+    """x with src put in at the places along a dimension that the index tells; where several meet, they are reduced.
+
+    >>> flow._C.scatter_reduced(flow.zeros(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "amax").tolist()
+    [0.0, 3.0]
+    """
+    return torch.scatter_reduce(x, dim, index, src, reduce, include_self=include_self)
+
+
+@scatter_reduced.layout
+def _(x, dim, index, src, reduce, include_self):
+    if not x or tuple(index) != tuple(src):
+        return None
+    left, right = _along(x, index, dim)
+    right = right.replace("i", "i!")
+    return f"{left}, {right}, {right} -> {left}"
+
+
+@scatter_reduced.grad
+def _(dy, x, dim, index, src, reduce, include_self, y, needs):
+    if reduce == "prod":  # of numbers that aren't zero
+        whole = mul(dy, y)
+        dx = div(whole, x) if include_self else _untouched(dy, dim, index)
+        return dx if needs[0] else None, None, div(gather(whole, dim, index), src) if needs[2] else None
+    kept = cast(eq(x, y), dy.dtype)
+    if not include_self:  # what nothing came to is itself
+        kept = _untouched(mul(kept, 0.0), dim, index, 1.0)
+    picked = cast(eq(src, gather(y, dim, index)), dy.dtype)
+    share = div(dy, scatter_add(kept, dim, index, picked))
+    return (
+        mul(kept, share) if needs[0] else None,
+        None,
+        mul(picked, gather(share, dim, index)) if needs[2] else None,
+    )
+
+
+def _untouched(dy, dim, index, value=None):
+    """dy, or a value, at the places that the index doesn't name; zero at the others."""
+    ones = mul(cast(eq(index, index), dy.dtype), 1.0)
+    touched = scatter_add(mul(dy, 0.0), dim, index, ones)
+    return where(eq(touched, 0.0), dy if value is None else value, mul(dy, 0.0))
+
+
+@scatter_reduced.samples
+def _(rand):
+    index = torch.tensor([[1, 5, 1]] * 4)
+    yield rand(4, 6), 1, index, rand(4, 3), "amax"
+    yield rand(4, 6), 1, index, rand(4, 3), "amin", False
+    yield rand(4, 6), 1, index, rand(4, 3), "prod"
+    yield rand(4, 6), 1, index, rand(4, 3), "prod", False

@@ -1,0 +1,211 @@
+"""Products of matrices: what tensor parallelism splits."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from weft.core.sbp import broadcast, partial_sum, split
+from weft.ops import notation
+from weft.ops.declaration import op
+from weft.ops.form import Form, alike
+from weft.ops.notation import Rule, rules
+from weft.ops.pointwise.arithmetic import turned
+from weft.ops.shape.broadcast import fit
+from weft.ops.shape.views import reshape, transpose, unsqueeze
+
+
+@op(linear="input other", uniform=True)
+def matmul(input: Tensor, other: Tensor) -> Tensor:
+    """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
+
+    >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
+    [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
+    """
+    if input.dim() == 3 == other.dim() and input.shape[0] == other.shape[0]:
+        return torch.bmm(input, other)
+    return torch.matmul(input, other)
+
+
+@matmul.layout
+def _(a, b):
+    left = "k" if len(a) == 1 else "... m k"
+    right = "k" if len(b) == 1 else "... k n"
+    out = " ".join((["..."] if max(len(a), len(b)) > 2 else []) + ["m"] * (len(a) > 1) + ["n"] * (len(b) > 1))
+    if max(len(a), len(b)) <= 2:
+        left, right = left.replace("... ", ""), right.replace("... ", "")
+    return f"{left}, {right} -> {out}"
+
+
+@matmul.out
+def _(y, a, b):
+    if a.dim() == 2 == b.dim():
+        torch.mm(a, b, out=y)
+    elif a.dim() == 3 == b.dim() and a.shape[0] == b.shape[0]:
+        torch.bmm(a, b, out=y)
+    elif a.dim() > 2 == b.dim():
+        torch.mm(a.flatten(0, -2), b, out=y.flatten(0, -2))
+    elif a.dim() == 1 or b.dim() == 1:  # torch would resize y on its way
+        y.copy_(torch.matmul(a, b))
+    else:
+        torch.matmul(a, b, out=y)
+
+
+@matmul.prepared
+def _(y, a, b):
+    if a.dim() == 2 == b.dim():
+        return torch.mm, (a, b), {"out": y}
+    if a.dim() == 3 == b.dim() and a.shape[0] == b.shape[0]:
+        return torch.bmm, (a, b), {"out": y}
+    if a.dim() > 2 == b.dim() and a.is_contiguous():
+        return torch.mm, (a.flatten(0, -2), b), {"out": y.flatten(0, -2)}
+    return None
+
+
+@matmul.grad
+def _(dy, input, other, input_shape, other_shape, needs):
+    da = db = None
+    if len(input_shape) == 1 or len(other_shape) == 1:
+        dy, input, other = _as_matrices(dy, input, other, input_shape, other_shape)
+    if needs[0]:
+        da = _to(fit(matmul(dy, transpose(turned(other), -2, -1)), tuple(input.shape)), input_shape)
+    if needs[1]:
+        db = _to(fit(matmul(transpose(turned(input), -2, -1), dy), tuple(other.shape)), other_shape)
+    return da, db
+
+
+def _as_matrices(dy, a, b, a_shape, b_shape):
+    if len(a_shape) == 1:
+        a, dy = unsqueeze(a, 0), unsqueeze(dy, -2 if len(b_shape) > 1 else -1)
+    if len(b_shape) == 1:
+        b, dy = unsqueeze(b, 1), unsqueeze(dy, -1)
+    return dy, a, b
+
+
+def _to(g, shape):
+    return g if tuple(g.shape) == tuple(shape) else reshape(g, tuple(shape))
+
+
+@matmul.samples
+def _(rand):
+    yield rand(4, 6), rand(6, 8)
+    yield rand(2, 4, 6), rand(2, 6, 3)
+    yield rand(2, 4, 6), rand(6, 3)
+    yield rand(6), rand(6, 4)
+    yield rand(4, 6), rand(6)
+    yield rand(6), rand(6)
+
+
+@op("... k, n k, n -> ... n")
+def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
+    """x @ weight.T + bias.
+
+    >>> flow.nn.functional.linear(flow.ones(1, 3), flow.ones(2, 3)).tolist()
+    [[3.0, 3.0]]
+    """
+    return torch.nn.functional.linear(x, weight, bias)
+
+
+@linear.layout
+def _(x, weight, bias):
+    lead = "... " if len(x) > 1 else ""
+    out = (*x[:-1], weight[0])
+    if bias is None:
+        return *rules(f"{lead}k, n k -> {lead}n", (x, weight), (out,)), *notation.linear(((0,), (1,)), 2, 1)
+    found = rules(f"{lead}k!, n k!, n -> {lead}n", (x, weight, bias), (out,))
+    # split along k, each product is a part of the sum, and the bias must be counted once
+    return (*found, Rule((split(len(x) - 1), split(1), partial_sum), (partial_sum,)), *_linear_with_bias())
+
+
+def _linear_with_bias() -> tuple[Rule, ...]:
+    return (
+        Rule((partial_sum, broadcast, partial_sum), (partial_sum,)),
+        Rule((broadcast, partial_sum, partial_sum), (partial_sum,)),
+    )
+
+
+@linear.form
+def _(x, weight, bias):
+    fits = (
+        len(weight.shape) == 2 and x.shape[-1:] == weight.shape[1:] and bias in (None, Form(weight.shape[:1], x.dtype))
+    )
+    return Form((*x.shape[:-1], weight.shape[0]), x.dtype) if fits and alike(x, weight) else None
+
+
+@linear.out
+def _(y, x, weight, bias):
+    if x.dim() == 2:
+        if bias is None:
+            torch.mm(x, weight.t(), out=y)
+        else:
+            torch.addmm(bias, x, weight.t(), out=y)
+    elif bias is None:
+        torch.matmul(x, weight.t(), out=y)
+    else:
+        torch.addmm(bias, _rows(x), weight.t(), out=_rows(y))
+
+
+@linear.prepared
+def _(y, x, weight, bias):
+    if x.dim() != 2 and not (x.is_contiguous() and x.dim() > 2):
+        return None
+    flat, out = _rows(x), _rows(y)
+    if bias is None:
+        return torch.mm, (flat, weight.t()), {"out": out}
+    return torch.addmm, (bias, flat, weight.t()), {"out": out}
+
+
+@linear.grad
+def _(dy, x, weight, weight_shape, bias_shape, needs):
+    out = dy
+    if len(weight_shape) == 1:  # one output, which has no dimension
+        out, weight = unsqueeze(dy, -1), unsqueeze(weight, 0)
+    dw = linear_weight_grad(out, turned(x)) if needs[1] else None
+    return (
+        matmul(out, turned(weight)) if needs[0] else None,
+        dw if dw is None or len(weight_shape) > 1 else reshape(dw, tuple(weight_shape)),
+        fit(dy, bias_shape) if needs[2] else None,
+    )
+
+
+@linear.samples
+def _(rand):
+    yield rand(4, 6), rand(8, 6), rand(8)
+    yield rand(4, 6), rand(8, 6)
+    yield rand(2, 4, 6), rand(3, 6), rand(3)
+
+
+def _rows(x: Tensor) -> Tensor:
+    """Vectors, one under the other; of no elements, too, where a size can't be told from the others."""
+    return x.flatten(0, -2) if x.dim() > 1 else x.unsqueeze(0)
+
+
+@op("... n, ... k -> n k", linear="dy x", returns="dw", uniform=True)
+def linear_weight_grad(dy: Tensor, x: Tensor) -> Tensor:
+    """The gradient of a linear map's weight: dy.T @ x over every leading dimension."""
+    if dy.dim() == 2:
+        return torch.mm(dy.t(), x)
+    return torch.mm(_rows(dy).t(), _rows(x))
+
+
+@linear_weight_grad.out
+def _(dw, dy, x):
+    torch.mm(_rows(dy).t(), _rows(x), out=dw)
+
+
+@linear_weight_grad.prepared
+def _(dw, dy, x):
+    if not (dy.is_contiguous() and x.is_contiguous() and x.dim() > 1):
+        return None
+    return torch.mm, (_rows(dy).t(), _rows(x)), {"out": dw}
+
+
+@linear_weight_grad.grad
+def _(ddw, dy, x, needs):
+    return linear(turned(x), ddw) if needs[0] else None, matmul(turned(dy), ddw) if needs[1] else None
+
+
+@linear_weight_grad.samples
+def _(rand):
+    yield rand(4, 8), rand(4, 6)
+    yield rand(2, 4, 8), rand(2, 4, 6)

@@ -1,0 +1,1 @@
+"""What layers compute in one kernel."""

@@ -1,0 +1,397 @@
+"""Activations whose gradients have kernels of their own. relu, tanh and sigmoid are with the other element-wise ops."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.ops.create.constructors import zeros_like
+from weft.ops.declaration import Scalar, op
+from weft.ops.kernels import aten
+from weft.ops.pointwise.arithmetic import add, exp, gt, mul, sigmoid, square, sub, tanh
+from weft.ops.pointwise.copies import where
+
+LATE = 1 << 15  # elements from which oneDNN's gelu makes up for the time in which it begins
+
+
+def _late(x: Tensor, approximate: str) -> bool:
+    """Whether torch, which gives gelu in order of memory to oneDNN, has a quicker kernel of its own for another order:
+    few elements are told to it by their transpose."""
+    few = x.dim() > 1 and x.numel() <= LATE and x.shape[0] > 1 < x.shape[-1]
+    return few and approximate == "none" and x.dtype is torch.float32 and x.device.type == "cpu"
+
+
+# ---- gelu --------------------------------------------------------------------------------------------
+
+
+@op("... -> ...")
+def gelu(x: Tensor, approximate: str = "none") -> Tensor:
+    """x times the probability that a normal draw is below x; approximate="tanh" for the usual fast formula.
+
+    >>> flow.gelu(flow.tensor([0., 100.])).tolist()
+    [0.0, 100.0]
+    """
+    if _late(x, approximate):
+        return aten.gelu(x.transpose(0, -1)).transpose(0, -1)
+    return aten.gelu(x, approximate=approximate)
+
+
+gelu.out(lambda y, x, approximate: aten.gelu(x, approximate=approximate, out=y))
+gelu.inplace(lambda x, approximate: aten.gelu_(x, approximate=approximate))
+
+
+@gelu.prepared
+def _(y, x, approximate):
+    if _late(x, approximate):
+        x, y = x.transpose(0, -1), y.transpose(0, -1)
+    return aten.gelu, (x,), {"approximate": approximate, "out": y}
+
+
+@gelu.grad
+def _(dy, x, approximate):
+    return gelu_grad(dy, x, approximate)
+
+
+@gelu.samples
+def _(rand):
+    yield rand(4, 6)
+    yield rand(4, 6), "tanh"
+
+
+@op("..., ... -> ...", linear="dy", returns="dx")
+def gelu_grad(dy: Tensor, x: Tensor, approximate: str = "none") -> Tensor:
+    """The gradient of gelu."""
+    if _late(x, approximate) and dy.shape == x.shape:
+        return aten.gelu_backward(dy.transpose(0, -1), x.transpose(0, -1)).transpose(0, -1)
+    return aten.gelu_backward(dy, x, approximate=approximate)
+
+
+gelu_grad.out(
+    lambda dx, dy, x, approximate: aten.gelu_backward.grad_input(dy, x, approximate=approximate, grad_input=dx)
+)
+
+
+@gelu_grad.prepared
+def _(dx, dy, x, approximate):
+    if _late(x, approximate) and dy.shape == x.shape:
+        dx, dy, x = (t.transpose(0, -1) for t in (dx, dy, x))
+    return aten.gelu_backward.grad_input, (dy, x), {"approximate": approximate, "grad_input": dx}
+
+
+@gelu_grad.grad
+def _(ddx, dy, x, approximate, needs):
+    slope = None
+    if needs[1]:
+        slope = mul(mul(ddx, dy), _gelu_tanh_bend(x) if approximate == "tanh" else _gelu_bend(x))
+    return gelu_grad(ddx, x, approximate) if needs[0] else None, slope
+
+
+def _gelu_bend(x: Any) -> Any:
+    """The second derivative: (2 - x^2) times the normal density."""
+    density = mul(exp(mul(square(x), -0.5)), 1 / math.sqrt(2 * math.pi))
+    return mul(sub(2.0, square(x)), density)
+
+
+def _gelu_tanh_bend(x: Any) -> Any:
+    k, c = math.sqrt(2 / math.pi), 0.044715
+    x2 = square(x)
+    t = tanh(mul(mul(x, k), add(mul(x2, c), 1.0)))
+    slope, bend = mul(add(mul(x2, 3 * c), 1.0), k), mul(x, 6 * k * c)
+    rest = sub(1.0, square(t))
+    return mul(rest, add(slope, mul(mul(x, 0.5), sub(bend, mul(mul(t, 2.0), square(slope))))))
+
+
+@gelu_grad.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6)
+    yield rand(4, 6), rand(4, 6), "tanh"
+
+
+# ---- silu --------------------------------------------------------------------------------------------
+
+
+@op("... -> ...")
+def silu(x: Tensor) -> Tensor:
+    """x * sigmoid(x).
+
+    >>> flow.nn.functional.silu(flow.zeros(1)).tolist()
+    [0.0]
+    """
+    return aten.silu(x)
+
+
+silu.out(lambda y, x: aten.silu(x, out=y))
+silu.inplace(lambda x: aten.silu_(x))
+
+
+@silu.grad
+def _(dy, x):
+    return silu_grad(dy, x)
+
+
+@silu.samples
+def _(rand):
+    yield rand(4, 6)
+
+
+@op("..., ... -> ...", linear="dy", returns="dx")
+def silu_grad(dy: Tensor, x: Tensor) -> Tensor:
+    """The gradient of silu."""
+    return aten.silu_backward(dy, x)
+
+
+silu_grad.out(lambda dx, dy, x: aten.silu_backward.grad_input(dy, x, grad_input=dx))
+
+
+@silu_grad.grad
+def _(ddx, dy, x, needs):
+    slope = None
+    if needs[1]:
+        s = sigmoid(x)
+        bend = mul(mul(s, sub(1.0, s)), add(mul(x, sub(1.0, mul(s, 2.0))), 2.0))
+        slope = mul(mul(ddx, dy), bend)
+    return silu_grad(ddx, x) if needs[0] else None, slope
+
+
+@silu_grad.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6)
+
+
+# ---- with a bend or a bound --------------------------------------------------------------------------
+
+
+@op("... -> ...")
+def leaky_relu(x: Tensor, alpha: float = 0.01) -> Tensor:
+    """x where it is above zero, alpha * x below.
+
+    >>> flow.nn.functional.leaky_relu(flow.tensor([-1., 2.]), 0.5).tolist()
+    [-0.5, 2.0]
+    """
+    return aten.leaky_relu(x, alpha)
+
+
+leaky_relu.out(lambda y, x, alpha: aten.leaky_relu(x, alpha, out=y))
+leaky_relu.inplace(lambda x, alpha: aten.leaky_relu_(x, alpha))
+
+
+@leaky_relu.grad
+def _(dy, x, alpha):
+    return leaky_relu_grad(dy, x, alpha)
+
+
+@leaky_relu.samples
+def _(rand):
+    yield rand(4, 6), 0.1
+
+
+@op("..., ... -> ...", linear="dy", returns="dx")
+def leaky_relu_grad(dy: Tensor, x: Tensor, alpha: float) -> Tensor:
+    """The gradient of leaky_relu."""
+    return aten.leaky_relu_backward(dy, x, alpha, False)
+
+
+leaky_relu_grad.out(lambda dx, dy, x, alpha: aten.leaky_relu_backward.grad_input(dy, x, alpha, False, grad_input=dx))
+
+
+@leaky_relu_grad.grad
+def _(ddx, x, alpha, needs):
+    return leaky_relu_grad(ddx, x, alpha) if needs[0] else None, zeros_like(x) if needs[1] else None
+
+
+@leaky_relu_grad.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6), 0.1
+
+
+@op("... -> ...")
+def clamp(x: Tensor, min: Scalar | None = None, max: Scalar | None = None) -> Tensor:
+    """x, but at least min and at most max.
+
+    >>> flow.clamp(flow.tensor([-1., 0.5, 2.]), 0., 1.).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return torch.clamp(x, min, max)
+
+
+clamp.out(lambda y, x, min, max: torch.clamp(x, min, max, out=y))
+clamp.inplace(lambda x, min, max: torch.clamp_(x, min, max))
+
+
+@clamp.grad
+def _(dy, x, min, max):
+    return clamp_grad(dy, x, min, max)
+
+
+@clamp.samples
+def _(rand):
+    yield rand(4, 6), -0.5, 0.5
+    yield rand(4, 6), 0.0
+    yield (rand(4, 6),), {"max": 0.3}
+
+
+@op("..., ... -> ...", linear="dy", returns="dx")
+def clamp_grad(dy: Tensor, x: Tensor, min: Scalar | None, max: Scalar | None) -> Tensor:
+    """dy where x is within the bounds."""
+    outside = torch.zeros((), dtype=dy.dtype, device=dy.device)
+    inside = torch.ones((), dtype=torch.bool, device=x.device)
+    for bound, holds in ((min, torch.ge), (max, torch.le)):
+        if bound is not None:
+            inside = inside & holds(x, bound)
+    return torch.where(inside, dy, outside)
+
+
+@clamp_grad.grad
+def _(ddx, x, min, max):
+    return clamp_grad(ddx, x, min, max), None
+
+
+@clamp_grad.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6), -0.5, 0.5
+
+
+@op("... -> ...")
+def elu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """x where it is above zero, alpha * (exp(x) - 1) below.
+
+    >>> flow.nn.functional.elu(flow.tensor([0., 2.])).tolist()
+    [0.0, 2.0]
+    """
+    return aten.elu(x, alpha)
+
+
+elu.out(lambda y, x, alpha: aten.elu(x, alpha, out=y))
+elu.inplace(lambda x, alpha: aten.elu_(x, alpha))
+
+
+@elu.grad
+def _(dy, x, y, alpha):
+    return where(gt(x, 0.0), dy, mul(dy, add(y, alpha)))
+
+
+@elu.samples
+def _(rand):
+    yield rand(4, 6), 1.5
+
+
+@op("... -> ...")
+def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
+    """log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold.
+
+    >>> flow.nn.functional.softplus(flow.tensor([50.])).tolist()
+    [50.0]
+    """
+    return aten.softplus(x, beta, threshold)
+
+
+softplus.out(lambda y, x, beta, threshold: aten.softplus(x, beta, threshold, out=y))
+
+
+@softplus.grad
+def _(dy, x, beta, threshold):
+    z = mul(x, beta)
+    return where(gt(z, threshold), dy, mul(dy, sigmoid(z)))
+
+
+@softplus.samples
+def _(rand):
+    yield rand(4, 6)
+    yield rand(4, 6), 2.0, 1.0
+
+
+@op("... -> ...")
+def mish(x: Tensor) -> Tensor:
+    """x * tanh(softplus(x)).
+
+    >>> flow.nn.functional.mish(flow.zeros(1)).tolist()
+    [0.0]
+    """
+    return aten.mish(x)
+
+
+mish.out(lambda y, x: aten.mish(x, out=y))
+mish.inplace(lambda x: aten.mish_(x))
+
+
+@mish.grad
+def _(dy, x):
+    t = tanh(softplus(x))
+    return mul(dy, add(t, mul(mul(x, sigmoid(x)), sub(1.0, square(t)))))
+
+
+@mish.samples
+def _(rand):
+    yield rand(4, 6)
+
+
+@op("... -> ...")
+def hardsigmoid(x: Tensor) -> Tensor:
+    """x / 6 + 1/2, kept between 0 and 1.
+
+    >>> flow.nn.functional.hardsigmoid(flow.tensor([-4., 0., 4.])).tolist()
+    [0.0, 0.5, 1.0]
+    """
+    return aten.hardsigmoid(x)
+
+
+hardsigmoid.out(lambda y, x: aten.hardsigmoid(x, out=y))
+hardsigmoid.inplace(lambda x: aten.hardsigmoid_(x))
+
+
+@hardsigmoid.grad
+def _(dy, x):
+    return mul(clamp_grad(dy, x, -3.0, 3.0), 1 / 6)
+
+
+@hardsigmoid.samples
+def _(rand):
+    yield rand(4, 6) * 3
+
+
+@op("... -> ...")
+def hardswish(x: Tensor) -> Tensor:
+    """x * hardsigmoid(x).
+
+    >>> flow.nn.functional.hardswish(flow.tensor([0., 4.])).tolist()
+    [0.0, 4.0]
+    """
+    return aten.hardswish(x)
+
+
+hardswish.out(lambda y, x: aten.hardswish(x, out=y))
+hardswish.inplace(lambda x: aten.hardswish_(x))
+
+
+@hardswish.grad
+def _(dy, x):
+    inside = clamp_grad(mul(dy, add(mul(x, 1 / 3), 0.5)), x, -3.0, 3.0)
+    return add(inside, where(gt(x, 3.0), dy, 0.0))
+
+
+@hardswish.samples
+def _(rand):
+    yield rand(4, 6) * 3
+
+
+@op("... -> ...")
+def logsigmoid(x: Tensor) -> Tensor:
+    """log(sigmoid(x)), exact for large negative x.
+
+    >>> flow.nn.functional.logsigmoid(flow.tensor([-200.])).tolist()
+    [-200.0]
+    """
+    return aten.log_sigmoid(x)
+
+
+@logsigmoid.grad
+def _(dy, x):
+    return mul(dy, sigmoid(mul(x, -1.0)))
+
+
+@logsigmoid.samples
+def _(rand):
+    yield rand(4, 6)

@@ -1,0 +1,250 @@
+"""Attention in one kernel that never holds the whole table of scores; a composition where its gradient needs one."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.core.dispatch import here
+from weft.core.dtype import bool_
+from weft.core.errors import ShapeError
+from weft.ops.declaration import op
+from weft.ops.form import Form, alike
+from weft.ops.kernels import aten
+from weft.ops.linalg.matmul import matmul
+from weft.ops.neural.softmax import softmax, softmax_grad
+from weft.ops.pointwise.arithmetic import add, mul
+from weft.ops.pointwise.copies import where
+from weft.ops.shape.broadcast import fit
+from weft.ops.shape.triangle import hide_future
+from weft.ops.shape.views import transpose
+
+
+def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
+    fits = q.dim() == k.dim() == v.dim() == 4 and q.shape[:2] == k.shape[:2] == v.shape[:2]
+    if not fits or q.shape[-1] != k.shape[-1] or k.shape[2] != v.shape[2]:
+        raise ShapeError(
+            "attention takes queries [batch, heads, t, d], keys [batch, heads, s, d] and values [batch, heads, s, e]; "
+            f"got {list(q.shape)}, {list(k.shape)}, {list(v.shape)}"
+        )
+
+
+def _flash(q: Tensor, k: Tensor, v: Tensor) -> bool:
+    """Whether the fused kernel takes these: it is the CPU's, and wants keys as wide as values."""
+    return q.device.type in ("cpu", "meta") and q.shape[-1] == v.shape[-1] and q.numel() > 0 < k.numel()
+
+
+def _in_rows(*tensors: Tensor) -> bool:
+    """Whether each row lies in one piece: the fused kernel takes that for granted."""
+    return all(t.stride(-1) == 1 for t in tensors)
+
+
+def _rows(*tensors: Tensor) -> list[Tensor]:
+    return [t if _in_rows(t) else t.contiguous() for t in tensors]
+
+
+def _added(mask: Tensor | None, like: Tensor) -> Tensor | None:
+    """A mask as numbers to add to the scores, of two or four dimensions, as the fused kernel wants them."""
+    if mask is None:
+        return None
+    if mask.dim() in (0, 1, 3):
+        mask = mask[(None,) * ((4 if mask.dim() == 3 else 2) - mask.dim())]
+    if mask.dtype != torch.bool:
+        return mask
+    return torch.zeros(mask.shape, dtype=like.dtype, device=like.device).masked_fill_(~mask, -torch.inf)
+
+
+def _scores(q: Tensor, k: Tensor, mask: Tensor | None, is_causal: bool, scale: float | None) -> Tensor:
+    scores = (q * _scale(q.shape[-1], scale)) @ k.transpose(-2, -1)
+    if is_causal:
+        scores = hide_future.kernel(scores)
+    return scores if mask is None else scores + mask
+
+
+def _scale(width: int, scale: float | None) -> float:
+    return 1 / math.sqrt(width) if scale is None else scale
+
+
+@op(returns="y | logsumexp")
+def scaled_dot_product_attention(
+    q: Tensor,
+    k: Tensor,
+    v: Tensor,
+    attn_mask: Tensor | None = None,
+    is_causal: bool = False,
+    scale: float | None = None,
+) -> Tensor:
+    """softmax(q @ k.T * scale + mask) @ v, for [batch, heads, sequence, width]; scale is 1 / sqrt(width) by default.
+
+    >>> q = flow.ones(1, 1, 2, 4)
+    >>> flow._C.scaled_dot_product_attention(q, q, q).tolist()
+    [[[[1.0, 1.0, 1.0, 1.0], [1.0, 1.0, 1.0, 1.0]]]]
+    """
+    _check(q, k, v)
+    mask = _added(attn_mask, q)
+    if _flash(q, k, v):
+        q, k, v = _rows(q, k, v)
+        return aten._scaled_dot_product_flash_attention_for_cpu(q, k, v, 0.0, is_causal, attn_mask=mask, scale=scale)
+    scores = _scores(q, k, mask, is_causal, scale)
+    return torch.softmax(scores, -1) @ v, scores.logsumexp(-1)  # type: ignore[return-value]
+
+
+@scaled_dot_product_attention.prepared
+def _(q, k, v, attn_mask, is_causal, scale):
+    if not _flash(q, k, v) or _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v):
+        return None
+    flash = aten._scaled_dot_product_flash_attention_for_cpu
+    return flash, (q, k, v, 0.0, is_causal), {"attn_mask": attn_mask, "scale": scale}
+
+
+@scaled_dot_product_attention.works_in
+def _(q, k, v, attn_mask, is_causal, scale):
+    rows, columns = _blocks(q, k)
+    scores = 4 * rows * (columns + 2 + q.shape[-1]) + (rows * columns * q.itemsize if q.itemsize < 4 else 0)
+    return torch.get_num_threads() * scores if _flash(q, k, v) else 0
+
+
+def _blocks(q: Tensor, k: Tensor) -> tuple[int, int]:
+    """How many queries and keys a thread of torch's kernel takes at a time."""
+    t = q.shape[2]
+    return min(t, 256 if t >= 768 else 64 if t >= 192 else 32), min(k.shape[2], 512)
+
+
+def _terms(mask: tuple[int, ...] | None, is_causal: bool) -> tuple[str, str, str, str]:
+    """The notation of queries, keys, values and mask. Queries may be split along the sequence if each sees all keys."""
+    t = "t!" if is_causal else "t"
+    table = ["b", "h", t, "s!"]
+    return f"b h {t} d!", "b h s! d!", "b h s! e!", " ".join(table[len(table) - len(mask or ()) :])
+
+
+@scaled_dot_product_attention.layout
+def _(q, k, v, attn_mask, is_causal, scale):
+    queries, keys, values, mask = _terms(attn_mask, is_causal)
+    t = queries.split()[2]
+    with_mask = f", {mask}" if attn_mask is not None else ""
+    return f"{queries}, {keys}, {values}{with_mask} -> b h {t} e!, b h {t}"
+
+
+@scaled_dot_product_attention.form
+def _(q, k, v, attn_mask, is_causal, scale):
+    fits = len(q.shape) == len(k.shape) == len(v.shape) == 4 and q.shape[:2] == k.shape[:2] == v.shape[:2]
+    if not fits or q.shape[3] != k.shape[3] or k.shape[2] != v.shape[2] or not alike(q, k, v):
+        return None
+    if attn_mask is not None:
+        table = (*q.shape[:3], k.shape[2])[4 - len(attn_mask.shape) :]
+        fits = len(table) == len(attn_mask.shape) and all(
+            m in (1, n) for m, n in zip(attn_mask.shape, table, strict=False)
+        )
+        if not fits or attn_mask.dtype not in (q.dtype, bool_):
+            return None
+    return Form((*q.shape[:3], v.shape[3]), q.dtype), Form(q.shape[:3], q.dtype)
+
+
+@scaled_dot_product_attention.grad
+def _(dy, q, k, v, attn_mask, y, logsumexp, is_causal, scale, needs):
+    if here.grad or needs[3]:
+        return _composed_gradient(dy, q, k, v, attn_mask, is_causal, scale, needs)
+    dq, dk, dv = attention_grad(dy, q, k, v, y, logsumexp, attn_mask, is_causal, scale)
+    return dq if needs[0] else None, dk if needs[1] else None, dv if needs[2] else None, None
+
+
+def _composed_gradient(dy, q, k, v, mask, is_causal, scale, needs):
+    factor = _scale(q.shape[-1], scale)
+    p = softmax(composed_scores(q, k, mask, is_causal, scale), -1)
+    dscores = softmax_grad(matmul(dy, transpose(v, -2, -1)), p, -1)
+    return (
+        mul(matmul(dscores, k), factor) if needs[0] else None,
+        mul(matmul(transpose(dscores, -2, -1), q), factor) if needs[1] else None,
+        matmul(transpose(p, -2, -1), dy) if needs[2] else None,
+        fit(dscores, tuple(mask.shape)) if needs[3] else None,
+    )
+
+
+def composed_scores(q: Any, k: Any, mask: Any, is_causal: bool, scale: float | None) -> Any:
+    """What the softmax of attention is taken of, in public ops."""
+    scores = matmul(mul(q, _scale(q.shape[-1], scale)), transpose(k, -2, -1))
+    if is_causal:
+        scores = hide_future(scores)
+    if mask is None:
+        return scores
+    return where(mask, scores, float("-inf")) if mask.dtype is bool_ else add(scores, mask)
+
+
+@scaled_dot_product_attention.samples
+def _(rand):
+    yield rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5), None, True
+    yield rand(2, 3, 4, 5), rand(2, 3, 6, 5), rand(2, 3, 6, 5), None, False, 0.3
+    yield rand(2, 3, 4, 5), rand(2, 3, 6, 5), rand(2, 3, 6, 5), rand(4, 6)
+    yield rand(2, 3, 4, 5), rand(2, 3, 6, 5), rand(2, 3, 6, 7), rand(2, 1, 1, 6)
+    yield rand(2, 3, 4, 5), rand(2, 3, 6, 5), rand(2, 3, 6, 5), rand(3, 1, 6)
+    yield rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5), torch.ones(4, 4, dtype=torch.bool).tril()
+
+
+@op(returns="dq dk dv")
+def attention_grad(
+    dy: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, attn_mask: Tensor | None,
+    is_causal: bool, scale: float | None,
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The gradients of attention's queries, keys and values; probabilities are computed again from logsumexp."""
+    mask = _added(attn_mask, q)
+    if dy.shape != out.shape or logsumexp.shape != q.shape[:-1] or out.shape != (*q.shape[:-1], v.shape[-1]):
+        raise ShapeError(  # what the kernel doesn't look at, it reads from memory that isn't there
+            f"attention_grad: dy {list(dy.shape)} and out {list(out.shape)} hold values for each of the queries, "
+            f"{list(q.shape)}, and logsumexp, {list(logsumexp.shape)}, a number"
+        )
+    if _flash(q, k, v):
+        if k.shape[:-1] != v.shape[:-1] or k.shape[:-2] != q.shape[:-2]:  # likewise
+            raise ShapeError(
+                f"attention_grad: for queries {list(q.shape)}, keys {list(k.shape)} and values {list(v.shape)}"
+            )
+        q, k, v, out = _rows(q, k, v, out)
+        return aten._scaled_dot_product_flash_attention_for_cpu_backward(
+            dy, q, k, v, out, logsumexp, 0.0, is_causal, attn_mask=mask, scale=scale
+        )
+    p = torch.exp(_scores(q, k, mask, is_causal, scale) - logsumexp.unsqueeze(-1))
+    dp = dy @ v.transpose(-2, -1)
+    dscores = p * (dp - (dy * out).sum(-1, True)) * _scale(q.shape[-1], scale)
+    return dscores @ k, dscores.transpose(-2, -1) @ q, p.transpose(-2, -1) @ dy
+
+
+attention_grad.form(lambda dy, q, k, v, *_: (q, k, v) if alike(dy, q, k, v) else None)
+
+
+@attention_grad.prepared
+def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
+    if not _flash(q, k, v) or _added(attn_mask, q) is not attn_mask or not _in_rows(q, k, v, out):
+        return None
+    backward = aten._scaled_dot_product_flash_attention_for_cpu_backward.default
+    given = (dy, q, k, v, out, logsumexp, 0.0, is_causal)
+    return backward, given, {"attn_mask": attn_mask, "scale": scale}
+
+
+@attention_grad.works_in
+def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
+    rows, columns = _blocks(q, k)
+    scores = 8 * rows * columns + (2 * rows * columns * q.itemsize if q.itemsize < 4 else 0)
+    copied = 0 if dy.transpose(1, 2).is_contiguous() else dy.nbytes
+    return torch.get_num_threads() * scores + 4 * rows + copied if _flash(q, k, v) else 0
+
+
+@attention_grad.layout
+def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
+    queries, keys, values, mask = _terms(attn_mask, is_causal)
+    t = queries.split()[2]
+    y = f"b h {t} e!"
+    with_mask = f", {mask}" if attn_mask is not None else ""
+    return f"{y}, {queries}, {keys}, {values}, {y}, b h {t}{with_mask} -> {queries}, {keys}, {values}"
+
+
+attention_grad.linear = (("dy",),)
+
+
+@attention_grad.samples
+def _(rand):
+    for is_causal, width in ((True, 5), (False, 5), (False, 7)):
+        q, k, v = rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, width)
+        y, logsumexp = scaled_dot_product_attention.kernel(q, k, v, None, is_causal)
+        yield rand(2, 3, 4, width), q, k, v, y, logsumexp, None, is_causal, None

@@ -1,0 +1,93 @@
+"""Differences counted square where they are small and straight where they are large, summed: `smooth_l1_loss` and
+`huber_loss`, one kernel forward and three small ones back."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.ops.declaration import op
+from weft.ops.neural.activations import clamp
+from weft.ops.pointwise.arithmetic import abs as absolute
+from weft.ops.pointwise.arithmetic import lt, mul, neg, sub
+from weft.ops.reduce.sums import sum as total
+from weft.ops.shape.views import axes
+
+kernels: Any = torch._C._nn  # type: ignore[attr-defined]
+
+
+@op(uniform=True)
+def bent_error(x: Tensor, target: Tensor, bend: float = 1.0, slope: float = 1.0, mean: bool = True) -> Tensor:
+    """The mean, or sum, over two tensors of one shape: the difference d counts slope / 2 * d^2 / bend up to the bend,
+    and grows by the slope behind it, which is 1 (smooth L1) or the bend (Huber).
+
+    >>> flow._C.bent_error(flow.tensor([1., 4.]), flow.tensor([0., 0.])).item()
+    2.0
+    """
+    return _error(x, target, bend, slope, 1 if mean else 2)
+
+
+def _error(x: Tensor, target: Tensor, bend: float, slope: float, reduction: int) -> Tensor:
+    return (kernels.smooth_l1_loss if slope == 1 else kernels.huber_loss)(x, target, reduction, bend)
+
+
+@bent_error.layout
+def _(x, target, bend, slope, mean):
+    term = " ".join(f"{a}@" if mean else a for a in axes(len(x)))
+    return f"{term}, {term} -> "
+
+
+@bent_error.ranked
+def _(where, x, target, bend, slope, mean):
+    return _error(x, target, bend, slope, 2) / math.prod(where.input_shapes[0])  # of nothing: 0 / 0
+
+
+@bent_error.grad
+def _(dy, x, target, x_shape, bend, slope, mean, needs):
+    factor = slope / bend / (max(math.prod(x_shape), 1) if mean else 1)
+    dx = bent_error_grad(dy, x, target, bend, factor)
+    return dx if needs[0] else None, neg(dx) if needs[1] else None
+
+
+@bent_error.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6)
+    yield rand(5, 3), rand(5, 3), 0.5, 1.0, False
+    yield rand(5, 3), rand(5, 3), 0.7, 0.7
+
+
+@op(linear="dy", returns="dx", uniform=True)
+def bent_error_grad(dy: Tensor, x: Tensor, target: Tensor, bend: float, factor: float) -> Tensor:
+    """dy * factor * (x - target), the difference held within the bend, for a 0-d dy.
+
+    >>> flow._C.bent_error_grad(flow.tensor(1.), flow.tensor([3.]), flow.tensor([1.]), 1.0, 0.5).tolist()
+    [0.5]
+    """
+    return torch.sub(x, target).clamp_(-bend, bend).mul_(dy * factor)
+
+
+@bent_error_grad.layout
+def _(dy, x, target, bend, factor):
+    term = " ".join(axes(len(x)))
+    return f"_, {term}, {term} -> {term}"
+
+
+@bent_error_grad.out
+def _(dx, dy, x, target, bend, factor):
+    torch.sub(x, target, out=dx).clamp_(-bend, bend).mul_(dy * factor)
+
+
+@bent_error_grad.grad
+def _(ddx, dy, x, target, bend, factor, needs):
+    d = sub(x, target)
+    by_x = mul(mul(ddx, lt(absolute(d), bend)), mul(dy, factor)) if needs[1] or needs[2] else None
+    by_dy = mul(total(mul(ddx, clamp(d, -bend, bend))), factor) if needs[0] else None
+    return by_dy, by_x if needs[1] else None, neg(by_x) if needs[2] else None
+
+
+@bent_error_grad.samples
+def _(rand):
+    yield rand(), rand(4, 6), rand(4, 6), 0.6, 0.5

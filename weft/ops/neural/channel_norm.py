@@ -1,0 +1,337 @@
+"""Normalisation per channel (batch_norm, which keeps running statistics) and per group of channels (group_norm)."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.core.errors import ArgumentError, ShapeError
+from weft.ops.declaration import op
+from weft.ops.form import Form, alike
+from weft.ops.kernels import aten
+from weft.ops.neural.layer_norm import absent, second_gradient
+from weft.ops.pointwise.arithmetic import add, mul, rsqrt, square, sub
+from weft.ops.reduce.sums import mean, sum
+from weft.ops.shape.views import axes, reshape
+
+
+def _channels(n: int, ndim: int) -> tuple[int, ...]:
+    """The shape in which something per channel broadcasts against the whole."""
+    return (1, n, *(1,) * (ndim - 2))
+
+
+def _others(ndim: int) -> tuple[int, ...]:
+    return (0, *range(2, ndim))
+
+
+def _term(ndim: int, whole: bool) -> str:
+    """The notation of x: per channel; over a whole batch, only channels may be split."""
+    return " ".join("c" if i == 1 else f"{a}!" if whole else a for i, a in enumerate(axes(ndim)))
+
+
+# ---- batch_norm --------------------------------------------------------------------------------------
+
+
+@op(returns="y | save_mean save_rstd", writes="running_mean running_var")
+def batch_norm(
+    x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
+    bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
+) -> Tensor:  # fmt: skip
+    """(x - mean) / deviation per channel, times weight, plus bias. Training takes the batch's statistics and blends
+    them into the running ones, which are used otherwise.
+
+    >>> x = flow.tensor([[1.0], [3.0]])
+    >>> flow._C.batch_norm(x, None, None, None, None, True, 0.1, 0.0).tolist()
+    [[-1.0], [1.0]]
+    """
+    if x.dim() < 2:
+        raise ShapeError(f"batch_norm takes x of two dimensions or more (batch, channels, ...); got {list(x.shape)}")
+    if not training and (running_mean is None or running_var is None):
+        raise ArgumentError("batch_norm: expected running_mean and running_var when not training; pass training=True")
+    named = ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)
+    for name, t in named:  # the kernel doesn't look, and would read and write beyond the end
+        if t is not None and t.numel() != x.shape[1]:
+            raise ShapeError(
+                f"batch_norm: {name} should contain {x.shape[1]} elements not {t.numel()}: one per channel of x "
+                f"{list(x.shape)}"
+            )
+    if not x.shape[1]:  # a rank's part, if there are fewer channels than ranks
+        return x.clone(), x.new_empty(0), x.new_empty(0)  # type: ignore[return-value]
+    y, save_mean, save_rstd = torch.native_batch_norm(
+        x, weight, bias, running_mean, running_var, training, momentum, eps
+    )
+    if training:
+        return y, save_mean, save_rstd  # type: ignore[return-value]
+    return y, x.new_empty(0), x.new_empty(0)  # type: ignore[return-value]
+
+
+@batch_norm.layout
+def _(x, running_mean, running_var, weight, bias, training, momentum, eps):
+    term = _term(len(x), training)
+    saved = "c" if training else "z!"
+    ins = ", ".join([term, *("c" for t in (running_mean, running_var, weight, bias) if t is not None)])
+    return f"{ins} -> {term}, {saved}, {saved}"
+
+
+@batch_norm.form
+def _(x, running_mean, running_var, weight, bias, training, momentum, eps):
+    channel = Form(x.shape[1:2], x.dtype)
+    others = (running_mean, running_var, weight, bias)
+    if len(x.shape) < 2 or 0 in x.shape or not alike(x) or any(t not in (None, channel) for t in others):
+        return None
+    saved = channel if training else Form((0,), x.dtype)
+    return x, saved, saved
+
+
+@batch_norm.instead
+def _(x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float):
+    if not training or all(s.is_broadcast or s.dim == 1 for s in x.sbp):
+        return NotImplemented
+    # the statistics of a batch that is split: sums of parts, made whole
+    ndim, n = len(x.shape), x.shape[1]
+    count = x.shape.numel() // max(n, 1)
+    centre = mean(x, _others(ndim), True)
+    away = sub(x, centre)
+    variance = mean(square(away), _others(ndim), True)
+    if running_mean is not None:
+        unbiased = mul(variance.detach(), count / max(count - 1, 1))
+        blend(running_mean, reshape(centre.detach(), (n,)), momentum)
+        blend(running_var, reshape(unbiased, (n,)), momentum)
+    y = mul(away, rsqrt(add(variance, eps)))
+    if weight is not None:
+        y = mul(y, reshape(weight, _channels(n, ndim)))
+    return y if bias is None else add(y, reshape(bias, _channels(n, ndim)))
+
+
+@batch_norm.grad
+def _(
+    dy, x, running_mean, running_var, weight, bias_shape, save_mean, save_rstd, training, eps, needs
+):  # fmt: skip
+    wanted = (needs[0], needs[3], needs[4])
+    if training:
+        running_mean = running_var = None
+    dx, dw, db = batch_norm_grad(dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, eps, wanted)
+    return dx if needs[0] else None, None, None, dw if needs[3] else None, db if needs[4] else None
+
+
+@batch_norm.samples
+def _(rand):
+    yield rand(4, 5, 3), rand(5), rand(5).abs(), rand(5), rand(5), True, 0.2
+    yield rand(4, 5, 3, 2), rand(5), rand(5).abs(), rand(5), rand(5), False
+    yield rand(4, 5), None, None, None, None, True
+
+
+@op(returns="", writes="running")
+def blend(running: Tensor, value: Tensor, weight: float) -> tuple[()]:
+    """Move a running value towards another: running += weight * (value - running)."""
+    if running.device.type != "meta":
+        running.lerp_(value, weight)
+    return ()
+
+
+blend.layout(lambda running, value, weight: f"{' '.join(axes(len(running)))}, {' '.join(axes(len(running)))} -> ")
+
+
+@blend.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6), 0.1
+
+
+@op(returns="", writes="x")
+def store(x: Tensor, value: Tensor) -> tuple[()]:
+    """Overwrite x with a value of its shape: what a graph's writes in place come down to."""
+    if x.device.type != "meta":
+        x.copy_(value)
+    return ()
+
+
+store.layout(lambda x, value: f"{' '.join(axes(len(x)))}, {' '.join(axes(len(x)))} -> ")
+
+
+@store.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6)
+
+
+@op(returns="dx dw db", uniform=True)
+def batch_norm_grad(
+    dy: Tensor, x: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
+    save_mean: Tensor, save_rstd: Tensor, training: bool, eps: float, wanted: tuple[bool, ...],
+) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
+    """The gradients of batch_norm's x, weight and bias; those that are not wanted are zero."""
+    used = (save_mean, save_rstd) if training else (running_mean, running_var)
+    of_each = [-1 if t is None else t.numel() for t in used] + [x.shape[1] if weight is None else weight.numel()]
+    if dy.shape != x.shape or of_each != [x.shape[1]] * 3:  # the kernel would read past their ends
+        raise ShapeError(f"batch_norm_grad(): dy of x's shape, and statistics and weight of its {x.shape[1]} channels")
+    if not x.numel():  # the kernel divides by it
+        nothing = torch.empty_like(x), x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
+        return tuple(absent(x, g if n else None) for g, n in zip(nothing, wanted, strict=True))  # type: ignore[return-value]
+    grads = aten.native_batch_norm_backward(
+        dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, eps, [bool(n) for n in wanted]
+    )
+    return tuple(absent(x, g if n else None) for g, n in zip(grads, wanted, strict=True))  # type: ignore[return-value]
+
+
+@batch_norm_grad.layout
+def _(dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, eps, wanted):
+    term, saved = _term(len(x), training), "c" if training else "z!"
+    per_channel = ["c" for t in (weight, running_mean, running_var) if t is not None]
+    outs = [t if n else "" for t, n in zip((term, "c", "c"), wanted, strict=True)]
+    return f"{', '.join([term, term, *per_channel, saved, saved])} -> {', '.join(outs)}"
+
+
+@batch_norm_grad.grad
+def _(
+    ddx, ddw, ddb, dy, x, weight, running_mean, running_var, save_mean, save_rstd, training, eps, wanted
+):  # fmt: skip
+    ndim, n = len(x.shape), x.shape[1]
+    wide = _channels(n, ndim)
+    w = None if weight is None else reshape(weight, wide)
+    b = reshape(ddw, wide) if wanted[1] else None
+    c = reshape(ddb, wide) if wanted[2] else None
+    if training:
+        centre, rstd = reshape(save_mean, wide), reshape(save_rstd, wide)
+        hat = mul(sub(x, centre), rstd)
+        d_dy, d_x, d_w = second_gradient(ddx, b, c, dy, hat, rstd, w, _others(ndim), wanted)
+    else:
+        rstd = rsqrt(add(reshape(running_var, wide), eps))
+        d_dy, d_x, d_w = _second_at_rest(ddx, b, c, dy, mul(sub(x, reshape(running_mean, wide)), rstd), rstd, w, wanted)
+    return d_dy, d_x, None if d_w is None else reshape(d_w, (n,)), None, None, None, None
+
+
+def _second_at_rest(a, b, c, dy, hat, rstd, w, wanted):
+    """With fixed statistics: dx = dy * w * rstd, dw = sum(dy * hat), db = sum(dy)."""
+    dims = _others(len(dy.shape))
+    d_dy = d_x = d_w = None
+    if wanted[0]:
+        scaled = mul(a, rstd)
+        d_dy = scaled if w is None else mul(scaled, w)
+        d_w = None if w is None else sum(mul(scaled, dy), dims, True)
+    if wanted[1]:
+        d_x = mul(mul(b, dy), rstd)
+        d_dy = mul(b, hat) if d_dy is None else add(d_dy, mul(b, hat))
+    if wanted[2]:
+        d_dy = add(mul(dy, 0.0), c) if d_dy is None else add(d_dy, c)
+    return d_dy, d_x, d_w
+
+
+@batch_norm_grad.samples
+def _(rand):
+    x, w = rand(4, 5, 3), rand(5)
+    _, save_mean, save_rstd = torch.native_batch_norm(x, w, None, None, None, True, 0.1, 1e-5)
+    nothing = x.new_empty(0)
+    yield rand(4, 5, 3), x, w, None, None, save_mean, save_rstd, True, 1e-5, (True, True, True)
+    yield rand(4, 5, 3), x, w, rand(5), rand(5).abs(), nothing, nothing, False, 1e-5, (True, True, True)
+
+
+# ---- group_norm --------------------------------------------------------------------------------------
+
+
+@op(returns="y | mean rstd")
+def group_norm(
+    x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """(x - mean) / deviation over each sample's groups of channels, times weight, plus bias, per channel.
+
+    >>> flow._C.group_norm(flow.tensor([[1.0, 3.0]]), 1, None, None, 0.0).tolist()
+    [[-1.0, 1.0]]
+    """
+    if x.dim() < 2 or num_groups < 1 or x.shape[1] % num_groups:
+        raise ShapeError(
+            "group_norm: Expected number of channels in input to be divisible by num_groups, but got input of shape "
+            f"{list(x.shape)} and num_groups={num_groups}; x is (batch, channels, ...)"
+        )
+    return aten.native_group_norm(x.contiguous(), _dense(weight), _dense(bias), *_sizes(x), num_groups, eps)
+
+
+def _dense(t: Tensor | None) -> Any:
+    """As the kernel reads it: it doesn't look at strides."""
+    return None if t is None else t.contiguous()
+
+
+def _sizes(x: Tensor) -> tuple[int, int, int]:
+    rest = 1
+    for n in x.shape[2:]:
+        rest *= n
+    return x.shape[0], x.shape[1], rest
+
+
+def _samples(ndim: int) -> str:
+    return " ".join(a if i == 0 else f"{a}!" for i, a in enumerate(axes(ndim)))
+
+
+@group_norm.layout
+def _(x, num_groups, weight, bias, eps):
+    term = _samples(len(x))
+    ins = [term, *("c!" for t in (weight, bias) if t is not None)]
+    return f"{', '.join(ins)} -> {term}, a0 g!, a0 g!"
+
+
+@group_norm.form
+def _(x, num_groups, weight, bias, eps):
+    channel = Form(x.shape[1:2], x.dtype)
+    fits = len(x.shape) > 1 and alike(x) and num_groups > 0 and x.shape[1] % num_groups == 0
+    if not fits or any(t not in (None, channel) for t in (weight, bias)):
+        return None
+    statistics = Form((x.shape[0], num_groups), x.dtype)
+    return x, statistics, statistics
+
+
+@group_norm.grad
+def _(dy, x, weight, bias_shape, mean, rstd, num_groups, needs):
+    dx, dw, db = group_norm_grad(dy, x, mean, rstd, weight, num_groups, needs)
+    return dx if needs[0] else None, dw if needs[1] else None, db if needs[2] else None
+
+
+@group_norm.samples
+def _(rand):
+    yield rand(4, 6, 3), 2, rand(6), rand(6)
+    yield rand(4, 6, 2, 3), 3
+
+
+@op(linear="dy", returns="dx dw db", uniform=True)
+def group_norm_grad(
+    dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, num_groups: int, wanted: tuple[bool, ...]
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of group_norm's x, weight and bias; those that are not wanted are zero."""
+    grads = aten.native_group_norm_backward(
+        dy.contiguous(), x.contiguous(), _dense(mean), _dense(rstd), _dense(weight), *_sizes(x), num_groups,
+        [bool(n) for n in wanted],
+    )  # fmt: skip
+    return tuple(absent(x, g if n else None) for g, n in zip(grads, wanted, strict=True))  # type: ignore[return-value]
+
+
+@group_norm_grad.layout
+def _(dy, x, mean, rstd, weight, num_groups, wanted):
+    term = _samples(len(x))
+    outs = [t if n else "" for t, n in zip((term, "c!", "c!"), wanted, strict=True)]
+    weighted = ", c!" if weight is not None else ""
+    return f"{term}, {term}, a0 g!, a0 g!{weighted} -> {', '.join(outs)}"
+
+
+@group_norm_grad.grad
+def _(ddx, ddw, ddb, dy, x, mean, rstd, weight, num_groups, wanted):
+    shape = tuple(x.shape)
+    wide = (shape[0], num_groups, shape[1] // num_groups, -1)
+    per_channel = (1, num_groups, shape[1] // num_groups, 1)
+    per_group = (shape[0], num_groups, 1, 1)
+    g, h, centre, r = reshape(dy, wide), reshape(x, wide), reshape(mean, per_group), reshape(rstd, per_group)
+    w = None if weight is None else reshape(weight, per_channel)
+    a = reshape(ddx, wide) if wanted[0] else None
+    b = reshape(ddw, per_channel) if wanted[1] else None
+    c = reshape(ddb, per_channel) if wanted[2] else None
+    d_dy, d_x, d_w = second_gradient(a, b, c, g, mul(sub(h, centre), r), r, w, (2, 3), wanted)
+    return (
+        None if d_dy is None else reshape(d_dy, shape), None if d_x is None else reshape(d_x, shape), None, None,
+        None if d_w is None else reshape(d_w, (shape[1],)),
+    )  # fmt: skip
+
+
+@group_norm_grad.samples
+def _(rand):
+    x, w = rand(4, 6, 3), rand(6)
+    _, mean, rstd = aten.native_group_norm(x, w, w, 4, 6, 3, 2, 1e-5)
+    yield rand(4, 6, 3), x, mean, rstd, w, 2, (True, True, True)
+    yield rand(4, 6, 3), x, mean, rstd, None, 2, (True, False, False)

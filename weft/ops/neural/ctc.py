@@ -1,0 +1,69 @@
+"""Connectionist temporal classification: sequences of labels without alignment."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.core.errors import ShapeError
+from weft.ops.declaration import op
+from weft.ops.kernels import aten
+from weft.ops.neural.grid_sample import once
+
+
+@op("t! n c!, n s!, n, n -> n", returns="loss")
+def ctc_nll(
+    log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int = 0,
+    zero_infinity: bool = False,
+) -> Tensor:  # fmt: skip
+    """Per sequence, minus the logarithm of the probability of all alignments of its labels.
+
+    >>> one = flow.tensor([1]); x = flow.zeros(1, 1, 2).log_softmax(-1)
+    >>> round(flow._C.ctc_nll(x, flow.tensor([[1]]), one, one).item(), 4)
+    0.6931
+    """
+    if log_probs.device.type == "meta" or not log_probs.numel():
+        return log_probs.new_empty(log_probs.shape[1])
+    loss = torch._ctc_loss(log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)[0]
+    return torch.where(torch.isinf(loss), 0.0, loss) if zero_infinity else loss
+
+
+@ctc_nll.grad
+def _(dloss, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity):
+    once("ctc_loss")
+    dx = ctc_nll_grad(dloss, log_probs, targets, input_lengths, target_lengths, blank, zero_infinity)
+    return dx, None, None, None
+
+
+def _sequences(rand: Any) -> tuple[Any, ...]:
+    labels = torch.tensor([[1, 2, 3], [2, 2, 1]])
+    return rand(6, 2, 4).log_softmax(-1), labels, torch.tensor([6, 5]), torch.tensor([3, 2])
+
+
+@ctc_nll.samples
+def _(rand):
+    yield _sequences(rand)
+
+
+@op("n, t! n c!, n s!, n, n -> t! n c!", returns="dx")
+def ctc_nll_grad(
+    dloss: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int,
+    zero_infinity: bool,
+) -> Tensor:  # fmt: skip
+    """The gradient of ctc_nll's logarithms."""
+    if dloss.numel() != target_lengths.numel():
+        raise ShapeError(
+            f"ctc_nll_grad: a dloss for each of {target_lengths.numel()} sequences; got {list(dloss.shape)}"
+        )
+    if log_probs.device.type == "meta" or not log_probs.numel():
+        return torch.empty_like(log_probs)
+    rest = targets, input_lengths, target_lengths
+    loss, alpha = torch._ctc_loss(log_probs, *rest, blank, zero_infinity)
+    return aten._ctc_loss_backward(dloss, log_probs, *rest, loss, alpha, blank, zero_infinity)
+
+
+@ctc_nll_grad.samples
+def _(rand):
+    yield rand(2), *_sequences(rand), 0, False

@@ -1,0 +1,289 @@
+"""Normalisation over the last dimensions: layer_norm and rms_norm, with gradients of gradients in closed form."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.core.dtype import float64
+from weft.core.errors import ShapeError
+from weft.ops.create.constructors import zeros_like
+from weft.ops.declaration import Size, op
+from weft.ops.form import Form, alike
+from weft.ops.kernels import aten
+from weft.ops.pointwise.arithmetic import add, mul, neg, rsqrt, square, sub
+from weft.ops.reduce.sums import mean as mean_of
+from weft.ops.shape.broadcast import fit
+from weft.ops.shape.views import axes
+
+
+def _terms(shape: tuple[int, ...], normalized: Size) -> tuple[str, str, str]:
+    """The notation of the whole, of the normalised part, and of statistics."""
+    names = axes(len(shape))
+    first = len(shape) - len(normalized)
+    part = [f"{a}!" for a in names[first:]]
+    lead = names[:first]
+    return " ".join([*lead, *part]), " ".join(part), " ".join([*lead, *("1" for _ in part)])
+
+
+def _dims(normalized: Size) -> tuple[int, ...]:
+    return tuple(range(-len(normalized), 0))
+
+
+def _fits(x: Form, normalized: Size, *parts: Form | None) -> bool:
+    """Whether x ends with the normalised dimensions, and what comes per element has them."""
+    part = tuple(normalized)
+    return (
+        x.shape[len(x.shape) - len(part) :] == part != ()
+        and alike(x, *parts)
+        and all(p is None or p.shape == part for p in parts)
+    )
+
+
+def absent(like: Tensor, g: Tensor | None) -> Tensor:
+    """What stands for the gradient of an operand that needs none."""
+    return like.new_zeros(()) if g is None else g
+
+
+# ---- layer_norm --------------------------------------------------------------------------------------
+
+
+@op(returns="y | mean rstd")
+def layer_norm(
+    x: Tensor, normalized_shape: Size, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
+) -> Tensor:
+    """(x - mean) / deviation over the last dimensions, times weight, plus bias.
+
+    >>> flow.nn.functional.layer_norm(flow.tensor([[1., 3.]]), (2,), eps=0.).tolist()
+    [[-1.0, 1.0]]
+    """
+    return torch.native_layer_norm(x, tuple(normalized_shape), weight, bias, eps)  # type: ignore[return-value]
+
+
+@layer_norm.prepared
+def _(x, normalized_shape, weight, bias, eps):
+    return torch.native_layer_norm, (x, tuple(normalized_shape), weight, bias, eps), {}
+
+
+@layer_norm.layout
+def _(x, normalized_shape, weight, bias, eps):
+    whole, part, statistics = _terms(x, normalized_shape)
+    return f"{whole}, {part}, {part} -> {whole}, {statistics}, {statistics}"
+
+
+@layer_norm.form
+def _(x, normalized_shape, weight, bias, eps):
+    if not _fits(x, normalized_shape, weight, bias):
+        return None
+    lead = len(x.shape) - len(normalized_shape)
+    statistics = Form((*x.shape[:lead], *(1 for _ in normalized_shape)), x.dtype)
+    return x, statistics, statistics
+
+
+@layer_norm.grad
+def _(dy, x, mean, rstd, weight, bias_shape, normalized_shape, needs):
+    dx, dw, db = layer_norm_grad(dy, x, mean, rstd, weight, normalized_shape, needs)
+    return dx if needs[0] else None, dw if needs[1] else None, db if needs[2] else None
+
+
+@layer_norm.samples
+def _(rand):
+    yield rand(4, 5, 6), (6,), rand(6), rand(6)
+    yield rand(4, 6), (6,)
+    yield rand(4, 6), (6,), rand(6)
+    yield rand(4, 2, 3), (2, 3), rand(2, 3), rand(2, 3)
+
+
+@op(returns="dx dw db", uniform=True)
+def layer_norm_grad(
+    dy: Tensor,
+    x: Tensor,
+    mean: Tensor,
+    rstd: Tensor,
+    weight: Tensor | None,
+    normalized_shape: Size,
+    wanted: tuple[bool, ...],
+) -> tuple[Tensor, Tensor, Tensor]:
+    """The gradients of layer_norm's x, weight and bias; those that are not wanted are zero."""
+    if dy.shape != x.shape or mean.numel() != rstd.numel():
+        raise ShapeError(  # what the kernel doesn't look at, it reads from memory that isn't there
+            f"layer_norm_grad: dy is of x's shape, {list(x.shape)}, and mean and rstd of one; got {list(dy.shape)}, "
+            f"{list(mean.shape)} and {list(rstd.shape)}"
+        )
+    # the kernel takes a bias only to know whether there is one
+    grads = aten.native_layer_norm_backward(
+        dy, x, tuple(normalized_shape), mean.contiguous(), rstd.contiguous(), weight, weight, [bool(n) for n in wanted]
+    )
+    return tuple(absent(x, g) for g in grads)  # type: ignore[return-value]
+
+
+@layer_norm_grad.prepared
+def _(dy, x, mean, rstd, weight, normalized_shape, wanted):
+    if not all(wanted) or not (mean.is_contiguous() and rstd.is_contiguous()):
+        return None
+    backward = aten.native_layer_norm_backward.default
+    return backward, (dy, x, tuple(normalized_shape), mean, rstd, weight, weight, tuple(wanted)), {}
+
+
+@layer_norm_grad.layout
+def _(dy, x, mean, rstd, weight, normalized_shape, wanted):
+    whole, part, statistics = _terms(x, normalized_shape)
+    outs = [term if n else "" for term, n in zip((whole, part, part), wanted, strict=True)]
+    return f"{whole}, {whole}, {statistics}, {statistics}, {part} -> {', '.join(outs)}"
+
+
+layer_norm_grad.linear = (("dy",),)
+
+
+@layer_norm_grad.grad
+def _(ddx, ddw, ddb, dy, x, mean, rstd, weight, normalized_shape, wanted):
+    hat = mul(sub(x, mean), rstd)
+    # mean and rstd are functions of x: their share of the gradient is x's
+    d_dy, d_x, d_w = second_gradient(ddx, ddw, ddb, dy, hat, rstd, weight, _dims(normalized_shape), wanted)
+    return d_dy, d_x, None, None, d_w
+
+
+@layer_norm_grad.samples
+def _(rand):
+    x, w = rand(4, 6), rand(6)
+    _, mean, rstd = torch.native_layer_norm(x, (6,), w, w, 1e-5)
+    yield rand(4, 6), x, mean, rstd, w, (6,), (True, True, True)
+    yield rand(4, 6), x, mean, rstd, None, (6,), (True, False, False)
+
+
+def second_gradient(a, b, c, dy, hat, rstd, weight, dims, wanted, centred=True):
+    """The gradients of a normalisation's gradients a = ddx, b = ddw, c = ddb, with respect to dy, x and the weight.
+
+    With g = dy * weight and E the mean over the normalised dimensions, the first gradient is
+    dx = rstd * P(g), where P(g) = g - E[g] - hat * E[g * hat]; dw = sum(dy * hat); db = sum(dy). P is symmetric.
+    Everything here broadcasts against dy; the statistics' share of the gradient is in x's.
+    """
+
+    def mean(t: Any) -> Any:
+        return mean_of(t, dims, True)
+
+    def project(t: Any) -> Any:
+        flat = sub(t, mul(hat, mean(mul(t, hat))))
+        return sub(flat, mean(t)) if centred else flat
+
+    g = dy if weight is None else mul(dy, weight)
+    d_dy = d_x = d_w = None
+    if wanted[0]:
+        pa = mul(project(a), rstd)
+        d_dy = pa if weight is None else mul(pa, weight)
+        if weight is not None:
+            d_w = fit(mul(dy, pa), tuple(weight.shape))
+        a_hat, g_hat = mean(mul(a, hat)), mean(mul(g, hat))
+        along = neg(mul(rstd, add(mul(a, g_hat), mul(g, a_hat))))
+        explicit = sub(mul(a, g), mul(a_hat, g_hat))  # its mean is what rstd scales
+        if centred:
+            explicit = sub(explicit, mul(mean(a), mean(g)))
+        d_x = neg(mul(mul(mul(rstd, rstd), hat), mean(explicit)))
+        if wanted[1]:
+            along = add(along, mul(b, dy))
+        d_x = add(d_x, mul(rstd, project(along)))
+    elif wanted[1]:
+        d_x = mul(rstd, project(mul(b, dy)))
+    if wanted[1]:
+        d_dy = mul(b, hat) if d_dy is None else add(d_dy, mul(b, hat))
+    if centred and wanted[2]:
+        d_dy = add(zeros_like(dy), c) if d_dy is None else add(d_dy, c)
+    return d_dy, d_x, d_w
+
+
+# ---- rms_norm ----------------------------------------------------------------------------------------
+
+
+def _wide(x: Tensor) -> Tensor:
+    """x with digits enough for sums of squares."""
+    return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
+
+
+def _rstd(x: Tensor, normalized: Size, eps: float) -> Tensor:
+    return torch.rsqrt(x.square().mean(_dims(normalized), True) + eps)
+
+
+def _least(dtype: Any, eps: float | None) -> float:
+    """What is added where nothing is said: next to nothing in the dtype that sums are made in."""
+    return eps if eps is not None else 2.0 ** (-52 if dtype in (torch.float64, float64) else -23)
+
+
+@op()
+def rms_norm(x: Tensor, normalized_shape: Size, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
+    """x divided by the root of its mean square over the last dimensions, times weight. Without an eps, next to nothing
+    is added to the mean.
+
+    >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
+    [[1.0, -1.0]]
+    """
+    if not normalized_shape or tuple(x.shape[-len(normalized_shape) :]) != tuple(normalized_shape):
+        raise ShapeError(
+            f"Given normalized_shape={list(normalized_shape)}, expected input with shape "
+            f"[{', '.join(map(str, ('*', *normalized_shape)))}], but got input of size{list(x.shape)}"
+        )
+    wide = _wide(x)
+    y = wide * _rstd(wide, normalized_shape, _least(x.dtype, eps))
+    return (y if weight is None else y * weight).to(x.dtype)
+
+
+@rms_norm.layout
+def _(x, normalized_shape, weight, eps):
+    whole, part, _ = _terms(x, normalized_shape)
+    return f"{whole}, {part} -> {whole}"
+
+
+rms_norm.form(lambda x, normalized, weight, eps: x if _fits(x, normalized, weight) else None)
+
+
+@rms_norm.grad
+def _(dy, x, weight, normalized_shape, eps, needs):
+    dx, dw = rms_norm_grad(dy, x, weight, normalized_shape, _least(x.dtype, eps), needs)
+    return dx if needs[0] else None, dw if needs[1] else None
+
+
+@rms_norm.samples
+def _(rand):
+    yield rand(4, 5, 6), (6,), rand(6)
+    yield rand(4, 6), (6,), None, 0.1
+
+
+@op(returns="dx dw", uniform=True)
+def rms_norm_grad(
+    dy: Tensor, x: Tensor, weight: Tensor | None, normalized_shape: Size, eps: float, wanted: tuple[bool, ...]
+) -> tuple[Tensor, Tensor]:
+    """The gradients of rms_norm's x and weight; those that are not wanted are zero."""
+    wide, dy = _wide(x), _wide(dy)
+    rstd = _rstd(wide, normalized_shape, eps)
+    hat = wide * rstd
+    dx = dw = None
+    if wanted[0]:
+        g = dy if weight is None else dy * weight
+        dx = ((g - hat * (g * hat).mean(_dims(normalized_shape), True)) * rstd).to(x.dtype)
+    if wanted[1]:
+        dw = (dy * hat).sum_to_size(tuple(normalized_shape)).to(x.dtype if weight is None else weight.dtype)
+    return absent(x, dx), absent(x, dw)
+
+
+@rms_norm_grad.layout
+def _(dy, x, weight, normalized_shape, eps, wanted):
+    whole, part, _ = _terms(x, normalized_shape)
+    outs = [term if n else "" for term, n in zip((whole, part), wanted, strict=True)]
+    return f"{whole}, {whole}, {part} -> {', '.join(outs)}"
+
+
+rms_norm_grad.linear = (("dy",),)
+
+
+@rms_norm_grad.grad
+def _(ddx, ddw, dy, x, weight, normalized_shape, eps, wanted):
+    rstd = rsqrt(add(mean_of(square(x), _dims(normalized_shape), True), eps))
+    dims = _dims(normalized_shape)
+    return second_gradient(ddx, ddw, None, dy, mul(x, rstd), rstd, weight, dims, wanted, False)
+
+
+@rms_norm_grad.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6), rand(6), (6,), 1e-6, (True, True)
+    yield rand(4, 6), rand(4, 6), None, (6,), 1e-6, (True, False)

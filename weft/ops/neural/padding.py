@@ -1,0 +1,137 @@
+"""Borders put around tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from weft.core.errors import MissingFormulaError
+from weft.core.sbp import partial_sum
+from weft.ops.declaration import Scalar, Size, op
+from weft.ops.kernels import aten
+from weft.ops.notation import Rule, rules
+from weft.ops.shape.views import axes
+
+
+def _padded(shape: tuple[int, ...], pad: Size) -> tuple[str, tuple[int, ...]]:
+    """The notation: padded dimensions, the last ones, stay whole; and the shape that comes out."""
+    out = list(shape)
+    names = axes(len(shape))
+    before, after = list(names), list(names)
+    for i in range(len(pad) // 2):
+        d = len(shape) - 1 - i
+        out[d] += pad[2 * i] + pad[2 * i + 1]
+        if pad[2 * i] or pad[2 * i + 1]:
+            before[d], after[d] = f"{names[d]}!", f"{names[d]}o!"
+    return f"{' '.join(before)} -> {' '.join(after)}", tuple(out)
+
+
+@op()
+def pad_with(x: Tensor, pad: Size, value: Scalar = 0.0) -> Tensor:
+    """x with `value` put around: (left, right) of the last dimension, then of the one before it, and so on.
+
+    >>> flow._C.pad_with(flow.ones(1), (1, 2)).tolist()
+    [0.0, 1.0, 0.0, 0.0]
+    """
+    return aten.constant_pad_nd(x, tuple(pad), value)
+
+
+@pad_with.layout
+def _(x, pad, value):
+    text, out = _padded(x, pad)
+    # of a partial sum, only zeros can be put around every part
+    linear = (Rule((partial_sum,), (partial_sum,)),) if value == 0 else ()
+    return *rules(text, (x,), (out,)), *linear
+
+
+@pad_with.grad
+def _(dy, pad):
+    return pad_with(dy, tuple(-n for n in pad), 0.0)
+
+
+@pad_with.samples
+def _(rand):
+    yield rand(4, 6), (1, 2)
+    yield rand(4, 6), (0, -2, 1, 1), 5.0
+
+
+# ---- with what lies at the edge ----------------------------------------------------------------------
+
+_EDGES = {
+    "reflect": (
+        (aten.reflection_pad1d, aten.reflection_pad2d, aten.reflection_pad3d),
+        (aten.reflection_pad1d_backward, aten.reflection_pad2d_backward, aten.reflection_pad3d_backward),
+    ),
+    "replicate": (
+        (aten.replication_pad1d, aten.replication_pad2d, aten.replication_pad3d),
+        (aten.replication_pad1d_backward, aten.replication_pad2d_backward, aten.replication_pad3d_backward),
+    ),
+}
+
+
+def _edges(pad: Size, mode: str) -> tuple[int, Any, Any]:
+    dims = len(pad) // 2
+    if mode not in _EDGES or not 1 <= dims <= 3:
+        raise MissingFormulaError(
+            f"pad: mode {mode!r} of {dims} dimensions; there are 'reflect' and 'replicate' of one to three, and "
+            "'constant' of any"
+        )
+    forward, backward = _EDGES[mode]
+    return dims, forward[dims - 1], backward[dims - 1]
+
+
+@op(linear="x", steady="x")
+def pad_edges(x: Tensor, pad: Size, mode: str) -> Tensor:
+    """x with its own edge put around: mirrored (mode "reflect") or repeated (mode "replicate").
+
+    >>> flow._C.pad_edges(flow.tensor([[1., 2., 3.]]), (1, 1), "reflect").tolist()
+    [[2.0, 1.0, 2.0, 3.0, 2.0]]
+    """
+    dims, kernel, _ = _edges(pad, mode)
+    lead = x.shape[: x.dim() - dims]
+    if 0 in lead:
+        return x.new_empty(_padded(tuple(x.shape), pad)[1])
+    y = kernel(x.reshape((1, -1, *x.shape[x.dim() - dims :])), tuple(pad))
+    return y.reshape((*lead, *y.shape[2:]))
+
+
+pad_edges.layout(lambda x, pad, mode: _padded(x, pad)[0])
+
+
+@pad_edges.grad
+def _(dy, x_shape, pad, mode):
+    return pad_edges_grad(dy, tuple(x_shape), pad, mode)
+
+
+@pad_edges.samples
+def _(rand):
+    yield rand(4, 6), (1, 2), "reflect"
+    yield rand(2, 3, 4, 5), (1, 0, 2, 1), "replicate"
+
+
+@op(linear="dy", returns="dx", shape_of="shape")
+def pad_edges_grad(dy: Tensor, shape: Size, pad: Size, mode: str) -> Tensor:
+    """The gradient of pad_edges: what lies in the border is added to where it came from."""
+    dims, _, kernel = _edges(pad, mode)
+    tail = tuple(shape[len(shape) - dims :])
+    if dy.numel() == 0:
+        return dy.new_zeros(tuple(shape))
+    g = dy.reshape((1, -1, *dy.shape[dy.dim() - dims :]))
+    return kernel(g, dy.new_empty(()).expand((1, g.shape[1], *tail)), tuple(pad)).reshape(tuple(shape))
+
+
+@pad_edges_grad.layout
+def _(dy, shape, pad, mode):
+    before, _, after = _padded(tuple(shape), pad)[0].partition(" -> ")
+    return f"{after} -> {before}"
+
+
+@pad_edges_grad.grad
+def _(ddx, pad, mode):
+    return pad_edges(ddx, pad, mode)
+
+
+@pad_edges_grad.samples
+def _(rand):
+    yield rand(4, 9), (4, 6), (1, 2), "reflect"

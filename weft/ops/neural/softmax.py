@@ -1,0 +1,125 @@
+"""Softmax and its logarithm, along one dimension that stays whole."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.core.errors import ShapeError
+from weft.ops.declaration import op
+from weft.ops.kernels import aten
+from weft.ops.pointwise.arithmetic import exp, mul, neg, sub
+from weft.ops.reduce.sums import sum
+from weft.ops.shape.views import axes, dim_of
+
+
+def along(shape: tuple[int, ...], dim: int, operands: int = 1) -> str:
+    """The notation of an op that works along one dimension and keeps the shape."""
+    d = dim_of(dim, len(shape))
+    term = " ".join(f"{a}!" if i == d else a for i, a in enumerate(axes(len(shape))))
+    return f"{', '.join([term] * operands)} -> {term}"
+
+
+@op(uniform=True)
+def softmax(x: Tensor, dim: int) -> Tensor:
+    """exp(x) divided by its sum along a dimension.
+
+    >>> flow.softmax(flow.zeros(2), 0).tolist()
+    [0.5, 0.5]
+    """
+    return torch.softmax(x, dim)
+
+
+softmax.layout(lambda x, dim: along(x, dim))
+softmax.out(lambda y, x, dim: aten._softmax(x, dim, False, out=y))
+
+
+@softmax.grad
+def _(dy, y, dim):
+    return softmax_grad(dy, y, dim)
+
+
+@softmax.samples
+def _(rand):
+    yield rand(4, 6), -1
+    yield rand(2, 5, 6), 1
+
+
+@op(linear="dy", returns="dx", uniform=True)
+def softmax_grad(dy: Tensor, y: Tensor, dim: int) -> Tensor:
+    """The gradient of softmax: y * (dy - sum(dy * y))."""
+    return aten._softmax_backward_data(dy, y, dim, y.dtype)
+
+
+softmax_grad.layout(lambda dy, y, dim: along(y, dim, 2))
+softmax_grad.out(lambda dx, dy, y, dim: aten._softmax_backward_data(dy, y, dim, y.dtype, grad_input=dx))
+
+
+@softmax_grad.grad
+def _(ddx, dy, y, dim, needs):
+    wrt_y = None
+    if needs[1]:
+        wrt_y = sub(mul(ddx, sub(dy, _total(mul(dy, y), dim))), mul(dy, _total(mul(ddx, y), dim)))
+    return softmax_grad(ddx, y, dim) if needs[0] else None, wrt_y
+
+
+def _total(x: Any, dim: int) -> Any:
+    return sum(x, dim, True)
+
+
+@softmax_grad.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6), -1
+
+
+@op(uniform=True)
+def log_softmax(x: Tensor, dim: int) -> Tensor:
+    """The logarithm of softmax, computed without overflow.
+
+    >>> flow.exp(flow.log_softmax(flow.zeros(2), 0)).tolist()
+    [0.5, 0.5]
+    """
+    return torch.log_softmax(x, dim)
+
+
+log_softmax.layout(lambda x, dim: along(x, dim))
+log_softmax.out(lambda y, x, dim: aten._log_softmax(x, dim, False, out=y))
+
+
+@log_softmax.grad
+def _(dy, y, dim):
+    return log_softmax_grad(dy, y, dim)
+
+
+@log_softmax.samples
+def _(rand):
+    yield rand(4, 6), -1
+    yield rand(2, 5, 6), 1
+
+
+@op(linear="dy", returns="dx", uniform=True)
+def log_softmax_grad(dy: Tensor, y: Tensor, dim: int) -> Tensor:
+    """The gradient of log_softmax: dy - exp(y) * sum(dy)."""
+    if dy.shape != y.shape:  # the kernel would divide by a size of zero
+        raise ShapeError(f"log_softmax_grad(): dy of {list(dy.shape)} and y of {list(y.shape)} must have one shape")
+    return aten._log_softmax_backward_data(dy, y, dim, y.dtype)
+
+
+log_softmax_grad.layout(lambda dy, y, dim: along(y, dim, 2))
+log_softmax_grad.out(lambda dx, dy, y, dim: aten._log_softmax_backward_data(dy, y, dim, y.dtype, out=dx))
+
+
+@log_softmax_grad.grad
+def _(ddx, dy, y, dim, needs):
+    p = exp(y)
+    return (
+        sub(ddx, _total(mul(ddx, p), dim)) if needs[0] else None,
+        neg(mul(mul(ddx, p), _total(dy, dim))) if needs[1] else None,
+    )
+
+
+@log_softmax_grad.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6), -1

@@ -1,0 +1,214 @@
+"""Activations that bend at a threshold, and those scaled to keep a network's variance."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from weft.ops.declaration import op
+from weft.ops.kernels import aten
+from weft.ops.pointwise.arithmetic import abs, add, div, gt, lt, mul, sigmoid, square, sub
+from weft.ops.pointwise.copies import where
+from weft.ops.shape.broadcast import fit
+
+ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805  # of selu, from the paper that proposes it
+
+
+@op("... -> ...", steady="x")
+def threshold(x: Tensor, threshold: float, value: float) -> Tensor:
+    """x where it is above the threshold, `value` elsewhere.
+
+    >>> flow.nn.functional.threshold(flow.tensor([0., 2.]), 1., 7.).tolist()
+    [7.0, 2.0]
+    """
+    return aten.threshold(x, threshold, value)
+
+
+threshold.out(lambda y, x, threshold, value: aten.threshold(x, threshold, value, out=y))
+threshold.inplace(lambda x, threshold, value: aten.threshold_(x, threshold, value))
+
+
+@threshold.grad
+def _(dy, x, threshold):
+    return where(gt(x, threshold), dy, 0.0)
+
+
+@threshold.samples
+def _(rand):
+    yield rand(4, 6), 0.1, 2.0
+
+
+@op("... -> ...", steady="x")
+def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
+    """x where its absolute value is above lambd, zero elsewhere.
+
+    >>> flow.nn.functional.hardshrink(flow.tensor([0.1, 2.])).tolist()
+    [0.0, 2.0]
+    """
+    return aten.hardshrink(x, lambd)
+
+
+@hardshrink.grad
+def _(dy, x, lambd):
+    return where(gt(abs(x), lambd), dy, 0.0)
+
+
+@hardshrink.samples
+def _(rand):
+    yield rand(4, 6)
+
+
+@op("... -> ...", steady="x")
+def softshrink(x: Tensor, alpha: float = 0.5) -> Tensor:
+    """x moved towards zero by alpha, and zero where it is nearer than that.
+
+    >>> flow.nn.functional.softshrink(flow.tensor([0.1, 2.])).tolist()
+    [0.0, 1.5]
+    """
+    return aten.softshrink(x, alpha)
+
+
+@softshrink.grad
+def _(dy, x, alpha):
+    return where(gt(abs(x), alpha), dy, 0.0)
+
+
+@softshrink.samples
+def _(rand):
+    yield rand(4, 6)
+
+
+@op("... -> ...", steady="x")
+def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
+    """x, held between two bounds; unlike that of `clamp`, its gradient is zero on them.
+
+    >>> flow.nn.functional.hardtanh(flow.tensor([-3., 0.5])).tolist()
+    [-1.0, 0.5]
+    """
+    return aten.hardtanh(x, min_val, max_val)
+
+
+hardtanh.out(lambda y, x, min_val, max_val: aten.hardtanh(x, min_val, max_val, out=y))
+hardtanh.inplace(lambda x, min_val, max_val: aten.hardtanh_(x, min_val, max_val))
+
+
+@hardtanh.grad
+def _(dy, x, min_val, max_val):
+    return where(gt(x, min_val), where(lt(x, max_val), dy, 0.0), 0.0)
+
+
+@hardtanh.samples
+def _(rand):
+    yield rand(4, 6), -0.5, 0.5
+
+
+@op("... -> ...")
+def selu(x: Tensor) -> Tensor:
+    """elu, scaled so that a network's variance stays about one.
+
+    >>> flow.nn.functional.selu(flow.zeros(1)).tolist()
+    [0.0]
+    """
+    return aten.selu(x)
+
+
+selu.inplace(lambda x: aten.selu_(x))
+
+
+@selu.grad
+def _(dy, x, y):
+    return mul(dy, where(gt(x, 0.0), SCALE, add(y, ALPHA * SCALE)))
+
+
+@selu.samples
+def _(rand):
+    yield rand(4, 6)
+
+
+@op("... -> ...")
+def celu(x: Tensor, alpha: float = 1.0) -> Tensor:
+    """x where it is above zero, alpha * (exp(x / alpha) - 1) below.
+
+    >>> flow.nn.functional.celu(flow.zeros(1)).tolist()
+    [0.0]
+    """
+    return aten.celu(x, alpha)
+
+
+celu.inplace(lambda x, alpha: aten.celu_(x, alpha))
+
+
+@celu.grad
+def _(dy, x, y, alpha):
+    return mul(dy, where(gt(x, 0.0), 1.0, add(mul(y, 1.0 / alpha), 1.0)))
+
+
+@celu.samples
+def _(rand):
+    yield rand(4, 6), 1.5
+
+
+@op("... -> ...")
+def softsign(x: Tensor) -> Tensor:
+    """x / (1 + |x|).
+
+    >>> flow.nn.functional.softsign(flow.ones(1)).tolist()
+    [0.5]
+    """
+    return x / (x.abs() + 1)
+
+
+@softsign.grad
+def _(dy, x):
+    return div(dy, square(add(abs(x), 1.0)))
+
+
+@softsign.samples
+def _(rand):
+    yield rand(4, 6)
+
+
+@op("... -> ...")
+def quick_gelu(x: Tensor) -> Tensor:
+    """x * sigmoid(1.702 x), which is near gelu.
+
+    >>> flow._C.quick_gelu(flow.zeros(1)).tolist()
+    [0.0]
+    """
+    return x * torch.sigmoid(x * 1.702)
+
+
+@quick_gelu.grad
+def _(dy, x):
+    s = sigmoid(mul(x, 1.702))
+    return mul(dy, add(s, mul(mul(mul(x, 1.702), s), sub(1.0, s))))
+
+
+@quick_gelu.samples
+def _(rand):
+    yield rand(4, 6)
+
+
+@op("..., ... -> ...", steady="x")
+def bent(x: Tensor, slope: Tensor) -> Tensor:
+    """x where it is above zero, slope * x below; the slope broadcasts against x.
+
+    >>> flow._C.bent(flow.tensor([-1., 2.]), flow.tensor([0.5])).tolist()
+    [-0.5, 2.0]
+    """
+    return torch.where(x > 0, x, slope * x)
+
+
+@bent.grad
+def _(dy, x, slope, slope_shape, needs):
+    above = gt(x, 0.0)
+    return (
+        where(above, dy, mul(dy, slope)) if needs[0] else None,
+        fit(where(above, 0.0, mul(dy, x)), slope_shape) if needs[1] else None,
+    )
+
+
+@bent.samples
+def _(rand):
+    yield rand(4, 6), rand(6)
+    yield rand(2, 4, 3), rand(4, 1)

@@ -1,0 +1,135 @@
+"""Complex numbers: made of real ones, seen as such, turned round. Gradients are torch's: of the conjugate."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.ops.declaration import op
+from weft.ops.pointwise.arithmetic import abs, add, conj, cos, div, eq, mul, neg, sgn, sin, square, sub
+from weft.ops.pointwise.copies import where
+from weft.ops.shape.broadcast import fit
+from weft.ops.shape.joining import cat
+from weft.ops.shape.slicing import select
+from weft.ops.shape.views import unsqueeze
+
+
+@op("..., ... -> ...", linear="real+imag", returns="y")
+def complex__(real: Tensor, imag: Tensor) -> Tensor:
+    """real + i * imag.
+
+    >>> flow.complex(flow.tensor([1.0]), flow.tensor([2.0])).tolist()
+    [(1+2j)]
+    """
+    return torch.complex(real, imag)
+
+
+@complex__.grad
+def _(dy, real_shape, imag_shape):
+    return fit(real(dy), real_shape), fit(imag(dy), imag_shape)
+
+
+@complex__.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6)
+
+
+@op("... -> ... k!", view=True)
+def view_as_real(x: Tensor) -> Tensor:
+    """Complex numbers as pairs along a new last dimension, sharing memory.
+
+    >>> flow.view_as_real(flow.complex(flow.tensor([1.0]), flow.tensor([2.0]))).tolist()
+    [[1.0, 2.0]]
+    """
+    return torch.view_as_real(x.resolve_conj())
+
+
+@view_as_real.grad
+def _(dy):
+    return complex__(select(dy, -1, 0), select(dy, -1, 1))  # a gradient may lie in memory in any way
+
+
+@view_as_real.scattered
+def _(base, part):
+    return view_as_complex(part)
+
+
+@view_as_real.samples
+def _(rand):
+    yield (torch.complex(rand(4, 6), rand(4, 6)),)
+
+
+@op("... k! -> ...", view=True)
+def view_as_complex(x: Tensor) -> Tensor:
+    """Pairs along the last dimension as complex numbers, sharing memory.
+
+    >>> flow.view_as_complex(flow.tensor([[1.0, 2.0]])).tolist()
+    [(1+2j)]
+    """
+    return torch.view_as_complex(x)
+
+
+@view_as_complex.grad
+def _(dy):
+    return view_as_real(dy)
+
+
+@view_as_complex.scattered
+def _(base, part):
+    return view_as_real(part)
+
+
+@view_as_complex.samples
+def _(rand):
+    yield (rand(4, 6, 2),)
+
+
+def real(x: Any) -> Any:
+    """The real part of complex numbers."""
+    return select(view_as_real(x), -1, 0)
+
+
+def imag(x: Any) -> Any:
+    """The imaginary part of complex numbers."""
+    return select(view_as_real(x), -1, 1)
+
+
+@op("... -> ...")
+def angle(x: Tensor) -> Tensor:
+    """The direction of a complex number, from -pi to pi; of a real one, 0 or pi.
+
+    >>> flow.angle(flow.complex(flow.tensor([0.0]), flow.tensor([0.0]))).tolist()
+    [0.0]
+    """
+    return torch.angle(x)
+
+
+@angle.grad
+def _(dy, x):
+    if not x.dtype.is_complex:
+        return mul(dy, 0.0)
+    pairs = view_as_real(x)
+    a, b = select(pairs, -1, 0), select(pairs, -1, 1)
+    scaled = div(dy, add(square(a), square(b)))
+    return view_as_complex(cat([unsqueeze(neg(mul(scaled, b)), -1), unsqueeze(mul(scaled, a), -1)], -1))
+
+
+@angle.samples
+def _(rand):
+    yield (rand(4, 6),)
+    yield (torch.complex(rand(4, 6), rand(4, 6)),)
+
+
+@sgn.grad
+def _(dy, x, y):
+    if not x.dtype.is_complex:
+        return mul(dy, 0.0)
+    across = sub(dy, mul(y, real(mul(dy, conj(y)))))  # along x, its direction stays
+    return where(eq(x, 0), 0.0, div(across, abs(x)))
+
+
+def polar(size: Any, turn: Any) -> Any:
+    """size * (cos(turn) + i * sin(turn))."""
+    return complex__(mul(size, cos(turn)), mul(size, sin(turn)))

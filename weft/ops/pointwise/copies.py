@@ -1,0 +1,189 @@
+"""Copies, casts, and choices between elements."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from weft.core import dtype as dtypes
+from weft.core.dtype import DType
+from weft.ops.create.constructors import zeros_like
+from weft.ops.declaration import OPS, Scalar, op
+from weft.ops.shape.broadcast import fit
+from weft.ops.shape.views import axes
+
+
+@op(linear="slope")
+def steady(slope: Tensor, x: Tensor) -> Tensor:
+    """The slope itself, which doesn't change with x: its gradient for x is zeros.
+
+    >>> flow._C.steady(flow.tensor([2.]), flow.tensor([7.])).tolist()
+    [2.0]
+    """
+    return slope.clone()
+
+
+@steady.layout
+def _(slope, x):
+    names = " ".join(axes(len(x)))
+    return f"{names}, {names} -> {names}"
+
+
+@steady.grad
+def _(dy, needs):
+    return dy if needs[0] else None, zeros_like(dy) if needs[1] else None
+
+
+@steady.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6)
+
+
+@op("... -> ...")
+def cast(x: Tensor, dtype: DType) -> Tensor:
+    """x in another dtype.
+
+    >>> flow.cast(flow.tensor([1.7]), flow.int32).tolist()
+    [1]
+    """
+    return x.to(dtype.torch)
+
+
+@cast.out
+def _(y, x, dtype):
+    y.copy_(x)
+
+
+@cast.grad
+def _(dy, x_dtype):
+    if dy.dtype is x_dtype:
+        return dy
+    if dy.dtype.is_complex and not x_dtype.is_complex:
+        dy = OPS["select"](OPS["view_as_real"](dy), -1, 0)
+    return cast(dy, x_dtype)
+
+
+@cast.samples
+def _(rand):
+    yield rand(4, 6), dtypes.float64
+    yield torch.arange(6).view(2, 3), dtypes.float64
+
+
+@op("... -> ...", linear="x")
+def clone(x: Tensor) -> Tensor:
+    """A copy with memory of its own.
+
+    >>> x = flow.ones(2); y = flow.clone(x); y[0] = 5; x.tolist()
+    [1.0, 1.0]
+    """
+    return x.clone()
+
+
+clone.out(lambda y, x: y.copy_(x))
+
+
+@clone.grad
+def _(dy):
+    return dy
+
+
+@clone.samples
+def _(rand):
+    yield (rand(4, 6),)
+
+
+@op("..., ... -> ...", linear="x+value")
+def copy(x: Tensor, value: Tensor) -> Tensor:
+    """The value, in x's shape and dtype: what `x.copy_(value)` leaves in x."""
+    return value.to(x.dtype).expand(x.shape).clone()
+
+
+copy.inplace(lambda x, value: x.copy_(value))
+
+
+@copy.form
+def _(x, value):
+    lead = len(x.shape) - len(value.shape)
+    return x if lead >= 0 and all(n in (1, m) for n, m in zip(value.shape, x.shape[lead:], strict=True)) else None
+
+
+@copy.grad
+def _(dy, value_shape, value_dtype, needs):
+    return zeros_like(dy) if needs[0] else None, fit(cast(dy, value_dtype), value_shape)
+
+
+@copy.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6)
+
+
+@op("..., ..., ... -> ...", linear="a+b")
+def where(condition: Tensor, a: Tensor | Scalar, b: Tensor | Scalar) -> Tensor:
+    """a where the condition holds, b elsewhere.
+
+    >>> flow.where(flow.tensor([True, False]), flow.ones(2), 0.).tolist()
+    [1.0, 0.0]
+    """
+    return torch.where(condition, a, b)
+
+
+@where.grad
+def _(dy, condition, a_shape, b_shape, needs):
+    return (
+        None,
+        fit(where(condition, dy, 0.0), a_shape) if needs[1] else None,
+        fit(where(condition, 0.0, dy), b_shape) if needs[2] else None,
+    )
+
+
+@where.samples
+def _(rand):
+    yield rand(4, 6) > 0, rand(4, 6), rand(4, 6)
+    yield rand(4, 1) > 0, rand(4, 6), 0.5
+
+
+@op("..., ... -> ...", linear="x")
+def masked_fill(x: Tensor, mask: Tensor, value: Scalar) -> Tensor:
+    """x with `value` where the mask holds.
+
+    >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
+    [0.0, 1.0]
+    """
+    return x.masked_fill(mask, value)
+
+
+masked_fill.linear = ()
+masked_fill.inplace(lambda x, mask, value: x.masked_fill_(mask, value))
+
+
+@masked_fill.grad
+def _(dy, mask, x_shape):
+    return fit(masked_fill(dy, mask, 0.0), x_shape), None
+
+
+@masked_fill.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6) > 0, 0.5
+    yield rand(4, 6), rand(6) > 0, -1.0
+
+
+@op(view=True, returns="y*")
+def reinterpret(x: Tensor, dtype: DType) -> Tensor:
+    """x's memory read as another dtype; of another size, along the last dimension.
+
+    >>> flow.ones(1).view(flow.int32).tolist()
+    [1065353216]
+    """
+    return x.view(dtype.torch)
+
+
+@reinterpret.layout
+def _(x, dtype):
+    names = [f"a{i}" for i in range(len(x))]
+    return f"{' '.join([*names[:-1], 'k!'])} -> {' '.join([*names[:-1], 'j!'])}" if x else None
+
+
+@reinterpret.samples
+def _(rand):
+    yield rand(4, 6), dtypes.int64
+    yield rand(4, 6), dtypes.int32

@@ -1,0 +1,147 @@
+"""The functions of mathematics, element by element."""
+
+from __future__ import annotations
+
+import inspect
+import math
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.ops.declaration import Op, Scalar, op
+from weft.ops.pointwise.arithmetic import (
+    add,
+    binary,
+    cos,
+    div,
+    eq,
+    exp,
+    mul,
+    neg,
+    reciprocal,
+    rsqrt,
+    square,
+    sub,
+    turned,
+    unary,
+)
+from weft.ops.pointwise.copies import where
+from weft.ops.shape.broadcast import fit
+
+
+def _function(
+    name: str, says: str, shows: str, slope: Callable[[Any], Any], sample: Callable[[Any], Any] | None = None
+) -> Op:
+    """Declare torch's function of this name. `slope` is its derivative, of x or of the result y, as its parameter is
+    named; only that is kept."""
+    declared = unary(name, getattr(torch, name), says, shows, inplace=getattr(torch, f"{name}_"))
+
+    if "y" in inspect.signature(slope).parameters:
+
+        @declared.grad
+        def _(dy, y):
+            return mul(dy, slope(turned(y)))
+    else:
+
+        @declared.grad
+        def _(dy, x):
+            return mul(dy, slope(turned(x)))
+
+    if sample is not None:
+        declared.samples(lambda rand: [(sample(rand(4, 6)),)])
+    return declared
+
+
+def _above_zero(x: Tensor) -> Tensor:
+    return x.abs() + 0.5
+
+
+def _inside_one(x: Tensor) -> Tensor:
+    return torch.tanh(x) * 0.9
+
+
+erf = _function(
+    "erf", "The error function: the probability of a normal draw of variance 1/2 within x of its mean.", "0.0 -> 0.0",
+    lambda x: mul(exp(neg(square(x))), 2 / math.sqrt(math.pi)),
+)  # fmt: skip
+erfc = _function("erfc", "1 - erf(x).", "0.0 -> 1.0", lambda x: mul(exp(neg(square(x))), -2 / math.sqrt(math.pi)))
+exp2 = _function("exp2", "2 to the power x.", "3.0 -> 8.0", lambda y: mul(y, math.log(2)))
+expm1 = _function("expm1", "exp(x) - 1, exact near zero.", "0.0 -> 0.0", lambda y: add(y, 1.0))
+log2 = _function("log2", "The logarithm to base 2.", "8.0 -> 3.0", lambda x: div(1 / math.log(2), x), _above_zero)
+log10 = _function("log10", "The logarithm to base 10.", "100.0 -> 2.0", lambda x: div(1 / math.log(10), x), _above_zero)
+log1p = _function("log1p", "log(1 + x), exact near zero.", "0.0 -> 0.0", lambda x: reciprocal(add(x, 1.0)), _above_zero)
+tan = _function("tan", "The tangent.", "0.0 -> 0.0", lambda y: add(square(y), 1.0), _inside_one)
+sinh = _function("sinh", "The hyperbolic sine.", "0.0 -> 0.0", lambda x: cosh(x))
+cosh = _function("cosh", "The hyperbolic cosine.", "0.0 -> 1.0", lambda x: sinh(x))
+asin = _function("asin", "The arc sine.", "0.0 -> 0.0", lambda x: rsqrt(sub(1.0, square(x))), _inside_one)
+acos = _function("acos", "The arc cosine.", "1.0 -> 0.0", lambda x: neg(rsqrt(sub(1.0, square(x)))), _inside_one)
+atan = _function("atan", "The arc tangent.", "0.0 -> 0.0", lambda x: reciprocal(add(square(x), 1.0)))
+asinh = _function("asinh", "The inverse of sinh.", "0.0 -> 0.0", lambda x: rsqrt(add(square(x), 1.0)))
+acosh = _function(
+    "acosh",
+    "The inverse of cosh.",
+    "1.0 -> 0.0",
+    lambda x: mul(rsqrt(sub(x, 1.0)), rsqrt(add(x, 1.0))),
+    lambda x: x.abs() + 1.5,
+)
+atanh = _function("atanh", "The inverse of tanh.", "0.0 -> 0.0", lambda x: reciprocal(sub(1.0, square(x))), _inside_one)
+sinc = unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at zero.", "0.0 -> 1.0", inplace=torch.sinc_)
+
+
+@sinc.grad
+def _(dy, x):
+    x = turned(x)
+    flat = eq(x, 0.0)  # the peak, where the quotient is 0 / 0
+    return where(flat, 0.0, mul(dy, div(sub(cos(mul(x, math.pi)), sinc(x)), where(flat, 1.0, x))))
+
+
+atan2 = binary(
+    "atan2",
+    torch.atan2,
+    "The angle of the point (b, a), in its right quadrant.",
+    "0.0, flow.tensor([1.0]) -> 0.0",
+    scalar=False,
+)
+
+
+@atan2.grad
+def _(dy, input, other, input_shape, other_shape, needs):
+    scaled = div(dy, add(square(input), square(other)))
+    return fit(mul(scaled, other), input_shape) if needs[0] else None, fit(
+        neg(mul(scaled, input)), other_shape
+    ) if needs[1] else None
+
+
+@op("..., ..., ... -> ...", linear="a+b")
+def lerp(a: Tensor, b: Tensor, weight: Tensor | Scalar) -> Tensor:
+    """a + weight * (b - a): a where the weight is 0, b where it is 1.
+
+    >>> flow.lerp(flow.zeros(1), flow.ones(1), 0.25).tolist()
+    [0.25]
+    """
+    return torch.lerp(a, b, weight)
+
+
+lerp.out(lambda y, a, b, weight: torch.lerp(a, b, weight, out=y))
+lerp.inplace(lambda a, b, weight: a.lerp_(b, weight))
+
+
+@lerp.grad
+def _(dy, a, b, weight, a_shape, b_shape, weight_shape, needs):
+    there = mul(dy, turned(weight))
+    return (
+        fit(sub(dy, there), a_shape) if needs[0] else None,
+        fit(there, b_shape) if needs[1] else None,
+        fit(mul(dy, turned(sub(b, a))), weight_shape) if needs[2] else None,
+    )
+
+
+lerp.reads(lambda node: node.edges[2] is not None or not isinstance(node.saved[2], (int, float)))
+
+
+@lerp.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 6), 0.3
+    yield rand(4, 6), rand(6), rand(4, 1)

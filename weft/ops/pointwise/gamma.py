@@ -1,0 +1,76 @@
+"""Functions of mathematics that are less common, element by element."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+from torch import Tensor
+
+from weft.ops.declaration import op
+from weft.ops.pointwise.arithmetic import binary, exp, mul, square, sub, turned, unary
+from weft.ops.pointwise.elementary import _above_zero, _inside_one
+from weft.ops.shape.broadcast import fit
+
+lgamma = unary(
+    "lgamma", torch.lgamma, "The logarithm of the gamma function's absolute value.", "1.0 -> 0.0",
+    inplace=Tensor.lgamma_, positive=True,
+)  # fmt: skip
+
+
+@lgamma.grad
+def _(dy, x):
+    return mul(dy, polygamma(x, 0))
+
+
+@op("... -> ...")
+def polygamma(x: Tensor, n: int) -> Tensor:
+    """The derivative number n of digamma, which is that of lgamma.
+
+    >>> round(flow._C.polygamma(flow.tensor([1.]), 1).item(), 4)
+    1.6449
+    """
+    return torch.polygamma(n, x)
+
+
+@polygamma.grad
+def _(dy, x, n):
+    return mul(dy, polygamma(x, n + 1))
+
+
+@polygamma.samples
+def _(rand):
+    yield _above_zero(rand(4, 6)), 0
+    yield _above_zero(rand(4, 6)), 1
+
+
+digamma = unary(
+    "digamma", torch.digamma, "The derivative of lgamma.", inplace=Tensor.digamma_, positive=True
+)  # fmt: skip
+
+
+@digamma.grad
+def _(dy, x):
+    return mul(dy, polygamma(x, 1))
+
+
+erfinv = unary("erfinv", torch.erfinv, "The inverse of erf.", "0.0 -> 0.0", inplace=Tensor.erfinv_)
+erfinv.samples(lambda rand: [(_inside_one(rand(4, 6)),)])
+
+
+@erfinv.grad
+def _(dy, y):
+    return mul(dy, mul(exp(square(y)), math.sqrt(math.pi) / 2))
+
+
+logaddexp = binary(
+    "logaddexp", torch.logaddexp, "log(exp(a) + exp(b)), without overflow.", scalar=False,
+)  # fmt: skip
+
+
+@logaddexp.grad
+def _(dy, input, other, y, input_shape, other_shape, needs):
+    return (
+        fit(mul(dy, turned(exp(sub(input, y)))), input_shape) if needs[0] else None,
+        fit(mul(dy, turned(exp(sub(other, y)))), other_shape) if needs[1] else None,
+    )

@@ -1,0 +1,92 @@
+"""Functions that integrals define: Bessel's, the incomplete gamma functions, the error function scaled."""
+
+from __future__ import annotations
+
+import math
+
+import torch
+
+from weft.ops.pointwise.arithmetic import add, binary, div, eq, exp, log, mul, neg, reciprocal, sign, sub, unary
+from weft.ops.pointwise.copies import where
+from weft.ops.pointwise.gamma import lgamma
+from weft.ops.shape.broadcast import fit
+
+i0e = unary("i0e", torch.special.i0e, "exp(-|x|) times i0(x).", out=False)
+i1e = unary("i1e", torch.special.i1e, "exp(-|x|) times i1(x).", out=False)
+
+
+@i0e.grad
+def _(dy, x, y):
+    return mul(dy, sub(i1e(x), mul(sign(x), y)))
+
+
+@i1e.grad
+def _(dy, x, y):
+    at_zero = eq(x, 0)
+    slope = sub(i0e(x), mul(y, add(sign(x), reciprocal(where(at_zero, 1.0, x)))))
+    return mul(dy, where(at_zero, 0.5, slope))
+
+
+bessel_j0 = unary("bessel_j0", torch.special.bessel_j0, "Bessel's function of the first kind, of order 0.", out=False)
+bessel_j1 = unary("bessel_j1", torch.special.bessel_j1, "Bessel's function of the first kind, of order 1.", out=False)
+bessel_y0 = unary(
+    "bessel_y0", torch.special.bessel_y0, "Bessel's function of the second kind, of order 0.", out=False, positive=True
+)
+bessel_y1 = unary(
+    "bessel_y1", torch.special.bessel_y1, "Bessel's function of the second kind, of order 1.", out=False, positive=True
+)
+bessel_j0.grad(lambda dy, x: neg(mul(dy, bessel_j1(x))))
+bessel_y0.grad(lambda dy, x: neg(mul(dy, bessel_y1(x))))
+
+
+@bessel_j1.grad
+def _(dy, x, y):
+    at_zero = eq(x, 0)
+    return mul(dy, where(at_zero, 0.5, sub(bessel_j0(x), div(y, where(at_zero, 1.0, x)))))
+
+
+@bessel_y1.grad
+def _(dy, x, y):
+    return mul(dy, sub(bessel_y0(x), div(y, x)))
+
+
+erfcx = unary("erfcx", torch.special.erfcx, "exp(x * x) times erfc(x), without overflow.", "0.0 -> 1.0", out=False)
+erfcx.__doc__ = (erfcx.__doc__ or "").replace("flow.erfcx", "flow.special.erfcx")
+
+
+@erfcx.grad
+def _(dy, x, y):
+    return mul(dy, sub(mul(mul(x, y), 2.0), 2 / math.sqrt(math.pi)))
+
+
+log_ndtr = unary("log_ndtr", torch.special.log_ndtr, "The logarithm of a normal draw's probability to be below x.",
+                 out=False)  # fmt: skip
+
+
+@log_ndtr.grad
+def _(dy, x):
+    return div(mul(dy, math.sqrt(2 / math.pi)), erfcx(mul(x, -math.sqrt(0.5))))
+
+
+igamma = binary("igamma", torch.igamma, "The lower incomplete gamma function of order a at b, as a share of the whole.",
+                positive=True, scalar=False)  # fmt: skip
+igammac = binary("igammac", torch.igammac, "The upper incomplete gamma function of order a at b, likewise.",
+                 positive=True, scalar=False)  # fmt: skip
+
+
+for _share in (igamma, igammac):  # a whole order, as it has no gradient
+    _share.samples(lambda rand: [(torch.arange(24).reshape(4, 6) % 3 + 1, rand(4, 6).abs() + 0.5)])
+
+
+def _density(a, x):
+    return exp(sub(sub(mul(sub(a, 1.0), log(x)), x), lgamma(a)))
+
+
+@igamma.grad
+def _(dy, input, other, other_shape):  # by its order it has none, as in torch
+    return None, fit(mul(dy, _density(input, other)), other_shape)
+
+
+@igammac.grad
+def _(dy, input, other, other_shape):
+    return None, neg(fit(mul(dy, _density(input, other)), other_shape))

@@ -1,0 +1,244 @@
+"""Functions of one or two numbers that programs of physics and statistics use, element by element."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.ops.declaration import op
+from weft.ops.pointwise.arithmetic import (
+    add,
+    binary,
+    div,
+    eq,
+    exp,
+    ge,
+    isnan,
+    log,
+    logical_not,
+    mul,
+    reciprocal,
+    sign,
+    sub,
+    unary,
+)
+from weft.ops.pointwise.copies import cast, where
+from weft.ops.pointwise.gamma import polygamma
+from weft.ops.pointwise.logic import logical_or
+from weft.ops.shape.broadcast import fit
+
+# ---- one operand -------------------------------------------------------------------------------------
+
+deg2rad = unary("deg2rad", torch.deg2rad, "From degrees to radians.", "0.0 -> 0.0", linear=True, inplace=torch.deg2rad_)
+rad2deg = unary("rad2deg", torch.rad2deg, "From radians to degrees.", "0.0 -> 0.0", linear=True, inplace=torch.rad2deg_)
+deg2rad.grad(lambda dy: deg2rad(dy))
+rad2deg.grad(lambda dy: rad2deg(dy))
+
+frac = unary("frac", torch.frac, "What is behind the point.", "1.5 -> 0.5", inplace=torch.frac_)
+frac.grad(lambda dy: dy)
+
+
+@op("... -> ..., ...", returns="mantissa exponent*")
+def frexp(x: Tensor) -> Any:
+    """x as mantissa * 2 ** exponent, with mantissas from 0.5 to 1."""
+    return tuple(torch.frexp(x))
+
+
+@frexp.grad
+def _(dmantissa, x, exponent):
+    return mul(dmantissa, exp(mul(cast(exponent, x.dtype), -math.log(2))))
+
+
+frexp.samples(lambda rand: [(rand(4, 6),)])
+
+signbit = unary("signbit", torch.signbit, "Whether x has a minus sign.", "-3.0 -> True", out=False)
+isposinf = unary("isposinf", torch.isposinf, "Whether x is infinite and above zero.", "1.0 -> False", out=False)
+isneginf = unary("isneginf", torch.isneginf, "Whether x is infinite and below zero.", "1.0 -> False", out=False)
+
+i0 = unary("i0", torch.i0, "The modified Bessel function of the first kind, of order 0.",
+           inplace=torch.i0_)  # fmt: skip
+i1 = unary("i1", torch.special.i1, "The modified Bessel function of the first kind, of order 1.", out=False)
+
+
+@i0.grad
+def _(dy, x):
+    return mul(dy, i1(x))
+
+
+@i1.grad
+def _(dy, x, y):
+    safe = where(eq(x, 0), 1.0, x)
+    return mul(dy, where(eq(x, 0), 0.5, sub(i0(x), div(y, safe))))
+
+
+@op("... -> ...")
+def logit(x: Tensor, eps: float | None = None) -> Tensor:
+    """log(x / (1 - x)), the inverse of sigmoid; x is held in [eps, 1 - eps] if that is given.
+
+    >>> flow.logit(flow.tensor([0.5])).tolist()
+    [0.0]
+    """
+    return torch.logit(x, eps)
+
+
+@logit.grad
+def _(dy, x, eps):
+    slope = reciprocal(mul(x, sub(1.0, x)))
+    if eps is None:
+        return mul(dy, slope)
+    outside = cast(logical_or(_below(x, eps), _below(sub(1.0, x), eps)), x.dtype)
+    return mul(dy, where(eq(outside, 1.0), 0.0, slope))
+
+
+def _below(x: Any, limit: float) -> Any:
+    return eq(sign(sub(x, limit)), -1.0)
+
+
+@logit.samples
+def _(rand):
+    yield (rand(4, 6).sigmoid(),)
+    yield rand(4, 6).sigmoid(), 0.3
+
+
+logit.inplace(lambda x, eps: torch.logit_(x, eps))
+
+
+@op("... -> ...")
+def nan_to_num(x: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
+    """x with other numbers in the places of those that are none: 0, and the largest and least there are, unless told.
+
+    >>> flow.nan_to_num(flow.tensor([float("nan"), 1.0])).tolist()
+    [0.0, 1.0]
+    """
+    return torch.nan_to_num(x, nan, posinf, neginf)
+
+
+@nan_to_num.grad
+def _(dy, x):
+    odd = logical_or(isnan(x), _infinite(x))
+    return mul(dy, cast(logical_not(odd), dy.dtype))
+
+
+def _infinite(x: Any) -> Any:
+    return logical_or(isposinf(x), isneginf(x))
+
+
+@nan_to_num.samples
+def _(rand):
+    yield (rand(4, 6),)
+    yield torch.tensor([math.nan, math.inf, -math.inf, 2.0], dtype=torch.float64), 1.0, 2.0, 3.0
+
+
+nan_to_num.inplace(lambda x, nan, posinf, neginf: torch.nan_to_num_(x, nan, posinf, neginf))
+
+
+@op("... -> ...")
+def mvlgamma(x: Tensor, p: int) -> Tensor:
+    """The logarithm of the gamma function of p dimensions.
+
+    >>> flow.mvlgamma(flow.tensor([1.0]), 1).tolist()
+    [0.0]
+    """
+    return torch.mvlgamma(x, p)
+
+
+@mvlgamma.grad
+def _(dy, x, p):
+    slope = polygamma(x, 0)
+    for i in range(1, p):
+        slope = add(slope, polygamma(sub(x, i / 2), 0))
+    return mul(dy, slope)
+
+
+@mvlgamma.samples
+def _(rand):
+    yield rand(4, 6).abs() + 2, 3
+
+
+# ---- two operands ------------------------------------------------------------------------------------
+
+fmax = binary("fmax", torch.fmax, "The larger of a and b; the other, where one is no number.",
+              "3.0, flow.tensor([2.0]) -> 3.0", scalar=False)  # fmt: skip
+fmin = binary("fmin", torch.fmin, "The smaller of a and b; the other, where one is no number.",
+              "3.0, flow.tensor([2.0]) -> 2.0", scalar=False)  # fmt: skip
+
+
+@fmax.grad
+def _(dy, input, other, input_shape, other_shape):
+    return _taken(dy, ge(input, other), other, input_shape, other_shape)
+
+
+@fmin.grad
+def _(dy, input, other, input_shape, other_shape):
+    return _taken(dy, ge(other, input), other, input_shape, other_shape)
+
+
+def _taken(dy: Any, first: Any, other: Any, input_shape: Any, other_shape: Any) -> Any:
+    """The gradient goes where the value came from: of ties, and beside what is no number, the first operand."""
+    first = cast(logical_or(first, isnan(other)), dy.dtype)
+    return fit(mul(dy, first), input_shape), fit(mul(dy, sub(1.0, first)), other_shape)
+
+
+hypot = binary("hypot", torch.hypot, "sqrt(a * a + b * b), without overflow.", "3.0, flow.tensor([4.0]) -> 5.0",
+               scalar=False)  # fmt: skip
+
+
+@hypot.grad
+def _(dy, input, other, y, input_shape, other_shape, needs):
+    scaled = div(dy, y)
+    return fit(mul(scaled, input), input_shape) if needs[0] else None, fit(mul(scaled, other), other_shape) if needs[
+        1
+    ] else None
+
+
+copysign = binary("copysign", torch.copysign, "a with the sign of b.", "3.0, -2.0 -> -3.0")
+copysign.sample_function = lambda rand: [(rand(4, 6), rand(4, 6)), (rand(4, 6), -2.0)]
+copysign.prepare = None
+
+
+@copysign.grad
+def _(dy, input, y, input_shape, other_shape):
+    return fit(mul(dy, mul(sign(input), sign(y))), input_shape), None if other_shape is None else fit(
+        mul(dy, 0.0), other_shape
+    )
+
+
+heaviside = binary("heaviside", torch.heaviside, "0 below zero, 1 above, b at zero.",
+                   "3.0, flow.tensor([2.0]) -> 1.0", scalar=False)  # fmt: skip
+nextafter = binary("nextafter", torch.nextafter, "The next number from a towards b.",
+                   "1.0, flow.tensor([1.0]) -> 1.0", scalar=False)  # fmt: skip
+xlogy = binary("xlogy", torch.xlogy, "a * log(b), and 0 where a is.", "2.0, 1.0 -> 0.0", positive=True)
+
+
+@xlogy.grad
+def _(dy, input, other, input_shape, other_shape, needs):
+    da = db = None
+    if needs[0]:
+        none = cast(eq(input, 0), dy.dtype)
+        da = fit(
+            mul(dy, where(eq(none, 1.0), 0.0, log(other) if other_shape is not None else math.log(other))), input_shape
+        )
+    if needs[1]:
+        db = fit(mul(dy, div(input, other)), other_shape)
+    return da, db
+
+
+logaddexp2 = binary("logaddexp2", torch.logaddexp2, "log2(2 ** a + 2 ** b), without overflow.", scalar=False)
+
+
+@logaddexp2.grad
+def _(dy, input, other, y, input_shape, other_shape, needs):
+    return (
+        fit(mul(dy, exp(mul(sub(input, y), math.log(2)))), input_shape) if needs[0] else None,
+        fit(mul(dy, exp(mul(sub(other, y), math.log(2)))), other_shape) if needs[1] else None,
+    )
+
+
+gcd = binary("gcd", torch.gcd, "The largest number that divides both.", "flow.tensor([4]), flow.tensor([6]) -> 2")
+lcm = binary("lcm", torch.lcm, "The smallest number that both divide.", "flow.tensor([4]), flow.tensor([6]) -> 12")
+for _whole in (gcd, lcm):
+    _whole.__doc__ = (_whole.__doc__ or "").partition("\n")[0]
+    _whole.samples(lambda rand: [(torch.arange(1, 7).expand(4, 6), torch.tensor([4, 6, 9, 10, 12, 15]))])

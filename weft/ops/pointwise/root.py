@@ -1,0 +1,35 @@
+"""The root that norms end in: where they are zero, they have a gradient of zero, and not the square root's, which no
+number is.
+"""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from weft.ops.declaration import op
+from weft.ops.pointwise.arithmetic import div, eq, mul
+from weft.ops.pointwise.copies import masked_fill
+
+
+@op("... -> ...")
+def root(x: Tensor, degree: float = 2.0) -> Tensor:
+    """The root of numbers that aren't below zero; its gradient at zero is zero.
+
+    >>> flow._C.root(flow.tensor([0., 4., 9.])).tolist()
+    [0.0, 2.0, 3.0]
+    """
+    return torch.sqrt(x) if degree == 2 else torch.pow(x, 1.0 / degree)
+
+
+@root.grad
+def _(dy, x, y, degree):
+    none = eq(x, 0.0)
+    slope = div(y, mul(masked_fill(x, none, 1.0), float(degree)))
+    return mul(dy, masked_fill(slope, none, 0.0))
+
+
+@root.samples
+def _(rand):
+    yield rand(4, 6).abs() + 0.1
+    yield rand(4, 6).abs() + 0.1, 3.0

@@ -1,0 +1,194 @@
+"""Draws from laws that attributes or operands tell."""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Sequence
+from typing import Any, Final
+
+import torch
+from torch import Tensor
+
+from weft.core.device import Device
+from weft.core.dtype import DType, float64, int64
+from weft.core.placement import Placement
+from weft.core.random import generator
+from weft.core.sbp import NdSbp
+from weft.ops.create.constructors import CPU, sized
+from weft.ops.declaration import Scalar, Size, op
+from weft.ops.form import Form, alike, of_floats
+from weft.ops.neural.grid_sample import once
+from weft.ops.pointwise.arithmetic import mul
+from weft.ops.shape.views import axes
+
+LAWS: Final[dict[str, Callable[..., Any]]] = {  # each into the memory of its first argument
+    "bernoulli": Tensor.bernoulli_,
+    "cauchy": Tensor.cauchy_,
+    "exponential": Tensor.exponential_,
+    "geometric": Tensor.geometric_,
+    "log_normal": Tensor.log_normal_,
+    "normal": Tensor.normal_,
+    "random": Tensor.random_,
+    "trunc_normal": torch.nn.init.trunc_normal_,
+    "uniform": Tensor.uniform_,
+}
+
+
+@op(shape_of="size", random=True)
+def draw(
+    size: Size, law: str, parameters: Sequence[Scalar], dtype: DType, device: Device | None = None,
+    placement: Placement | None = None, sbp: NdSbp | None = None, strides: Size | None = None,
+) -> Tensor:  # fmt: skip
+    """Draws from a law of `LAWS` with these parameters. `strides`: how a local tensor lies that they are for."""
+    on = CPU if device is None else device.torch
+    y = torch.empty(tuple(size), dtype=dtype.torch, device=on)
+    if strides is not None:
+        y = torch.empty_strided(tuple(size), tuple(strides), dtype=dtype.torch, device=on)
+    LAWS[law](y, *parameters, generator=generator(on))
+    return y
+
+
+draw.layout(lambda size, *args: f" -> {' '.join(axes(len(size)))}")
+
+
+draw.form(functools.partial(sized, 0, 3))
+
+
+@draw.samples
+def _(rand):
+    yield (4, 6), "exponential", (2.0,), float64
+    yield (4, 6), "trunc_normal", (0.0, 1.0, -1.0, 2.0), float64
+    yield (4, 6), "geometric", (0.5,), float64
+    yield (4, 6), "random", (2, 9), float64
+    yield (4, 6), "normal", (0.0, 1.0), float64, None, None, None, (1, 4)
+
+
+@op(random=True, rejection=True, returns="y*")
+def rrelu_slope(x: Tensor, lower: float, upper: float) -> Tensor:
+    """A slope from [lower, upper) where x is not above zero, and 1 where it is."""
+    y = torch.empty_like(x, memory_format=torch.contiguous_format)  # the kernel fills it as if it were
+    if x.device.type != "meta":
+        torch.ops.aten.rrelu_with_noise(x, y, lower, upper, True, generator(x.device))
+    return y
+
+
+rrelu_slope.form(of_floats)
+
+
+@rrelu_slope.samples
+def _(rand):
+    yield rand(4, 6), 0.1, 0.3
+
+
+@op(random=True, rejection=True, returns="y*")
+def poisson(rate: Tensor) -> Tensor:
+    """Counts of what happens `rate` times on average.
+
+    >>> flow.poisson(flow.zeros(2)).tolist()
+    [0.0, 0.0]
+    """
+    return torch.poisson(rate, generator=generator(rate.device))
+
+
+poisson.form(of_floats)
+
+
+@poisson.samples
+def _(rand):
+    yield (rand(4, 6).abs(),)
+
+
+@op(random=True, rejection=True, returns="y*")
+def binomial(count: Tensor, prob: Tensor) -> Tensor:
+    """How often something of this probability comes true in so many tries.
+
+    >>> flow.binomial(flow.tensor([3.0, 3.0]), flow.tensor([0.0, 1.0])).tolist()
+    [0.0, 3.0]
+    """
+    if count.device.type == "meta":
+        return torch.empty_like(count)
+    return torch.binomial(count, prob, generator=generator(count.device))
+
+
+binomial.form(lambda count, prob: count if alike(count, prob) and count.shape == prob.shape else None)
+
+
+@binomial.samples
+def _(rand):
+    yield torch.full((4, 6), 5.0, dtype=torch.float64), torch.rand(4, 6, dtype=torch.float64)
+
+
+@op(random=True, rejection=True)
+def standard_gamma(concentration: Tensor) -> Tensor:
+    """Draws from the gamma law of rate 1, with a gradient: how a draw would move with its concentration."""
+    return torch._standard_gamma(concentration, generator=generator(concentration.device))
+
+
+@standard_gamma.grad
+def _(dy, concentration, y):
+    once("standard_gamma")
+    return mul(dy, standard_gamma_slope(concentration, y))
+
+
+standard_gamma.form(lambda concentration: concentration)
+
+
+@standard_gamma.samples
+def _(rand):
+    yield (rand(4, 6).abs() + 0.5,)
+
+
+@op("..., ... -> ...", returns="slope*")
+def standard_gamma_slope(concentration: Tensor, y: Tensor) -> Tensor:
+    """How a draw of standard_gamma moves with its concentration."""
+    return torch._standard_gamma_grad(concentration, y)
+
+
+standard_gamma_slope.form(lambda x, y: y if alike(x, y) and x.shape == y.shape else None)
+
+
+@standard_gamma_slope.samples
+def _(rand):
+    yield rand(4, 6).abs() + 0.5, rand(4, 6).abs() + 0.1
+
+
+@op(random=True, returns="y*")
+def bernoulli(x: Tensor) -> Tensor:
+    """1 with probability x, else 0, element by element.
+
+    >>> flow.bernoulli(flow.tensor([0., 1.])).tolist()
+    [0.0, 1.0]
+    """
+    return torch.bernoulli(x, generator=generator(x.device))
+
+
+bernoulli.form(of_floats)
+
+
+@bernoulli.samples
+def _(rand):
+    yield rand(4, 6).sigmoid()
+
+
+@op(random=True, returns="y*")
+def multinomial(x: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
+    """Draws of indices, with probabilities in proportion to x's last dimension.
+
+    >>> flow.multinomial(flow.tensor([0., 3., 0.]), 1).tolist()
+    [1]
+    """
+    if x.device.type == "meta":
+        return x.new_empty((*x.shape[:-1], num_samples), dtype=torch.int64)
+    return torch.multinomial(x, num_samples, replacement, generator=generator(x.device))
+
+
+@multinomial.form
+def _(x, num_samples, replacement):
+    enough = x.shape and num_samples > 0 and (replacement or num_samples <= x.shape[-1])
+    return Form((*x.shape[:-1], num_samples), int64) if alike(x) and enough and 0 not in x.shape else None
+
+
+@multinomial.samples
+def _(rand):
+    yield rand(4, 6).sigmoid(), 2
+    yield rand(6).sigmoid(), 20, True

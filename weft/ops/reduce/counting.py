@@ -1,0 +1,153 @@
+"""Counting, finding places in order, and middles."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.ops.declaration import op
+from weft.ops.index.indexing import scatter_add_zeros
+from weft.ops.shape.views import axes, dim_of
+
+
+@op(returns="values indices*")
+def median(x: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
+    """The middle element along a dimension, of two the lower one, and where it stands.
+
+    >>> flow.median(flow.tensor([3., 1., 2.]), 0)[0].item()
+    2.0
+    """
+    return tuple(torch.median(x, dim, keepdim))
+
+
+def without(x: tuple[int, ...], dim: int, keepdim: bool) -> str:
+    """The notation of an op that gives two things for each slice along a dimension."""
+    d, names = dim_of(dim, len(x)), axes(len(x))
+    left = " ".join(f"{a}!" if i == d else a for i, a in enumerate(names))
+    right = " ".join("1" if i == d else a for i, a in enumerate(names) if keepdim or i != d)
+    return f"{left} -> {right}, {right}"
+
+
+def back_to_places(dvalues: Any, indices: Any, x_shape: Any, dim: int, keepdim: bool) -> Any:
+    """The gradient of elements that were picked along a dimension."""
+    d = dim_of(dim, len(x_shape))
+    if not keepdim:
+        form = (*tuple(x_shape)[:d], 1, *tuple(x_shape)[d + 1 :])
+        dvalues, indices = dvalues.reshape(form), indices.reshape(form)
+    return scatter_add_zeros(dvalues, d, indices, tuple(x_shape))
+
+
+median.layout(lambda x, dim, keepdim: without(x, dim, keepdim))
+median.grad(lambda dvalues, indices, x_shape, dim, keepdim: back_to_places(dvalues, indices, x_shape, dim, keepdim))
+
+
+@median.samples
+def _(rand):
+    yield rand(4, 6), 1
+    yield rand(4, 5), 0, True
+
+
+@op("i!, ... -> ...", returns="y*")
+def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False) -> Tensor:
+    """Where values would go in a sequence in rising order: before its equals, or with `right` behind them.
+
+    >>> flow.searchsorted(flow.tensor([1., 3., 5.]), flow.tensor([3., 4.])).tolist()
+    [1, 2]
+    """
+    return torch.searchsorted(sorted_sequence, values.contiguous(), right=right)
+
+
+@searchsorted.layout
+def _(sorted_sequence, values, right):
+    if len(sorted_sequence) == 1:
+        return "i!, ... -> ..."
+    lead = " ".join(axes(len(sorted_sequence) - 1))
+    return f"{lead} i!, {lead} j -> {lead} j"
+
+
+@searchsorted.samples
+def _(rand):
+    yield rand(6).sort()[0], rand(4, 3)
+    yield rand(4, 6).sort()[0], rand(4, 3), True
+
+
+@op(dynamic=True, returns="y")
+def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
+    """How often each number occurs, or the sum of its weights.
+
+    >>> flow.bincount(flow.tensor([1, 1, 3])).tolist()
+    [0, 2, 0, 1]
+    """
+    if x.device.type == "meta":  # nobody knows yet what the largest is
+        return torch.empty(minlength, dtype=torch.int64 if weights is None else weights.dtype, device="meta")
+    return torch.bincount(x, weights, minlength)
+
+
+bincount.differentiable = (False,)
+
+
+@bincount.samples
+def _(rand):
+    yield (torch.tensor([1, 1, 3]),)
+    yield torch.tensor([1, 1, 3]), rand(3), 6
+
+
+@op(dynamic=True, returns="values* inverse* counts*")
+def unique_values(x: Tensor, dim: int | None = None) -> Any:
+    """The different elements (or slices along a dimension) in order, which of them each is, and how often each occurs.
+
+    >>> [t.tolist() for t in flow._C.unique_values(flow.tensor([3, 1, 3]))]
+    [[1, 3], [1, 0, 1], [1, 2]]
+    """
+    if x.device.type == "meta":
+        none = torch.empty(0, dtype=torch.int64, device="meta")
+        return x.new_empty(0), none.new_empty(x.shape if dim is None else x.shape[dim]), none
+    return tuple(torch.unique(x, return_inverse=True, return_counts=True, dim=dim))
+
+
+@unique_values.samples
+def _(rand):
+    yield (torch.tensor([[3, 1], [3, 2]]),)
+    yield torch.tensor([[3, 1], [3, 1], [0, 0]]), 0
+
+
+@op(dynamic=True, returns="places*")
+def repeat_places(repeats: Tensor) -> Tensor:
+    """0 so many times, then 1, and so on.
+
+    >>> flow._C.repeat_places(flow.tensor([2, 0, 1])).tolist()
+    [0, 0, 2]
+    """
+    if repeats.device.type == "meta":
+        return torch.empty(0, dtype=torch.int64, device="meta")
+    return torch.repeat_interleave(repeats)
+
+
+@repeat_places.samples
+def _(rand):
+    yield (torch.tensor([2, 0, 1]),)
+
+
+@op("_, _ -> 1", returns="area*")
+def roc_auc(label: Tensor, pred: Tensor) -> Tensor:
+    """The share of pairs, of a 1 and a 0, in which the 1 is predicted higher; equals count half.
+
+    >>> flow._C.roc_auc(flow.tensor([0, 1]), flow.tensor([0.2, 0.1])).tolist()
+    [0.0]
+    """
+    yes = label != 0
+    if label.device.type == "meta":
+        return torch.empty(1, dtype=torch.float32, device="meta")
+    _, inverse, counts = torch.unique(pred, return_inverse=True, return_counts=True)
+    below = counts.cumsum(0) - counts
+    rank = (below + (counts + 1) / 2).to(torch.float64)[inverse]  # equals share the mean of their ranks
+    ones = yes.sum()
+    pairs = ones * (len(label) - ones)
+    return ((rank[yes].sum() - ones * (ones + 1) / 2) / pairs).to(torch.float32).reshape(1)
+
+
+@roc_auc.samples
+def _(rand):
+    yield torch.tensor([0, 1, 1, 0, 1]), torch.tensor([0.2, 0.3, 0.9, 0.3, 0.1])

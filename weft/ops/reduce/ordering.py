@@ -1,0 +1,81 @@
+"""What depends on the order along a dimension: sorting, and the k largest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.ops.declaration import op
+from weft.ops.index.indexing import scatter_add_zeros
+from weft.ops.neural.softmax import along
+from weft.ops.reduce.products import _two
+from weft.ops.shape.views import dim_of
+
+
+@op(returns="values indices*")
+def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
+    """The elements in order along a dimension, and where each stood.
+
+    >>> flow.sort(flow.tensor([3., 1., 2.]))[1].tolist()
+    [1, 2, 0]
+    """
+    return tuple(torch.sort(x, dim=dim, descending=descending, stable=stable))
+
+
+sort.layout(lambda x, dim, descending, stable: _two(x, dim))
+
+
+@sort.grad
+def _(dvalues, indices, x_shape, dim):
+    return scatter_add_zeros(dvalues, dim_of(dim, len(x_shape)), indices, tuple(x_shape))
+
+
+@sort.samples
+def _(rand):
+    yield rand(4, 6)
+    yield rand(4, 6), 0, True
+
+
+@op(returns="indices*")
+def argsort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
+    """Where the elements in order along a dimension stood.
+
+    >>> flow.argsort(flow.tensor([3., 1., 2.])).tolist()
+    [1, 2, 0]
+    """
+    return torch.argsort(x, dim=dim, descending=descending, stable=stable)
+
+
+argsort.layout(lambda x, dim, descending, stable: along(x, dim))
+
+
+@argsort.samples
+def _(rand):
+    yield rand(4, 6)
+    yield rand(4, 6), 0, True
+
+
+@op(returns="values indices*")
+def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
+    """The k largest (or smallest) elements along a dimension, and where they stand.
+
+    >>> flow.topk(flow.tensor([3., 1., 2.]), 2)[0].tolist()
+    [3.0, 2.0]
+    """
+    return tuple(torch.topk(x, k, dim, largest, sorted))
+
+
+topk.layout(lambda x, k, dim, largest, sorted: _two(x, dim, True))
+
+
+@topk.grad
+def _(dvalues, indices, x_shape, dim):
+    return scatter_add_zeros(dvalues, dim_of(dim, len(x_shape)), indices, tuple(x_shape))
+
+
+@topk.samples
+def _(rand):
+    yield rand(4, 6), 2
+    yield rand(4, 6), 3, 0, False

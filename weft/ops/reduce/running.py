@@ -1,0 +1,135 @@
+"""Running sums, products and extremes along a dimension."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import torch
+from torch import Tensor
+
+from weft.core.dispatch import here
+from weft.ops.create.constructors import full_like
+from weft.ops.declaration import Op, op
+from weft.ops.index.indexing import scatter_add_zeros
+from weft.ops.kernels import aten
+from weft.ops.neural.softmax import along
+from weft.ops.pointwise.arithmetic import add, mul, turned
+from weft.ops.shape.flips import flip
+from weft.ops.shape.joining import cat
+from weft.ops.shape.slicing import narrow
+from weft.ops.shape.views import dim_of
+
+
+@op(linear="x")
+def cumsum(x: Tensor, dim: int) -> Tensor:
+    """The sum of each element and all before it along a dimension.
+
+    >>> flow.cumsum(flow.tensor([1., 2., 3.]), 0).tolist()
+    [1.0, 3.0, 6.0]
+    """
+    return torch.cumsum(x, dim)
+
+
+cumsum.layout(lambda x, dim: along(x, dim))
+cumsum.out(lambda y, x, dim: torch.cumsum(x, dim, out=y))
+
+
+@cumsum.grad
+def _(dy, dim):
+    return _from_the_end(dy, dim)
+
+
+def _from_the_end(x: Any, dim: int) -> Any:
+    return flip(cumsum(flip(x, (dim,)), dim), (dim,))
+
+
+@cumsum.samples
+def _(rand):
+    yield rand(4, 6), 1
+    yield rand(2, 4, 6), -2
+
+
+@op()
+def cumprod(x: Tensor, dim: int) -> Tensor:
+    """The product of each element and all before it along a dimension.
+
+    >>> flow.cumprod(flow.tensor([1., 2., 3.]), 0).tolist()
+    [1.0, 2.0, 6.0]
+    """
+    return torch.cumprod(x, dim)
+
+
+cumprod.layout(lambda x, dim: along(x, dim))
+cumprod.out(lambda y, x, dim: torch.cumprod(x, dim, out=y))
+
+
+@cumprod.grad
+def _(dy, x, y, dim):
+    if not here.grad or not x.ndim or not x.shape[dim]:
+        return cumprod_grad(dy, x, y, dim)
+    # By ops that can be differentiated again, also where elements are zero: what stands before each, times the sum of
+    # dy over what comes after, by the products in between: total[k] = dy[k] + x[k + 1] * total[k + 1], by doubling.
+    x, n = turned(x), x.shape[dim]
+    total, factor, step = dy, _later(x, dim, 1, 0.0), 1
+    while step < n:
+        total = add(total, mul(factor, _later(total, dim, step, 0.0)))
+        factor = mul(factor, _later(factor, dim, step, 0.0))
+        step *= 2
+    return mul(_before(x, dim), total)
+
+
+def _later(x: Any, dim: int, step: int, fill: float) -> Any:
+    """Each place holds what stood so many places later; the last ones the fill."""
+    n = x.shape[dim]
+    rest = full_like(narrow(x, dim, 0, step), fill, None)
+    return cat([narrow(x, dim, step, n - step), rest], dim) if step < n else full_like(x, fill, None)
+
+
+def _before(x: Any, dim: int) -> Any:
+    """The product of all that stands before each place."""
+    return cumprod(flip(_later(flip(x, (dim,)), dim, 1, 1.0), (dim,)), dim)
+
+
+@cumprod.samples
+def _(rand):
+    yield rand(4, 6), 1
+
+
+@op(linear="dy", returns="dx")
+def cumprod_grad(dy: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
+    """The gradient of cumprod, right where elements are zero too."""
+    return aten.cumprod_backward(dy, x, dim, y)
+
+
+cumprod_grad.layout(lambda dy, x, y, dim: along(x, dim, 3))
+
+
+@cumprod_grad.samples
+def _(rand):
+    x = rand(4, 6) * (rand(4, 6) > 0)
+    yield rand(4, 6), x, x.cumprod(1), 1
+
+
+def _running(name: str, kernel: Callable[..., Any], which: str, shows: str) -> Op:
+    def body(x: Tensor, dim: int) -> Any:
+        return tuple(kernel(x, dim))
+
+    body.__name__ = name
+    body.__doc__ = (
+        f"The {which} of each element and all before it along a dimension, and where it stands.\n\n"
+        f">>> flow.{name}(flow.tensor([2., 3., 1.]), 0)[0].tolist()\n{shows}"
+    )
+    declared = op(returns="values indices*")(body)
+    declared.layout(lambda x, dim: f"{along(x, dim)}, {along(x, dim).partition('-> ')[2]}")
+
+    @declared.grad
+    def _(dvalues, indices, x_shape, dim):
+        return scatter_add_zeros(dvalues, dim_of(dim, len(x_shape)), indices, tuple(x_shape))
+
+    declared.samples(lambda rand: [(rand(4, 6), 1), (rand(2, 4, 6), -2)])
+    return declared
+
+
+cummax = _running("cummax", torch.cummax, "largest", "[2.0, 3.0, 3.0]")
+cummin = _running("cummin", torch.cummin, "smallest", "[2.0, 2.0, 1.0]")

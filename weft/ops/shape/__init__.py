@@ -1,0 +1,1 @@
+"""Ops that move elements around or look at them in another shape."""

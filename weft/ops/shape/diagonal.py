@@ -1,0 +1,97 @@
+"""Diagonals of two dimensions, as views."""
+
+from __future__ import annotations
+
+from torch import Tensor
+
+from weft.ops.create.constructors import zeros_like
+from weft.ops.declaration import Size, op
+from weft.ops.shape.views import axes, dim_of
+
+
+def _without(shape: tuple[int, ...], dim1: int, dim2: int) -> tuple[str, str]:
+    gone = (dim_of(dim1, len(shape)), dim_of(dim2, len(shape)))
+    names = axes(len(shape))
+    whole = " ".join(f"{a}!" if i in gone else a for i, a in enumerate(names))
+    return whole, " ".join([*(a for i, a in enumerate(names) if i not in gone), "d!"])
+
+
+@op(linear="x", view=True)
+def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
+    """A diagonal of two dimensions, as the last one.
+
+    >>> flow.diagonal(flow.tensor([[1., 2.], [3., 4.]])).tolist()
+    [1.0, 4.0]
+    """
+    return x.diagonal(offset, dim1, dim2)
+
+
+@diagonal.layout
+def _(x, offset, dim1, dim2):
+    whole, part = _without(x, dim1, dim2)
+    return f"{whole} -> {part}"
+
+
+@diagonal.grad
+def _(dy, x_shape, offset, dim1, dim2):
+    return diagonal_zeros(dy, tuple(x_shape), offset, dim1, dim2)
+
+
+@diagonal.scattered
+def _(base, part, offset, dim1, dim2):
+    return diagonal_put(base, part, offset, dim1, dim2)
+
+
+@diagonal.samples
+def _(rand):
+    yield rand(4, 6)
+    yield rand(4, 3, 6), 1, -1, 0
+
+
+@op(linear="x", shape_of="shape")
+def diagonal_zeros(x: Tensor, shape: Size, offset: int, dim1: int, dim2: int) -> Tensor:
+    """Zeros of this shape with x on a diagonal."""
+    y = x.new_zeros(tuple(shape))
+    y.diagonal(offset, dim1, dim2).copy_(x)
+    return y
+
+
+@diagonal_zeros.layout
+def _(x, shape, offset, dim1, dim2):
+    whole, part = _without(tuple(shape), dim1, dim2)
+    return f"{part} -> {whole}"
+
+
+@diagonal_zeros.grad
+def _(dy, offset, dim1, dim2):
+    return diagonal(dy, offset, dim1, dim2)
+
+
+@diagonal_zeros.samples
+def _(rand):
+    yield rand(3, 4), (4, 3, 6), 1, 0, 2
+
+
+@op(linear="base+part")
+def diagonal_put(base: Tensor, part: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
+    """The base with another diagonal."""
+    y = base.clone()
+    y.diagonal(offset, dim1, dim2).copy_(part)
+    return y
+
+
+@diagonal_put.layout
+def _(base, part, offset, dim1, dim2):
+    whole, line = _without(base, dim1, dim2)
+    return f"{whole}, {line} -> {whole}"
+
+
+@diagonal_put.grad
+def _(dy, offset, dim1, dim2, needs):
+    line = diagonal(dy, offset, dim1, dim2)
+    return diagonal_put(dy, zeros_like(line), offset, dim1, dim2) if needs[0] else None, line
+
+
+@diagonal_put.samples
+def _(rand):
+    yield rand(4, 6), rand(4), 0, 0, 1

@@ -1,0 +1,66 @@
+"""Elements in reversed or shifted order."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from weft.ops.declaration import Size, op
+from weft.ops.reduce.sums import dims_of
+from weft.ops.shape.views import axes
+
+
+def _in_order(shape: tuple[int, ...], dims: Size) -> str:
+    """The notation of an op that needs whole dimensions and keeps the shape."""
+    held = dims_of(dims, len(shape)) if dims else tuple(range(len(shape)))
+    term = " ".join(f"{a}!" if i in held else a for i, a in enumerate(axes(len(shape))))
+    return f"{term} -> {term}"
+
+
+@op(linear="x")
+def flip(x: Tensor, dims: Size) -> Tensor:
+    """x with the order turned round along some dimensions.
+
+    >>> flow.flip(flow.arange(3), (0,)).tolist()
+    [2, 1, 0]
+    """
+    return torch.flip(x, tuple(dims))
+
+
+flip.layout(lambda x, dims: _in_order(x, dims))
+
+
+@flip.grad
+def _(dy, dims):
+    return flip(dy, dims)
+
+
+@flip.samples
+def _(rand):
+    yield rand(4, 6), (1,)
+    yield rand(2, 4, 6), (0, -1)
+
+
+@op(linear="x")
+def roll(x: Tensor, shifts: int | Size, dims: int | Size = ()) -> Tensor:
+    """x shifted along some dimensions, what leaves at one end coming in at the other; all as one without dims.
+
+    >>> flow.roll(flow.arange(4), 1, 0).tolist()
+    [3, 0, 1, 2]
+    """
+    return torch.roll(x, shifts, dims)
+
+
+roll.layout(lambda x, shifts, dims: _in_order(x, (dims,) if isinstance(dims, int) else dims))
+
+
+@roll.grad
+def _(dy, shifts, dims):
+    return roll(dy, -shifts if isinstance(shifts, int) else tuple(-s for s in shifts), dims)
+
+
+@roll.samples
+def _(rand):
+    yield rand(4, 6), 2, 1
+    yield rand(4, 6), (1, -2), (0, 1)
+    yield rand(4, 6), 3

@@ -1,0 +1,232 @@
+"""Parts of tensors."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from torch import Tensor
+
+from weft.ops.create.constructors import zeros_like
+from weft.ops.declaration import Size, op
+from weft.ops.pointwise.arithmetic import sub
+from weft.ops.shape.views import axes, dim_of, unsqueeze
+
+# ---- parts -------------------------------------------------------------------------------------------
+
+
+@op(linear="x", view=True)
+def narrow(x: Tensor, dim: int, start: int, length: int, step: int = 1) -> Tensor:
+    """The elements start, start + step, ... along a dimension, `length` of them.
+
+    >>> flow.narrow(flow.arange(5), 0, 1, 3).tolist()
+    [1, 2, 3]
+    """
+    if step == 1:
+        return x.narrow(dim, start, length)
+    at = [slice(None)] * x.dim()
+    at[dim_of(dim, x.dim())] = slice(start, start + (length - 1) * step + 1 if length else start, step)
+    return x[tuple(at)]
+
+
+@narrow.layout
+def _(x, dim, start, length, step):
+    d = dim_of(dim, len(x))
+    names = axes(len(x))
+    whole = start == 0 and length == x[d] and step == 1
+    left = [a if i != d else f"{a}@" if whole else f"{a}!" for i, a in enumerate(names)]
+    right = [a if i != d else f"{a}@" if whole else f"{a}o!" for i, a in enumerate(names)]
+    return f"{' '.join(left)} -> {' '.join(right)}"
+
+
+@narrow.ranked
+def _(where, x, dim, start, length, step):
+    return x.narrow(dim, 0, x.shape[dim])  # all of the dimension, so all of each part
+
+
+@narrow.grad
+def _(dy, x_shape, dim, start, length, step):
+    if tuple(dy.shape) == tuple(x_shape):
+        return dy
+    return narrow_scatter_zeros(dy, tuple(x_shape), dim, start, length, step)
+
+
+@narrow.scattered
+def _(base, part, dim, start, length, step):
+    return narrow_scatter(base, part, dim, start, length, step)
+
+
+@narrow.samples
+def _(rand):
+    yield rand(4, 6), 1, 1, 3
+    yield rand(5, 6), 0, 0, 3, 2
+    yield rand(4, 6), 0, 0, 4
+
+
+@op(linear="x", returns="dx", shape_of="shape")
+def narrow_scatter_zeros(x: Tensor, shape: Size, dim: int, start: int, length: int, step: int = 1) -> Tensor:
+    """Zeros of `shape` that hold x in the place `narrow` would read."""
+    y = x.new_zeros(tuple(shape))
+    narrow.kernel(y, dim, start, length, step).copy_(x)
+    return y
+
+
+@narrow_scatter_zeros.layout
+def _(x, shape, dim, start, length, step):
+    d = dim_of(dim, len(x))
+    names = axes(len(x))
+    return f"{' '.join(a if i != d else f'{a}!' for i, a in enumerate(names))} -> " + " ".join(
+        a if i != d else f"{a}o!" for i, a in enumerate(names)
+    )
+
+
+@narrow_scatter_zeros.grad
+def _(ddx, dim, start, length, step):
+    return narrow(ddx, dim, start, length, step)
+
+
+@narrow_scatter_zeros.samples
+def _(rand):
+    yield rand(4, 3), (4, 6), 1, 1, 3
+
+
+@op(linear="base+part")
+def narrow_scatter(base: Tensor, part: Tensor, dim: int, start: int, length: int, step: int = 1) -> Tensor:
+    """base with `part` in the place `narrow` would read.
+
+    >>> flow._C.narrow_scatter(flow.zeros(3), flow.ones(1), 0, 1, 1).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    y = base.clone()
+    narrow.kernel(y, dim, start, length, step).copy_(part)
+    return y
+
+
+@narrow_scatter.layout
+def _(base, part, dim, start, length, step):
+    d = dim_of(dim, len(base))
+    names = axes(len(base))
+    left = " ".join(a if i != d else f"{a}!" for i, a in enumerate(names))
+    return f"{left}, {' '.join(a if i != d else f'{a}p!' for i, a in enumerate(names))} -> {left}"
+
+
+@narrow_scatter.grad
+def _(dy, base_shape, dim, start, length, step, needs):
+    zero = narrow_scatter_zeros(narrow(dy, dim, start, length, step), tuple(base_shape), dim, start, length, step)
+    return sub(dy, zero) if needs[0] else None, narrow(dy, dim, start, length, step)
+
+
+@narrow_scatter.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 2), 1, 3, 2
+
+
+@op(linear="x", view=True)
+def select(x: Tensor, dim: int, index: int) -> Tensor:
+    """One slice along a dimension, which goes away.
+
+    >>> flow.select(flow.arange(6).view(2, 3), 0, 1).tolist()
+    [3, 4, 5]
+    """
+    return x.select(dim, index)
+
+
+@select.layout
+def _(x, dim, index):
+    d = dim_of(dim, len(x))
+    names = axes(len(x))
+    left = " ".join(a if i != d else f"{a}!" for i, a in enumerate(names))
+    return f"{left} -> {' '.join(a for i, a in enumerate(names) if i != d)}"
+
+
+@select.grad
+def _(dy, x_shape, dim, index):
+    shape = tuple(x_shape)
+    return narrow_scatter_zeros(unsqueeze(dy, dim), shape, dim, index % shape[dim], 1)
+
+
+@select.scattered
+def _(base, part, dim, index):
+    return narrow_scatter(base, unsqueeze(part, dim), dim, index % base.shape[dim], 1)
+
+
+@select.samples
+def _(rand):
+    yield rand(4, 6), 0, 2
+    yield rand(4, 6), 1, -1
+
+
+# ---- both, and new dimensions ------------------------------------------------------------------------
+
+
+@op(linear="x", view=True)
+def basic_index(x: Tensor, key: Any) -> Tensor:
+    """x[key], for a key of ints, slices, None and one Ellipsis: what an eager program asks for as one view. A graph,
+    and a global tensor, have `narrow`, `select` and `unsqueeze` of it.
+
+    >>> flow._C.basic_index(flow.arange(6).view(2, 3), (1, slice(0, 2))).tolist()
+    [3, 4]
+    """
+    return x[key]
+
+
+@basic_index.instead
+def _(x, key):
+    return x[key]
+
+
+@basic_index.grad
+def _(dy, x_shape, key):
+    return basic_index_zeros(dy, tuple(x_shape), key)
+
+
+@basic_index.scattered
+def _(base, part, key):
+    return basic_index_scatter(base, part, key)
+
+
+@op(linear="x", returns="dx", shape_of="shape")
+def basic_index_zeros(x: Tensor, shape: Size, key: Any) -> Tensor:
+    """Zeros of `shape` that hold x in the place `basic_index` would read."""
+    y = x.new_zeros(tuple(shape))
+    y[key] = x
+    return y
+
+
+@basic_index_zeros.grad
+def _(ddx, key):
+    return basic_index(ddx, key)
+
+
+@op(linear="base+part")
+def basic_index_scatter(base: Tensor, part: Tensor, key: Any) -> Tensor:
+    """base with `part` in the place `basic_index` would read.
+
+    >>> flow._C.basic_index_scatter(flow.zeros(3), flow.tensor(1.), 1).tolist()
+    [0.0, 1.0, 0.0]
+    """
+    y = base.clone()
+    y[key] = part
+    return y
+
+
+@basic_index_scatter.grad
+def _(dy, key, needs):
+    gone = basic_index_scatter(dy, zeros_like(basic_index(dy, key)), key) if needs[0] else None
+    return gone, basic_index(dy, key) if needs[1] else None
+
+
+@basic_index.samples
+def _(rand):
+    yield rand(4, 6), (slice(None), slice(1, 5, 2))
+    yield rand(4, 6), (None, 1, Ellipsis, slice(-2, None))
+    yield rand(4, 6), -1
+
+
+@basic_index_zeros.samples
+def _(rand):
+    yield rand(4, 2), (4, 6), (slice(None), slice(1, 5, 2))
+
+
+@basic_index_scatter.samples
+def _(rand):
+    yield rand(4, 6), rand(4, 2), (slice(None), slice(1, 5, 2))

@@ -1,0 +1,104 @@
+"""Views told by strides, and views of every window along a dimension."""
+
+from __future__ import annotations
+
+import torch
+from torch import Tensor
+
+from weft.ops.declaration import Size, op
+from weft.ops.kernels import aten
+from weft.ops.shape.views import axes, dim_of
+
+
+@op(linear="x", view=True)
+def unfold_tensor(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
+    """Every window of this size along a dimension, so many steps apart; the windows' elements come last.
+
+    >>> flow.arange(4).unfold(0, 2, 1).tolist()
+    [[0, 1], [1, 2], [2, 3]]
+    """
+    return x.unfold(dimension, size, step)
+
+
+def _terms(ndim: int, dimension: int) -> tuple[str, str]:
+    d, names = dim_of(dimension, ndim), axes(ndim)
+    whole = " ".join(f"{a}!" if i == d else a for i, a in enumerate(names))
+    return whole, " ".join([*("n!" if i == d else a for i, a in enumerate(names)), "k!"])
+
+
+unfold_tensor.layout(lambda x, dimension, size, step: " -> ".join(_terms(len(x), dimension)))
+
+
+@unfold_tensor.grad
+def _(dy, x_shape, dimension, size, step):
+    return fold_tensor(dy, tuple(x_shape), dimension, size, step)
+
+
+@unfold_tensor.samples
+def _(rand):
+    yield rand(4, 7), 1, 3, 2
+    yield rand(6, 2), 0, 2, 1
+
+
+@op(linear="y", returns="x", shape_of="shape")
+def fold_tensor(y: Tensor, shape: Size, dimension: int, size: int, step: int) -> Tensor:
+    """Windows added back to where unfold_tensor takes them from."""
+    return aten.unfold_backward(y, tuple(shape), dimension, size, step)
+
+
+@fold_tensor.layout
+def _(y, shape, dimension, size, step):
+    whole, windows = _terms(len(shape), dimension)
+    return f"{windows} -> {whole}"
+
+
+@fold_tensor.grad
+def _(dx, dimension, size, step):
+    return unfold_tensor(dx, dimension, size, step)
+
+
+@fold_tensor.samples
+def _(rand):
+    yield rand(4, 3, 3), (4, 7), 1, 3, 2
+
+
+@op(view=True)
+def as_strided(x: Tensor, size: Size, stride: Size, storage_offset: int = 0) -> Tensor:
+    """A view of x's memory with these sizes and strides, from an offset; x must be contiguous.
+
+    >>> flow.as_strided(flow.arange(6), (2, 2), (3, 1)).tolist()
+    [[0, 1], [3, 4]]
+    """
+    if not x.is_contiguous():
+        raise RuntimeError("as_strided shape: x must be contiguous, so that its gradient is known; x.contiguous()")
+    return x.as_strided(tuple(size), tuple(stride), x.storage_offset() + storage_offset)
+
+
+@as_strided.grad
+def _(dy, x_shape, size, stride, storage_offset):
+    return as_strided_zeros(dy, tuple(x_shape), size, stride, storage_offset)
+
+
+@as_strided.samples
+def _(rand):
+    yield rand(4, 6), (2, 3), (6, 2), 1
+    yield rand(6), (3, 3), (1, 1)
+
+
+@op(shape_of="shape")
+def as_strided_zeros(part: Tensor, shape: Size, size: Size, stride: Size, storage_offset: int) -> Tensor:
+    """Zeros of this shape with the part added to where as_strided takes it from."""
+    x = part.new_zeros(tuple(shape))
+    places = torch.arange(x.numel(), device=part.device).as_strided(tuple(size), tuple(stride), storage_offset)
+    x.view(-1).index_add_(0, places.reshape(-1), part.reshape(-1))
+    return x
+
+
+@as_strided_zeros.grad
+def _(dy, size, stride, storage_offset):
+    return as_strided(dy.contiguous(), size, stride, storage_offset)
+
+
+@as_strided_zeros.samples
+def _(rand):
+    yield rand(3, 3), (6,), (3, 3), (1, 1), 0

@@ -1,0 +1,1 @@
+"""Optimizers' steps, in place."""

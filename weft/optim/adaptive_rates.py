@@ -1,0 +1,114 @@
+"""Adagrad, RMSprop and Adadelta: steps scaled by the size of the gradients so far.
+
+`fused`, `foreach`, `capturable` and `contiguous_params` are accepted for their writers' sake: updates are always fused.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from typing import Any
+
+from weft.ops.update.optimizer import adadelta_update, adagrad_update, rmsprop_update
+from weft.optim.optimizer import Bucket, Optimizer
+from weft.optim.ranges import at_least_zero, below_one
+from weft.optim.short import short
+from weft.tensor.tensor import Tensor
+
+_adadelta, _adagrad, _rmsprop = short(adadelta_update), short(adagrad_update), short(rmsprop_update)
+
+
+class Adagrad(Optimizer):
+    """Divides by the root of the sum of all squares."""
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0,
+        initial_accumulator_value: float = 0.0, eps: float = 1e-10, *, maximize: bool = False,
+        fused: Any = None, foreach: Any = None, contiguous_params: bool = False, differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr, "lr_decay": lr_decay, "weight_decay": weight_decay, "eps": eps, "maximize": maximize,
+                "initial_accumulator_value": initial_accumulator_value, "differentiable": differentiable,
+            },
+        )  # fmt: skip
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        at_least_zero(options, "lr", "lr_decay", "weight_decay", "eps", "initial_accumulator_value")
+
+    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("sum",)
+
+    def first_value(self, group: Mapping[str, Any], name: str) -> float:
+        return group["initial_accumulator_value"]
+
+    def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
+        _adagrad(
+            bucket.params, grads, bucket.states["sum"], bucket.step, lr, group["lr_decay"], group["weight_decay"],
+            group["eps"], group["maximize"],
+        )  # fmt: skip
+
+
+class RMSprop(Optimizer):
+    """Divides by the root of a running mean of squares; `centered` takes the mean gradient out of it."""
+
+    counts_steps = False
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1e-2, alpha: float = 0.99, eps: float = 1e-8,
+        weight_decay: float = 0.0, momentum: float = 0.0, centered: bool = False, capturable: bool = False,
+        foreach: Any = None, maximize: bool = False, differentiable: bool = False, *, contiguous_params: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr, "alpha": alpha, "eps": eps, "weight_decay": weight_decay, "momentum": momentum,
+                "centered": centered, "maximize": maximize, "differentiable": differentiable,
+            },
+        )  # fmt: skip
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        at_least_zero(options, "lr", "eps", "weight_decay", "momentum", "alpha")
+
+    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("square_avg", *["grad_avg"] * bool(group["centered"]), *["momentum_buffer"] * bool(group["momentum"]))
+
+    def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
+        states = bucket.states
+        _rmsprop(
+            bucket.params, grads, states["square_avg"], states.get("grad_avg", ()), states.get("momentum_buffer", ()),
+            lr, group["alpha"], group["eps"], group["weight_decay"], group["momentum"], group["maximize"],
+        )  # fmt: skip
+
+
+class Adadelta(Optimizer):
+    """Steps as large as the recent steps were, in the gradients' proportions."""
+
+    counts_steps = False
+
+    def __init__(
+        self, params: Iterable[Any], lr: float = 1.0, rho: float = 0.9, eps: float = 1e-6, weight_decay: float = 0.0, *,
+        capturable: bool = False, maximize: bool = False, foreach: Any = None, contiguous_params: bool = False,
+        differentiable: bool = False,
+    ) -> None:  # fmt: skip
+        super().__init__(
+            params,
+            {
+                "lr": lr, "rho": rho, "eps": eps, "weight_decay": weight_decay, "maximize": maximize,
+                "differentiable": differentiable,
+            },
+        )  # fmt: skip
+
+    def check_options(self, options: Mapping[str, Any]) -> None:
+        at_least_zero(options, "lr", "eps", "weight_decay")
+        below_one(options, "rho")
+
+    def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
+        return ("square_avg", "acc_delta")
+
+    def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
+        states = bucket.states
+        _adadelta(
+            bucket.params, grads, states["square_avg"], states["acc_delta"], lr, group["rho"], group["eps"],
+            group["weight_decay"], group["maximize"],
+        )  # fmt: skip

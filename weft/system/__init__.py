@@ -1,0 +1,5 @@
+"""What a program asks of the machine: devices, ranks, threads, and collectives on local tensors."""
+
+from weft.system import flow_c_collectives, kernel_threads  # they bind names in the table
+
+__all__ = ["flow_c_collectives", "kernel_threads"]

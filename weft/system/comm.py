@@ -1,0 +1,252 @@
+"""`flow.comm`: collectives and messages on local tensors, spelled as in torch.distributed.
+
+Every rank of the world takes part, or every one of a `group` of ranks, in the same order of calls. Messages go from one
+rank to another. Ranks are always counted in the world.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from weft.core import dtype as dtypes
+from weft.core.device import Device
+from weft.core.dispatch import here, hooks
+from weft.core.errors import ArgumentError, RankError, SbpError, ShapeError
+from weft.core.rank import current
+from weft.tensor import header
+from weft.tensor.tensor import Tensor, of_torch
+from weft.transport import Group, transport_of
+from weft.vm.instruction import Instruction
+from weft.vm.machine import vm_of
+
+Ranks = Sequence[int] | None  # those of a group; None: everyone
+
+
+def _ranks(what: str, group: Ranks) -> tuple[int, ...]:
+    if group is None:
+        return tuple(range(current().world_size))
+    ranks = tuple(_rank(what, r) for r in group)
+    if current().index not in ranks:
+        raise RankError(f"comm.{what}(): rank {current().index} is not one of the group's ranks, {list(ranks)}")
+    return ranks
+
+
+def _members(what: str, group: Ranks = None) -> Group:
+    transport = transport_of()
+    transport.note(f"comm.{what}")
+    return transport.group(_ranks(what, group))
+
+
+def _place(what: str, rank: int, group: Ranks) -> int:
+    """Where a rank of the world stands in the group."""
+    ranks = _ranks(what, group)
+    if _rank(what, rank) not in ranks:
+        raise RankError(f"comm.{what}(): rank {rank} is not one of the group's ranks, {list(ranks)}")
+    return ranks.index(rank)
+
+
+def _data(what: str, t: Any, write: bool = False) -> torch.Tensor:
+    """The memory of a local tensor, there to be read or written."""
+    if not isinstance(t, Tensor):
+        raise ArgumentError(f"comm.{what}(): takes tensors, not {type(t).__name__}")
+    if t.spec is not None:
+        raise SbpError(f"comm.{what}() works on local tensors; move a global one with x.to_global(sbp=...)")
+    data = t._local(f"comm.{what}()")
+    if write and t.blob.access is not None:
+        hooks.wait_write(t.blob)
+    return data
+
+
+def _rank(what: str, rank: int) -> int:
+    size = current().world_size
+    if not 0 <= rank < size:
+        raise RankError(f"comm.{what}(): rank {rank} is outside this world of ranks 0 to {size - 1}")
+    return rank
+
+
+def _list(what: str, tensors: Any, group: Ranks, write: bool = False) -> list[torch.Tensor]:
+    size = len(_ranks(what, group))
+    if not isinstance(tensors, Sequence) or len(tensors) != size:
+        count = len(tensors) if isinstance(tensors, Sequence) else type(tensors).__name__
+        raise ArgumentError(f"comm.{what}(): takes one tensor per rank, {size} of them; got {count}")
+    return [_data(what, t, write) for t in tensors]
+
+
+def _dense(data: torch.Tensor) -> torch.Tensor:
+    return data if data.is_contiguous() else data.contiguous()
+
+
+def _same(what: str, left: torch.Tensor, right: torch.Tensor) -> None:
+    if left.shape != right.shape or left.dtype != right.dtype:
+        raise ShapeError(
+            f"comm.{what}(): {left.dtype}{list(left.shape)} into {right.dtype}{list(right.shape)}: they must agree"
+        )
+
+
+def all_reduce(tensor: Tensor, op: str = "sum", group: Ranks = None) -> Tensor:
+    """Replace the tensor on every rank with the sum (or max, min) of all ranks' ones."""
+    data = _data("all_reduce", tensor, True)
+    whole = _dense(data)
+    _members("all_reduce", group).all_reduce(whole, op)
+    if whole is not data:
+        data.copy_(whole)
+    return tensor
+
+
+LATER = "later"  # the line of transports' groups that keeps the order of sums that nobody waits for
+
+
+def all_reduce_later(tensor: Tensor, op: str = "sum", group: Ranks = None) -> Instruction | None:
+    """`all_reduce` as an instruction, beside the program: whoever reads or writes the tensor waits for it. All ranks of
+    a group begin such sums in one order. None where it was done at once, since that takes less time."""
+    transport, ranks = transport_of(), _ranks("all_reduce", group)
+    data = _data("all_reduce", tensor)
+    if not transport.overlaps or not data.is_contiguous() or here.trace is not None:
+        all_reduce(tensor, op, group)
+        return None
+    machine, members = vm_of(), transport.group(ranks, LATER)
+    stream = machine.stream(f"collective:{','.join(map(str, ranks))}", "worker")
+    return machine.submit(
+        "collective", stream, lambda: members.all_reduce(data.data, op), mut=[tensor.blob], name="all_reduce"
+    )
+
+
+def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Ranks = None) -> None:
+    """Fill the list with every rank's tensor, in the order of the ranks."""
+    outs = _list("all_gather", tensor_list, group, True)
+    _members("all_gather", group).all_gather(outs, _dense(_data("all_gather", tensor)))
+
+
+def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Ranks = None) -> None:
+    """Fill the output with every rank's tensor, one after another along the first dimension."""
+    out, data = _data("all_gather_into_tensor", output_tensor, True), _data("all_gather_into_tensor", input_tensor)
+    size = len(_ranks("all_gather_into_tensor", group))
+    if out.numel() != data.numel() * size:
+        raise ShapeError(
+            f"comm.all_gather_into_tensor(): {size} ranks' {list(data.shape)} make {data.numel() * size} elements, "
+            f"but the output has shape {list(out.shape)}"
+        )
+    parts = out.view(size, *data.shape)
+    _members("all_gather_into_tensor", group).all_gather(list(parts.unbind(0)), _dense(data))
+
+
+def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = "sum", group: Ranks = None) -> None:
+    """The output becomes the sum over all ranks of their tensor in this rank's place of the list."""
+    parts = [_dense(p) for p in _list("reduce_scatter", input_list, group)]
+    out = _data("reduce_scatter", output, True)
+    _same("reduce_scatter", parts[_place("reduce_scatter", current().index, group)], out)
+    _members("reduce_scatter", group).reduce_scatter(out, parts, op)
+
+
+def reduce_scatter_tensor(output_tensor: Tensor, input_tensor: Tensor, op: str = "sum", group: Ranks = None) -> None:
+    """The output becomes this rank's part, along the first dimension, of the sum of all ranks' tensors."""
+    out, data = _data("reduce_scatter_tensor", output_tensor, True), _data("reduce_scatter_tensor", input_tensor)
+    size = len(_ranks("reduce_scatter_tensor", group))
+    if data.numel() != out.numel() * size:
+        raise ShapeError(
+            f"comm.reduce_scatter_tensor(): a {size}th of {list(data.shape)} goes to each rank, but the output has "
+            f"shape {list(out.shape)}"
+        )
+    parts = list(_dense(data).view(size, *out.shape).unbind(0))
+    _members("reduce_scatter_tensor", group).reduce_scatter(out, parts, op)
+
+
+def broadcast(tensor: Tensor, src: int = 0, group: Ranks = None) -> None:
+    """Replace the tensor on every rank with that of one."""
+    data = _data("broadcast", tensor, True)
+    whole = _dense(data)
+    _members("broadcast", group).broadcast(whole, _place("broadcast", src, group))
+    if whole is not data:
+        data.copy_(whole)
+
+
+def reduce(tensor: Tensor, dst: int = 0, op: str = "sum", group: Ranks = None) -> None:
+    """Replace the tensor on one rank with the sum (or max, min) of all ranks' ones."""
+    data = _data("reduce", tensor, True)
+    whole = data.clone(memory_format=torch.contiguous_format)
+    place = _place("reduce", dst, group)
+    members = _members("reduce", group)
+    members.all_reduce(whole, op)
+    if members.index == place:
+        data.copy_(whole)
+
+
+def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0, group: Ranks = None) -> None:
+    """Fill the list of one rank with every rank's tensor."""
+    data, here = _dense(_data("gather", tensor)), current().index
+    receives = []
+    ranks, place = _ranks("gather", group), _place("gather", dst, group)
+    if here == ranks[place]:
+        receives = list(zip(ranks, _list("gather", gather_list, group, True), strict=True))
+    transport_of().note("comm.gather")
+    transport_of().exchange([(dst, data)], receives)
+
+
+def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int = 0, group: Ranks = None) -> None:
+    """Replace the tensor on every rank with the one in its place of one rank's list."""
+    data, here = _data("scatter", tensor, True), current().index
+    sends = []
+    ranks, place = _ranks("scatter", group), _place("scatter", src, group)
+    if here == ranks[place]:
+        sends = [(r, _dense(t)) for r, t in zip(ranks, _list("scatter", scatter_list, group), strict=True)]
+    transport_of().note("comm.scatter")
+    transport_of().exchange(sends, [(src, data)])
+
+
+def all_to_all(output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Ranks = None) -> None:
+    """Send the i-th tensor of the input to rank i; the i-th of the output comes from rank i."""
+    outs = _list("all_to_all", output_tensor_list, group, True)
+    parts = [_dense(p) for p in _list("all_to_all", input_tensor_list, group)]
+    _members("all_to_all", group).all_to_all(outs, parts)
+
+
+def send(input: Tensor, dst: int, send_meta: bool = True) -> None:
+    """Send a tensor to another rank, which must `recv`; with its shape and dtype, unless the receiver knows them."""
+    data, transport = _dense(_data("send", input)), transport_of()
+    transport.note(f"comm.send to rank {_rank('send', dst)}")
+    if send_meta:
+        transport.send(header.told(data.shape, input.dtype), dst)
+    transport.send(data, dst)
+
+
+def recv(src: int, shape: Any = None, dtype: Any = None, device: Any = None, *, out: Tensor | None = None) -> Tensor:
+    """The tensor that another rank sends. Give shape and dtype, or `out`, where it sends without them."""
+    transport = transport_of()
+    transport.note(f"comm.recv from rank {_rank('recv', src)}")
+    if out is not None:
+        data = _data("recv", out, True)
+        dense = _dense(data)
+        transport.recv(dense, src)
+        if dense is not data:
+            data.copy_(dense)
+        return out
+    if (shape is None) != (dtype is None):
+        raise ArgumentError(f"comm.recv(): give both shape and dtype, or neither; got shape={shape}, dtype={dtype}")
+    if shape is None:
+        row = torch.empty(header.LENGTH, dtype=torch.int64)
+        transport.recv(row, src)
+        shape, kind = header.read(row, src)
+    else:
+        kind = dtypes.of(dtype)
+    data = torch.empty(tuple(shape), dtype=kind.torch, device=None if device is None else Device(device).torch)
+    transport.recv(data, src)
+    return of_torch(data)
+
+
+def barrier(group: Ranks = None) -> None:
+    """Wait until every rank is here."""
+    _members("barrier", group).barrier()
+
+
+def exchange(sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
+    """Several messages at once: ranks with the tensors that they get, and ranks with tensors that take in theirs."""
+    out = [(_rank("exchange", r), _dense(_data("exchange", t))) for r, t in sends]
+    into = [(_rank("exchange", r), _data("exchange", t, True)) for r, t in receives]
+    dense = [(r, torch.empty_like(t, memory_format=torch.contiguous_format)) for r, t in into]
+    transport_of().note("comm.exchange")
+    transport_of().exchange(out, dense)
+    for (_, t), (_, got) in zip(into, dense, strict=True):
+        t.copy_(got)

@@ -1,0 +1,297 @@
+"""`flow.cuda`: what there is of CUDA devices, and types of tensors on them. Without a device, the questions say so."""
+
+from __future__ import annotations
+
+import contextlib
+from collections.abc import Callable, Iterable, Iterator
+from typing import Any
+
+import torch
+
+from weft.core import random as sources
+from weft.core.device import Device, choose_cuda
+from weft.core.errors import OptionError, OutOfMemoryError
+from weft.functional.create.typed_tensors import TensorType
+from weft.functional.random import generators
+from weft.functional.tensor.conversion import TYPES
+from weft.tensor.tensor import Tensor, of_torch
+from weft.vm.machine import vm_of
+
+
+def is_available() -> bool:
+    """Whether a CUDA device can be used.
+
+    >>> flow.device("cuda" if flow.cuda.is_available() else "cpu").type in ("cpu", "cuda")
+    True
+    """
+    return torch.cuda.is_available()
+
+
+def device_count() -> int:
+    """How many CUDA devices this process sees."""
+    return torch.cuda.device_count()
+
+
+def _index(device: Any) -> int:
+    found = Device("cuda", device) if isinstance(device, int) else Device("cuda" if device is None else device)
+    return found.check().index
+
+
+def current_device() -> int:
+    """The number of the device that "cuda" stands for: what was set, or else the rank's own on its host."""
+    return Device("cuda").check().index
+
+
+def set_device(device: Any) -> None:
+    """Let "cuda" stand for this device."""
+    choose_cuda(_index(device))
+
+
+@contextlib.contextmanager
+def device(device: Any) -> Iterator[None]:
+    """Let "cuda" stand for this device for a while."""
+    with torch.cuda.device(_index(device)):
+        yield
+
+
+def synchronize(device: Any = None) -> None:
+    """Wait for all that this rank has under way, here and on the device; raises an error of it that nobody saw."""
+    vm_of().sync()
+    if is_available():
+        torch.cuda.synchronize(_index(device))
+
+
+Stream, Event = torch.cuda.Stream, torch.cuda.Event  # kernels are torch's, and so are the queues that they wait in
+
+
+def current_stream(device: Any = None) -> torch.cuda.Stream:
+    """The queue to which this thread's ops on a device go."""
+    return torch.cuda.current_stream(_index(device))
+
+
+def default_stream(device: Any = None) -> torch.cuda.Stream:
+    """The queue to which ops go unless `stream` says otherwise."""
+    return torch.cuda.default_stream(_index(device))
+
+
+@contextlib.contextmanager
+def stream(stream: torch.cuda.Stream | None) -> Iterator[None]:
+    """Let this thread's ops go to another queue; None changes nothing. Between queues, `wait_stream` orders."""
+    with torch.cuda.stream(stream):  # type: ignore[arg-type]
+        yield
+
+
+def empty_cache() -> None:
+    """Give memory that no tensor uses back to the device."""
+    torch.cuda.empty_cache()
+
+
+def manual_seed(seed: int) -> None:
+    """Start this rank's random numbers anew: its generators share one seed."""
+    generators.manual_seed(seed)
+
+
+def manual_seed_all(seed: int) -> None:
+    """Likewise, on every device of this rank."""
+    generators.manual_seed(seed)
+
+
+def initial_seed() -> int:
+    """The seed that this rank's random numbers started from."""
+    return generators.initial_seed()
+
+
+def seed() -> int:
+    """Start this rank's random numbers anew from a seed that nobody knows; gives the seed."""
+    return generators.seed()
+
+
+seed_all = seed
+
+
+def get_rng_state(device: Any = "cuda") -> Tensor:
+    """The state of this rank's random numbers on a device, for `set_rng_state`."""
+    return of_torch(_generator(device).get_state())
+
+
+def get_rng_state_all() -> list[Tensor]:
+    """The state on every device; of none, where there is none."""
+    return [get_rng_state(i) for i in range(device_count())]
+
+
+def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
+    """Go on with random numbers on a device where `get_rng_state` was taken."""
+    _generator(device).set_state(new_state._local("set_rng_state()").cpu())
+
+
+def set_rng_state_all(new_states: Iterable[Tensor]) -> None:
+    """Likewise, on every device."""
+    for i, state in enumerate(new_states):
+        set_rng_state(state, i)
+
+
+def _generator(device: Any) -> torch.Generator:
+    source = sources.of()
+    source.settle()
+    return source.on(torch.device("cuda", _index(device)))
+
+
+def init() -> None:
+    """Begin with the device now, which the first tensor there does by itself."""
+    torch.cuda.init()
+
+
+def is_initialized() -> bool:
+    """Whether the process has begun with a device."""
+    return torch.cuda.is_initialized()
+
+
+def memory_stats(device: Any = None) -> dict[str, Any]:
+    """Figures of the device's memory; none without a device."""
+    return dict(torch.cuda.memory_stats(_index(device))) if is_available() else {}
+
+
+def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
+    """Likewise, as a table to be read."""
+    return torch.cuda.memory_summary(_index(device), abbreviated) if is_available() else "there is no CUDA device here"
+
+
+def get_device_name(device: Any = None) -> str:
+    """What the device is sold as."""
+    return torch.cuda.get_device_name(_index(device))
+
+
+def get_device_properties(device: Any = None) -> Any:
+    """Name, memory and more of a device."""
+    return torch.cuda.get_device_properties(_index(device))
+
+
+def get_device_capability(device: Any = None) -> tuple[int, int]:
+    """The device's compute capability."""
+    return torch.cuda.get_device_capability(_index(device))
+
+
+def is_bf16_supported(including_emulation: bool = True) -> bool:
+    """Whether the device computes in bfloat16, if need be by other means."""
+    return is_available() and torch.cuda.is_bf16_supported(including_emulation)
+
+
+def is_tf32_supported() -> bool:
+    """Whether the device computes in the short form of float32."""
+    return is_available() and torch.cuda.is_tf32_supported()
+
+
+def _counted(name: str, says: str) -> Callable[..., int]:
+    count = getattr(torch.cuda, name)
+
+    def ask(device: Any = None) -> int:
+        return count(_index(device)) if is_available() else 0
+
+    ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = f"{says}, in bytes; 0 without a device."
+    return ask
+
+
+memory_allocated = _counted("memory_allocated", "What tensors hold of the device's memory")
+max_memory_allocated = _counted("max_memory_allocated", "The most that tensors have held of the device's memory")
+memory_reserved = _counted("memory_reserved", "What the process has taken of the device's memory")
+max_memory_reserved = _counted("max_memory_reserved", "The most that the process has taken of the device's memory")
+
+
+def mem_get_info(device: Any = None) -> tuple[int, int]:
+    """The device's memory, in bytes: what is free, and all of it."""
+    return torch.cuda.mem_get_info(_index(device))
+
+
+def reset_peak_memory_stats(device: Any = None) -> None:
+    """Let the largest use of memory be counted from now on."""
+    if is_available():
+        torch.cuda.reset_peak_memory_stats(_index(device))
+
+
+def reset_accumulated_memory_stats(device: Any = None) -> None:
+    """Let uses of memory be summed up from now on."""
+    if is_available():
+        torch.cuda.reset_accumulated_memory_stats(_index(device))
+
+
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats  # by their older names
+memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
+
+
+def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
+    """Let this process take only so much of the device's memory; more is an OutOfMemoryError."""
+    if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:
+        raise OptionError(f"set_per_process_memory_fraction(): from 0 to 1; got {fraction!r}")
+    torch.cuda.set_per_process_memory_fraction(float(fraction), _index(device))
+
+
+def get_per_process_memory_fraction(device: Any = None) -> float:
+    """How much of the device's memory this process may take."""
+    return torch.cuda.get_per_process_memory_fraction(_index(device))
+
+
+def can_device_access_peer(device: Any, peer_device: Any) -> bool:
+    """Whether one device reads the other's memory itself."""
+    return torch.cuda.can_device_access_peer(_index(device), _index(peer_device))
+
+
+def set_stream(stream: torch.cuda.Stream) -> None:
+    """Let this thread's ops go to another queue from now on."""
+    torch.cuda.set_stream(stream)
+
+
+@contextlib.contextmanager
+def device_of(obj: Any) -> Iterator[None]:
+    """Let "cuda" stand for a tensor's device for a while; one on the host changes nothing."""
+    with device(obj.device) if obj.is_cuda else contextlib.nullcontext():
+        yield
+
+
+def _told(name: str, says: str) -> Callable[..., Any]:
+    """A question that the device's driver answers."""
+    question = getattr(torch.cuda, name)
+
+    def ask(device: Any = None) -> Any:
+        return question(_index(device))
+
+    ask.__name__ = ask.__qualname__ = name
+    ask.__doc__ = f"{says}, as the device's driver tells it."
+    return ask
+
+
+utilization = _told("utilization", "For what share of the last second the device computed, in percent")
+memory_usage = _told("memory_usage", "For what share of the last second memory was moved, in percent")
+temperature = _told("temperature", "How warm it is, in degrees Celsius")
+power_draw = _told("power_draw", "How much power it draws, in milliwatts")
+clock_rate = _told("clock_rate", "How fast its clock runs, in MHz")
+list_gpu_processes = _told("list_gpu_processes", "Which processes use its memory, and how much")
+
+# what neither takes nor gives tensors is torch's
+nvtx, StreamContext, ExternalStream = torch.cuda.nvtx, torch.cuda.StreamContext, torch.cuda.ExternalStream
+cudart, ipc_collect, get_arch_list = torch.cuda.cudart, torch.cuda.ipc_collect, torch.cuda.get_arch_list
+get_gencode_flags, get_allocator_backend = torch.cuda.get_gencode_flags, torch.cuda.get_allocator_backend
+get_sync_debug_mode, set_sync_debug_mode = torch.cuda.get_sync_debug_mode, torch.cuda.set_sync_debug_mode
+is_current_stream_capturing, memory_snapshot = torch.cuda.is_current_stream_capturing, torch.cuda.memory_snapshot
+
+BFloat16Tensor, BoolTensor, ByteTensor, CharTensor, DoubleTensor, FloatTensor, HalfTensor, IntTensor, LongTensor = (
+    TensorType(f"{name}Tensor", TYPES[f"{name}Tensor"], is_cuda=True)
+    for name in ("BFloat16", "Bool", "Byte", "Char", "Double", "Float", "Half", "Int", "Long")
+)
+ShortTensor = TensorType("ShortTensor", TYPES["ShortTensor"], is_cuda=True)
+
+__all__ = [
+    "BFloat16Tensor", "BoolTensor", "ByteTensor", "CharTensor", "DoubleTensor", "Event", "ExternalStream",
+    "FloatTensor", "HalfTensor", "IntTensor", "LongTensor", "OutOfMemoryError", "ShortTensor", "Stream",
+    "StreamContext", "can_device_access_peer", "clock_rate", "cudart", "current_device", "current_stream",
+    "default_stream", "device", "device_count", "device_of", "empty_cache", "get_allocator_backend", "get_arch_list",
+    "get_device_capability", "get_device_name", "get_device_properties", "get_gencode_flags",
+    "get_per_process_memory_fraction", "get_rng_state", "get_rng_state_all", "get_sync_debug_mode", "init",
+    "initial_seed", "ipc_collect", "is_available", "is_bf16_supported", "is_current_stream_capturing", "is_initialized",
+    "is_tf32_supported", "list_gpu_processes", "manual_seed", "manual_seed_all", "max_memory_allocated",
+    "max_memory_cached", "max_memory_reserved", "mem_get_info", "memory_allocated", "memory_cached", "memory_reserved",
+    "memory_snapshot", "memory_stats", "memory_summary", "memory_usage", "nvtx", "power_draw",
+    "reset_accumulated_memory_stats", "reset_max_memory_allocated", "reset_max_memory_cached",
+    "reset_peak_memory_stats", "seed", "seed_all", "set_device", "set_per_process_memory_fraction", "set_rng_state",
+    "set_rng_state_all", "set_stream", "set_sync_debug_mode", "stream", "synchronize", "temperature", "utilization",
+]  # fmt: skip

@@ -1,0 +1,1 @@
+"""The transport over memory that processes of one host share."""
