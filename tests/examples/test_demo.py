@@ -44,8 +44,9 @@ def test_an_interrupt_ends_every_rank(world: Any, tmp_path: Path) -> None:
 
     def during(running: Any) -> None:
         running.wait_for(0, "steps: loss")  # it is in the middle of the training
-        for rank in (0, 1):
-            running.signal(rank, signal.SIGINT)
+        for number in (signal.SIGSTOP, signal.SIGINT, signal.SIGCONT):  # none sees the other's end before its own comes
+            for rank in (0, 1):
+                running.signal(rank, number)
 
     done = world("run", 2, "shm", *SMALL, "--steps", "100000", "--out", str(tmp_path), during=during)
     assert [code for _, code in done.ended.values()] == [130, 130]

@@ -86,7 +86,7 @@ def process() -> None:
     grown = []
     for row in soak.measured("processes", 8, 60):
         more = row.grown()
-        grown.append((more.threads, more.descriptors, more.mappings > 4, more.blocks > 20 * row.times + 200))
+        grown.append((more.threads, more.descriptors, more.mappings > 4, more.blocks > 20 * row.times + 400))
     print("grown", grown)
 
 

@@ -199,7 +199,7 @@ def test_who_waits_drives(vm: VirtualMachine):
 
     def drive(launch):
         def work(seconds: float):
-            assert 0 < seconds <= WAIT
+            assert 0 < seconds <= vm.deadline
             driven.append(threading.current_thread().name)
             add(y, x)()
             launches[launch].finish()

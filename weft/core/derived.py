@@ -150,9 +150,19 @@ def is_derived(name: str) -> bool:
     return any(root.covers(name) for root in ROOTS.values())
 
 
+class Package(ModuleType):
+    """A package with derived modules. Where one has the name of a function within it, the name means the function, also
+    once the import system has set the module."""
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        inner = vars(value).get(name) if isinstance(value, ModuleType) else None
+        super().__setattr__(name, value if inner is None else inner)
+
+
 def lazily(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
     """The `__getattr__` of a package that has derived modules, and names of theirs: read when one is asked for."""
     homes = {name: module for module, names in modules.items() for name in (module, *names)}
+    sys.modules[package].__class__ = Package
 
     def find(name: str) -> Any:
         if name not in homes:

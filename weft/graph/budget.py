@@ -59,7 +59,7 @@ def _lowered(job: Job, options: Options, watch: Callable[[str, Job], Any] | None
     rank = current()
     draws.check(job, rank.world_size)
     found = lower(job, rank.index, rank.world_size, options)
-    if options.inductor and rank.world_size > 1 and faster.outvoted(_told(faster.votes())):
+    if rank.world_size > 1 and faster.votes_on(options) and faster.outvoted(_told(faster.votes())):
         return lower(job, rank.index, rank.world_size, options)
     return found
 
