@@ -49,5 +49,6 @@ def test_an_interrupt_ends_every_rank(world: Any, tmp_path: Path) -> None:
                 running.signal(rank, number)
 
     done = world("run", 2, "shm", *SMALL, "--steps", "100000", "--out", str(tmp_path), during=during)
-    assert [code for _, code in done.ended.values()] == [130, 130]
-    assert "Traceback" not in done.said(0) + done.said(1)
+    said = done.said(0) + done.said(1)
+    assert [code for _, code in done.ended.values()] == [130, 130], said
+    assert "Traceback" not in said

@@ -10,7 +10,7 @@ SIZE = 1 << 24  # bytes, more than whatever else comes and goes here
 def test_a_tensor_is_counted_while_it_lives() -> None:
     before = flow.cpu.memory_allocated()
     x = flow.ones(SIZE // 4)
-    assert SIZE <= flow.cpu.memory_allocated() - before < 1.5 * SIZE
+    assert 0.9 * SIZE < flow.cpu.memory_allocated() - before < 1.5 * SIZE
     del x
     assert abs(flow.cpu.memory_allocated() - before) < 0.5 * SIZE
 

@@ -151,17 +151,20 @@ def is_derived(name: str) -> bool:
 
 
 class Package(ModuleType):
-    """A package with derived modules. Where one has the name of a function within it, the name means the function, also
-    once the import system has set the module."""
+    """A package with derived modules. Where one is named as a function within it, the name means the function, also once
+    the import system has set the module."""
+
+    _functions: frozenset[str]
 
     def __setattr__(self, name: str, value: Any) -> None:
-        inner = vars(value).get(name) if isinstance(value, ModuleType) else None
-        super().__setattr__(name, value if inner is None else inner)
+        function = name in self._functions and isinstance(value, ModuleType)
+        super().__setattr__(name, vars(value)[name] if function else value)
 
 
 def lazily(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
     """The `__getattr__` of a package that has derived modules, and names of theirs: read when one is asked for."""
     homes = {name: module for module, names in modules.items() for name in (module, *names)}
+    vars(sys.modules[package])["_functions"] = frozenset(n for n, names in modules.items() if n in names)
     sys.modules[package].__class__ = Package
 
     def find(name: str) -> Any:

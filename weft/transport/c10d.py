@@ -11,6 +11,7 @@ import os
 import queue
 import socket
 import threading
+import time
 from collections import Counter, defaultdict, deque
 from collections.abc import Callable, Hashable, Sequence
 from datetime import timedelta
@@ -34,6 +35,7 @@ from weft.transport.stuck import Need, Waiting
 from weft.transport.watch import SETTLE, Watch
 
 MESSAGES = 1 << 30  # tags of messages; those of channels are below
+LEAVING = 1.0  # seconds that an end waits for what is under way
 
 
 class C10dTransport(Transport):
@@ -379,7 +381,10 @@ class C10dTransport(Transport):
         for channel in self._ends:
             self._kept += channel.farewell()
         for waiter in self._waiters:
-            waiter.close(1.0)
+            waiter.end()
+        until = time.monotonic() + LEAVING  # for all of them: where ranks diverged, some wait for ever
+        for waiter in self._waiters:
+            waiter.join(until - time.monotonic())
         self._processes.clear()
 
 

@@ -75,9 +75,12 @@ class Waiter:
             self.done += 1
             self._tell()
 
-    def close(self, patience: float) -> None:
+    def end(self) -> None:
+        """Once everything that was added is complete."""
         self._works.put(None)
-        self._thread.join(patience)
+
+    def join(self, patience: float) -> None:
+        self._thread.join(max(patience, 0.0))
 
 
 class C10dChannel(Channel):
