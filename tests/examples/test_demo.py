@@ -40,7 +40,8 @@ def run(*words: str) -> None:
 
 
 def test_an_interrupt_ends_every_rank(world: Any, tmp_path: Path) -> None:
-    """The launcher tells all of them, as here; that it does is shown in tests/faults."""
+    """The launcher tells all of them, as here; that it does is shown in tests/faults. A rank whose launch under way needs
+    one that has ended by then says so, and fails."""
 
     def during(running: Any) -> None:
         running.wait_for(0, "steps: loss")  # it is in the middle of the training
@@ -49,6 +50,7 @@ def test_an_interrupt_ends_every_rank(world: Any, tmp_path: Path) -> None:
                 running.signal(rank, number)
 
     done = world("run", 2, "shm", *SMALL, "--steps", "100000", "--out", str(tmp_path), during=during)
-    said = done.said(0) + done.said(1)
-    assert [code for _, code in done.ended.values()] == [130, 130], said
-    assert "Traceback" not in said
+    for rank, (_, code) in done.ended.items():
+        said = done.said(rank)
+        assert code == 130 and "Traceback" not in said or code == 1 and f"rank {1 - rank} has ended" in said, said
+    assert 130 in [code for _, code in done.ended.values()]

@@ -151,8 +151,8 @@ def is_derived(name: str) -> bool:
 
 
 class Package(ModuleType):
-    """A package with derived modules. Where one is named as a function within it, the name means the function, also once
-    the import system has set the module."""
+    """A package with derived modules. Where one is named as a function within it, the name means the function, also
+    once the import system has set the module."""
 
     _functions: frozenset[str]
 
