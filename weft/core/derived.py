@@ -13,7 +13,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec
+from importlib.machinery import ModuleSpec, PathFinder
 from types import CodeType, ModuleType
 from typing import Any, Final
 
@@ -69,10 +69,16 @@ def _counterpart(path: str) -> str | None:
         if path == theirs or path.startswith(f"{theirs}."):
             ours = root.ours + path.removeprefix(theirs)
             try:
-                return ours if importlib.util.find_spec(path) is not None else None
+                return ours if _spec(path) is not None else None
             except ModuleNotFoundError:
                 return None
     return None
+
+
+def _spec(name: str) -> ModuleSpec | None:
+    """Where a module of torch's is, also where `import torch` gives something else: `importlib.util` asks `import`."""
+    parent = name.rpartition(".")[0]
+    return PathFinder.find_spec(name, importlib.import_module(parent).__path__)
 
 
 def _import(
@@ -123,7 +129,7 @@ class Derived(MetaPathFinder, Loader):
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if not self.covers(name):
             return None
-        theirs = importlib.util.find_spec(self.theirs + name.removeprefix(self.ours))
+        theirs = _spec(self.theirs + name.removeprefix(self.ours))
         if theirs is None:
             return None
         folder = theirs.submodule_search_locations is not None
