@@ -136,6 +136,10 @@ with flow.mock_torch.enable():
     import torch
     from torch.jit.annotations import List                  # a file of torch's; Weft's has a feature of this name
     from torch.onnx import symbolic_opset11                 # a module in a folder of torch's that nobody imported yet
+    import torch.nn.utils.prune as prune                    # and files of torch's that Weft derives, the first time
+    from torch.nn.utils.spectral_norm import SpectralNorm   # a file that is called as a function in it
+    from torch.nn.utils import spectral_norm
+    from torch.autograd.functional import hessian
 
     @torch.library.custom_op("weft_tests::twice", mutates_args=(), device_types="cpu")
     def twice(x: torch.Tensor) -> torch.Tensor:
@@ -147,6 +151,8 @@ with flow.mock_torch.enable():
 
     x = torch.ones(2, requires_grad=True)
     twice(x).sum().backward()
+    assert prune.is_pruned is flow.nn.utils.prune.is_pruned and spectral_norm is flow.nn.utils.spectral_norm
+    assert SpectralNorm.__module__ == "weft.nn.utils.spectral_norm" and hessian is flow.autograd.functional.hessian
     assert x.grad.tolist() == [2.0, 2.0] and List[int] and symbolic_opset11.__name__.startswith("torch.onnx")
 print("done")
 """

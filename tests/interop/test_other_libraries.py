@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import pickle
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -92,6 +93,15 @@ def test_torchs_transforms_are_wefts(name: str) -> None:
 def test_transforms_that_weft_lacks_are_named() -> None:
     with pytest.raises(ArgumentError, match=r"torch\.func\.linearize was given Weft's tensors"):
         torch.func.linearize(torch.sin, flow.from_torch(X))
+
+
+def test_a_replaced_function_is_one_under_all_its_names_and_can_be_pickled() -> None:
+    assert torch.func.vmap is torch.vmap and torch.nn.utils.clip_grad.clip_grad_norm_ is torch.nn.utils.clip_grad_norm_
+    for path, names in other_libraries.REPLACED.items():
+        for name in names if path.startswith("torch") and "tensorboard" not in path else ():
+            f = getattr(importlib.import_module(path), name)
+            if f.__name__ == name:  # some have another name where they were written
+                assert pickle.loads(pickle.dumps(f)) is f
 
 
 def test_functions_of_parameters() -> None:

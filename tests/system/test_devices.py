@@ -50,8 +50,11 @@ def test_questions_with_one_answer() -> None:
     for name in ("is_sparse", "is_sparse_csr", "is_quantized", "is_mkldnn", "is_mps", "is_xpu", "is_nested"):
         assert getattr(x, name) is False is getattr(torch.ones(2), name)
     assert x.to_dense() is x and x.storage().nbytes() == 8
+    flow.manual_seed(0)
     layer = flow.nn.utils.skip_init(flow.nn.Linear, 2, 3, bias=False)
-    assert layer.weight.shape == (3, 2) and layer.bias is None
+    assert layer.weight.shape == (3, 2) and layer.bias is None and layer.weight.device.type == "cpu"
+    torch.manual_seed(0)
+    assert flow.rand(1).item() == torch.rand(1).item()  # nothing was drawn for it
 
 
 def test_marks_for_a_compiler_change_nothing() -> None:

@@ -13,7 +13,7 @@ import importlib.util
 import sys
 from collections.abc import Callable, Mapping, Sequence
 from importlib.abc import Loader, MetaPathFinder
-from importlib.machinery import ModuleSpec, PathFinder
+from importlib.machinery import ModuleSpec
 from types import CodeType, ModuleType
 from typing import Any, Final
 
@@ -42,7 +42,7 @@ class Names(ModuleType):
         path = f"{self.__name__}.{name}"
         if path in GIVEN:
             return GIVEN[path]
-        ours = _counterpart(path)
+        ours = counterpart(path)
         if ours is not None:
             return importlib.import_module(ours)
         found = getattr(self._ours, name, None)
@@ -63,22 +63,16 @@ GIVEN: Final[dict[str, Any]] = {}  # what no name tells, by torch's path
 ROOTS: Final[dict[str, Derived]] = {}  # by torch's path
 
 
-def _counterpart(path: str) -> str | None:
+def counterpart(path: str) -> str | None:
     """The derived module that stands for one of torch's."""
     for theirs, root in ROOTS.items():
         if path == theirs or path.startswith(f"{theirs}."):
             ours = root.ours + path.removeprefix(theirs)
             try:
-                return ours if _spec(path) is not None else None
+                return ours if importlib.util.find_spec(path) is not None else None
             except ModuleNotFoundError:
                 return None
     return None
-
-
-def _spec(name: str) -> ModuleSpec | None:
-    """Where a module of torch's is, also where `import torch` gives something else: `importlib.util` asks `import`."""
-    parent = name.rpartition(".")[0]
-    return PathFinder.find_spec(name, importlib.import_module(parent).__path__)
 
 
 def _import(
@@ -92,7 +86,7 @@ def _import(
     found: Any = root()
     if not fromlist:
         return found
-    ours = _counterpart(name)
+    ours = counterpart(name)
     if ours is not None:
         return builtins.__import__(ours, globals, locals, fromlist)
     for part in name.split(".")[1:]:
@@ -129,7 +123,7 @@ class Derived(MetaPathFinder, Loader):
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if not self.covers(name):
             return None
-        theirs = _spec(self.theirs + name.removeprefix(self.ours))
+        theirs = importlib.util.find_spec(self.theirs + name.removeprefix(self.ours))
         if theirs is None:
             return None
         folder = theirs.submodule_search_locations is not None

@@ -77,7 +77,7 @@ kept = (float8_e4m3fn, float8_e5m2, uint16, uint32, uint64)
 _by_name = {d.name: d for d in (*every, *kept)} | {
     "float": float32, "double": float64, "half": float16, "char": int8, "short": int16, "int": int32, "long": int64,
 }  # fmt: skip
-_by_python = {float: float32, int: int64, bool: bool_, complex: complex64}
+_by_python = {float: float64, int: int64, bool: bool_, complex: complex128}  # as torch and numpy read them
 
 
 def of_torch(dtype: torch.dtype) -> DType:

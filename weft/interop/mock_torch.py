@@ -20,6 +20,7 @@ from typing import Any, Final
 import torch
 from torch import overrides
 
+from weft.core.derived import counterpart
 from weft.core.errors import ArgumentError, WeftError
 
 WEFT: Final = __name__.partition(".")[0]
@@ -213,6 +214,9 @@ class _Mock:
             try:
                 theirs = isinstance(found, ModuleType) and not isinstance(found, ModuleWrapper)
                 found = importlib.import_module(at) if theirs else getattr(found, name)
+                ours = None if isinstance(found, ModuleType) else counterpart(at)
+                if ours is not None:  # a file that is called as a function in it, which the package has under the name
+                    found = ModuleWrapper(at, importlib.import_module(ours))
             except AttributeError as cause:
                 raise ModuleNotFoundError(str(cause), name=path) from None
         return found
@@ -221,9 +225,10 @@ class _Mock:
         self, name: str, globals: Any = None, locals: Any = None, fromlist: Sequence[str] | None = (), level: int = 0
     ) -> Any:
         """What an import statement calls, and C code such as pickle's, in the name of whoever called that: it looks
-        for what it has imported in sys.modules, and gives an empty list where a statement gives a tuple or None."""
-        if isinstance(fromlist, list) and not fromlist:
-            return self.real(name, globals, locals, (), level)
+        for what it has imported in sys.modules, and gives an empty list where a statement gives a tuple or None.
+        `importlib.util.find_spec` asks for the folders of torch's files."""
+        if isinstance(fromlist, list) and fromlist in ([], ["__path__"]):
+            return self.real(name, globals, locals, tuple(fromlist), level)
         if level or name.partition(".")[0] != "torch" or not self.is_own(globals):
             return self.real(name, globals, locals, fromlist or (), level)
         found = self.find(name)

@@ -74,13 +74,15 @@ def _tensors(values: Any) -> Iterable[torch.Tensor]:
 
 def holds(values: Iterable[Any]) -> bool:
     """Whether one of Weft's tensors or modules is among the values, or in tuples, lists and dicts of them."""
-    return any(
-        isinstance(v, (Tensor, Module)) or (isinstance(v, (list, tuple)) and holds(v))
-        or (isinstance(v, dict) and holds(v.values()))
-        for v in values
-    )  # fmt: skip
+    for v in values:
+        if isinstance(v, (Tensor, Module)):
+            return True
+        if isinstance(v, (list, tuple, dict)) and holds(v.values() if isinstance(v, dict) else v):
+            return True
+    return False
 
 
+@functools.cache  # torch has some under several names, each of which must stay the same function
 def counterpart(theirs: Function, name: str) -> Function:
     """Of Weft's values, Weft's function of the same name; also where theirs gives a function, of what that is given."""
     path = PLACES.get(name, theirs.__module__.partition(".")[2])
@@ -180,6 +182,7 @@ REPLACED: Final[dict[str, dict[str, Callable[[Function, str], Function]]]] = {
     "torch": {"vmap": counterpart, "compile": lambda theirs, name: _compile(theirs)},
     "torch.func": dict.fromkeys(TRANSFORMS, counterpart),
     "torch.nn.utils": dict.fromkeys(CLIPS, counterpart),
+    "torch.nn.utils.clip_grad": dict.fromkeys(CLIPS[:2], counterpart),
     "torch.nn.init": {name: counterpart for name in vars(torch.nn.init) if name.endswith("_") and name[0] != "_"},
     "torch.utils.tensorboard._convert_np": {"make_np": _array},
     "tensorboardX.x2num": {"make_np": _array},

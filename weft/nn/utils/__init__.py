@@ -16,6 +16,7 @@ from weft.functional.training.clipping import clip_grad_norm
 from weft.functional.training.clipping import clip_grad_norm as clip_grad_norm_
 from weft.functional.training.clipping import clip_grad_value as clip_grad_value_
 from weft.functional.training.clipping import total_norm as get_total_norm
+from weft.nn.module.module import Module
 from weft.nn.utils import rnn, stateless
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -110,12 +111,13 @@ __all__ = [
     "stateless", "vector_to_parameters", "weight_norm",
 ]  # fmt: skip
 
-M = TypeVar("M")
+M = TypeVar("M", bound=Module)
 
 
 def skip_init(module_cls: Callable[..., M], *args: Any, **kwargs: Any) -> M:
-    """A layer whose parameters are about to be overwritten: made like any other."""
-    return module_cls(*args, **kwargs)
+    """A layer whose parameters are about to be overwritten: nothing is drawn for them."""
+    device = kwargs.pop("device", "cpu")
+    return module_cls(*args, **kwargs, device="meta").to_empty(device=device)
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
