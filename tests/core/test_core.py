@@ -9,11 +9,12 @@ import torch
 from hypothesis import given
 from hypothesis import strategies as st
 
+import weft as flow
 from weft.core import placement as placements
 from weft.core import random, sbp, shard
 from weft.core import rank as ranks
 from weft.core.device import Device, choose_cuda
-from weft.core.dtype import every, float32, named, of_torch
+from weft.core.dtype import every, float32, named, of, of_torch
 from weft.core.errors import PlacementError, RankError, SbpError, WeftError
 from weft.core.placement import Placement
 from weft.core.rank import Rank, current, enter
@@ -123,6 +124,12 @@ def test_specs_are_one_value() -> None:
 def test_dtypes_are_torchs(d) -> None:
     assert named(d.name) is d and of_torch(d.torch) is d
     assert d.itemsize == d.torch.itemsize
+
+
+@pytest.mark.parametrize("kind", [float, int, bool, complex])
+def test_pythons_types_are_the_dtypes_that_torch_takes_them_for(kind: type) -> None:
+    assert of(kind).torch is torch.ones(1, dtype=kind).dtype
+    assert flow.ones(1, dtype=kind).dtype is flow.ones(1).to(kind).dtype is of(kind)
 
 
 @pytest.mark.parametrize("text", ["abc", "cpu:x", "", "gpu"])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import inspect
 from typing import Any
 
 import pytest
@@ -145,6 +146,17 @@ def test_layers_that_learn_their_size() -> None:
     ):
         y: Any = lazy(flow.randn(*shape))
         assert type(lazy) is usual and y.ndim == len(shape)
+
+
+def test_lazy_layers_have_the_defaults_of_torchs() -> None:
+    for name in (n for n in nn.__all__ if n.startswith("Lazy")):
+        ours, theirs = (inspect.signature(getattr(lib, name).__init__).parameters for lib in (nn, torch.nn))
+        told = {k: p.default for k, p in theirs.items() if p.default is not inspect.Parameter.empty}
+        assert {k: ours[k].default for k in told} == told, name
+    for args in ((), (1e-5, 0.1, False), (1e-5, 0.1, False, False)):
+        ours, theirs = nn.LazyInstanceNorm1d(*args), torch.nn.LazyInstanceNorm1d(*args)  # type: ignore[assignment]
+        ours(flow.ones(2, 3, 4)), theirs(torch.ones(2, 3, 4))  # type: ignore[operator]
+        assert list(ours.state_dict()) == list(theirs.state_dict())  # type: ignore[attr-defined]
 
 
 def test_norms_of_windows_of_volumes() -> None:

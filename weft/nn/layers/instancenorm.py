@@ -48,6 +48,6 @@ class InstanceNorm1d(_InstanceNorm):
     ranks = (2, 3)
 
 
-LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = (
-    _lazy(k, 1) for k in (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)
+LazyInstanceNorm1d, LazyInstanceNorm2d, LazyInstanceNorm3d = (  # torch's have weights and statistics unless told
+    _lazy(k, 1, affine=True, track_running_stats=True) for k in (InstanceNorm1d, InstanceNorm2d, InstanceNorm3d)
 )

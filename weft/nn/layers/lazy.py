@@ -12,13 +12,16 @@ from weft.tensor.tensor import Tensor
 # ---- layers that learn their size from what comes first ---------------------------------------------------
 
 
-def _lazy(kind: type[Module], at: int) -> type[Module]:
-    """A layer without its first size, which dimension `at` of the first input tells."""
+def _lazy(kind: type[Module], at: int, **usual: Any) -> type[Module]:
+    """A layer without its first size, which dimension `at` of the first input tells; `usual` are its own defaults."""
+    this, _, *others = inspect.signature(kind.__init__).parameters.values()
 
     class Lazy(Module):
         def __init__(self, *args: Any, **options: Any) -> None:
             super().__init__()
-            self.__dict__["_later"] = (args, options)
+            placed = [p.name for p in others[: len(args)]]
+            own = {name: value for name, value in usual.items() if name not in placed}
+            self.__dict__["_later"] = (args, {**own, **options})
 
         def forward(self, x: Tensor) -> Tensor:
             args, options = self.__dict__["_later"]
@@ -34,8 +37,8 @@ def _lazy(kind: type[Module], at: int) -> type[Module]:
             args, options = self.__dict__["_later"]
             return ", ".join([*map(repr, args), *(f"{k}={v!r}" for k, v in options.items())])
 
-    self, _, *others = inspect.signature(kind.__init__).parameters.values()
-    Lazy.__init__.__signature__ = inspect.Signature([self, *others])  # type: ignore[attr-defined]
+    takes = [this, *(p.replace(default=usual.get(p.name, p.default)) for p in others)]
+    Lazy.__init__.__signature__ = inspect.Signature(takes)  # type: ignore[attr-defined]
     Lazy.__name__ = Lazy.__qualname__ = f"Lazy{kind.__name__}"
     Lazy.__doc__ = f"{kind.__name__} that takes its first size from its first input. Make the optimizer after that."
     Lazy.__module__ = kind.__module__
