@@ -107,6 +107,25 @@ BAD: list[tuple[str, dict[str, Any]]] = [
 ]  # fmt: skip
 
 
+@pytest.mark.parametrize("name", LAWS)
+def test_a_law_of_global_parameters_is_that_of_local_ones(name: str) -> None:
+    """Also where torch's code makes a number without a device."""
+    place: Any = {"placement": flow.placement("cpu", ranks=[0]), "sbp": flow.sbp.broadcast}
+    given = {k: own(v) for k, v in LAWS[name].items()}
+    ours = getattr(W, name)(**given)
+    spread = getattr(W, name)(
+        **{k: v.to_global(**place) if isinstance(v, flow.Tensor) else v for k, v in given.items()}
+    )
+    flow.manual_seed(0)
+    x = ours.sample((3,))
+    for what, values in (("log_prob", (x,)), ("entropy", ()), ("cdf", (x,))):
+        try:
+            expected = getattr(ours, what)(*values)
+        except NotImplementedError:
+            continue
+        close(getattr(spread, what)(*(v.to_global(**place) for v in values)).to_local(), expected.to_torch())
+
+
 @pytest.mark.parametrize(("name", "given"), BAD)
 def test_parameters_that_cannot_be_are_refused(name: str, given: dict[str, Any]) -> None:
     with pytest.raises(ValueError):

@@ -12,7 +12,9 @@ from torch import Size
 from weft.core.derived import GIVEN, Derived
 from weft.core.dispatch import here
 from weft.core.errors import MissingFormulaError
+from weft.core.sbp import broadcast
 from weft.functional.create import creation
+from weft.functional.create.global_view import global_mode
 from weft.functional.create.likeness import beside, fitted
 from weft.functional.random import random_tensors
 from weft.functional.tensor import conversion
@@ -63,6 +65,23 @@ def _as_tensor(x: Any, dtype: Any = None, device: Any = None) -> Any:
     if not isinstance(x, Tensor):
         return _at_site(creation.tensor, False)(x, dtype=dtype, device=device)
     return x if isinstance(device, Site) else conversion.to(x, device=device, dtype=dtype)
+
+
+def _beside(parameter: str) -> Callable[[Any], Any]:
+    """A method of torch's that makes numbers without a device: they lie beside the distribution's parameters."""
+
+    def change(theirs: Any) -> Any:
+        @functools.wraps(theirs)
+        def call(self: Any, *args: Any) -> Any:
+            x = getattr(self, parameter)
+            if not isinstance(x, Tensor) or x.spec is None:
+                return theirs(self, *args)
+            with global_mode(True, placement=x.placement, sbp=broadcast):
+                return theirs(self, *args)
+
+        return call
+
+    return change
 
 
 # ---- what is checked ---------------------------------------------------------------------------------
@@ -200,6 +219,10 @@ Derived(
         },
         "utils": {"_standard_normal": lambda theirs: _standard_normal},
         "dirichlet": {"_Dirichlet": lambda theirs: Dirichlet},
+        "generalized_pareto": {
+            f"GeneralizedPareto.{name}": _beside("concentration") for name in ("log_prob", "log_survival_function")
+        },
+        "multinomial": {"Multinomial.entropy": _beside("logits")},
         "von_mises": {"_rejection_sample": lambda theirs: _von_mises},
         "wishart": {"Wishart.rsample": _without_second_draws},
     },
