@@ -212,3 +212,55 @@ def test_saved_and_loaded(fusing: None, tmp_path: Path) -> None:
     loaded.load_runtime_state_dict(state)
     assert fused(loaded) == fused(graph) != []
     assert [loaded(x).item() for _ in range(3)] == [graph(x).item() for _ in range(3)]
+
+
+class Drawn(nn.Graph):
+    """Reads what lies as it was drawn, in no known place."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.config.enable_inductor()
+
+    def build(self, x: Any) -> Any:
+        return (nn.functional.dropout(x.t(), 0.5) * 2).sin()
+
+
+def test_a_kernel_meets_the_strides_that_it_was_compiled_for(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    met = []
+
+    def strict(call: Call, tensors: Any) -> Any:
+        function, strides = inductor.one_by_one(call), [t.stride() for t in tensors]
+
+        def run(tensors: list[torch.Tensor]) -> None:
+            met.append(([t.stride() for t in tensors], strides))
+            function(tensors)
+
+        return run
+
+    monkeypatch.setattr(inductor, "compiled", strict)
+    x = flow.randn(128, 256)
+    Drawn()(x).numpy()
+    ((found, wanted),) = met
+    assert found == wanted
+
+
+class Unread(nn.Graph):
+    """Backward computes more of a module again than it reads: nobody reads what the statistics gave."""
+
+    def __init__(self, inner: nn.Module) -> None:
+        super().__init__()
+        self.inner = inner
+        self.add_optimizer(flow.optim.SGD(inner.parameters(), lr=0.1))
+        self.inner.to(nn.graph.GraphModule).activation_checkpointing = True
+        self.config.enable_inductor()
+
+    def build(self, x: Any) -> Any:
+        loss = self.inner(x).square().mean()
+        loss.backward()
+        return loss
+
+
+def test_what_nobody_reads_stays_as_it_is(fusing: None) -> None:
+    inner = nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6))
+    graph = Unread(inner)
+    assert [graph(flow.randn(8, 6)).item() for _ in range(2)] and fused(graph)

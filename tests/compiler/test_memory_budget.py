@@ -157,3 +157,22 @@ def test_without_one_large_values_that_cost_little_are_made_again(monkeypatch: p
     assert held(whole) - held(graph) >= 1 << 20 and whole.job.reasons == []
     for p, q in zip(plain.parameters(), twin.parameters(), strict=True):
         np.testing.assert_array_equal(p.detach().numpy(), q.detach().numpy())
+
+
+@pytest.mark.parametrize("budget", [False, True])
+def test_what_is_moved_between_ranks_is_not_moved_again(budget: bool, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Sums over ranks that come in parts, and parameters that are read whole, of any size."""
+    for name in ("SMALL", "LARGE"):
+        monkeypatch.setattr(memory_budget, name, 0)
+    monkeypatch.setattr(memory_budget, "SHARE", 1.0)
+
+    def rank() -> None:
+        place, B = flow.placement("cpu", ranks=[0, 1]), flow.sbp.broadcast
+        x = flow.ones(256, 32, placement=place, sbp=flow.sbp.split(0))
+        graph = Train(model().to_global(placement=place, sbp=B), 1 << 22 if budget else 0)
+        graph.config.enable_zero(stage=1)
+        graph(x).item()
+        moves = [n.name for n in graph.job.nodes if n.op == "boxing"]
+        assert moves and not [name for name in moves if "again" in name]
+
+    spawn_threads(2, rank, deadline=30)

@@ -110,7 +110,7 @@ def _joined(run: Sequence[Node], wanted: set[Value], rank: int, faster: Faster) 
             within.append(n)
             live |= set(n.operands())
     within.reverse()
-    if sum(not OPS[n.op].view for n in within) < 1 + (within[0].op not in ALONE):
+    if not within or sum(not OPS[n.op].view for n in within) < 1 + (within[0].op not in ALONE):
         return list(run)
     made = {v for n in within for v in n.outputs}
     inputs = tuple(dict.fromkeys(v for n in within for v in n.operands() if v not in made))

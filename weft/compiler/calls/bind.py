@@ -170,7 +170,8 @@ class Binder:
     def _fused(self, call: Call) -> None:
         outs = [self.memory.placed(r) for r in call.results]
         given = [self.memory.known(a) if self.memory.knows(a) else self._stand_in(a) for a in call.args]
-        names = [self.source.expression(a) for a in call.args]
+        # what is made anew may lie otherwise than its form says, as what is drawn like a transposed value
+        names = [self.source.expression(a) + ".contiguous()" * (not self.memory.knows(a)) for a in call.args]
         names += [self.source.called(r.name, o) for r, o in zip(call.results, outs, strict=True)]
         self.source.line(f"{self.source.called('fused', inductor.kernel(call, given, outs))}([{', '.join(names)}])")
         self._know(call, outs)

@@ -20,7 +20,7 @@ from weft.compiler.options import Options
 from weft.compiler.passes.early_updates import divisible, large
 from weft.compiler.passes.layouts import work
 from weft.compiler.passes.recompute_activations import once
-from weft.job.job import Job
+from weft.job.job import SPECIAL, Job
 from weft.job.value import Node, Value
 from weft.ops import OPS
 from weft.plan.calls import Call, Place, Result, overwrites
@@ -181,7 +181,7 @@ class Model:
 
     def allocates(self, n: Node) -> bool:
         """Whether its results are made anew in each act."""
-        if n.op not in OPS or OPS[n.op].out_kernel is not None:
+        if n.op in SPECIAL or OPS[n.op].out_kernel is not None:
             return False
         return any(self.bytes(v) > SMALL for v in n.outputs) or not n.outputs
 
@@ -232,7 +232,8 @@ class Model:
         return found
 
     def _repeatable(self, n: Node, marked: set[Node]) -> bool:
-        return n not in marked and n.op in OPS and not once(n) and bool(n.outputs)
+        """What is moved between ranks isn't moved again."""
+        return n not in marked and n.op not in SPECIAL and not once(n) and bool(n.outputs)
 
     def _missing(self, n: Node, now: Peak, marked: set[Node]) -> dict[Value, None]:
         """What a node reads that wouldn't be there any more."""
