@@ -14,7 +14,7 @@ from bench.memory import peak
 from weft import nn
 from weft.ops import OPS
 from weft.plan.calls import Call, Place, Ref, Result, overwrites
-from weft.plan.usage import Watch, meanwhile, usage
+from weft.plan.usage import Watch, _measured, meanwhile, usage
 from weft.testing import registry
 from weft.testing.cases import copied
 from weft.testing.layouts import tensors
@@ -151,3 +151,21 @@ def test_what_attention_takes_within_its_kernels_is_told(
             assert meanwhile(Call(op.name, (*refs, *args[len(refs) :]), made), forms) == measured
     finally:
         torch.set_num_threads(was)
+
+
+class Draws(nn.Graph):
+    def build(self, x: Any) -> Any:
+        noisy = flow.normal(flow.zeros_like(x), 1.0) + flow.rand(64, 64) + flow.randn(64, 64) + flow.bernoulli(x)
+        return F.dropout(noisy) * flow.randperm(64) + flow.randint(0, 9, (64, 64))
+
+
+def test_to_ask_draws_nothing() -> None:
+    """Ranks that asked, or were the first to, would go on from other places in the sequence than those that didn't."""
+    x, graph = flow.full((64, 64), 0.5), Draws()
+    flow.manual_seed(1)
+    expected = graph.build(x)
+    flow.manual_seed(1)
+    graph.compile(x)
+    _measured.cache_clear()
+    graph.memory()
+    assert graph(x).equal(expected)

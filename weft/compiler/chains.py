@@ -46,16 +46,18 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
     reached: dict[tuple[Placement | None, bool], int] = {}  # how deep the chains are so far, and
     cut: dict[tuple[Placement | None, bool], int] = {}  # how deep at least what comes now
     home: dict[Value, Key | None] = {}  # the chain that makes a value; None: it is there before any chain runs
-    memory: set[Value] = set()  # variables and views of them
+    memory: dict[Value, Value] = {}  # variables and views of them, with the variable that each is
+    using: dict[Value, set[Key]] = {}  # the chains that read or write a variable,
+    writing: dict[Value, set[Key]] = {}  # and those that write it
     for node in job.nodes:
         if node.op in ("variable", "input", "host", "source"):
             for v in node.outputs:
                 home[v] = None
                 if node.op == "variable":
-                    memory.add(v)
+                    memory[v] = v
             continue
         if is_alias(node, memory):
-            memory.update(node.outputs)
+            memory.update(dict.fromkeys(node.outputs, memory[node.args[0]]))
             home.update(dict.fromkeys(node.outputs))
             continue
         if node.op in ("output", "steer"):
@@ -78,39 +80,43 @@ def assign(job: Job, streams: Mapping[Node, str] = MappingProxyType({})) -> dict
                 moved = source.placement is not placement_of(v) or source.placement is not start
                 moved = moved or source.micro != rate or source.late != node.late or source.stream != stream
                 depth = max(depth, source.depth + moved)
+        used, over = ({memory[v] for v in values if v in memory} for values in (node.operands(), written(node)))
+        touched = {k for table, values in ((using, over), (writing, used)) for v in values for k in table.get(v, ())}
+        for before in touched:  # who reads a variable must find what was written by then, and nothing later
+            depth = max(depth, before.depth + ((before.micro, before.late, before.stream) != (rate, node.late, stream)))
         first = Key(start, rate, depth, node.late, stream)
+        for table, values in ((using, used), (writing, over)):
+            for v in values:
+                table.setdefault(v, set()).add(first)
         table = cut if stream else reached
         table[line] = max(table.get(line, depth), depth)
         keys = (first, Key(there, rate, depth + 1)) if crossing else (first,)
         found[node] = keys
         for v in node.outputs:
             home[v] = keys[-1]
-    _put_off(job, found)
+    _put_off(job, found, memory, writing)
     return found
 
 
-def _put_off(job: Job, found: dict[Node, tuple[Key, ...]]) -> None:
+def _put_off(
+    job: Job, found: dict[Node, tuple[Key, ...]], memory: Mapping[Value, Value], writing: Mapping[Value, set[Key]]
+) -> None:  # fmt: skip
     """A part of backward that reads nothing but values of forward, as what is computed again does, goes where it is
     read first: else it would be made, and kept, long before. What reads a variable stays before who overwrites it."""
     read: dict[Value, Key] = {}
-    first_read: dict[Value, int] = {}
-    first_write: dict[Value, int] = {}
-    for i, node in reversed(list(enumerate(job.nodes))):
-        first_write.update(dict.fromkeys(written(node), i))
-    for i, node in reversed(list(enumerate(job.nodes))):
+    for node in reversed(job.nodes):
         if node not in found:
             continue
         own = found[node]
         wanted = [read[v] for v in node.outputs if v in read]
         if wanted and len(own) == 1 and (node.late or node.extra.get("backward")):
             first = min(wanted, key=lambda k: k.depth)
-            when = min(first_read[v] for v in node.outputs if v in first_read)
             alike = all(getattr(first, k) == getattr(own[0], k) for k in ("placement", "micro", "stream"))
-            if alike and all(when < first_write.get(v, len(job.nodes)) for v in node.operands()):
+            writers = {k for v in node.operands() if v in memory for k in writing.get(memory[v], ())}
+            if alike and all(k == first or k.depth > first.depth for k in writers):
                 own = found[node] = (first,)
         for v in node.operands():
             read[v] = min(read.get(v, own[0]), own[0], key=lambda k: k.depth)
-            first_read[v] = i
 
 
 def views_again(

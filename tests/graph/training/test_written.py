@@ -1,0 +1,103 @@
+"""Variables that are written between their reads, which lie in chains of their own: each finds what eager calls do."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import numpy as np
+import pytest
+
+import weft as flow
+from weft import nn
+from weft.launch import spawn_threads
+
+B = flow.sbp.broadcast
+Go = Callable[[Any, int], Any]  # moves a value to a rank
+
+
+class Held(nn.Module):
+    def __init__(self) -> None:
+        super().__init__()
+        self.w = nn.Parameter(flow.full((6,), 0.7))
+        self.register_buffer("buffer", flow.ones(6))
+
+    def forward(self, x: Any) -> Any:
+        """Backward needs what is made of the buffer as it was."""
+        y = (x * self.buffer.clone()).exp().clamp(max=3) * self.w
+        self.buffer.mul_(0.5)
+        return y
+
+
+def forth_and_back(x: Any, go: Go) -> Any:
+    return go(go(x, 1).sin(), 0)
+
+
+def trained_early(m: Any, x: Any, go: Go) -> Any:
+    """The gradient is there long before the last read."""
+    (x * m.w).square().mean().backward()
+    return (forth_and_back(x, go) * m.w.detach()).square().mean()
+
+
+def read_late(m: Any, x: Any, go: Go) -> Any:
+    y = forth_and_back(x, go) * m.buffer
+    m.buffer.mul_(0.5)
+    loss = (y * m.w).square().mean()
+    loss.backward()
+    return loss
+
+
+def repeated(m: Any, x: Any, go: Go) -> Any:
+    loss = go(m(x), 1).square().mean()
+    loss.backward()
+    return loss
+
+
+PROGRAMS = [trained_early, read_late, repeated]
+
+
+class Train(nn.Graph):
+    def __init__(self, held: Held, program: Any, steps: int) -> None:
+        super().__init__()
+        self.held, self.program = held, program
+        self.held.to(nn.graph.GraphModule).activation_checkpointing = True
+        self.add_optimizer(flow.optim.SGD(held.parameters(), lr=0.5))
+        self.config.set_gradient_accumulation_steps(steps)
+
+    def build(self, x: Any) -> Any:
+        return self.program(self.held, x, lambda t, rank: t.to_global(placement=place(rank), sbp=B))
+
+
+def place(rank: int) -> Any:
+    return flow.placement("cpu", ranks=[rank])
+
+
+def data(step: int) -> np.ndarray:
+    return np.random.default_rng(step).normal(size=(4, 6)).astype(np.float32)
+
+
+def on_two_ranks(steps: int) -> list[Any]:
+    found = []
+    for program in PROGRAMS:
+        held = Held().to_global(placement=place(0), sbp=B)
+        graph = Train(held, program, steps)
+        losses = [graph(flow.tensor(data(i), placement=place(0), sbp=B)).numpy() for i in range(3)]
+        found.append((np.ravel(losses), held.w.detach().numpy(), held.buffer.numpy()))
+    return found
+
+
+@pytest.mark.parametrize("steps", [1, 2])
+def test_each_read_finds_what_was_written_by_then(steps: int) -> None:
+    on_rank, _ = spawn_threads(2, on_two_ranks, steps, deadline=60)
+    for program, (losses, w, buffer) in zip(PROGRAMS, on_rank, strict=True):
+        held, expected = Held(), []
+        optimizer = flow.optim.SGD(held.parameters(), lr=0.5)
+        for i in range(3):
+            for part in np.split(data(i), steps):
+                expected.append(program(held, flow.tensor(part), lambda t, rank: t).item())
+            assert held.w.grad is not None
+            held.w.grad.div_(steps)
+            optimizer.step()
+            optimizer.zero_grad()
+        for found, wanted in ((losses, expected), (w, held.w.detach().numpy()), (buffer, held.buffer.numpy())):
+            np.testing.assert_allclose(found, wanted, rtol=1e-5, err_msg=program.__name__)
