@@ -19,8 +19,9 @@ LATE = 1 << 15  # elements from which oneDNN's gelu makes up for the time in whi
 
 def _late(x: Tensor, approximate: str) -> bool:
     """Whether torch, which gives gelu in order of memory to oneDNN, has a quicker kernel of its own for another order:
-    few elements are told to it by their transpose."""
-    few = x.dim() > 1 and x.numel() <= LATE and x.shape[0] > 1 < x.shape[-1]
+    few elements are told to it by their transpose. One that is in order itself would go to oneDNN, which writes
+    nothing where the result isn't."""
+    few = x.is_contiguous() and x.dim() > 1 and x.numel() <= LATE and x.shape[0] > 1 < x.shape[-1]
     return few and approximate == "none" and x.dtype is torch.float32 and x.device.type == "cpu"
 
 
