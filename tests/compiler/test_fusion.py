@@ -264,3 +264,16 @@ def test_what_nobody_reads_stays_as_it_is(fusing: None) -> None:
     inner = nn.Sequential(nn.Linear(6, 6), nn.BatchNorm1d(6))
     graph = Unread(inner)
     assert [graph(flow.randn(8, 6)).item() for _ in range(2)] and fused(graph)
+
+
+def test_a_kernel_that_fails_names_its_calls(fusing: None, monkeypatch: pytest.MonkeyPatch) -> None:
+    def failing(call: Call, tensors: Any) -> Any:
+        def run(tensors: list[torch.Tensor]) -> None:
+            raise RuntimeError("no memory")
+
+        return run
+
+    monkeypatch.setattr(inductor, "compiled", failing)
+    with pytest.raises(RuntimeError, match="no memory") as found:
+        Loop()(flow.randn(16, 32)).numpy()
+    assert any("in one kernel for mul, gelu, sum, of test_fusion.py:" in note for note in found.value.__notes__)

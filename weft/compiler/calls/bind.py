@@ -80,8 +80,12 @@ class Binder:
         return all(self.source.rewrite(self.source.written[i], self._call) for i in again)
 
     def explained(self, error: Exception) -> Exception:
-        """What the kernel of the failing line says, which checks what the line's bare call takes for granted."""
+        """What the kernel of the failing line says, which checks what the line's bare call takes for granted; and which
+        calls failed, if they are fused."""
         call = self.source.failing(error)
+        if call is not None and call.calls:
+            places = ", ".join(dict.fromkeys(c.at for c in call.calls if c.at))
+            error.add_note(f"in one kernel for {inductor.ops_of(call)}, of {places}")
         op = OPS.get(call.op) if call is not None else None
         if call is None or op is None or op.writes or op.random or not self.memory.knows(call.args):
             return error
