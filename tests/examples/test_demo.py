@@ -40,8 +40,8 @@ def run(*words: str) -> None:
 
 
 def test_an_interrupt_ends_every_rank(world: Any, tmp_path: Path) -> None:
-    """The launcher tells all of them, as here; that it does is shown in tests/faults. A rank whose launch needs one that
-    has ended by then says so, and fails."""
+    """The launcher tells all of them, as here; that it does is shown in tests/faults. A rank whose launch needs one
+    that has ended by then says so, and fails."""
 
     def during(running: Any) -> None:
         running.wait_for(0, "steps: loss")  # it is in the middle of the training
