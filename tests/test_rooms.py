@@ -134,7 +134,6 @@ CIRCLES = [
     {"weft.graph.graph", "weft.graph.saved", "weft.graph.scaling", "weft.graph.trace", "weft.graph.update",
      "weft.graph.zero"},
     {"weft.optim.agreement", "weft.optim.optimizer"},
-    {"weft.tensor.described", "weft.tensor.gradient", "weft.tensor.tensor"},
     {"weft.transport.base", "weft.transport.check", "weft.transport.stuck"},
     {"weft.transport.c10d", "weft.transport.c10d_channel", "weft.transport.c10d_group", "weft.transport.c10d_roads"},
     {"weft.transport.rendezvous", "weft.transport.roll"},

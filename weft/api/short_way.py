@@ -16,7 +16,7 @@ from typing import Any, NamedTuple, TypeVar
 
 import torch
 
-from weft.autograd.entry import space_of, wrapped
+from weft.autograd.entry import blob_of, space_of, wrapped
 from weft.core import random
 from weft.core.device import Device, chosen
 from weft.core.dispatch import here
@@ -147,7 +147,7 @@ def _of_op(op: Op, way: Short, plain: Sequence[str], others: Sequence[str], spre
         "".join(f" and {n} is default_{n}" for n in unasked),
         *(f"        {line}" for line in renamed),
         "        try:",
-        f"            d0 = {f'data_of({x})' if op.lists else f'{x}.blob.now'}",
+        f"            d0 = {f'data_of({x})' if op.lists else f'{blob_of(op, 0)}.now'}",
         *([f"            {op.names[1]} = {ONE}"] if spread else []),
         f"            r0 = None if d0 is None else {kernel}",
         *REFUSED,

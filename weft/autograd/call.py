@@ -18,7 +18,7 @@ from weft.interpreter import conversions, stack
 from weft.ops import ops
 from weft.ops.declaration import Op
 from weft.tensor.blob import Blob
-from weft.tensor.tensor import Tensor, of_shard, of_torch, of_value, rewrap
+from weft.tensor.tensor import Tensor, View, of_shard, of_torch, of_value, rewrap
 from weft.tensor.written import next_sequence, overwritten
 from weft.vm.dependency import alias
 
@@ -51,7 +51,7 @@ def _call(op: Op, args: tuple[Any, ...]) -> Any:
         for y in visible:
             base = args[op.operands[0]]
             others = tuple(a for i, a in enumerate(args) if i != op.operands[0])
-            y._view_of = (base, op, others, base.node, state(base))
+            y._view_of = View(base, op, others, base.node, state(base))
     if here.grad and op.vjp is not None:
         record(op, args, visible, tuple(outputs[op.visible :]), used)
     return visible[0] if op.visible == 1 else visible
@@ -70,21 +70,22 @@ def refresh(t: Tensor) -> None:
     chain: list[Tensor] = []
     while t._view_of is not None and (here.trace is not None or not _is_newer(t)):
         chain.append(t)
-        t = t._view_of[0]
+        t = t._view_of.base
     for t in reversed(chain):
-        base, op, others, node, before_it = t._view_of
+        view = t._view_of
+        assert view is not None
+        base = view.base
         now = state(base)
         # a global view may be of what was boxed for it: a graph, which writes memory, makes it anew at each launch
         captured = here.trace is not None and t.spec is not None and t.value is None
-        if base.node is node and now is before_it and not captured:
+        if base.node is view.node and now is view.state and not captured:
             continue
         if not looks(t):
             t._view_of = None
             continue
-        at = op.operands[0]
-        before, here.grad = here.grad, t._requires_grad or base.node is not node
+        before, here.grad = here.grad, t._requires_grad or base.node is not view.node
         try:
-            again = call(op, (*others[:at], base, *others[at:]))
+            again = call(view.op, view.of(base))
         finally:
             here.grad = before
         if again.value is not None and here.trace is not None:
@@ -111,7 +112,7 @@ def looking_each(
             add(ref(blob))
         y = new(Tensor)
         y.blob, blob = blob, None
-        y._view_of = (x, op, each, node, None)
+        y._view_of = View(x, op, each, node)
         found.append(y)
     return tuple(found)
 
@@ -134,12 +135,14 @@ def whole(t: Tensor, what: str) -> Tensor:
 def looks(t: Tensor) -> bool:
     """Whether a view looks at its base's memory: a reshape may have had to copy. Of traced and global tensors that is
     told from logical shapes, as if all that is no view were contiguous, so that every rank tells the same."""
-    base, op, others = t._view_of[:3]
+    view = t._view_of
+    assert view is not None
+    base = view.base
     if t.value is None and t.spec is None:
         a, b = t._meta, base._meta if here.trace is None else here.trace.memories.data(base)
     else:
         b = _layout(base)
-        a = op.kernel(*others[: op.operands[0]], b, *others[op.operands[0] :])
+        a = view.op.kernel(*view.of(b))
     return a.untyped_storage()._cdata == b.untyped_storage()._cdata
 
 
@@ -149,9 +152,9 @@ def in_order(t: Tensor) -> bool:
 
 
 def _layout(t: Tensor) -> torch.Tensor:
-    if t._view_of is not None:
-        base, op, others = t._view_of[:3]
-        return op.kernel(*others[: op.operands[0]], _layout(base), *others[op.operands[0] :])
+    view = t._view_of
+    if view is not None:
+        return view.op.kernel(*view.of(_layout(view.base)))
     return torch.empty(tuple(t.shape), dtype=t.dtype.torch, device="meta")
 
 
@@ -171,14 +174,13 @@ def detached(t: Tensor) -> Tensor:
     """
     first = twin = rewrap(fresh(t))
     left = DEEP if t.spec is None and here.trace is None else -1
-    while t._view_of is not None:
+    while (view := t._view_of) is not None:
         if left == 0:
             first._view_of = None
             return first
-        base, op, others = t._view_of[:3]
-        of = rewrap(base)
-        twin._view_of = (of, op, others, None, state(of))
-        t, twin, left = base, of, left - 1
+        of = rewrap(view.base)
+        twin._view_of = View(of, view.op, view.attributes, None, state(of))
+        t, twin, left = view.base, of, left - 1
     if here.trace is not None:
         here.trace.memories.share(t, twin)
     return first

@@ -22,7 +22,7 @@ from weft.core.late import written_late
 from weft.ops.declaration import Op
 from weft.ops.explain import ABSENT, missing, refit
 from weft.tensor.blob import Blob
-from weft.tensor.tensor import Tensor
+from weft.tensor.tensor import Tensor, View
 from weft.tensor.written import next_sequence
 from weft.vm.dependency import alias
 
@@ -39,9 +39,9 @@ def make_entry(op: Op) -> Callable[..., Any]:
 def space_of(op: Op) -> dict[str, Any]:
     """The names that the text of an op's entry uses."""
     return {
-        "here": here, "new": object.__new__, "Tensor": Tensor, "Blob": Blob, "Node": Node, "op": op, "call": call,
-        "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing, "in_place": in_place,
-        "kernel": op.kernel, "alias": alias, "again": again, "next_sequence": next_sequence,
+        "here": here, "new": object.__new__, "Tensor": Tensor, "View": View, "Blob": Blob, "Node": Node, "op": op,
+        "call": call, "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing,
+        "in_place": in_place, "kernel": op.kernel, "alias": alias, "again": again, "next_sequence": next_sequence,
         "data_of": data_of, "any_wanting": any_wanting,
         **{f"default_{i}": p.default for i, p in enumerate(op.params)},
     }  # fmt: skip
@@ -90,7 +90,7 @@ def at_hand(op: Op, access: str = "") -> tuple[list[str], list[str]]:
         data = p.name
         if p.kind == "tensor":
             data = f"d{i}"
-            lines.append(f"            {data} = {p.name}.blob.now")
+            lines.append(f"            {data} = {blob_of(op, i)}.now")
             ready.append(f"{data} is not None")
         elif p.kind == "optional":
             data = f"d{i}"
@@ -109,6 +109,12 @@ def at_hand(op: Op, access: str = "") -> tuple[list[str], list[str]]:
     lines.append("            ready = " + " and ".join(ready))
     lines += ["        except AttributeError:", "            ready = False"]
     return lines, kernel_args
+
+
+def blob_of(op: Op, i: int) -> str:
+    """Text for an operand's blob; one that the result will be a view of is kept as `base`."""
+    blob = f"{op.names[i]}.blob"
+    return f"(base := {blob})" if op.view and i == op.operands[0] else blob
 
 
 def data_of(tensors: Any) -> list[Any] | None:
@@ -170,10 +176,10 @@ def wrapped(op: Op) -> list[str]:
             lines.append(f"            b{j}.now = b{j}.data = r{j}")
             lines.append(f"            b{j}.access = None")
         else:
-            base = op.params[op.operands[0]].name
-            lines.append(f"            y{j}.blob = b{j} = alias({base}.blob, r{j})")
+            of = op.names[op.operands[0]]
+            lines.append(f"            y{j}.blob = b{j} = alias(base, r{j})")
             attributes = "".join(f"{n}, " for i, n in enumerate(names) if i != op.operands[0])
-            lines.append(f"            y{j}._view_of = ({base}, op, ({attributes}), {base}.node, None)")
+            lines.append(f"            y{j}._view_of = View({of}, op, ({attributes}), {of}.node)")
     if op.vjp is not None and any(op.differentiable[: op.visible]):
         lines += _record(op)
     lines.append(f"            return {', '.join(f'y{j}' for j in range(op.visible))}")
@@ -182,10 +188,9 @@ def wrapped(op: Op) -> list[str]:
 
 def _record(op: Op) -> list[str]:
     wants = [wanting(op, i) for i in op.operands]
-    edges = [
-        f"(({n}.node or {n}) if {n}._view_of is None else edge({n})) if {wanting(op, i)} else None"
-        for i, n in ((i, op.names[i]) for i in op.operands)
-    ]
+    edges = [f"({n}.node or {n}) if {n}._view_of is None else edge({n})" for n in (op.names[i] for i in op.operands)]
+    if len(edges) > 1:  # else the only one that wants it was asked already
+        edges = [f"({e}) if {want} else None" for e, want in zip(edges, wants, strict=True)]
     pad = " " * 16
     lines = [f"            if ({' or '.join(wants)}) and here.grad:"]
     if op.visible > 1 or op.lists:  # rare: leave it to the general recorder

@@ -16,7 +16,7 @@ from weft.ops import ops
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments, explain
 from weft.tensor.blob import Blob
-from weft.tensor.tensor import Tensor, of_torch
+from weft.tensor.tensor import Tensor, View, of_torch
 from weft.tensor.written import mark
 
 
@@ -99,7 +99,7 @@ def check_writable(x: Tensor, name: str) -> None:
             f"{name}: a leaf Variable that requires grad is being used in an in-place operation, and its gradient "
             f"would be lost. Write it under flow.no_grad(), or on a copy: x = x.clone()"
         )
-    base = x._view_of[0] if x._view_of is not None else None
+    base = x._view_of.base if x._view_of is not None else None
     if here.grad and base is not None and base._requires_grad and base.node is None:
         raise AutogradError(
             f"{name}: a view of a leaf Variable that requires grad is being used in an in-place operation; write "
@@ -179,9 +179,9 @@ def _rebase(x: Tensor, y: Tensor) -> None:
     if here.grad:  # else the change is none that gradients know of
         x.node, x._requires_grad = y.node, y._requires_grad or x._requires_grad
     mark((x.shard,))
-    if x._view_of is None:
+    if (view := x._view_of) is None:
         return
-    base, op, attributes = x._view_of[:3]
+    base, op = view.base, view.op
     lazy, everywhere = x.value is not None, x.spec is not None  # a global view may look at what was boxed for it
     if not looks(x):
         x._view_of = None
@@ -195,7 +195,7 @@ def _rebase(x: Tensor, y: Tensor) -> None:
         old.blob = Blob(base._local("in place"))
     part = _stand_in(x)
     part._view_of = None
-    whole = op.scatter(old, part, *attributes)
+    whole = op.scatter(old, part, *view.attributes)
     if lazy:
         here.trace.write(base, whole.value)
     elif everywhere:
@@ -205,4 +205,4 @@ def _rebase(x: Tensor, y: Tensor) -> None:
         base.node, base._requires_grad = whole.node, whole._requires_grad or base._requires_grad
     if base._view_of is not None:
         _rebase(base, base)
-    x._view_of = (base, op, attributes, base.node, state(base))
+    x._view_of = View(base, op, view.attributes, base.node, state(base))

@@ -41,7 +41,7 @@ def refuse_overlaps(job: Job) -> None:
 def _sees(view: Tensor, base: Tensor) -> bool:
     """Whether one is known to be a view of the other."""
     while view._view_of is not None and looks(view):
-        view = view._view_of[0]
+        view = view._view_of.base
         if blob_of(view) is blob_of(base):
             return True
     return False

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import torch
 from torch import Size
@@ -20,9 +19,6 @@ from weft.core.spec import Spec
 from weft.tensor.blob import Blob
 from weft.tensor.methods import Methods
 
-if TYPE_CHECKING:
-    from weft.tensor.tensor import Tensor
-
 
 class Described(Methods):
     """A tensor's parts, and what they say. A blob with data is that of a local tensor which is not traced."""
@@ -32,13 +28,6 @@ class Described(Methods):
     shard: Blob | None = None
     part_of: Spec | None = None  # of a local tensor: what it is this rank's part of, where it came by to_local
     value: Any = None  # lazy: the symbol; its `meta` is a torch tensor on the meta device
-    node: Any = None  # what computed it, for the gradient
-    _grad: Tensor | None = None
-    _requires_grad: bool = False
-    _retains_grad: bool = False
-    _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
-    _accumulated: dict[int, Callable[[Tensor], None]] | None = None
-    _view_of: Any = None  # (base, op, attributes, the base's node and symbol back then) where this is a view
 
     # ---- what it is ---------------------------------------------------------------------------------
 

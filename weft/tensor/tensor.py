@@ -13,6 +13,7 @@ import contextlib
 from collections.abc import Callable
 from typing import Any
 
+import msgspec
 import numpy as np
 import torch
 from torch import Size
@@ -42,8 +43,38 @@ def size_asked(data: tuple[Any, ...]) -> tuple[int, ...] | None:
     return data or (0,)
 
 
+class View(msgspec.Struct, frozen=True, eq=False):
+    """What a tensor is a view of. A struct in C: a view of every op's result is made as quickly as a tuple.
+
+    base        the tensor whose memory it looks at
+    op          the op that makes it of the base, its first operand
+    attributes  the op's other arguments, in their order
+    node        what had computed the base when the view was made, for its gradient
+    state       what the base was then: a traced one's symbol, a global one's mark; None of local memory
+    """
+
+    base: Tensor
+    op: Any  # an `Op`, which is declared a layer above
+    attributes: tuple[Any, ...]
+    node: Any
+    state: Any = None
+
+    def of(self, base: Any) -> tuple[Any, ...]:
+        """The op's arguments, with this for the base."""
+        at = self.op.operands[0]
+        return (*self.attributes[:at], base, *self.attributes[at:])
+
+
 class Tensor(Described):
     """An n-d array on one device, or, with a placement and an sbp, on many."""
+
+    node: Any = None  # what computed it, for the gradient
+    _grad: Tensor | None = None
+    _requires_grad: bool = False
+    _retains_grad: bool = False
+    _hooks: dict[int, Callable[[Tensor], Tensor | None]] | None = None
+    _accumulated: dict[int, Callable[[Tensor], None]] | None = None
+    _view_of: View | None = None
 
     def __init__(self, *data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> None:
         size = size_asked(data)
