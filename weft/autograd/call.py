@@ -18,8 +18,9 @@ from weft.interpreter import conversions, stack
 from weft.ops import ops
 from weft.ops.declaration import Op
 from weft.tensor.blob import Blob
+from weft.tensor.counters import counters
 from weft.tensor.tensor import Tensor, View, of_shard, of_torch, of_value, rewrap
-from weft.tensor.written import next_sequence, overwritten
+from weft.tensor.written import next_sequence
 from weft.vm.dependency import alias
 
 
@@ -192,7 +193,7 @@ DEEP = 4  # views of views whose twins tell what they look at: local memory is t
 def _is_newer(t: Tensor) -> bool:
     """Whether nothing was overwritten since the view was made."""
     node = t.node.node if type(t.node) is Slot else t.node
-    return node is not None and node.sequence > overwritten[0]
+    return node is not None and node.sequence > counters.overwritten
 
 
 def flat_operands(op: Op, args: tuple[Any, ...]) -> list[Any]:

@@ -16,7 +16,7 @@ from weft.core.errors import ArgumentError, AutogradError, ShapeError
 from weft.core.sbp import broadcast
 from weft.ops import ops
 from weft.tensor.blob import blob_of
-from weft.tensor.hook import waiting_for_gradients
+from weft.tensor.counters import counters
 from weft.tensor.tensor import Tensor, of_shard, rewrap
 
 NOTHING: Final = (
@@ -78,7 +78,7 @@ class Sweep:
             if given is not None:
                 self.held.add(id(blob_of(given)))
             self._send(places[i], _start(t, given, i))
-        if waiting_for_gradients[0] and self.wanted_leaves is None and here.trace is None:
+        if counters.accumulated and self.wanted_leaves is None and here.trace is None:
             self.uses = _uses(self.pending)
         self._all()
         for leaf, g in self.leaves.values():

@@ -20,7 +20,8 @@ from weft.optim.agreement import Agreement, check_alike
 from weft.plan.calls import Ref
 from weft.plan.plan import Plan
 from weft.tensor.blob import Blob, blob_of
-from weft.tensor.tensor import Tensor, exchanged, of_shard, of_torch
+from weft.tensor.counters import counters
+from weft.tensor.tensor import Tensor, of_shard, of_torch
 from weft.tensor.written import mark
 from weft.transport.check import Check, check_of
 
@@ -67,7 +68,7 @@ class Compiled:
             if given != self.form:
                 raise GraphError(self._mismatch(given))
             inputs = [blob_of(t) for _, t in tree.leaves((args, kwargs)) if isinstance(t, Tensor)]
-        if self.running.exchanges != exchanged[0]:
+        if self.running.exchanges != counters.exchanged:
             self._compare_variables()
             if self.running.renewed():
                 self._gather()

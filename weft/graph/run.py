@@ -35,7 +35,7 @@ from weft.plan.plan import Plan, Task
 from weft.runtime.actor import Turn
 from weft.runtime.executor import NAP, Executor, Ticket
 from weft.tensor.blob import Blob, blob_of
-from weft.tensor.tensor import exchanged
+from weft.tensor.counters import counters
 from weft.tensor.written import mark
 from weft.transport import Line, transport_of
 from weft.vm import vm_of
@@ -80,7 +80,7 @@ class Running:
         self.channels: dict[int, Any] = {}
         self.memory: dict[int, list[torch.Tensor]] = {}
         self.variables: dict[Value, Blob] = {v: blob_of(t) for v, t in lowered.job.variables.items()}
-        self.exchanges = exchanged[0]
+        self.exchanges = counters.exchanged
         self.bound: dict[Value, torch.Tensor] = {}  # the memory of the variables
         self.named: dict[str, torch.Tensor] = {}  # the same, by name
         self.stale = True  # they have other memory by now
@@ -222,7 +222,7 @@ class Running:
 
     def renewed(self) -> bool:
         """Whether a variable's tensor was given the memory of another one since this was last asked."""
-        self.exchanges = exchanged[0]
+        self.exchanges = counters.exchanged
         now = {v: blob_of(t) for v, t in self.lowered.job.variables.items()}
         before, self.variables = self.variables, now
         self.stale = self.stale or any(b is not before[v] for v, b in now.items())

@@ -24,12 +24,19 @@ from weft.tensor.tensor import Tensor
 def compiling(more: int) -> None:
     """Let `torch.compiler.is_compiling()` be true while graphs trace a module: so it takes no branch on values."""
     if more:
-        with _lock:
-            _traces[0] += more
-            torch.compiler._is_compiling_flag = _traces[0] > 0
+        with traces.lock:
+            traces.now += more
+            torch.compiler._is_compiling_flag = traces.now > 0
 
 
-_traces, _lock = [0], threading.Lock()
+class Traces:
+    """How many threads trace a module of torch's now: its flag is one for all of them."""
+
+    def __init__(self) -> None:
+        self.now, self.lock = 0, threading.Lock()
+
+
+traces = Traces()
 
 
 class entered:

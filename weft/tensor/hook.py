@@ -4,8 +4,6 @@ from __future__ import annotations
 
 from typing import Any
 
-waiting_for_gradients = [0]  # tensors that ever got a hook after accumulation: without any, backward looks for none
-
 
 class RemovableHook:
     """Takes its hook away again: `remove()`, or leaving a `with` block. The `first` stands before those there are."""

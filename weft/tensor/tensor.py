@@ -24,16 +24,14 @@ from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeErro
 from weft.core.spec import Spec
 from weft.tensor.array import array_of
 from weft.tensor.blob import Blob
+from weft.tensor.counters import counters
 from weft.tensor.described import Described
 from weft.tensor.gradient import check_gradient
-from weft.tensor.hook import RemovableHook, waiting_for_gradients
+from weft.tensor.hook import RemovableHook
 
 ABSENT = Blob(None)  # the blob of what has no local memory of its own: the short way ends here
 
 NOT_COPIED = ("_hooks", "_accumulated", "_retains_grad", "_static", "_view_of", "_grad", "node")  # by copy.deepcopy
-
-# how often a tensor was given other memory, left its module, or was frozen: graphs look whether it was theirs
-exchanged = [0]
 
 
 def size_asked(data: tuple[Any, ...]) -> tuple[int, ...] | None:
@@ -117,7 +115,7 @@ class Tensor(Described):
         if not value and self.node is not None:
             raise AutogradError("only a leaf can stop requiring a gradient; use .detach() to leave the graph")
         if type(self) is not Tensor and self._requires_grad is not bool(value):  # a parameter is frozen, or thawed
-            exchanged[0] += 1
+            counters.exchanged += 1
         self._requires_grad = bool(value)
 
     def requires_grad_(self, requires_grad: bool = True) -> Tensor:
@@ -175,7 +173,8 @@ class Tensor(Described):
         if self.node is not None or not self._requires_grad:
             raise AutogradError("a post-accumulate hook belongs to a leaf that requires a gradient")
         if self._accumulated is None:
-            self._accumulated, waiting_for_gradients[0] = {}, waiting_for_gradients[0] + 1
+            self._accumulated = {}
+            counters.accumulated += 1
         return RemovableHook(self._accumulated, hook)
 
     def detach(self) -> Tensor:
@@ -199,7 +198,7 @@ class Tensor(Described):
             self.part_of = other.part_of or (self.part_of if same else None)
         self.blob, self.spec, self.shard, self.value = other.blob, other.spec, other.shard, other.value
         self._view_of = None
-        exchanged[0] += 1
+        counters.exchanged += 1
 
     # ---- reading -------------------------------------------------------------------------------------
 

@@ -10,14 +10,14 @@ import itertools
 from collections.abc import Iterable
 
 from weft.tensor.blob import Blob
+from weft.tensor.counters import counters
 
 next_sequence = itertools.count().__next__
-overwritten = [-1]  # when something was last overwritten that others may look at
 
 
 def mark(blobs: Iterable[Blob | None]) -> None:
     """These parts of global tensors are overwritten now."""
-    overwritten[0] = now = next_sequence()
+    counters.overwritten = now = next_sequence()
     for blob in blobs:
         if blob is not None:
             blob.written = now

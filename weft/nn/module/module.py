@@ -16,8 +16,9 @@ from weft.nn.module import state_dict as states
 from weft.nn.module.hooks import Hooks, Watch
 from weft.nn.module.members import BUFFER, MODULE, PARAMETER, Members, members, printed
 from weft.ops import ops
+from weft.tensor.counters import counters
 from weft.tensor.parameter import Buffer, Parameter
-from weft.tensor.tensor import RemovableHook, Tensor, exchanged
+from weft.tensor.tensor import RemovableHook, Tensor
 
 
 class Module:
@@ -105,12 +106,12 @@ class Module:
 
     def _take(self, name: str, role: str, value: Any) -> None:
         if name in self._roles and self.__dict__[name] is not value and BUFFER not in (role, self._roles[name]):
-            exchanged[0] += 1
+            counters.exchanged += 1
         Members(self, role)[name] = value
 
     def __delattr__(self, name: str) -> None:
         if self._roles.pop(name, BUFFER) != BUFFER:
-            exchanged[0] += 1
+            counters.exchanged += 1
         if name in self._non_persistent:
             self.__dict__["_non_persistent"] = self._non_persistent - {name}
         object.__delattr__(self, name)
