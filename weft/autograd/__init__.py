@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING, Any
 
 from weft.autograd import graph
 from weft.autograd import modes as grad_mode
-from weft.autograd.call import call, detached, fresh, whole
+from weft.autograd.call import call, whole
 from weft.autograd.engine import backward, grad
 from weft.autograd.entry import make_entry
 from weft.autograd.function import Function
@@ -22,6 +22,7 @@ from weft.autograd.modes import (
 from weft.autograd.numeric_check import gradcheck, gradgradcheck
 from weft.autograd.recompute import checkpoint
 from weft.autograd.variable import Variable
+from weft.autograd.views import detached, fresh
 from weft.core.derived import GIVEN, Derived, lazily
 from weft.core.dispatch import hooks
 from weft.core.errors import ArgumentError, AutogradError

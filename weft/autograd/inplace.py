@@ -6,8 +6,9 @@ from typing import Any
 
 import torch
 
-from weft.autograd.call import as_it_is, call, flat_operands, looks, record, refresh, state, version
+from weft.autograd.call import as_it_is, call, flat_operands, record, version
 from weft.autograd.plain import plain
+from weft.autograd.views import looks, refresh, state
 from weft.core.dispatch import here, hooks
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeError, TraceError

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from weft.autograd.call import refresh
+from weft.autograd.views import fresh
 from weft.boxing.network import links_of
 from weft.compiler import passes
 from weft.core import dispatch
@@ -174,9 +174,7 @@ def _outputs(result: Any, builder: Builder, name: str) -> tuple[Any, list[Value]
         if not isinstance(leaf, Tensor):
             tree.check(leaf, "a result")
             return leaf
-        if leaf._view_of is not None:
-            refresh(leaf)
-        made.append(builder.output(leaf, f"{name}.output.{len(made)}"))
+        made.append(builder.output(fresh(leaf), f"{name}.output.{len(made)}"))
         return Output()
 
     return tree.rebuild(result, out), made

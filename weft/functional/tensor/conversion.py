@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from weft.api.table import calling, public
-from weft.autograd.call import fresh, in_order
+from weft.autograd.views import fresh, in_order
 from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
 from weft.core.device import Device

@@ -1,0 +1,143 @@
+"""Views: made anew where what they look at was overwritten since, and told from copies."""
+
+from __future__ import annotations
+
+import weakref
+from collections.abc import Sequence
+from typing import Any
+
+import torch
+
+from weft.autograd.node import Slot
+from weft.core.dispatch import here, hooks
+from weft.ops.declaration import Op
+from weft.tensor.blob import Blob
+from weft.tensor.counters import counters
+from weft.tensor.tensor import Tensor, View, rewrap
+from weft.vm.dependency import alias
+
+
+def fresh(t: Tensor) -> Tensor:
+    """A tensor; a view as it is by now."""
+    if t._view_of is not None:
+        refresh(t)
+    return t
+
+
+def refresh(t: Tensor) -> None:
+    """Make a view anew if what it looks at was overwritten since: its place in the graph of gradients, and, of traced
+    and global tensors, its value. Local memory needs no such care: it is the same."""
+    chain: list[Tensor] = []
+    while t._view_of is not None and (here.trace is not None or not _is_newer(t)):
+        chain.append(t)
+        t = t._view_of.base
+    for t in reversed(chain):
+        view = t._view_of
+        assert view is not None
+        base = view.base
+        now = state(base)
+        # a global view may be of what was boxed for it: a graph, which writes memory, makes it anew at each launch
+        captured = here.trace is not None and t.spec is not None and t.value is None
+        if base.node is view.node and now is view.state and not captured:
+            continue
+        if not looks(t):
+            t._view_of = None
+            continue
+        before, here.grad = here.grad, t._requires_grad or base.node is not view.node
+        try:
+            again = hooks.call(view.op, view.of(base))
+        finally:
+            here.grad = before
+        if again.value is not None and here.trace is not None:
+            here.trace.memories.become(t, again.value)
+        elif now is not None:
+            t.spec, t.shard, again.shard.written = again.spec, again.shard, now
+        t.node, t._requires_grad, t._view_of = again.node, again._requires_grad, again._view_of
+
+
+def looks(t: Tensor) -> bool:
+    """Whether a view looks at its base's memory: a reshape may have had to copy. Of traced and global tensors that is
+    told from logical shapes, as if all that is no view were contiguous, so that every rank tells the same."""
+    view = t._view_of
+    assert view is not None
+    base = view.base
+    if t.value is None and t.spec is None:
+        a, b = t._meta, base._meta if here.trace is None else here.trace.memories.data(base)
+    else:
+        b = _layout(base)
+        a = view.op.kernel(*view.of(b))
+    return a.untyped_storage()._cdata == b.untyped_storage()._cdata
+
+
+def in_order(t: Tensor) -> bool:
+    """Whether a tensor's elements lie in order; of traced and global ones told from logical shapes, too."""
+    return (t._meta if t.value is None and t.spec is None else _layout(t)).is_contiguous()
+
+
+def _layout(t: Tensor) -> torch.Tensor:
+    view = t._view_of
+    if view is not None:
+        return view.op.kernel(*view.of(_layout(view.base)))
+    return torch.empty(tuple(t.shape), dtype=t.dtype.torch, device="meta")
+
+
+def state(base: Tensor) -> Any:
+    """What changes when a tensor is overwritten, alike on every rank: a traced one's symbol, a global one's mark."""
+    if here.trace is not None and base.value is None:
+        here.trace.memories.follow(base)
+    if base.value is not None:
+        return base.value
+    return getattr(base.shard, "written", 0) if base.spec is not None else None
+
+
+def detached(t: Tensor) -> Tensor:
+    """A view's, or a traced tensor's, twin outside the graph of gradients; each sees what is written into the other.
+
+    A view's twin is the same view of its base's twin: so it holds nothing of the graph of gradients.
+    """
+    first = twin = rewrap(fresh(t))
+    left = DEEP if t.spec is None and here.trace is None else -1
+    while (view := t._view_of) is not None:
+        if left == 0:
+            first._view_of = None
+            return first
+        of = rewrap(view.base)
+        twin._view_of = View(of, view.op, view.attributes, None, state(of))
+        t, twin, left = view.base, of, left - 1
+    if here.trace is not None:
+        here.trace.memories.share(t, twin)
+    return first
+
+
+DEEP = 4  # views of views whose twins tell what they look at: local memory is the same, only graphs will ask
+
+
+def _is_newer(t: Tensor) -> bool:
+    """Whether nothing was overwritten since the view was made."""
+    node = t.node.node if type(t.node) is Slot else t.node
+    return node is not None and node.sequence > counters.overwritten
+
+
+def looking_each(
+    x: Tensor, op: Op, attributes: Sequence[tuple[Any, ...]], parts: Sequence[torch.Tensor]
+) -> tuple[Tensor, ...]:
+    """Views of a local tensor that an op would make with each of these attributes, over memory at hand; not for the
+    tape."""
+    node, first, found = x.node, alias(x.blob, parts[0]), []
+    access, ready, blob = first.access, first.now is not None, first
+    add = access.blobs.append
+    for each, data in zip(attributes, parts):  # noqa: B905  (strict= takes longer)
+        if blob is None:
+            blob = new(Blob)
+            blob.data = data
+            blob.now = data if ready else None
+            blob.access = access
+            add(ref(blob))
+        y = new(Tensor)
+        y.blob, blob = blob, None
+        y._view_of = View(x, op, each, node)
+        found.append(y)
+    return tuple(found)
+
+
+new, ref = object.__new__, weakref.ref
