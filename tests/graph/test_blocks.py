@@ -10,6 +10,7 @@ import weft as flow
 from weft import nn
 from weft.core.errors import GraphError
 from weft.graph.trace import said_of
+from weft.tensor.data import local_data
 
 Static = nn.graph.GraphModule
 
@@ -157,7 +158,7 @@ def test_arguments_and_results_whose_tensors_nobody_would_find() -> None:
     ):
         with pytest.raises(GraphError, match=says):
             Given()(x, hidden)
-    assert Given()(x._local("")).tolist() == [1.0, 1.0]  # torch's tensors are taken as Weft's
+    assert Given()(local_data(x, "")).tolist() == [1.0, 1.0]  # torch's tensors are taken as Weft's
 
     class Hides(nn.Graph):
         def build(self, x: Any) -> Any:

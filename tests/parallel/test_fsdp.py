@@ -15,6 +15,7 @@ from weft.core.errors import ArgumentError, OptionError, TraceError
 from weft.distributed.fsdp import FSDPModule, fully_shard
 from weft.launch import spawn_threads
 from weft.parallel.fsdp import KEY
+from weft.tensor.data import local_data
 
 S, B = flow.sbp.split, flow.sbp.broadcast
 DATA = torch.randn(12, 5, generator=torch.Generator().manual_seed(0)).tolist()
@@ -198,11 +199,11 @@ def test_states_go_to_other_layouts_and_back() -> None:
         other.load_state_dict(copy.deepcopy(opt.state_dict()))
         assert other.state_dict()["state"][0]["exp_avg"].sbp == (B,)
         expected = plain(x.to_global(placement=place, sbp=B)).numpy()
-        torch.testing.assert_close(net(x)._local("test"), torch.tensor(expected), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(local_data(net(x), "test"), torch.tensor(expected), rtol=1e-4, atol=1e-5)
         again = sharded(Net())
         again(x)  # its root is whole; loading puts the parts in their places first
         again.load_state_dict(plain.state_dict())
-        torch.testing.assert_close(again(x)._local("test"), torch.tensor(expected), rtol=1e-4, atol=1e-5)
+        torch.testing.assert_close(local_data(again(x), "test"), torch.tensor(expected), rtol=1e-4, atol=1e-5)
 
     spawn_threads(2, run, deadline=60)
 

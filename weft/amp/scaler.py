@@ -11,6 +11,7 @@ from weft.core.device import Device
 from weft.core.errors import CheckpointError, OptionError
 from weft.functional.training.clipping import INFINITY, groups_of, total_norm
 from weft.ops import ops
+from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor
 
 
@@ -45,7 +46,7 @@ class _Scaler(ABC):
         with no_grad():
             for group in groups_of(grads):
                 ops.scale_all(group, 1.0 / self._scale)
-            largest = total_norm(grads, INFINITY)._whole("largest gradient")
+            largest = whole_data(total_norm(grads, INFINITY), "largest gradient")
         self._finite[id(optimizer)] = bool(largest.isfinite())
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:

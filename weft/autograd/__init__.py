@@ -8,6 +8,7 @@ from weft.autograd import modes as grad_mode
 from weft.autograd.call import call, whole
 from weft.autograd.engine import backward, grad
 from weft.autograd.entry import make_entry
+from weft.autograd.freshness import detached, fresh
 from weft.autograd.function import Function
 from weft.autograd.inplace import assign, exchange, in_place
 from weft.autograd.modes import (
@@ -22,7 +23,6 @@ from weft.autograd.modes import (
 from weft.autograd.numeric_check import gradcheck, gradgradcheck
 from weft.autograd.recompute import checkpoint
 from weft.autograd.variable import Variable
-from weft.autograd.views import detached, fresh
 from weft.core.derived import GIVEN, Derived, lazily
 from weft.core.dispatch import hooks
 from weft.core.errors import ArgumentError, AutogradError

@@ -7,10 +7,10 @@ from typing import Any
 
 import torch
 
+from weft.autograd.freshness import fresh, refresh, state
 from weft.autograd.graph import Packed, hooks_around
 from weft.autograd.node import Node, Slot, leading
 from weft.autograd.plain import plain
-from weft.autograd.views import fresh, refresh, state
 from weft.core.dispatch import here
 from weft.core.dtype import DType
 from weft.core.spec import Spec

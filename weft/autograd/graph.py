@@ -13,6 +13,7 @@ from weft.core.dispatch import here, set_grad
 from weft.core.errors import ArgumentError, AutogradError
 from weft.ops.create.move import to_device
 from weft.ops.declaration import Op
+from weft.tensor.data import local_data
 from weft.tensor.tensor import RemovableHook, Tensor, of_torch, rewrap
 
 
@@ -145,7 +146,7 @@ class save_on_cpu(saved_tensors_hooks):
             if t.spec is not None or t.device is host:
                 return t, host
             kept, device = to_device(t, host, t.device), t.device
-            return (of_torch(kept._local("save_on_cpu").pin_memory()) if pin_memory else kept), device
+            return (of_torch(local_data(kept, "save_on_cpu").pin_memory()) if pin_memory else kept), device
 
         def unpack(kept: tuple[Tensor, Device]) -> Tensor:
             t, device = kept

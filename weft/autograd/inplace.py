@@ -7,8 +7,8 @@ from typing import Any
 import torch
 
 from weft.autograd.call import as_it_is, call, flat_operands, record, version
+from weft.autograd.freshness import looks, refresh, state
 from weft.autograd.plain import plain
-from weft.autograd.views import looks, refresh, state
 from weft.core.dispatch import here, hooks
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeError, TraceError
@@ -17,6 +17,7 @@ from weft.ops import ops
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments, explain
 from weft.tensor.blob import Blob
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, View, of_torch
 from weft.tensor.written import mark
 
@@ -73,7 +74,7 @@ def _kept(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     x = args[0]
     if x.value is not None or here.trace is not None or not here.grad or not _reads_what_goes(op, args):
         return args
-    before, copy = as_it_is(_stand_in(x)), Blob(x._local("in place").clone())
+    before, copy = as_it_is(_stand_in(x)), Blob(local_data(x, "in place").clone())
     if x.shard is not None:
         before.shard = copy
     else:
@@ -126,7 +127,7 @@ def _move(x: Tensor, y: Tensor) -> None:
     else:
         if x.blob.access is not None:
             hooks.wait_write(x.blob)
-        x._local("in place").copy_(y._local("in place"))
+        local_data(x, "in place").copy_(local_data(y, "in place"))
     _rebase(x, y)
 
 
@@ -168,7 +169,7 @@ def _overwrite(x: Tensor, y: Tensor) -> None:
         hooks.wait_write(x.shard)
         memory = x.shard.now
     assert memory is not None
-    given = y._local("in place")
+    given = local_data(y, "in place")
     try:
         memory.copy_(given)
     except RuntimeError as error:
@@ -193,7 +194,7 @@ def _rebase(x: Tensor, y: Tensor) -> None:
         raise AutogradError(f"in place on a view made by {op.name}: its gradient isn't known; use x = x.clone() first")
     old = _stand_in(base)
     if not (lazy or everywhere):  # the base's memory holds the change already: scatter only extends the graph
-        old.blob = Blob(base._local("in place"))
+        old.blob = Blob(local_data(base, "in place"))
     part = _stand_in(x)
     part._view_of = None
     whole = op.scatter(old, part, *view.attributes)

@@ -26,6 +26,7 @@ from weft.core.reading import shortened
 from weft.core.sbp import broadcast
 from weft.core.spec import Spec
 from weft.ops import ops
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 from weft.transport import transport_of
 from weft.vm.instruction import Instruction
@@ -90,7 +91,7 @@ def _written(path: Any, form: Any, tensors: Mapping[str, Tensor], wait: bool) ->
         file.write(path, form, {name: blob.data for name, blob in blobs.items() if blob.data is not None})
 
     for t in tensors.values():
-        t._local("save")  # or why it has no data
+        local_data(t, "save")  # or why it has no data
     blobs = {name: t.blob for name, t in tensors.items()}
     if wait:  # without a machine: a process that only saves has no rank yet
         return write()
@@ -101,7 +102,7 @@ def _at(t: Tensor, writer: int) -> torch.Tensor:
     """The whole value, on the writing rank; elsewhere whatever."""
     if t.is_global:
         t = ops.to_global(t.detach(), Placement(t.placement.type, [writer]), (broadcast,))
-    return t._local("save")
+    return local_data(t, "save")
 
 
 def load(

@@ -29,6 +29,7 @@ from weft.core.sbp import broadcast
 from weft.core.shard import Box
 from weft.ops import ops
 from weft.tensor.blob import blob_of
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
 
@@ -148,7 +149,7 @@ def _parts(t: Tensor, rank: int, writer: int) -> Iterator[tuple[torch.Tensor, Bo
     t = t.detach()
     if t.spec is None:
         if rank == writer:
-            yield t._local("save"), tuple((0, n) for n in t.shape)
+            yield local_data(t, "save"), tuple((0, n) for n in t.shape)
         return
     if t.spec.has_partial:
         t = ops.to_global(t, t.placement, (broadcast,) * t.placement.ndim)
@@ -156,7 +157,7 @@ def _parts(t: Tensor, rank: int, writer: int) -> Iterator[tuple[torch.Tensor, Bo
     assert spec is not None
     box = spec.box(rank)
     if box is not None and next(r for r in spec.placement.members if spec.box(r) == box) == rank:
-        yield t._local("save"), box
+        yield local_data(t, "save"), box
 
 
 def _runs(shape: Sequence[int], box: Box) -> Iterator[tuple[int, int]]:

@@ -12,6 +12,7 @@ from torch.utils.data.distributed import DistributedSampler as TheirDistributedS
 from weft.core import random
 from weft.core.errors import OptionError, ShapeError
 from weft.core.rank import current
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_torch
 
 
@@ -41,7 +42,7 @@ class TensorDataset(theirs.Dataset[Any]):
         if len(lengths) != 1:
             raise ShapeError(f"the tensors of a dataset have one length; got {[list(t.shape) for t in tensors]}")
         self.tensors = tensors
-        self._data = [t._local("TensorDataset") for t in tensors]
+        self._data = [local_data(t, "TensorDataset") for t in tensors]
 
     def __getitem__(self, index: Any) -> tuple[Tensor, ...]:
         return tuple(of_torch(t[index]) for t in self._data)

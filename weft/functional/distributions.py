@@ -19,6 +19,7 @@ from weft.functional.create.likeness import beside, fitted
 from weft.functional.random import random_tensors
 from weft.functional.tensor import conversion
 from weft.ops import ops
+from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor
 
 # ---- where a distribution's own tensors lie ----------------------------------------------------------
@@ -93,7 +94,7 @@ def _is_all_true(valid: Any) -> bool:
         return True
     if valid.spec is None:
         return valid.device.type == "meta" or bool(valid.all())
-    whole = valid.all()._whole("validate_args")
+    whole = whole_data(valid.all(), "validate_args")
     return not whole.numel() or bool(whole)  # a rank outside of the placement holds nothing
 
 

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from weft.autograd.views import looks
+from weft.autograd.freshness import looks
 from weft.compiler.passes.dead_code import written
 from weft.core.errors import GraphError
 from weft.job.job import Job

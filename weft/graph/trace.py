@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import msgspec
 
-from weft.autograd.views import fresh
+from weft.autograd.freshness import fresh
 from weft.boxing.network import links_of
 from weft.compiler import passes
 from weft.core import dispatch

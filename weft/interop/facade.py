@@ -22,6 +22,7 @@ from weft.core.dtype import DType
 from weft.core.sbp import broadcast
 from weft.interop.inside import inside
 from weft.ops import ops
+from weft.tensor.data import whole_data
 from weft.tensor.parameter import Buffer, Parameter
 from weft.tensor.tensor import Tensor, of_torch
 
@@ -58,7 +59,9 @@ class Facade(torch.Tensor):
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Any:
         with as_itself():
-            return self.of.detach()._whole("to_torch()") if COPIED in memo else outward(copy.deepcopy(self.of, memo))
+            return (
+                whole_data(self.of.detach(), "to_torch()") if COPIED in memo else outward(copy.deepcopy(self.of, memo))
+            )
 
     def __reduce_ex__(self, protocol: Any) -> Any:
         with as_itself():

@@ -25,6 +25,7 @@ from weft.interop.inside import inside
 from weft.nn.module.hooks import Hooks, Watch
 from weft.nn.module.members import BUFFER, MODULE, PARAMETER
 from weft.nn.module.module import Module
+from weft.tensor.data import whole_data
 from weft.tensor.parameter import Buffer, Parameter
 from weft.tensor.tensor import Tensor, of_torch
 
@@ -263,12 +264,12 @@ def to_module(module: Any) -> torch.nn.Module:
 
 
 def _given(t: Tensor) -> torch.Tensor:
-    data = t.detach()._whole("to_torch()")
+    data = whole_data(t.detach(), "to_torch()")
     if type(t) is not Parameter:
         return data
     p = torch.nn.Parameter(data, t.requires_grad)
     if t.grad is not None:
-        p.grad = t.grad.detach()._whole("to_torch()")
+        p.grad = whole_data(t.grad.detach(), "to_torch()")
     return p
 
 

@@ -24,6 +24,7 @@ from weft.interpreter.explain_movements import moving
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments
 from weft.tensor import header
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 from weft.transport import transport_of
 
@@ -55,7 +56,7 @@ def to_global(x: Tensor, placement: Placement, nd_sbp: NdSbp) -> Tensor:
     transport.note(f"to_global {spec} -> {placement} {sbps.show(nd_sbp)}")
     return moving(
         path, "to_global", True, (), None,
-        lambda: of_shard(execute.run(path, x._local("to_global"), rank.index, transport, links.hosts), target),
+        lambda: of_shard(execute.run(path, local_data(x, "to_global"), rank.index, transport, links.hosts), target),
     )  # fmt: skip
 
 
@@ -82,7 +83,7 @@ def from_local(x: Tensor, placement: Placement, nd_sbp: NdSbp, shape: Any, copy:
     """A global tensor of each rank's part. Broadcast takes the data of the first rank, so that the parts do agree."""
     rank = current()
     placement.check(rank.world_size)
-    data = x._local("to_global")
+    data = local_data(x, "to_global")
     if data.device.type != placement.type:
         data = data.to(device_of(placement).torch)
     if rank.world_size > 1:  # those that compare their parts' shapes are all ranks of the world

@@ -28,6 +28,7 @@ from weft.interpreter.explain_movements import moving
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments
 from weft.ops.infer import Number
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_shard
 from weft.tensor.written import mark
 from weft.transport import transport_of
@@ -125,9 +126,9 @@ def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
         if isinstance(value, Tensor):
             blob = value.shard
             now = blob.now  # type: ignore[union-attr]
-            local[i] = now if now is not None else value._local(op.name)
+            local[i] = now if now is not None else local_data(value, op.name)
         elif type(value) is list or type(value) is tuple:
-            local[i] = [None if t is None else t._local(op.name) for t in value]
+            local[i] = [None if t is None else local_data(t, op.name) for t in value]
     for i in op.writes:
         for t in _each(args[i]):
             if isinstance(t, Tensor) and t.shard is not None and t.shard.access is not None:
@@ -208,9 +209,9 @@ def along(t: Tensor, path: Route, why: str, op: Op | None = None, args: tuple[An
     transport.note(f"boxing {path.src} -> {path.dst} for {why}")
     hosts = links_of(here).hosts
     if MOVEMENTS not in here.resources:
-        return of_shard(execute.run(path, t._local(why), here.index, transport, hosts), path.dst)
+        return of_shard(execute.run(path, local_data(t, why), here.index, transport, hosts), path.dst)
     specs = args if op is None else signature.replaced(op, args, lambda t: t.spec)
     return moving(
         path, why, op is None, specs, op,
-        lambda: of_shard(execute.run(path, t._local(why), here.index, transport, hosts), path.dst),
+        lambda: of_shard(execute.run(path, local_data(t, why), here.index, transport, hosts), path.dst),
     )  # fmt: skip

@@ -12,6 +12,7 @@ import torch
 from weft.core.dispatch import hooks
 from weft.ops.declaration import Op
 from weft.ops.explain import check_arguments, explain
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_torch
 from weft.vm.dependency import alias
 
@@ -36,9 +37,9 @@ def localize(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
     for i in op.operands:
         value = args[i]
         if isinstance(value, Tensor):
-            local[i] = value._local(op.name)
+            local[i] = local_data(value, op.name)
         elif isinstance(value, (list, tuple)):
-            local[i] = [None if t is None else t._local(op.name) for t in value]
+            local[i] = [None if t is None else local_data(t, op.name) for t in value]
     return tuple(local)
 
 

@@ -18,6 +18,7 @@ from weft.core.sbp import broadcast
 from weft.functional.create.creation import drawing
 from weft.functional.random import draws_in_place
 from weft.ops import ops
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 
 GAINS = {
@@ -175,7 +176,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
             normal: Tensor = ops.randn((rows, cols), tensor.dtype, None, tensor.placement, flat)
         else:
             normal = ops.randn((rows, cols), tensor.dtype, tensor.device)
-    square = normal._local("orthogonal_")
+    square = local_data(normal, "orthogonal_")
     if not square.numel():
         return tensor
     q, r = torch.linalg.qr(square.t() if rows < cols else square)
@@ -194,7 +195,7 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
     for column in range(cols):
         with no_grad():
             order: Tensor = ops.randperm(rows, dtypes.int64)
-        whole[order._local("sparse_")[:away], column] = 0
+        whole[local_data(order, "sparse_")[:away], column] = 0
     with no_grad():
         return assign(tensor, ops.mul(tensor.detach(), _like(whole, tensor)))
 

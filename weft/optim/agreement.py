@@ -8,6 +8,7 @@ from zlib import crc32
 
 from weft.core import fingerprints
 from weft.core.rank import current
+from weft.tensor.data import local_data
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 from weft.transport import transport_of
@@ -87,7 +88,7 @@ def check_alike(tensors: Iterable[tuple[str, Tensor]]) -> None:
         if placement.size == 1:
             continue
         twin = {name: {r: _first(placement, p.sbp, r) for r in placement.members} for name, p in params.items()}
-        data = {name: p._local("WEFT_CHECK=full") for name, p in params.items()}
+        data = {name: local_data(p, "WEFT_CHECK=full") for name, p in params.items()}
         compare_data(transport_of(), placement.members, data, "what several ranks hold", twin)
 
 

@@ -10,6 +10,7 @@ from weft.core.sbp import broadcast
 from weft.core.spec import Spec
 from weft.functional.tensor.conversion import counted_as
 from weft.ops import ops
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_torch
 
 
@@ -41,7 +42,7 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
         copy = ops.to_global(copy, where, home.nd_sbp if alike and home is not None else flat)
         copy = copy if p.spec is not None else ops.to_local(copy)
     if copy.spec is None and copy.device is not p.device:
-        copy = of_torch(copy._local(what).to(Device(p.device).torch))
+        copy = of_torch(local_data(copy, what).to(Device(p.device).torch))
     if copy.ndim and copy.dtype.differentiable and copy.dtype is not p.dtype:
         copy = ops.cast(copy, p.dtype)
     if copy.spec is None and alike:

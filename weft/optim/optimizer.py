@@ -27,6 +27,7 @@ from weft.optim.bucket import Bucket, Plan, form, form_of, whole
 from weft.optim.keys import judge_keys, remark_on_scale
 from weft.optim.loading import filled_like, lies_beside, placed_state
 from weft.optim.ranges import at_least_zero
+from weft.tensor.data import local_data
 from weft.tensor.tensor import RemovableHook, Tensor, of_torch
 
 STEP = "step"
@@ -385,7 +386,7 @@ class Optimizer:
 
 
 def _count(step: Any) -> Any:
-    there = step._local("step") if isinstance(step, Tensor) else None
+    there = local_data(step, "step") if isinstance(step, Tensor) else None
     return (
         there.item() if there is not None and there.numel() else None
     )  # a rank outside of the placement holds nothing, and counts nothing

@@ -17,6 +17,7 @@ from weft.autograd.graph import at_end_of_backward
 from weft.core.errors import ArgumentError, AutogradError
 from weft.core.rank import current
 from weft.nn.module.module import Module
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import transport_of
 from weft.transport.base import UnderWay
@@ -171,7 +172,7 @@ class Bucket:
 
     def close(self) -> None:
         """Lay out the memory, once the members are known."""
-        datas = [p._local("gradients") for p in self.params]
+        datas = [local_data(p, "gradients") for p in self.params]
         sizes = [d.numel() for d in datas]
         self.flat = torch.empty(sum(sizes) + len(sizes), dtype=datas[0].dtype, device=datas[0].device)
         *parts, self.used = self.flat.split([*sizes, len(sizes)])
@@ -251,7 +252,7 @@ class Averager:
             if p.grad is None:
                 view.zero_()
             else:
-                here.append(p.grad._local("gradients"))
+                here.append(local_data(p.grad, "gradients"))
                 views.append(view)
         if views:
             torch._foreach_copy_(views, here)
@@ -293,7 +294,7 @@ class Averager:
                 if p.grad is None:
                     p.grad = of_torch(view.clone())
                 else:
-                    places.append(p.grad._local("gradients"))
+                    places.append(local_data(p.grad, "gradients"))
                     views.append(view)
             if views:
                 torch._foreach_copy_(places, views)
@@ -303,7 +304,7 @@ class Averager:
         self.alone.clear()
         self.averages += 1
         if self.every and self.averages % self.every == 0:
-            params = {self.names[id(p)]: p._local("check") for b in self.buckets for p in b.params}
+            params = {self.names[id(p)]: local_data(p, "check") for b in self.buckets for p in b.params}
             compare_data(
                 transport_of(), tuple(range(current().world_size)), params, "DistributedDataParallel's parameters"
             )
@@ -314,7 +315,7 @@ def _broadcast(tensors: list[Tensor]) -> None:
     group = transport_of().group(tuple(range(current().world_size)))
     together: dict[Any, list[torch.Tensor]] = {}
     for t in tensors:
-        data = t._local("broadcast")
+        data = local_data(t, "broadcast")
         together.setdefault((data.dtype, data.device), []).append(data)
     for datas in together.values():
         flat = torch.cat([d.reshape(-1) for d in datas])

@@ -30,6 +30,7 @@ from weft.core.sbp import broadcast, split
 from weft.nn.module.module import Module
 from weft.ops import ops
 from weft.tensor.blob import blob_of
+from weft.tensor.data import local_data
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_shard, of_torch
 from weft.transport import transport_of
@@ -111,7 +112,7 @@ class Sharded:
         with no_grad():
             same = ops.from_local(p.detach(), place, (broadcast,), None)  # the first rank's
             part = ops.clone(ops.to_global(same, place, (split(0) if self.split else broadcast,)))
-            data = same.to_local()._local("fully_shard") if self.split else part._local("fully_shard")
+            data = local_data(same.to_local(), "fully_shard") if self.split else local_data(part, "fully_shard")
             p.data = part
         self.data = data.clone() if self.split else data
         self.whole = Parameter(of_torch(self.data), p.requires_grad)
@@ -122,7 +123,7 @@ class Sharded:
             self.drop()
 
     def here(self) -> torch.Tensor:
-        return self.part._local("fully_shard")
+        return local_data(self.part, "fully_shard")
 
     def drop(self) -> None:
         if self.split:
@@ -160,7 +161,7 @@ class Parts:
                 self.together.setdefault(s.data.dtype, []).append(s)
         for b in module.buffers():
             if b.is_local:
-                self.group.broadcast(b._local("fully_shard"), 0)
+                self.group.broadcast(local_data(b, "fully_shard"), 0)
         module.register_forward_pre_hook(lambda m, args: self.before_forward(), prepend=True)
         module.register_forward_hook(lambda m, args, result: self.after_forward(result))
         module.register_state_dict_pre_hook(lambda *_: self.reshard())
@@ -293,7 +294,7 @@ class Parts:
         grads = []
         for s in several:
             assert s.whole.grad is not None
-            grads.append(s.whole.grad._local("fully_shard"))
+            grads.append(local_data(s.whole.grad, "fully_shard"))
             s.whole.grad = None
         with no_grad():
             for s, mine in zip(several, self._parts_of(several, grads), strict=True):

@@ -17,6 +17,7 @@ from weft.core.dispatch import here, hooks
 from weft.core.errors import ArgumentError, RankError, SbpError, ShapeError
 from weft.core.rank import current
 from weft.tensor import header
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_torch
 from weft.transport import Group, transport_of
 from weft.vm.instruction import Instruction
@@ -54,7 +55,7 @@ def _data(what: str, t: Any, write: bool = False) -> torch.Tensor:
         raise ArgumentError(f"comm.{what}(): takes tensors, not {type(t).__name__}")
     if t.spec is not None:
         raise SbpError(f"comm.{what}() works on local tensors; move a global one with x.to_global(sbp=...)")
-    data = t._local(f"comm.{what}()")
+    data = local_data(t, f"comm.{what}()")
     if write and t.blob.access is not None:
         hooks.wait_write(t.blob)
     return data

@@ -14,6 +14,7 @@ from weft.core.errors import OptionError, OutOfMemoryError
 from weft.functional.create.typed_tensors import TensorType
 from weft.functional.random import generators
 from weft.functional.tensor.conversion import TYPES
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_torch
 from weft.vm.machine import vm_of
 
@@ -121,7 +122,7 @@ def get_rng_state_all() -> list[Tensor]:
 
 def set_rng_state(new_state: Tensor, device: Any = "cuda") -> None:
     """Go on with random numbers on a device where `get_rng_state` was taken."""
-    _generator(device).set_state(new_state._local("set_rng_state()").cpu())
+    _generator(device).set_state(local_data(new_state, "set_rng_state()").cpu())
 
 
 def set_rng_state_all(new_states: Iterable[Tensor]) -> None:

@@ -11,6 +11,7 @@ import torch
 from weft.core.dispatch import hooks
 from weft.core.errors import ArgumentError
 from weft.tensor.blob import Blob
+from weft.tensor.data import local_data, whole_data
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
@@ -26,7 +27,7 @@ def text(t: Tensor) -> str:
     if t.value is not None:
         return _titled(t, _symbol(t))
     if t.spec is None:
-        return _titled(t, _with(_numbers(t._local("print(tensor)")), _gradient(t)))
+        return _titled(t, _with(_numbers(local_data(t, "print(tensor)")), _gradient(t)))
     return _titled(t, _part(t))
 
 
@@ -66,7 +67,7 @@ def _where(t: Tensor) -> list[str]:
 
 def _global(t: Tensor) -> str:
     """A global tensor's logical value. Every rank of the world takes part in gathering it."""
-    return _bare(t._whole("show(tensor)").cpu(), [*_where(t), *_gradient(t)])
+    return _bare(whole_data(t, "show(tensor)").cpu(), [*_where(t), *_gradient(t)])
 
 
 def _part(t: Tensor) -> str:

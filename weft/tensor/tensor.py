@@ -25,6 +25,7 @@ from weft.core.spec import Spec
 from weft.tensor.array import array_of
 from weft.tensor.blob import Blob
 from weft.tensor.counters import counters
+from weft.tensor.data import local_data, whole_data
 from weft.tensor.described import Described
 from weft.tensor.gradient import check_gradient
 from weft.tensor.hook import RemovableHook
@@ -83,7 +84,7 @@ class Tensor(Described):
             if here.place is not None or placement is not None or sbp is not None:
                 self.__dict__.update(hooks.placed(given, device, placement, sbp).__dict__)
                 return
-        given = given._local("Tensor(tensor)") if isinstance(given, Tensor) else given
+        given = local_data(given, "Tensor(tensor)") if isinstance(given, Tensor) else given
         self.blob = Blob(given if device is None else given.to(Device(device).check().torch))
 
     # ---- gradients -----------------------------------------------------------------------------------
@@ -202,44 +203,25 @@ class Tensor(Described):
 
     # ---- reading -------------------------------------------------------------------------------------
 
-    def _local(self, what: str) -> torch.Tensor:
-        """The local data, there to be read."""
-        if self.value is not None:
-            raise TraceError(
-                f"{what} needs the data of a tensor, but inside a graph's build() there is none yet: the tensor is a "
-                "symbol. Return it from build() and read it there, or use an op that stays in the graph"
-            )
-        blob = self.shard if self.shard is not None else self.blob
-        if blob.now is None:
-            hooks.wait_read(blob)
-        assert blob.now is not None
-        return blob.now
-
-    def _whole(self, what: str) -> torch.Tensor:
-        """The logical data: of a global tensor, gathered on every rank of the world from those that hold a part."""
-        if self.spec is not None and self.value is None:
-            return hooks.whole(self, what)._local(what)
-        return self._local(what)
-
     def numpy(self, *, force: bool = False) -> np.ndarray:
         """The value as an array, which shares a CPU tensor's memory; also of a tensor that requires a gradient, as in
         OneFlow, so there is nothing that `force` would have to force. Of a global tensor, every rank of the world asks
         and gets it, wherever the tensor lies."""
-        return array_of(self._whole("numpy()"))
+        return array_of(whole_data(self, "numpy()"))
 
     to_numpy = numpy
 
     def __array__(self, dtype: Any = None, copy: bool | None = None) -> np.ndarray:
-        out = array_of(self._whole("numpy.asarray(tensor)"))
+        out = array_of(whole_data(self, "numpy.asarray(tensor)"))
         out = out if dtype is None else out.astype(dtype)
         return out.copy() if copy else out
 
     def tolist(self) -> Any:
-        return self._whole("tolist()").tolist()
+        return whole_data(self, "tolist()").tolist()
 
     def item(self) -> Any:
         blob = self.blob
-        data = blob.now if blob.now is not None else self._whole("item()")
+        data = blob.now if blob.now is not None else whole_data(self, "item()")
         if data.numel() != 1:
             raise ShapeError(
                 f"a Tensor with {self.numel()} elements cannot be converted to Scalar: its shape is "
@@ -248,17 +230,17 @@ class Tensor(Described):
         return data.item()
 
     def __dlpack__(self, *args: Any, **kwargs: Any) -> Any:
-        return self._local("__dlpack__()").__dlpack__(*args, **kwargs)
+        return local_data(self, "__dlpack__()").__dlpack__(*args, **kwargs)
 
     def __dlpack_device__(self) -> Any:
-        return self._local("__dlpack_device__()").__dlpack_device__()
+        return local_data(self, "__dlpack_device__()").__dlpack_device__()
 
     def data_ptr(self) -> int:
-        return self._local("data_ptr()").data_ptr()
+        return local_data(self, "data_ptr()").data_ptr()
 
     def to_torch(self) -> torch.Tensor:
         """The local data as a torch tensor, sharing memory."""
-        return self._local("to_torch()")
+        return local_data(self, "to_torch()")
 
     def __bool__(self) -> bool:
         if self.value is not None:
@@ -293,8 +275,8 @@ class Tensor(Described):
         return id(self)
 
     def __contains__(self, element: Any) -> bool:
-        whole = self._whole("in")
-        return bool((whole == (element._whole("in") if isinstance(element, Tensor) else element)).any())
+        whole = whole_data(self, "in")
+        return bool((whole == (whole_data(element, "in") if isinstance(element, Tensor) else element)).any())
 
     def __deepcopy__(self, memo: dict[int, Any]) -> Tensor:
         with contextlib.suppress(KeyError):
@@ -302,7 +284,7 @@ class Tensor(Described):
         copied = type(self).__new__(type(self))
         copied.__dict__.update({k: v for k, v in self.__dict__.items() if k not in NOT_COPIED})
         copied._requires_grad = self._requires_grad and self.node is None  # what was computed is copied as a value
-        setattr(copied, "blob" if self.spec is None else "shard", Blob(self._local("deepcopy").clone()))
+        setattr(copied, "blob" if self.spec is None else "shard", Blob(local_data(self, "deepcopy").clone()))
         memo[id(self)] = copied
         if self.grad is not None:
             copied.grad = self.grad.__deepcopy__(memo)

@@ -6,6 +6,7 @@ from typing import Any
 
 import torch
 
+from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor
 
 
@@ -30,7 +31,7 @@ def assert_close(
 def _plain(value: Any) -> Any:
     """The same with torch's tensors."""
     if isinstance(value, Tensor):
-        return value._whole("assert_close()").detach()
+        return whole_data(value, "assert_close()").detach()
     if isinstance(value, dict):
         return {k: _plain(v) for k, v in value.items()}
     return [_plain(v) for v in value] if isinstance(value, (list, tuple)) else value

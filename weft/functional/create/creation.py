@@ -24,6 +24,7 @@ from weft.core.sbp import NdSbp, broadcast
 from weft.ops.create import constructors
 from weft.ops.create.convert import from_local, to_global
 from weft.ops.declaration import Op
+from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor, of_torch
 
 Sizes = int | Sequence[int]  # f(2, 3) or f((2, 3))
@@ -259,7 +260,7 @@ def tensor(
     """
     kind = None if dtype is None else dtypes.of(dtype).torch
     if isinstance(data, Tensor):
-        data = data._whole("flow.tensor(tensor)")
+        data = whole_data(data, "flow.tensor(tensor)")
     if isinstance(data, torch.Tensor):
         copied = dense(data).detach().clone() if kind is None else data.detach().to(kind, copy=True)
     else:

@@ -10,7 +10,7 @@ import torch
 
 from weft.api.short_way import Making
 from weft.api.table import public
-from weft.autograd.views import fresh
+from weft.autograd.freshness import fresh
 from weft.core import dtype as dtypes
 from weft.core.dispatch import here
 from weft.core.idle import idle_format

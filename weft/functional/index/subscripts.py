@@ -14,6 +14,7 @@ from weft.core.sbp import broadcast
 from weft.functional.create import creation
 from weft.ops import ops
 from weft.ops.declaration import Op
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_torch
 
 Step = tuple[Op, tuple[Any, ...]]
@@ -198,7 +199,9 @@ def span_of(s: slice, n: int) -> tuple[int, int, int]:
 def beside(x: Tensor, k: Tensor) -> Tensor:
     """An index where x lies: a local one beside a global tensor is the same on every rank."""
     if x.spec is not None and k.spec is None:
-        return creation.placed("index", k._local("index"), None, x.placement, (broadcast,) * x.placement.ndim, False)
+        return creation.placed(
+            "index", local_data(k, "index"), None, x.placement, (broadcast,) * x.placement.ndim, False
+        )
     if x.spec is None and x.value is None and k.spec is None and k.value is None and k.device is not x.device:
         return k.to(x.device)  # type: ignore[attr-defined]
     return k

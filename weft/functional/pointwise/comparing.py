@@ -10,6 +10,7 @@ from weft.api.signature import Signature, door
 from weft.api.table import calling, public
 from weft.core.program_line import warn
 from weft.ops import ops
+from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor
 
 _add, _mul, _sub = map(calling, ("add", "mul", "sub"))
@@ -18,7 +19,7 @@ _add, _mul, _sub = map(calling, ("add", "mul", "sub"))
 @public("flow tensor")
 def equal(x: Tensor, other: Tensor) -> bool:
     """Whether two tensors have the same shape and elements."""
-    return x.shape == other.shape and bool((x._whole("equal") == other._whole("equal")).all())
+    return x.shape == other.shape and bool((whole_data(x, "equal") == whole_data(other, "equal")).all())
 
 
 def _tolerances(f: Callable[..., Any]) -> Callable[..., Any]:
@@ -42,7 +43,7 @@ def _tolerances(f: Callable[..., Any]) -> Callable[..., Any]:
 @_tolerances
 def allclose(x: Tensor, other: Tensor, rtol: float = 1e-05, atol: float = 1e-08, equal_nan: bool = False) -> bool:
     """Whether |x - other| <= atol + rtol * |other| for every element."""
-    return x._whole("allclose").allclose(other._whole("allclose"), rtol, atol, equal_nan)
+    return whole_data(x, "allclose").allclose(whole_data(other, "allclose"), rtol, atol, equal_nan)
 
 
 @public("flow tensor")

@@ -15,6 +15,7 @@ from weft.core.device import Device
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, TraceError
 from weft.core.idle import idle
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor, of_torch
 
 
@@ -149,7 +150,7 @@ def get_rng_state() -> Tensor:
 @public("flow")
 def set_rng_state(state: Tensor) -> None:
     """Go on with random numbers where `get_rng_state` was taken."""
-    data = state._local("set_rng_state()")
+    data = local_data(state, "set_rng_state()")
     if data.dtype != torch.uint8 or data.dim() != 1 or data.numel() <= 16:
         raise ArgumentError(f"set_rng_state(): takes what get_rng_state() gave, not {state.dtype}{list(state.shape)}")
     _eager("set_rng_state()")

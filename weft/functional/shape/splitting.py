@@ -12,9 +12,9 @@ import torch
 from weft.api.short_way import Parts
 from weft.api.table import calling, public
 from weft.autograd.call import edge
+from weft.autograd.freshness import looking_each
 from weft.autograd.function import Context, CustomNode, Function
 from weft.autograd.node import Slot
-from weft.autograd.views import looking_each
 from weft.core.dispatch import here
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.shape.joining import stack

@@ -8,7 +8,7 @@ from typing import Any
 import torch
 
 from weft.api.table import calling, public
-from weft.autograd.views import fresh, in_order
+from weft.autograd.freshness import fresh, in_order
 from weft.core import dtype as dtypes
 from weft.core import sbp as sbps
 from weft.core.device import Device
@@ -19,6 +19,7 @@ from weft.core.idle import idle_format
 from weft.core.placement import Placement, placed_at
 from weft.core.sbp import NdSbp
 from weft.ops.create import convert, move
+from weft.tensor.data import local_data
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_value
 
@@ -192,14 +193,14 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
 def pin_memory(x: Tensor) -> Tensor:
     """x in page-locked memory, from which copies to a CUDA device overlap with compute."""
     pinned = x.detach()
-    pinned.blob, pinned._view_of = type(x.blob)(x._local("pin_memory()").pin_memory()), None
+    pinned.blob, pinned._view_of = type(x.blob)(local_data(x, "pin_memory()").pin_memory()), None
     return pinned
 
 
 @public("tensor")
 def is_pinned(x: Tensor) -> bool:
     """Whether x lies in page-locked memory."""
-    return x._local("is_pinned()").is_pinned()
+    return local_data(x, "is_pinned()").is_pinned()
 
 
 # ---- global ------------------------------------------------------------------------------------------

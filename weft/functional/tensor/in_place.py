@@ -17,6 +17,7 @@ from weft.functional.random.draws_in_place import _between, _uniform
 from weft.functional.tensor.conversion import to
 from weft.ops import ops
 from weft.ops.create import constructors
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor
 
 _fill, _copy = overwriting(ops.fill), overwriting(ops.copy)
@@ -34,7 +35,7 @@ def copy_(x: Tensor, value: Any, non_blocking: bool = False) -> Tensor:
             return fill_(x, value)
         value = creation.as_tensor(value)
     if value.spec is None and x.spec is not None:  # data that every rank has alike
-        value = creation.placed("copy_", value._local("copy_()"), None, x.placement, _flat(x), False)
+        value = creation.placed("copy_", local_data(value, "copy_()"), None, x.placement, _flat(x), False)
     elif x.spec is None and value.device is not x.device:
         value = to(value, x.device)
     elif x.spec is not None and value.placement is not x.placement:

@@ -19,6 +19,7 @@ from weft.functional.shape import views
 from weft.functional.tensor import conversion
 from weft.functional.tensor.in_place import refuse_out
 from weft.ops import ops
+from weft.tensor.data import local_data
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch, size_asked
 
@@ -95,13 +96,13 @@ def is_conj(x: Tensor) -> bool:
 @public("tensor")
 def is_shared(x: Tensor) -> bool:
     """Whether x lies in memory that other processes see."""
-    return x._local("is_shared()").is_shared()
+    return local_data(x, "is_shared()").is_shared()
 
 
 @public("tensor")
 def share_memory_(x: Tensor) -> Tensor:
     """Move a CPU tensor's data to memory that other processes see."""
-    x._local("share_memory_()").share_memory_()
+    local_data(x, "share_memory_()").share_memory_()
     return x
 
 
@@ -168,7 +169,7 @@ def contiguous_(x: Tensor) -> Tensor:
 def resize_(x: Tensor, *size: Sizes) -> Tensor:
     """Another shape; elements that there were stay in their order, new ones are whatever the memory held."""
     check_writable(x, "resize_")
-    data = x._local("resize_()")
+    data = local_data(x, "resize_()")
     y = data.new_empty(size_of("resize_", size))
     kept = min(y.numel(), data.numel())
     y.view(-1)[:kept] = data.reshape(-1)[:kept]
@@ -185,27 +186,27 @@ def resize_as_(x: Tensor, other: Tensor) -> Tensor:
 @public("tensor")
 def apply_(x: Tensor, f: Callable[[Any], Any]) -> Tensor:
     """Overwrite each element of a CPU tensor with what a Python function makes of it. Slow."""
-    x._local("apply_()").apply_(f)
+    local_data(x, "apply_()").apply_(f)
     return x
 
 
 @public("tensor")
 def map_(x: Tensor, other: Tensor, f: Callable[[Any, Any], Any]) -> Tensor:
     """Overwrite each element of a CPU tensor with what a Python function makes of it and of the other's. Slow."""
-    x._local("map_()").map_(other._local("map_()"), f)
+    local_data(x, "map_()").map_(local_data(other, "map_()"), f)
     return x
 
 
 @public("tensor")
 def is_set_to(x: Tensor, other: Tensor) -> bool:
     """Whether two tensors are the same memory, of one shape and one order."""
-    return x._local("is_set_to()").is_set_to(other._local("is_set_to()"))
+    return local_data(x, "is_set_to()").is_set_to(local_data(other, "is_set_to()"))
 
 
 @public("tensor")
 def dim_order(x: Tensor) -> tuple[int, ...]:
     """The dimensions as they lie in memory, the one with the longest steps first."""
-    return tuple(x._local("dim_order()").dim_order())
+    return tuple(local_data(x, "dim_order()").dim_order())
 
 
 @public("tensor")
@@ -264,7 +265,7 @@ def reduce(x: Tensor, protocol: Any) -> Any:
         raise DtypeError("a tensor of a graph that is being traced has no data to copy")
     state = {k: v for k, v in x.__dict__.items() if not k.startswith("_") and k not in _OWN}
     spec = None if x.spec is None else (x.spec.shape, x.spec.dtype, x.spec.placement, x.spec.nd_sbp)
-    return remake, (type(x), x._local("a copy").detach(), spec, x.requires_grad), state or None
+    return remake, (type(x), local_data(x, "a copy").detach(), spec, x.requires_grad), state or None
 
 
 _OWN = ("blob", "shard", "spec", "value", "node", "grad", "requires_grad")

@@ -12,6 +12,7 @@ from weft.functional.pointwise import powers
 from weft.functional.shape import splitting
 from weft.functional.tensor import in_place
 from weft.ops import ops
+from weft.tensor.data import local_data
 from weft.tensor.tensor import Tensor
 
 in_place.composed("ldexp", powers.ldexp)
@@ -43,7 +44,7 @@ def to_dense(x: Tensor) -> Tensor:
 @public("tensor", "untyped_storage storage")
 def untyped_storage(x: Tensor) -> Any:
     """The memory that x looks at, of this rank's part of it: torch's own storage, with `data_ptr()` and `nbytes()`."""
-    return x._local("untyped_storage()").untyped_storage()
+    return local_data(x, "untyped_storage()").untyped_storage()
 
 
 @public("tensor")

@@ -12,6 +12,7 @@ from weft.core.errors import OptionError, TraceError
 from weft.core.sbp import broadcast
 from weft.functional.linalg import norms as _norms
 from weft.ops import OPS, ops
+from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor
 
 INFINITY = float("inf")
@@ -42,7 +43,7 @@ def total_norm(tensors: list[Tensor], norm_type: float = 2.0, error_if_nonfinite
     if not tensors:
         return ops.full((), 0.0, dtypes.float32)
     norm = _norm_of_norms(tensors, norm_type) if norm_type <= 0 else _norm_of_all(tensors, norm_type)
-    if error_if_nonfinite and not norm._whole("norm").isfinite():
+    if error_if_nonfinite and not whole_data(norm, "norm").isfinite():
         raise OptionError(
             f"the total norm of order {norm_type} for gradients from `parameters` is non-finite, so it cannot be "
             "clipped; look for the first layer whose gradient is nan or inf, or pass error_if_nonfinite=False"

@@ -1,0 +1,32 @@
+"""Reading a tensor's data. Functions of the package, not methods: a user's tensor has `.to_torch()` and `.numpy()`."""
+
+from __future__ import annotations
+
+import torch
+
+from weft.core.dispatch import hooks
+from weft.core.errors import TraceError
+from weft.tensor.described import Described
+
+
+def local_data(t: Described, what: str) -> torch.Tensor:
+    """A local tensor's data, or this rank's part of a global one, there to be read: what is pending is waited for.
+    `what` names who asks, for the error if there is none yet."""
+    if t.value is not None:
+        raise TraceError(
+            f"{what} needs the data of a tensor, but inside a graph's build() there is none yet: the tensor is a "
+            "symbol. Return it from build() and read it there, or use an op that stays in the graph"
+        )
+    blob = t.shard if t.shard is not None else t.blob
+    if blob.now is None:
+        hooks.wait_read(blob)
+    assert blob.now is not None
+    return blob.now
+
+
+def whole_data(t: Described, what: str) -> torch.Tensor:
+    """The logical data: of a global tensor, gathered on every rank of the world from those that hold a part. So every
+    rank must ask."""
+    if t.spec is not None and t.value is None:
+        return local_data(hooks.whole(t, what), what)
+    return local_data(t, what)
