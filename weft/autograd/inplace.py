@@ -9,7 +9,7 @@ import torch
 from weft.autograd.call import as_it_is, call, flat_operands, record, version
 from weft.autograd.freshness import looks, refresh, state
 from weft.autograd.plain import plain
-from weft.core.dispatch import here, hooks
+from weft.core.dispatch import here, hooks, traced
 from weft.core.dtype import DType
 from weft.core.errors import ArgumentError, AutogradError, DtypeError, ShapeError, TraceError
 from weft.interpreter import eager_local, stack
@@ -121,7 +121,7 @@ def _move(x: Tensor, y: Tensor) -> None:
     if x._view_of is not None and not looks(x):
         x._view_of = None
     if x.value is not None or y.value is not None:
-        here.trace.write(x, y.value)
+        traced().write(x, y.value)
     elif x.spec is not None:
         _overwrite(x, y)
     else:
@@ -133,7 +133,8 @@ def _move(x: Tensor, y: Tensor) -> None:
 
 def exchange(x: Tensor, y: Tensor) -> None:
     """`x.data = y` while a graph is traced: x holds y's symbol; what was captured is overwritten by it."""
-    memories = here.trace.memories
+    trace = traced()
+    memories = trace.memories
     memories.follow(x)
     if memories.stands_over(x):
         if y.value is None:
@@ -152,7 +153,7 @@ def exchange(x: Tensor, y: Tensor) -> None:
                 "x.data = y inside build(), while other tensors look at x's memory, which would keep what it held. "
                 "Write x.copy_(y) under flow.no_grad() if they shall see y, or take x.clone() for them"
             )
-        here.trace.write(x, y.value)
+        trace.write(x, y.value)
         memories.share(x, y)
     else:
         x._view_of = None
@@ -199,7 +200,7 @@ def _rebase(x: Tensor, y: Tensor) -> None:
     part._view_of = None
     whole = op.scatter(old, part, *view.attributes)
     if lazy:
-        here.trace.write(base, whole.value)
+        traced().write(base, whole.value)
     elif everywhere:
         _overwrite(base, whole)
     mark((base.shard, x.shard))

@@ -126,7 +126,8 @@ class _Alike:
         self.place = self.source.state() if self.trace is None else None
 
     def begin(self, i: int) -> None:
-        if self.place is not None:
+        if self.trace is None:
+            assert self.place is not None
             self.source.go_back(self.place)
             return
         if i:

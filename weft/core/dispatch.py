@@ -12,6 +12,8 @@ import threading
 from collections.abc import Callable, Iterator
 from typing import Any
 
+from weft.core.tracer import Trace
+
 
 class Here(threading.local):
     """The running thread's modes.
@@ -24,12 +26,19 @@ class Here(threading.local):
 
     plain: bool = True
     grad: bool = True
-    trace: Any = None
+    trace: Trace | None = None
     place: Any = None
     stack: tuple[Any, ...] = ()  # interceptors, innermost last: autocast, anomaly mode, instruction traces
 
 
 here = Here()
+
+
+def traced() -> Trace:
+    """The graph that is being traced, where it is known that there is one: a symbol is at hand."""
+    trace = here.trace
+    assert trace is not None, "a graph's tensor outside of its build()"
+    return trace
 
 
 class Hooks:
@@ -63,12 +72,12 @@ def intercept(interceptor: Any) -> Iterator[Any]:
 
 
 @contextlib.contextmanager
-def tracing(builder: Any) -> Iterator[Any]:
+def tracing(builder: Trace | None) -> Iterator[None]:
     """Ops of this thread become nodes of `builder`'s job."""
     before = here.trace, here.plain
     here.trace, here.plain = builder, False
     try:
-        yield builder
+        yield
     finally:
         here.trace, here.plain = before
 

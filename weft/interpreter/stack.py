@@ -7,6 +7,7 @@ from typing import Any
 from weft.core.dispatch import here
 from weft.core.errors import PlacementError, WeftError
 from weft.interpreter import eager_global, eager_local, lazy
+from weft.job.builder import Builder
 from weft.ops.declaration import Op
 from weft.ops.explain import call_text, check_arguments
 from weft.tensor.tensor import Tensor
@@ -15,7 +16,7 @@ from weft.tensor.tensor import Tensor
 def run(op: Op, args: tuple[Any, ...]) -> tuple[list[Tensor], tuple[Any, ...]]:
     """Every output of the call, the hidden ones too, without gradients; and the arguments as they were used."""
     if here.trace is not None:
-        return lazy.run(op, args, here.trace)
+        return lazy.run(op, args, builder())
     if is_global(op, args):
         return eager_global.run(op, args)
     return eager_local.run(op, args)
@@ -71,4 +72,11 @@ def tensors(op: Op, args: tuple[Any, ...]) -> list[Tensor]:
 
 
 def lazy_zeros(like: Tensor) -> Tensor:
-    return lazy.zeros(like, here.trace)
+    return lazy.zeros(like, builder())
+
+
+def builder() -> Builder:
+    """The trace in progress as what it is: an interpreter adds to its job."""
+    trace = here.trace
+    assert isinstance(trace, Builder)
+    return trace
