@@ -69,8 +69,16 @@ class Where:
     output_shapes: tuple[tuple[int, ...], ...]
 
 
+WRITTEN_LATER: Final = frozenset({"entry", "unpack", "__doc__"})
+
+
 class Op:
-    """A declared op: immutable once its module is imported. Call it, or read what it says of itself."""
+    """A declared op: call it, or read what it says of itself.
+
+    What it says is immutable: decorators add to it while its module is imported, and nothing else may be assigned. What
+    may change are two caches, `entry` and `unpack`, which hold functions that are written of what it says when they are
+    first called; and its docstring, which a file that declares many ops at once fills in.
+    """
 
     def __init__(
         self, kernel: Callable[..., Any], layout: str | None, linear: str, returns: str, reduce: str,
@@ -115,6 +123,21 @@ class Op:
         self.composition: Callable[..., Any] | None = None
         self.entry: Callable[..., Any] = self._first_call
         self.unpack: Callable[..., Any] | None = None  # from what a call saved to its gradient; written when needed
+        self._say(_declared=True)
+
+    _declared = False
+
+    def _say(self, **said: Any) -> None:
+        """A decorator adds to the declaration."""
+        self.__dict__.update(said)
+
+    def __setattr__(self, name: str, value: Any) -> None:
+        if self._declared and name not in WRITTEN_LATER:
+            raise AttributeError(
+                f"{self.name}.{name} = ...: an op is declared once, and what calls it was written of that. Declare it "
+                f"anew, @op(...), or say it by a decorator where it is declared: @{self.name}.grad, .layout, .form, ..."
+            )
+        object.__setattr__(self, name, value)
 
     def _first_call(self, *args: Any, **kwargs: Any) -> Any:
         self.entry = hooks.road(self)
@@ -134,7 +157,6 @@ class Op:
         `dy` (or `d<output>`), operands, outputs, attributes, `<operand>_shape` (None for a number), and `needs`: which
         of the flattened operands want a gradient.
         """
-        self.vjp, self.unpack = f, None
         gradients = self._gradient_names()
         saves = []
         for name in inspect.signature(f).parameters:
@@ -160,14 +182,14 @@ class Op:
                 raise TypeError(
                     f"{self.name}.grad asks for {name!r}; there are {[*gradients, *self.names, *self.returns]}"
                 )
-        self.saves = tuple(saves)
-        self.keeps_tensors = any(kind in ("operand", "output") for kind, _ in saves)
+        keeps = any(kind in ("operand", "output") for kind, _ in saves)
+        self._say(vjp=f, saves=tuple(saves), keeps_tensors=keeps, unpack=None)
         return f
 
     def reads(self, f: Callable[[Any], bool]) -> Callable[[Any], bool]:
         """Whether a node's gradient reads the tensors it takes, where that depends on the call; else they are needless,
         and one may go back through the node a second time."""
-        self.reads_kept = f
+        self._say(reads_kept=f)
         return f
 
     def _gradient_names(self) -> dict[str, int]:
@@ -176,57 +198,62 @@ class Op:
 
     def samples(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """Rows for the generic test: `f(rand)` yields argument tuples, or (args, kwargs)."""
-        self.sample_function = f
+        self._say(sample_function=f)
         return f
+
+    def element_by_element(self) -> None:
+        """It goes through its lists element by element, whatever their shapes."""
+        self._say(abreast=True)
 
     def layout(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """From the shapes of the operands and the attributes, by name, to a notation or to rules."""
-        self.layout_function = f
+        self._say(layout_function=f)
         return f
 
     def form(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """From the forms of the operands (shape, dtype) and the attributes to those of the outputs; None to ask the
         kernel, which also knows how to say what is wrong."""
-        self.form_function = f
+        self._say(form_function=f)
         return f
 
     def out(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """The kernel that writes into given memory: `f(out, *args)`, or `f((out, ...), *args)` for several outputs."""
-        self.out_kernel = f
+        self._say(out_kernel=f)
         return f
 
     def works_in(self, f: Callable[..., int]) -> Callable[..., int]:
         """The bytes that the kernel takes by itself while it runs, besides its results, for operands without data."""
-        self.workspace = f
+        self._say(workspace=f)
         return f
 
-    def prepared(self, f: Callable[..., Any]) -> Callable[..., Any]:
+    def prepared(self, f: Callable[..., Any] | None) -> Callable[..., Any] | None:
         """For memory that stays: like `out`, but gives the call of each time, (function, args, kwargs), several in a
         list, or None.
 
-        Without an `out`: the one call that the kernel comes down to, for operands that have passed its checks.
+        Without an `out`: the one call that the kernel comes down to, for operands that have passed its checks. None:
+        there is no such call, whatever the family has that this op is of.
         """
-        self.prepare = f
+        self._say(prepare=f)
         return f
 
     def inplace(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """The kernel that overwrites the first operand: makes `name_` and `inplace=True`."""
-        self.inplace_kernel = f
+        self._say(inplace_kernel=f)
         return f
 
     def ranked(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """The kernel for layouts marked `@`: `f(where, *args)`."""
-        self.ranked_kernel = f
+        self._say(ranked_kernel=f)
         return f
 
     def scattered(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """For a view: its base with the view's part replaced, `f(base, part, **attributes)`, in terms of public ops."""
-        self.scatter = f
+        self._say(scatter=f)
         return f
 
     def instead(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """For global operands: a composition of public ops to use in this op's stead, or NotImplemented."""
-        self.composition = f
+        self._say(composition=f)
         return f
 
     # ---- reading it ----------------------------------------------------------------------------------
@@ -336,7 +363,7 @@ def op(
             steady, rejection,
         )  # fmt: skip
         assert declared.name not in OPS, f"{declared.name} is declared twice"
-        declared.__module__ = _declaring() or kernel.__module__
+        declared._say(__module__=_declaring() or kernel.__module__)
         OPS[declared.name] = declared
         return declared
 

@@ -147,7 +147,7 @@ def kept(mask: Tensor, p: float) -> Tensor:
 
 
 for _declared in (full, empty, randn, rand, randint, keep_mask):
-    _declared.layout_function = lambda *args, _at=_declared.names.index("size"): _made(args[_at])
+    _declared.layout(lambda *args, _at=_declared.names.index("size"): _made(args[_at]))
 
 
 for _declared in (empty, full, randn, rand, randint, keep_mask):

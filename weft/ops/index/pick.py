@@ -100,7 +100,7 @@ def _(rand):
     yield rand(5), torch.tensor(3)
 
 
-@op(linear="dy", returns="dx")
+@op(returns="dx")
 def unpick(dy: Tensor, target: Tensor, classes: int) -> Tensor:
     """Zeros that hold dy in the place `pick` would read."""
     d = class_dim(target.dim() + 1)
@@ -125,9 +125,6 @@ def _(dy, target, classes):
     d = class_dim(len(target.shape) + 1)
     fits = dy.shape == target.shape and target.dtype is int64 and classes >= 0
     return Form((*target.shape[:d], classes, *target.shape[d:]), dy.dtype) if fits else None
-
-
-unpick.linear = ()
 
 
 @unpick.ranked

@@ -288,7 +288,7 @@ def _(rand):
     yield (rand(4, 2, 2),)
 
 
-@op()
+@op(linear="a b")
 def cross(a: Tensor, b: Tensor, dim: int = -1) -> Tensor:
     """The cross product of vectors of three elements along a dimension.
 
@@ -304,9 +304,6 @@ def _(a, b, dim):
     at = dim_of(dim, n)
     term = " ".join(f"{x}!" if i == at else x for i, x in enumerate(axes(n)))
     return f"{term}, {term} -> {term}" if len(a) == len(b) else None
-
-
-cross.linear = (("a",), ("b",))
 
 
 @cross.grad

@@ -183,7 +183,7 @@ def _(rand):
     yield rand(2, 3, 4, 5), rand(2, 3, 4, 5), rand(2, 3, 4, 5), torch.ones(4, 4, dtype=torch.bool).tril()
 
 
-@op(returns="dq dk dv")
+@op(returns="dq dk dv", linear="dy")
 def attention_grad(
     dy: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, attn_mask: Tensor | None,
     is_causal: bool, scale: float | None,
@@ -237,9 +237,6 @@ def _(dy, q, k, v, out, logsumexp, attn_mask, is_causal, scale):
     y = f"b h {t} e!"
     with_mask = f", {mask}" if attn_mask is not None else ""
     return f"{y}, {queries}, {keys}, {values}, {y}, b h {t}{with_mask} -> {queries}, {keys}, {values}"
-
-
-attention_grad.linear = (("dy",),)
 
 
 @attention_grad.samples

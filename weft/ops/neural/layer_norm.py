@@ -96,7 +96,7 @@ def _(rand):
     yield rand(4, 2, 3), (2, 3), rand(2, 3), rand(2, 3)
 
 
-@op(returns="dx dw db", uniform=True)
+@op(returns="dx dw db", uniform=True, linear="dy")
 def layer_norm_grad(
     dy: Tensor,
     x: Tensor,
@@ -132,9 +132,6 @@ def _(dy, x, mean, rstd, weight, normalized_shape, wanted):
     whole, part, statistics = _terms(x, normalized_shape)
     outs = [term if n else "" for term, n in zip((whole, part, part), wanted, strict=True)]
     return f"{whole}, {whole}, {statistics}, {statistics}, {part} -> {', '.join(outs)}"
-
-
-layer_norm_grad.linear = (("dy",),)
 
 
 @layer_norm_grad.grad
@@ -249,7 +246,7 @@ def _(rand):
     yield rand(4, 6), (6,), None, 0.1
 
 
-@op(returns="dx dw", uniform=True)
+@op(returns="dx dw", uniform=True, linear="dy")
 def rms_norm_grad(
     dy: Tensor, x: Tensor, weight: Tensor | None, normalized_shape: Size, eps: float, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor]:
@@ -271,9 +268,6 @@ def _(dy, x, weight, normalized_shape, eps, wanted):
     whole, part, _ = _terms(x, normalized_shape)
     outs = [term if n else "" for term, n in zip((whole, part), wanted, strict=True)]
     return f"{whole}, {whole}, {part} -> {', '.join(outs)}"
-
-
-rms_norm_grad.linear = (("dy",),)
 
 
 @rms_norm_grad.grad

@@ -142,7 +142,7 @@ def _(rand):
     yield rand(4, 1) > 0, rand(4, 6), 0.5
 
 
-@op("..., ... -> ...", linear="x")
+@op("..., ... -> ...")
 def masked_fill(x: Tensor, mask: Tensor, value: Scalar) -> Tensor:
     """x with `value` where the mask holds.
 
@@ -152,7 +152,6 @@ def masked_fill(x: Tensor, mask: Tensor, value: Scalar) -> Tensor:
     return x.masked_fill(mask, value)
 
 
-masked_fill.linear = ()
 masked_fill.inplace(lambda x, mask, value: x.masked_fill_(mask, value))
 
 

@@ -195,8 +195,8 @@ def _(dy, input, other, y, input_shape, other_shape, needs):
 
 
 copysign = binary("copysign", torch.copysign, "a with the sign of b.", "3.0, -2.0 -> -3.0")
-copysign.sample_function = lambda rand: [(rand(4, 6), rand(4, 6)), (rand(4, 6), -2.0)]
-copysign.prepare = None
+copysign.samples(lambda rand: [(rand(4, 6), rand(4, 6)), (rand(4, 6), -2.0)])
+copysign.prepared(None)
 
 
 @copysign.grad

@@ -73,7 +73,7 @@ def _(rand):
     yield rand(4, 6).sort()[0], rand(4, 3), True
 
 
-@op(dynamic=True, returns="y")
+@op(dynamic=True, returns="y*")
 def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Tensor:
     """How often each number occurs, or the sum of its weights.
 
@@ -83,9 +83,6 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
     if x.device.type == "meta":  # nobody knows yet what the largest is
         return torch.empty(minlength, dtype=torch.int64 if weights is None else weights.dtype, device="meta")
     return torch.bincount(x, weights, minlength)
-
-
-bincount.differentiable = (False,)
 
 
 @bincount.samples

@@ -15,7 +15,7 @@ from weft.ops.shape.slicing import narrow, select
 from weft.ops.shape.views import axes, dim_of, reshape
 
 
-@op()
+@op(linear="tensors")
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """The tensors one after another along a dimension.
 
@@ -44,9 +44,6 @@ def _(tensors, dim):
     return Form(shape, first.dtype) if len(around) == 1 else None
 
 
-cat.linear = (("tensors",),)
-
-
 @cat.out
 def _(y, tensors, dim):
     torch.cat(tensors, dim, out=y)
@@ -66,7 +63,7 @@ def _(dy, tensors_shapes, dim):
     return ([p if len(s) == ndim else reshape(p, s) for s, p in zip(tensors_shapes, parts, strict=True)],)
 
 
-@op()
+@op(linear="tensors")
 def in_a_row(tensors: Sequence[Tensor]) -> Tensor:
     """All elements of several tensors in one row.
 
@@ -80,9 +77,6 @@ def in_a_row(tensors: Sequence[Tensor]) -> Tensor:
 def _(tensors):
     each = (" ".join(f"a{k}x{i}!" for i in range(len(shape))) for k, shape in enumerate(tensors))
     return f"{', '.join(each)} -> row!"
-
-
-in_a_row.linear = (("tensors",),)
 
 
 @in_a_row.grad
@@ -99,7 +93,7 @@ def _(rand):
     yield ([rand(2, 1, 2)],)
 
 
-@op()
+@op(linear="tensors")
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
     """The tensors side by side along a new dimension.
 
@@ -122,9 +116,6 @@ def _(tensors, dim):
     if not -n <= dim < n or any(t.shape != first.shape or t.dtype is not first.dtype for t in tensors):
         return None
     return Form((*first.shape[: dim % n], len(tensors), *first.shape[dim % n :]), first.dtype)
-
-
-stack.linear = (("tensors",),)
 
 
 @stack.out

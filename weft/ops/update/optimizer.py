@@ -21,7 +21,7 @@ over: Any = torch  # its functions over lists are typed for lists alone, though 
 
 def _alike(op: Op) -> None:
     """Any split that all parameters, gradients and states share; what is 0-d stays whole."""
-    op.abreast = True
+    op.element_by_element()
 
     @op.layout
     def _(*args: Any) -> Iterable[Rule]:
