@@ -11,7 +11,14 @@ import torch
 
 import weft as flow
 from weft import nn
+from weft.autograd import make_entry
+from weft.autograd.call import call
 from weft.launch import spawn_threads
+from weft.ops import OPS
+from weft.tensor.tensor import of_torch
+from weft.testing import registry
+from weft.testing.cases import copied
+from weft.testing.layouts import replaced, tensors
 
 PAIRS = [("float32", "float64"), ("float16", "bfloat16"), ("bfloat16", "float32"), ("float32", "complex64")]
 F: dict[str, Callable[[Any, Any, Any], Any]] = {
@@ -148,3 +155,33 @@ def test_normalisations_whose_weights_have_more_digits(name: str, kind: str) -> 
         assert mine.dtype == theirs.dtype
         near = 1e-4 if kind == "float32" else 3e-2
         torch.testing.assert_close(mine.float(), theirs.float(), rtol=near, atol=near)
+
+
+def mixing() -> list[str]:
+    return [n for n, op in OPS.items() if op.vjp and len(op.operands) > 1 and not (op.conversion or op.dynamic)]
+
+
+FLOATS = (torch.float32, torch.float64)
+
+
+@pytest.mark.parametrize("way", ["written", "general"])
+@pytest.mark.parametrize("name", mixing())
+def test_whatever_dtypes_an_op_takes_gradients_are_of_their_operands(name: str, way: str) -> None:
+    """Each operand of floats in turn is of another dtype than the rest; most kernels refuse that."""
+    op = OPS[name]
+    entry = make_entry(op)
+    for row in list(registry.cases(op))[:3]:
+        given = tensors(op, copied(op, row))
+        for odd in [i for i, t in enumerate(given) if t.dtype in FLOATS]:
+            mine = [
+                of_torch(t.to(FLOATS[i != odd]) if t.dtype in FLOATS else t).requires_grad_(t.dtype.is_floating_point)
+                for i, t in enumerate(given)
+            ]
+            args = replaced(op, row, mine)
+            try:
+                result = entry(**dict(zip(op.names, args, strict=True))) if way == "written" else call(op, args)
+                roots = [y for y in (result if isinstance(result, tuple) else (result,)) if y.requires_grad]
+                flow.autograd.backward(roots, [flow.ones_like(y) for y in roots])
+            except RuntimeError:
+                continue  # one dtype, please
+            assert all(t.grad is None or t.grad.dtype is t.dtype for t in mine), [t.dtype for t in mine]

@@ -200,7 +200,8 @@ def _record(op: Op) -> list[str]:
         return lines
     if promotes := _promotes(op):
         lines.append(f"{pad}if {promotes}:")
-        lines.append(f"{pad}    record(op, ({', '.join(op.names)},), (y0,), ())")
+        hidden = "".join(f"r{j}, " for j in range(1, len(op.returns)))
+        lines.append(f"{pad}    record(op, ({', '.join(op.names)},), (y0,), ({hidden}))")
         lines.append(f"{pad}    return y0")
     saved, versions, attributes = [], [], []
     for kind, place in op.saves:
@@ -251,6 +252,8 @@ def _record(op: Op) -> list[str]:
 
 def _promotes(op: Op) -> str:
     """Text that says whether tensors of two dtypes met, where they may."""
+    if op.promotes:
+        return " or ".join(f"{wanting(op, i)} and d{i}.dtype is not r0.dtype" for i in op.operands)
     places = [i for i in op.operands if op.params[i].kind == "operand"]
     if len(places) != 2 or len(op.returns) > 1:
         return ""

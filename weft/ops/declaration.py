@@ -83,13 +83,13 @@ class Op:
     def __init__(
         self, kernel: Callable[..., Any], layout: str | None, linear: str, returns: str, reduce: str,
         view: bool, random: bool, dynamic: bool, writes: str, shape_of: str, conversion: bool, uniform: bool,
-        steady: str, rejection: bool,
+        steady: str, rejection: bool, promotes: bool,
     ) -> None:  # fmt: skip
         self.name = self.__name__ = kernel.__name__.rstrip("_") if kernel.__name__.endswith("__") else kernel.__name__
         self.__doc__, self.__module__, self.__wrapped__ = kernel.__doc__, kernel.__module__, kernel
         self.kernel, self.notation, self.reduce = kernel, layout, reduce
         self.view, self.random, self.dynamic, self.conversion = view, random, dynamic, conversion
-        self.uniform, self.rejection = uniform, rejection
+        self.uniform, self.rejection, self.promotes = uniform, rejection, promotes
         self.abreast = False  # goes through its lists element by element, whatever their shapes
         self.elementwise = layout is not None and set(re.split(" *(?:,|->) *", layout)) == {"..."}
         self.params = tuple(_params(kernel))
@@ -338,7 +338,7 @@ class Op:
 def op(
     layout: str | None = None, *, linear: str = "", returns: str = "y", reduce: str = "sum", view: bool = False,
     random: bool = False, dynamic: bool = False, writes: str = "", shape_of: str = "",
-    conversion: bool = False, uniform: bool = False, steady: str = "", rejection: bool = False,
+    conversion: bool = False, uniform: bool = False, steady: str = "", rejection: bool = False, promotes: bool = False,
 ) -> Callable[[Callable[..., Any]], Op]:  # fmt: skip
     """Declare an op.
 
@@ -355,12 +355,14 @@ def op(
     steady     single operands whose gradient doesn't change with them: its own gradient there is zeros, not None, as
                torch has it where an op bends or looks for the largest
     uniform    operands of one floating dtype give outputs of that dtype, and the notation tells all their axes
+    promotes   the kernel takes operands of several floating dtypes: the gradient of each is brought to its own; of two
+               that may be numbers that is known
     """
 
     def declare(kernel: Callable[..., Any]) -> Op:
         declared = Op(
             kernel, layout, linear, returns, reduce, view, random, dynamic, writes, shape_of, conversion, uniform,
-            steady, rejection,
+            steady, rejection, promotes,
         )  # fmt: skip
         assert declared.name not in OPS, f"{declared.name} is declared twice"
         declared._say(__module__=_declaring() or kernel.__module__)

@@ -9,7 +9,7 @@ from weft.ops.pointwise.arithmetic import mul
 from weft.ops.reduce.sums import sum
 
 
-@op("..., _ -> ...")
+@op("..., _ -> ...", promotes=True)
 def fill(x: Tensor, value: Tensor | Scalar) -> Tensor:
     """The value, a number or a tensor of no dimension, in x's form: what `x.fill_(value)` leaves in x.
 

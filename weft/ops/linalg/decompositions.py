@@ -112,7 +112,7 @@ def _(rand):
     yield _regular(rand), rand(4, 3, 2)
 
 
-@op("... i! j!, ... j! k -> ... i! k", linear="b")
+@op("... i! j!, ... j! k -> ... i! k", linear="b", promotes=True)
 def solve_triangle(a: Tensor, b: Tensor, upper: bool = False, unit: bool = False) -> Tensor:
     """The x of a @ x = b, for triangular a; `unit`: with ones on its diagonal, whatever stands there.
 

@@ -62,7 +62,7 @@ def _(rand):
     yield rand(4, 6), "tanh"
 
 
-@op("..., ... -> ...", linear="dy", returns="dx")
+@op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
 def gelu_grad(dy: Tensor, x: Tensor, approximate: str = "none") -> Tensor:
     """The gradient of gelu."""
     if _late(x, approximate) and dy.shape == x.shape:
@@ -138,7 +138,7 @@ def _(rand):
     yield rand(4, 6)
 
 
-@op("..., ... -> ...", linear="dy", returns="dx")
+@op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
 def silu_grad(dy: Tensor, x: Tensor) -> Tensor:
     """The gradient of silu."""
     return aten.silu_backward(dy, x)
@@ -189,7 +189,7 @@ def _(rand):
     yield rand(4, 6), 0.1
 
 
-@op("..., ... -> ...", linear="dy", returns="dx")
+@op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
 def leaky_relu_grad(dy: Tensor, x: Tensor, alpha: float) -> Tensor:
     """The gradient of leaky_relu."""
     return aten.leaky_relu_backward(dy, x, alpha, False)

@@ -68,7 +68,7 @@ def _scale(width: int, scale: float | None) -> float:
     return 1 / math.sqrt(width) if scale is None else scale
 
 
-@op(returns="y | logsumexp")
+@op(returns="y | logsumexp", promotes=True)
 def scaled_dot_product_attention(
     q: Tensor,
     k: Tensor,

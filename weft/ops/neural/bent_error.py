@@ -13,13 +13,14 @@ from weft.ops.declaration import op
 from weft.ops.neural.activations import clamp
 from weft.ops.pointwise.arithmetic import abs as absolute
 from weft.ops.pointwise.arithmetic import lt, mul, neg, sub
+from weft.ops.pointwise.copies import cast
 from weft.ops.reduce.sums import sum as total
 from weft.ops.shape.views import axes
 
 kernels: Any = torch._C._nn  # type: ignore[attr-defined]
 
 
-@op(uniform=True)
+@op(uniform=True, promotes=True)
 def bent_error(x: Tensor, target: Tensor, bend: float = 1.0, slope: float = 1.0, mean: bool = True) -> Tensor:
     """The mean, or sum, over two tensors of one shape: the difference d counts slope / 2 * d^2 / bend up to the bend,
     and grows by the slope behind it, which is 1 (smooth L1) or the bend (Huber).
@@ -46,10 +47,11 @@ def _(where, x, target, bend, slope, mean):
 
 
 @bent_error.grad
-def _(dy, x, target, x_shape, bend, slope, mean, needs):
+def _(dy, x, target, x_shape, x_dtype, bend, slope, mean, needs):
     factor = slope / bend / (max(math.prod(x_shape), 1) if mean else 1)
     dx = bent_error_grad(dy, x, target, bend, factor)
-    return dx if needs[0] else None, neg(dx) if needs[1] else None
+    own = dx if dx.dtype is x_dtype else cast(dx, x_dtype)  # huber_loss gives x's dtype, whatever the target's is
+    return own if needs[0] else None, neg(dx) if needs[1] else None
 
 
 @bent_error.samples
@@ -59,7 +61,7 @@ def _(rand):
     yield rand(5, 3), rand(5, 3), 0.7, 0.7
 
 
-@op(linear="dy", returns="dx", uniform=True)
+@op(linear="dy", returns="dx", uniform=True, promotes=True)
 def bent_error_grad(dy: Tensor, x: Tensor, target: Tensor, bend: float, factor: float) -> Tensor:
     """dy * factor * (x - target), the difference held within the bend, for a 0-d dy.
 

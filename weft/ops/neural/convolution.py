@@ -116,7 +116,7 @@ def _convolution(dims: int) -> Op:
     >>> flow.nn.functional.conv{dims}d({ones}, {ones}).item()
     {3.0**dims}
     """
-    declared = op()(body)
+    declared = op(promotes=True)(body)
 
     @declared.layout
     def _(x, weight, bias, stride, padding, dilation, groups):
@@ -162,7 +162,7 @@ def _transposed(dims: int) -> Op:
     >>> flow.nn.functional.conv_transpose{dims}d({ones}, {ones}).sum().item()
     {4.0**dims}
     """
-    declared = op()(body)
+    declared = op(promotes=True)(body)
 
     @declared.layout
     def _(x, weight, bias, stride, padding, output_padding, groups, dilation):

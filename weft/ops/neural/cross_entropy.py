@@ -76,7 +76,7 @@ def _column(weight: Any, ndim: int) -> Any:
     return weight.reshape((-1, *(1,) * (ndim - 2))) if ndim > 2 else weight
 
 
-@op(returns="y | logp count")
+@op(returns="y | logp count", promotes=True)
 def cross_entropy(
     x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0,
@@ -202,7 +202,7 @@ def _(rand):
     yield rand(5), torch.tensor(3)
 
 
-@op(returns="dx")
+@op(returns="dx", promotes=True)
 def cross_entropy_grad(
     dy: Tensor, logp: Tensor, target: Tensor, weight: Tensor | None, count: Tensor, ignore_index: int, reduction: str,
     label_smoothing: float,

@@ -14,6 +14,7 @@ from weft.ops.declaration import Size, op
 from weft.ops.form import Form, alike
 from weft.ops.kernels import aten
 from weft.ops.pointwise.arithmetic import add, mul, neg, rsqrt, square, sub
+from weft.ops.pointwise.copies import cast
 from weft.ops.reduce.sums import mean as mean_of
 from weft.ops.shape.broadcast import fit
 from weft.ops.shape.views import axes
@@ -271,10 +272,11 @@ def _(dy, x, weight, normalized_shape, eps, wanted):
 
 
 @rms_norm_grad.grad
-def _(ddx, ddw, dy, x, weight, normalized_shape, eps, wanted):
+def _(ddx, ddw, dy, x, x_dtype, weight, normalized_shape, eps, wanted):
     rstd = rsqrt(add(mean_of(square(x), _dims(normalized_shape), True), eps))
     dims = _dims(normalized_shape)
-    return second_gradient(ddx, ddw, None, dy, mul(x, rstd), rstd, weight, dims, wanted, False)
+    of_dy, of_x, *rest = second_gradient(ddx, ddw, None, dy, mul(x, rstd), rstd, weight, dims, wanted, False)
+    return of_dy, of_x if of_x is None or of_x.dtype is x_dtype else cast(of_x, x_dtype), *rest
 
 
 @rms_norm_grad.samples

@@ -288,7 +288,7 @@ def _(rand):
 # ---- RNN ---------------------------------------------------------------------------------------------
 
 
-@op("t! b h!, b h!, h! k!, h! -> t! b h!")
+@op("t! b h!, b h!, h! k!, h! -> t! b h!", promotes=True)
 def rnn_scan(
     gates: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None, relu: bool = False, backwards: bool = False
 ) -> Tensor:

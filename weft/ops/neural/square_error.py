@@ -16,7 +16,7 @@ from weft.ops.shape.views import axes
 kernels: Any = torch._C._nn  # type: ignore[attr-defined]
 
 
-@op(uniform=True)
+@op(uniform=True, promotes=True)
 def square_error(x: Tensor, target: Tensor, mean: bool = True) -> Tensor:
     """The mean, or sum, of (x - target)^2, for two tensors of one shape.
 
@@ -49,7 +49,7 @@ def _(rand):
     yield rand(5, 3), rand(5, 3), False
 
 
-@op(linear="dy", returns="dx", uniform=True)
+@op(linear="dy", returns="dx", uniform=True, promotes=True)
 def square_error_grad(dy: Tensor, x: Tensor, target: Tensor, factor: float) -> Tensor:
     """dy * factor * (x - target), for a 0-d dy.
 

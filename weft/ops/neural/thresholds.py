@@ -189,7 +189,7 @@ def _(rand):
     yield rand(4, 6)
 
 
-@op("..., ... -> ...", steady="x")
+@op("..., ... -> ...", steady="x", promotes=True)
 def bent(x: Tensor, slope: Tensor) -> Tensor:
     """x where it is above zero, slope * x below; the slope broadcasts against x.
 

@@ -264,7 +264,7 @@ def _(dy, y):
     return relu_grad(dy, y)
 
 
-@op("..., ... -> ...", linear="dy", returns="dx")
+@op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
 def relu_grad(dy: Tensor, y: Tensor) -> Tensor:
     """dy where y is above zero.
 

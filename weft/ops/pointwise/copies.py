@@ -13,7 +13,7 @@ from weft.ops.shape.broadcast import fit
 from weft.ops.shape.views import axes
 
 
-@op(linear="slope")
+@op(linear="slope", promotes=True)
 def steady(slope: Tensor, x: Tensor) -> Tensor:
     """The slope itself, which doesn't change with x: its gradient for x is zeros.
 

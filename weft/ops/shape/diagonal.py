@@ -72,7 +72,7 @@ def _(rand):
     yield rand(3, 4), (4, 3, 6), 1, 0, 2
 
 
-@op(linear="base+part")
+@op(linear="base+part", promotes=True)
 def diagonal_put(base: Tensor, part: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
     """The base with another diagonal."""
     y = base.clone()

@@ -89,7 +89,7 @@ def _(rand):
     yield rand(4, 3), (4, 6), 1, 1, 3
 
 
-@op(linear="base+part")
+@op(linear="base+part", promotes=True)
 def narrow_scatter(base: Tensor, part: Tensor, dim: int, start: int, length: int, step: int = 1) -> Tensor:
     """base with `part` in the place `narrow` would read.
 
@@ -197,7 +197,7 @@ def _(ddx, key):
     return basic_index(ddx, key)
 
 
-@op(linear="base+part")
+@op(linear="base+part", promotes=True)
 def basic_index_scatter(base: Tensor, part: Tensor, key: Any) -> Tensor:
     """base with `part` in the place `basic_index` would read.
 
