@@ -58,6 +58,7 @@ def of_node(node: Any, args: tuple[Any, ...]) -> Any:
         if isinstance(v, (Tensor, Blob)):
             at = next((i for i, t in enumerate(operands) if t is v), None)
             data = v.data if isinstance(v, Blob) else v.detach().to_torch()
+            assert data is not None
             return at, data.dtype, data.nan_to_num().tolist()
         if isinstance(v, Node):  # the general way may bring a gradient to the dtype that it has
             assert v.op.name == "cast", "operands are leaves"

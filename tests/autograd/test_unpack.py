@@ -1,4 +1,4 @@
-"""The function written for a gradient, and the quick way over all nodes, do what the general ways do: every op's samples."""
+"""The function written for a gradient, and the quick way over nodes, do what the general ways do, for every op."""
 
 from __future__ import annotations
 
@@ -71,7 +71,7 @@ def test_a_gradient_takes_what_its_op_says_it_saves(name: str) -> None:
         roots = outputs(op, row, leaves(op, row))
         if roots:
             node = getattr(roots[0].node, "node", roots[0].node)
-            given = [None] * op.visible
+            given: list[Any] = [None] * op.visible
             given[getattr(roots[0].node, "index", 0)] = flow.ones_like(roots[0])
             with flow.no_grad():
                 found = space["unpack"](node, given, node.saved)
