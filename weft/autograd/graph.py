@@ -143,7 +143,7 @@ class save_on_cpu(saved_tensors_hooks):
         host = Device("cpu")
 
         def pack(t: Tensor) -> tuple[Tensor, Device]:
-            if t.spec is not None or t.device is host:
+            if t.is_global or t.device is host:
                 return t, host
             kept, device = to_device(t, host, t.device), t.device
             return (of_torch(local_data(kept, "save_on_cpu").pin_memory()) if pin_memory else kept), device

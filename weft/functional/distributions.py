@@ -33,7 +33,7 @@ class Site:
 
 
 def site(x: Tensor) -> Any:
-    return x.device if x.spec is None else Site(x)
+    return x.device if x.is_local else Site(x)
 
 
 def _at_site(make: Callable[..., Any], shaped: bool) -> Callable[..., Any]:
@@ -92,7 +92,7 @@ def _is_all_true(valid: Any) -> bool:
     """Whether every value is as it should; of what isn't there to be looked at, it is taken for granted."""
     if here.trace is not None or valid.value is not None or not valid.numel():
         return True
-    if valid.spec is None:
+    if valid.is_local:
         return valid.device.type == "meta" or bool(valid.all())
     whole = whole_data(valid.all(), "validate_args")
     return not whole.numel() or bool(whole)  # a rank outside of the placement holds nothing

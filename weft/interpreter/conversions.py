@@ -71,7 +71,7 @@ def _layouts(spec: Spec | None, target: Spec | tuple[Placement, Any], world: boo
 
 
 def to_local(x: Tensor) -> Tensor:
-    if x.spec is None:
+    if x.is_local:
         raise SbpError("to_local() takes a global tensor; this one is local already")
     assert x.shard is not None
     out = of_torch(torch.empty(0))

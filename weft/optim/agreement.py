@@ -37,7 +37,7 @@ class Agreement:
             if check_of(rank) is Check.FULL and self.due():
                 params = [p for g in optimizer.param_groups for p in g["params"]]
                 check_alike((f"parameter {i}, {p.spec}", p) for i, p in enumerate(params))
-                ranks = frozenset(r for p in params if p.spec is not None for r in p.placement.members)
+                ranks = frozenset(r for p in params if p.is_global for r in p.placement.members)
                 buffers = buffers_among(transport_of(), ranks)
                 check_alike((f"buffer {i}, {name}, {b.spec}", b) for i, (name, b) in enumerate(buffers))
 
@@ -70,7 +70,7 @@ def _together(params: Iterable[Tensor]) -> frozenset[int]:
     """The ranks that train some of these parameters in common."""
     ranks: set[int] = set()
     for p in params:
-        if p.spec is not None:
+        if p.is_global:
             ranks.update(p.placement.members)
         elif kept_alike(p):
             ranks.update(range(current().world_size))
@@ -82,7 +82,7 @@ def check_alike(tensors: Iterable[tuple[str, Tensor]]) -> None:
     rank = current()
     placed: dict[Any, dict[str, Any]] = {}
     for name, p in tensors:
-        if p.spec is not None and rank.index in p.placement and any(s.is_broadcast for s in p.sbp):
+        if p.is_global and rank.index in p.placement and any(s.is_broadcast for s in p.sbp):
             placed.setdefault(p.placement, {})[name] = p
     for placement, params in placed.items():
         if placement.size == 1:

@@ -30,22 +30,22 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
             f"{what} has shape {list(_logical(value))}, but its parameter has {list(_logical(p))}; the order or the "
             "shapes of the parameters changed since it was saved"
         )
-    if named and not value.ndim and value.spec is None:  # one number for all elements, as torch keeps some
+    if named and not value.ndim and value.is_local:  # one number for all elements, as torch keeps some
         value, alike = filled_like(p, value.item()), True
     copy = ops.clone(value.detach())
     copy.part_of = value.part_of
     if not lies_beside(copy, p):
-        if copy.spec is None:
+        if copy.is_local:
             copy = ops.from_local(copy, *counted_as(copy, home.placement), None)  # type: ignore[union-attr]
         where = copy.placement if home is None else home.placement
         flat = (broadcast,) * where.ndim
         copy = ops.to_global(copy, where, home.nd_sbp if alike and home is not None else flat)
-        copy = copy if p.spec is not None else ops.to_local(copy)
-    if copy.spec is None and copy.device is not p.device:
+        copy = copy if p.is_global else ops.to_local(copy)
+    if copy.is_local and copy.device is not p.device:
         copy = of_torch(local_data(copy, what).to(Device(p.device).torch))
     if copy.ndim and copy.dtype.differentiable and copy.dtype is not p.dtype:
         copy = ops.cast(copy, p.dtype)
-    if copy.spec is None and alike:
+    if copy.is_local and alike:
         copy.part_of = p.part_of
     placed[key] = copy
     return copy
@@ -54,7 +54,7 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
 def filled_like(p: Tensor, value: float) -> Tensor:
     """A state of one value, laid out as its parameter is, also along dimensions of one element."""
     made = ops.full_like(p.detach(), float(value), None)
-    made = made if p.spec is None else ops.to_global(made, p.placement, p.sbp)
+    made = made if p.is_local else ops.to_global(made, p.placement, p.sbp)
     made.part_of = p.part_of
     return made
 
@@ -66,11 +66,11 @@ def layout(t: Tensor) -> Spec | None:
 
 def lies_beside(value: Tensor, p: Tensor) -> bool:
     """Whether a state lies as its parameter does: whole, or in the same layout."""
-    if (value.spec is None) is not (p.spec is None):
+    if value.is_local is not p.is_local:
         return False
     own, home = layout(value), layout(p)
     if own is None or home is None:
-        return value.spec is None
+        return value.is_local
     alike = own.shape == home.shape
     return own.placement is home.placement and (not alike or own.nd_sbp == home.nd_sbp)
 

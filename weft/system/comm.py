@@ -53,7 +53,7 @@ def _data(what: str, t: Any, write: bool = False) -> torch.Tensor:
     """The memory of a local tensor, there to be read or written."""
     if not isinstance(t, Tensor):
         raise ArgumentError(f"comm.{what}(): takes tensors, not {type(t).__name__}")
-    if t.spec is not None:
+    if t.is_global:
         raise SbpError(f"comm.{what}() works on local tensors; move a global one with x.to_global(sbp=...)")
     data = local_data(t, f"comm.{what}()")
     if write and t.blob.access is not None:

@@ -21,7 +21,12 @@ from weft.tensor.methods import Methods
 
 
 class Described(Methods):
-    """A tensor's parts, and what they say. A blob with data is that of a local tensor which is not traced."""
+    """A tensor's parts, and what they say. A blob with data is that of a local tensor which is not traced.
+
+    `is_local` and `is_global` say the form. Hot paths ask `spec is None` instead, which costs no call, as does whoever
+    goes on to use the spec, so that type checkers follow. `value is None` is no `not is_lazy`: a graph's parameters are
+    lazy to the user of `build`, and have data.
+    """
 
     blob: Blob
     spec: Spec | None = None

@@ -33,7 +33,7 @@ def check_gradient(t: Described, given: Any) -> None:
             f"assigned grad has data of a different type: attempting to assign a gradient with dtype '{given.dtype}' "
             f"to a tensor of '{t.dtype}'; p.grad = g.to(p.dtype)"
         )
-    if t.spec is None:
+    if t.is_local:
         if given.device != t.device:
             raise DeviceError(
                 f"attempting to assign a gradient with device type '{given.device}' to a tensor with device type "

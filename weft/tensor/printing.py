@@ -26,7 +26,7 @@ def text(t: Tensor) -> str:
     """
     if t.value is not None:
         return _titled(t, _symbol(t))
-    if t.spec is None:
+    if t.is_local:
         return _titled(t, _with(_numbers(local_data(t, "print(tensor)")), _gradient(t)))
     return _titled(t, _part(t))
 
@@ -36,7 +36,7 @@ def show(x: Tensor) -> str:
 
     A global tensor is gathered for it, so every rank of the world calls this. `print(x)` shows the rank's own part.
     """
-    if x.value is None and x.spec is not None:
+    if x.value is None and x.is_global:
         return _titled(x, _global(x))
     return text(x)
 
@@ -115,7 +115,7 @@ def _kept(tail: str) -> list[str]:
 def _symbol(t: Tensor) -> str:
     more = [
         "is_lazy='True'",
-        *(_where(t) if t.spec is not None else []),
+        *(_where(t) if t.is_global else []),
         *_form(t),
     ]
     return _with("tensor(...)", [*more, *_gradient(t)])
@@ -128,7 +128,7 @@ def _form(t: Tensor) -> list[str]:
 def formatted(t: Tensor, specification: str) -> str:
     """`format(tensor, spec)`: a number formats as one, and with a specification so does a tensor of one element."""
     if not specification:
-        known = t.ndim == 0 and t.value is None and t.spec is None and t.device.type != "meta"
+        known = t.ndim == 0 and t.value is None and t.is_local and t.device.type != "meta"
         return format(t.item()) if known and not isinstance(t, Parameter) else text(t)
     if t.numel() != 1:
         raise ArgumentError(

@@ -73,7 +73,7 @@ def hint(is_causal: bool | None, of: str = "") -> dict[str, bool]:
 
 def _dropped(dropout: Module, y: Tensor, attention: MultiheadAttention) -> Tensor:
     """What attention gives, dropped in the order in which a local result lies in memory: with the batch second."""
-    if y.spec is None or not attention.batch_first or y.ndim != 3:
+    if y.is_local or not attention.batch_first or y.ndim != 3:
         return dropout(y)
     return ops.transpose(dropout(ops.transpose(y, 0, 1)), 0, 1)
 

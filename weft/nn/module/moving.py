@@ -91,6 +91,6 @@ def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[T
 
 def laid_out(x: Tensor, placement: Placement, nd_sbp: Any) -> Tensor:
     """A tensor in a global layout. A local one is the part that it was, or holds the whole; the first rank's counts."""
-    if x.spec is None:
+    if x.is_local:
         x = ops.from_local(x, *counted_as(x, placement), None)
     return ops.to_global(x, placement, nd_sbp)

@@ -223,7 +223,7 @@ def write(target: Tensor, value: Tensor) -> None:
         value = value.detach()
         if tuple(value.shape) != tuple(target.shape):
             value = ops.reshape(value, tuple(target.shape))
-        if target.spec is not None:
+        if target.is_global:
             value = laid_out(value, target.placement, target.sbp)
         else:
             value = moved(value, target.device, None)
