@@ -164,8 +164,8 @@ data.distributed = _distributed  # type: ignore[attr-defined]
 # layers that nn doesn't know of, under the names that people know them by
 nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[attr-defined]
 _layers = {n: v for n, v in vars(nn).items() if not isinstance(v, ModuleType) and not n.startswith("__")}
-_layers |= {"__doc__": nn.__doc__, "__all__": [n for n in nn.__all__ if n in _layers]}
-nn.modules = _module("nn.modules", **_layers, **_inner.NAMES)  # type: ignore[attr-defined]
+_layers |= {"__doc__": nn.__doc__, "__all__": [n for n in nn.__all__ if n in {*_layers, *nn.layers.LATER}]}
+nn.modules = _module("nn.modules", __getattr__=nn.__getattr__, **_layers, **_inner.NAMES)  # type: ignore[attr-defined]
 nn.parameter = _module("nn.parameter", Parameter=Parameter, Buffer=nn.Buffer)  # type: ignore[attr-defined]
 PATHS = {
     "accelerator": accelerator, "asyncs": asyncs, "comm": comm, "cuda": cuda, "cuda.amp": cuda.amp,  # type: ignore[attr-defined]

@@ -11,9 +11,14 @@ import warnings
 from types import CodeType, FrameType
 from typing import NamedTuple
 
+import torch
+
 # What counts as Weft itself when the line of the user's code is looked for: generated sources are named "<weft ...>",
-# and Python's own context managers stand between.
-INSIDE = (os.path.dirname(os.path.dirname(os.path.abspath(__file__))) + os.sep, "<weft", contextlib.__file__)
+# and torch's own Python, which is derived here, and Python's context managers stand between.
+INSIDE = (
+    *(os.path.dirname(file) + os.sep for file in (os.path.dirname(os.path.abspath(__file__)), torch.__file__)),
+    "<weft", contextlib.__file__,
+)  # fmt: skip
 
 
 class Line(NamedTuple):

@@ -11,7 +11,6 @@ from weft.core.dispatch import here
 from weft.core.errors import GraphError
 from weft.core.placement import Placement
 from weft.job.builder import Settings
-from weft.nn.layers.container import ModuleDict
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
@@ -138,7 +137,7 @@ class ProxyModule:
         if name == "origin" and not hasattr(self.__dict__["_origin"], name):
             return self._origin
         found = getattr(self.__dict__["_origin"], name)
-        if name in ("items", "values") and isinstance(self._origin, ModuleDict):
+        if name in ("items", "values") and hasattr(type(self._origin), "keys"):  # a dict of modules
             return lambda: [self._proxied(item) for item in found()]
         if isinstance(found, Tensor):  # a parameter has a static side, and OneFlow before 0.9 calls that config, too
             found.__dict__.setdefault("config", GraphTensor.of(found))

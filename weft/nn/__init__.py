@@ -2,7 +2,11 @@
 meets on its way.
 """
 
-from weft.nn import functional, init, utils
+import sys
+from typing import TYPE_CHECKING
+
+from weft.core.derived import GIVEN, lazily
+from weft.nn import functional, init, layers, utils
 from weft.nn.attention import MultiheadAttention
 from weft.nn.data_parallel import DataParallel
 from weft.nn.layers.activation import (
@@ -36,7 +40,6 @@ from weft.nn.layers.activation import (
     Tanhshrink,
     Threshold,
 )
-from weft.nn.layers.adaptive import AdaptiveLogSoftmaxWithLoss
 from weft.nn.layers.batchnorm import (
     AllReduce,
     BatchNorm1d,
@@ -47,7 +50,6 @@ from weft.nn.layers.batchnorm import (
     LazyBatchNorm3d,
     SyncBatchNorm,
 )
-from weft.nn.layers.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
 from weft.nn.layers.conv import (
     Conv1d,
     Conv2d,
@@ -150,13 +152,6 @@ from weft.nn.layers.pooling import (
 )
 from weft.nn.layers.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from weft.nn.layers.sparse import Embedding, EmbeddingBag
-from weft.nn.layers.transformer import (
-    Transformer,
-    TransformerDecoder,
-    TransformerDecoderLayer,
-    TransformerEncoder,
-    TransformerEncoderLayer,
-)
 from weft.nn.layers.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 from weft.nn.module import upkeep
 from weft.nn.module.module import Module
@@ -173,6 +168,20 @@ from weft.nn.oneflow.quantization import (
     Quantization,
 )
 from weft.tensor.parameter import Buffer, Parameter
+
+if TYPE_CHECKING:
+    from weft.nn.layers.adaptive import AdaptiveLogSoftmaxWithLoss
+    from weft.nn.layers.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+    from weft.nn.layers.transformer import (
+        Transformer,
+        TransformerDecoder,
+        TransformerDecoderLayer,
+        TransformerEncoder,
+        TransformerEncoderLayer,
+    )
+
+GIVEN.update({f"torch.nn.modules.{file}": sys.modules[__name__] for file in layers.FILES})
+__getattr__ = lazily(__name__, layers.READ_LATER)
 
 __all__ = [
     "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveLogSoftmaxWithLoss", "AdaptiveMaxPool1d",

@@ -44,6 +44,7 @@ class MultiheadAttention(Module):
         self.kdim, self.vdim, self.head_dim = kdim or embed_dim, vdim or embed_dim, embed_dim // num_heads
         self.add_zero_attn = add_zero_attn
         together = self.kdim == self.vdim == embed_dim  # then one weight, and one matmul where the inputs are one
+        self._qkv_same_embed_dim = together
         shapes: dict[str, tuple[int, ...] | None] = {
             "q_proj_weight": None if together else (embed_dim, embed_dim),
             "k_proj_weight": None if together else (embed_dim, self.kdim),

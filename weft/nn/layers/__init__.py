@@ -1,1 +1,138 @@
-"""Layers, in files with PyTorch's names."""
+"""Layers, in files with PyTorch's names. Those that torch composes in Python are torch's, derived: these are the tables."""
+
+from __future__ import annotations
+
+import functools
+import operator
+import types
+from collections import OrderedDict
+from collections.abc import Callable, Mapping
+from typing import Any, Final
+
+from weft.core.derived import GIVEN, Change, Derived
+from weft.core.errors import ArgumentError, IndexingError, OptionError
+from weft.ops import ops
+
+Function = Callable[..., Any]
+
+FILES: Final = (
+    "activation",
+    "container",
+    "dropout",
+    "linear",
+    "module",
+    "normalization",
+)  # whose names are `flow.nn`'s
+READ_LATER: Final = {
+    "layers.adaptive": ("AdaptiveLogSoftmaxWithLoss",),
+    "layers.container": ("ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"),
+    "layers.transformer": (
+        "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
+    ),
+}  # fmt: skip
+LATER: Final = frozenset(name for names in READ_LATER.values() for name in names)
+ERRORS: Final = {"IndexError": IndexingError, "RuntimeError": OptionError, "TypeError": ArgumentError}
+
+
+def _always(f: Function) -> Change:
+    return lambda theirs: f
+
+
+# ---- containers --------------------------------------------------------------------------------------
+
+
+def _position(self: Any, idx: Any) -> str:
+    at, n = operator.index(idx), len(self)
+    if not -n <= at < n:
+        raise IndexingError(f"index {at} is out of range: this {self._get_name()} has {n} members")
+    return str(at % n)
+
+
+def _member(theirs: Function) -> Function:
+    """A member, without the view of them that torch's goes through: models ask for one per layer and step."""
+
+    def get(self: Any, idx: Any) -> Any:
+        name = str(idx)
+        return self.__dict__[name] if self._roles.get(name) == "module" else theirs(self, idx)
+
+    return get
+
+
+def _chain(theirs: Function) -> Function:
+    """Of several modules, and of any list or dict of them."""
+
+    @functools.wraps(theirs)
+    def init(self: Any, *args: Any) -> None:
+        if len(args) == 1 and isinstance(args[0], Mapping):
+            args = (OrderedDict(args[0]),)
+        elif len(args) == 1 and isinstance(args[0], (list, tuple, types.GeneratorType)):
+            args = tuple(args[0])
+        theirs(self, *args)
+
+    return init
+
+
+def _called(self: Any, input: Any) -> Any:
+    members = self.__dict__
+    for name in [name for name, role in self._roles.items() if role == "module"]:
+        input = members[name](input)
+    return input
+
+
+CONTAINER: Final = {
+    "ModuleDict.__getitem__": _member,
+    "ModuleList._get_abs_string_index": _always(_position),
+    "ModuleList.__getitem__": _member,
+    "ParameterList._get_abs_string_index": _always(_position),
+    "Sequential.__init__": _chain,
+    "Sequential.forward": _always(_called),
+    "Sequential._get_item_by_idx": _always(lambda self, every, idx: [*every][int(_position(self, idx))]),
+}
+
+# ---- transformers ------------------------------------------------------------------------------------
+
+
+def _dropped(dropout: Any, y: Any, attention: Any) -> Any:
+    """What attention gives, dropped in the order in which a local result lies in memory: with the batch second."""
+    if y.spec is None or not attention.batch_first or y.ndim != 3:
+        return dropout(y)
+    return ops.transpose(dropout(ops.transpose(y, 0, 1)), 0, 1)
+
+
+def _to_oneself(self: Any, x: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False) -> Any:
+    found = self.self_attn(x, x, x, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
+    return _dropped(self.dropout1, found, self.self_attn)
+
+
+def _to_memory(
+    self: Any, x: Any, mem: Any, attn_mask: Any, key_padding_mask: Any, is_causal: bool = False
+) -> Any:  # fmt: skip
+    found = self.multihead_attn(x, mem, mem, key_padding_mask, False, attn_mask, is_causal=is_causal)[0]
+    return _dropped(self.dropout2, found, self.multihead_attn)
+
+
+def _activation(given: str) -> Any:
+    raise OptionError(f"activation should be 'relu', 'gelu' or a function; got {given!r}")
+
+
+def _known(theirs: Function) -> Function:
+    return lambda activation: theirs(activation) if activation in ("relu", "gelu") else _activation(activation)
+
+
+TRANSFORMER: Final = {
+    "TransformerEncoderLayer._sa_block": _always(_to_oneself),
+    "TransformerDecoderLayer._sa_block": _always(_to_oneself),
+    "TransformerDecoderLayer._mha_block": _always(_to_memory),
+    "_get_activation_fn": _known,
+    # as told: whether a mask is the causal one would be read from its values, which a graph doesn't have
+    "_detect_is_causal_mask": _always(lambda mask, is_causal=None, size=None: bool(is_causal)),
+    "warnings": lambda theirs: types.SimpleNamespace(
+        warn=lambda *args, **kwargs: None
+    ),  # that there are no nested tensors
+}
+GIVEN["torch.backends.mha.get_fastpath_enabled"] = lambda: False  # a kernel of torch's, without gradients and layouts
+GIVEN["torch.nn.functional._canonical_mask"] = lambda mask, *args, **kwargs: mask  # attention adds masks itself
+GIVEN["torch.nn.functional._none_or_dtype"] = lambda mask: None
+
+for _file, _changes in {"container": CONTAINER, "transformer": TRANSFORMER}.items():
+    Derived(f"{__name__}.{_file}", f"torch.nn.modules.{_file}", {"": _changes}, errors=ERRORS)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, MutableMapping
+from collections.abc import ItemsView, Iterator, Mapping, MutableMapping, ValuesView
 from typing import Any
 
 from weft.core.dispatch import here
@@ -49,6 +49,16 @@ class Members(MutableMapping[str, Any]):
     def __len__(self) -> int:
         return len(self._names())
 
+    def _dict(self) -> dict[str, Any]:
+        has = self.module.__dict__
+        return {n: has[n] for n, role in self.module._roles.items() if role == self.role}
+
+    def items(self) -> ItemsView[str, Any]:
+        return self._dict().items()
+
+    def values(self) -> ValuesView[Any]:
+        return self._dict().values()
+
     def compare(self) -> None:
         """Ranks have global buffers in common, and may compare them from now on."""
         for name, value in self.items():
@@ -60,8 +70,14 @@ class Members(MutableMapping[str, Any]):
 
 
 def members(role: str) -> Any:
-    """A property that gives a module's members of one role."""
-    return property(lambda module: Members(module, role))
+    """A property that gives a module's members of one role, and exchanges them."""
+
+    def exchange(module: Any, values: Mapping[str, Any]) -> None:
+        found, now = Members(module, role), dict(values)
+        found.clear()
+        found.update(now)
+
+    return property(lambda module: Members(module, role), exchange)
 
 
 def printed(name: str, extra: str, members: Mapping[str, Any]) -> str:
