@@ -102,7 +102,7 @@ from weft.interop import from_torch, mock_torch, to_torch
 from weft.interop import oneflow as _oneflow
 from weft.interop import other_libraries as _others
 from weft.interpreter.explain_movements import explain
-from weft.nn import averaging
+from weft.nn import averaging, layers
 from weft.nn import underscored as _inner
 from weft.nn.utils import stateless
 from weft.optim.lr_scheduler.averaged import SWALR
@@ -164,7 +164,7 @@ data.distributed = _distributed  # type: ignore[attr-defined]
 # layers that nn doesn't know of, under the names that people know them by
 nn.Graph, nn.graph, nn.parallel = graph.Graph, graph, parallel  # type: ignore[attr-defined]
 _layers = {n: v for n, v in vars(nn).items() if not isinstance(v, ModuleType) and not n.startswith("__")}
-_layers |= {"__doc__": nn.__doc__, "__all__": [n for n in nn.__all__ if n in {*_layers, *nn.layers.LATER}]}
+_layers |= {"__doc__": nn.__doc__, "__all__": [n for n in nn.__all__ if n in {*_layers, *layers.LATER}]}
 nn.modules = _module("nn.modules", __getattr__=nn.__getattr__, **_layers, **_inner.NAMES)  # type: ignore[attr-defined]
 nn.parameter = _module("nn.parameter", Parameter=Parameter, Buffer=nn.Buffer)  # type: ignore[attr-defined]
 PATHS = {

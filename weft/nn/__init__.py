@@ -66,11 +66,6 @@ from weft.nn.layers.conv import (
 )
 from weft.nn.layers.distance import CosineSimilarity, PairwiseDistance
 from weft.nn.layers.dropout import AlphaDropout, Dropout, Dropout1d, Dropout2d, Dropout3d, FeatureAlphaDropout
-from weft.nn.layers.flatten import (
-    Flatten,
-    Unflatten,
-)
-from weft.nn.layers.fold import Fold, Unfold
 from weft.nn.layers.instancenorm import (
     InstanceNorm1d,
     InstanceNorm2d,
@@ -110,23 +105,6 @@ from weft.nn.layers.normalization import (
     LocalResponseNorm,
     RMSNorm,
 )
-from weft.nn.layers.padding import (
-    CircularPad1d,
-    CircularPad2d,
-    CircularPad3d,
-    ConstantPad1d,
-    ConstantPad2d,
-    ConstantPad3d,
-    ReflectionPad1d,
-    ReflectionPad2d,
-    ReflectionPad3d,
-    ReplicationPad1d,
-    ReplicationPad2d,
-    ReplicationPad3d,
-    ZeroPad1d,
-    ZeroPad2d,
-    ZeroPad3d,
-)
 from weft.nn.layers.pixelshuffle import ChannelShuffle, PixelShuffle, PixelUnshuffle
 from weft.nn.layers.pooling import (
     AdaptiveAvgPool1d,
@@ -152,7 +130,6 @@ from weft.nn.layers.pooling import (
 )
 from weft.nn.layers.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from weft.nn.layers.sparse import Embedding, EmbeddingBag
-from weft.nn.layers.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 from weft.nn.module import upkeep
 from weft.nn.module.module import Module
 from weft.nn.oneflow import cells
@@ -172,6 +149,29 @@ from weft.tensor.parameter import Buffer, Parameter
 if TYPE_CHECKING:
     from weft.nn.layers.adaptive import AdaptiveLogSoftmaxWithLoss
     from weft.nn.layers.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+    from weft.nn.layers.padding import (
+        CircularPad1d,
+        CircularPad2d,
+        CircularPad3d,
+        ConstantPad1d,
+        ConstantPad2d,
+        ConstantPad3d,
+        ReflectionPad1d,
+        ReflectionPad2d,
+        ReflectionPad3d,
+        ReplicationPad1d,
+        ReplicationPad2d,
+        ReplicationPad3d,
+        ZeroPad1d,
+        ZeroPad2d,
+        ZeroPad3d,
+    )
+    from weft.nn.layers.fold import Fold, Unfold
+    from weft.nn.layers.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
+    from weft.nn.layers.flatten import (
+        Flatten,
+        Unflatten,
+    )
     from weft.nn.layers.transformer import (
         Transformer,
         TransformerDecoder,

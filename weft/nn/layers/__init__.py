@@ -1,4 +1,4 @@
-"""Layers, in files with PyTorch's names. Those that torch composes in Python are torch's, derived: these are the tables."""
+"""Layers, in files with PyTorch's names. Those that torch composes in Python are derived: these are the tables."""
 
 from __future__ import annotations
 
@@ -26,6 +26,10 @@ FILES: Final = (
 READ_LATER: Final = {
     "layers.adaptive": ("AdaptiveLogSoftmaxWithLoss",),
     "layers.container": ("ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"),
+    "layers.padding": ("CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"),
+    "layers.fold": ("Fold", "Unfold"),
+    "layers.upsampling": ("Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"),
+    "layers.flatten": ("Flatten", "Unflatten"),
     "layers.transformer": (
         "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
     ),
@@ -134,5 +138,6 @@ GIVEN["torch.backends.mha.get_fastpath_enabled"] = lambda: False  # a kernel of 
 GIVEN["torch.nn.functional._canonical_mask"] = lambda mask, *args, **kwargs: mask  # attention adds masks itself
 GIVEN["torch.nn.functional._none_or_dtype"] = lambda mask: None
 
-for _file, _changes in {"container": CONTAINER, "transformer": TRANSFORMER}.items():
-    Derived(f"{__name__}.{_file}", f"torch.nn.modules.{_file}", {"": _changes}, errors=ERRORS)
+CHANGES: Final = {"container": CONTAINER, "transformer": TRANSFORMER}
+for _file in ("container", "flatten", "fold", "padding", "transformer", "upsampling"):
+    Derived(f"{__name__}.{_file}", f"torch.nn.modules.{_file}", {"": CHANGES.get(_file, {})}, errors=ERRORS)
