@@ -48,7 +48,7 @@ class Files(MetaPathFinder, Loader):
             sys.modules[spec.name] = importlib.import_module(spec.loader_state)
             return
         home = sys.modules[spec.name.rpartition(".")[0]]
-        vars(module).update({n: vars(home)[n] for n in _names(spec.name, home)})
+        vars(module).update({n: getattr(home, n) for n in _names(spec.name, home)})
 
 
 def _exists(name: str) -> bool:
@@ -63,8 +63,8 @@ def _names(name: str, home: ModuleType) -> list[str]:
         file = importlib.import_module(f"torch.{name.partition('.')[2]}")
     except ImportError:
         return []
-    here = {n: v for n, v in vars(home).items() if not n.startswith("__") and not isinstance(v, ModuleType)}
-    return [n for n in vars(file) if n in here]
+    here = {n for n, v in vars(home).items() if not n.startswith("__") and not isinstance(v, ModuleType)}
+    return [n for n in vars(file) if n in here or n in getattr(home, "__all__", ())]
 
 
 def _reach(folder: str) -> None:

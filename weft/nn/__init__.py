@@ -149,6 +149,11 @@ from weft.tensor.parameter import Buffer, Parameter
 if TYPE_CHECKING:
     from weft.nn.layers.adaptive import AdaptiveLogSoftmaxWithLoss
     from weft.nn.layers.container import ModuleDict, ModuleList, ParameterDict, ParameterList, Sequential
+    from weft.nn.layers.flatten import (
+        Flatten,
+        Unflatten,
+    )
+    from weft.nn.layers.fold import Fold, Unfold
     from weft.nn.layers.padding import (
         CircularPad1d,
         CircularPad2d,
@@ -166,12 +171,6 @@ if TYPE_CHECKING:
         ZeroPad2d,
         ZeroPad3d,
     )
-    from weft.nn.layers.fold import Fold, Unfold
-    from weft.nn.layers.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
-    from weft.nn.layers.flatten import (
-        Flatten,
-        Unflatten,
-    )
     from weft.nn.layers.transformer import (
         Transformer,
         TransformerDecoder,
@@ -179,6 +178,7 @@ if TYPE_CHECKING:
         TransformerEncoder,
         TransformerEncoderLayer,
     )
+    from weft.nn.layers.upsampling import Upsample, UpsamplingBilinear2d, UpsamplingNearest2d
 
 GIVEN.update({f"torch.nn.modules.{file}": sys.modules[__name__] for file in layers.FILES})
 __getattr__ = lazily(__name__, layers.READ_LATER)

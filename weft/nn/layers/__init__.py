@@ -26,7 +26,11 @@ FILES: Final = (
 READ_LATER: Final = {
     "layers.adaptive": ("AdaptiveLogSoftmaxWithLoss",),
     "layers.container": ("ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"),
-    "layers.padding": ("CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d", "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d", "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d"),
+    "layers.padding": (
+        "CircularPad1d", "CircularPad2d", "CircularPad3d", "ConstantPad1d", "ConstantPad2d", "ConstantPad3d",
+        "ReflectionPad1d", "ReflectionPad2d", "ReflectionPad3d", "ReplicationPad1d", "ReplicationPad2d",
+        "ReplicationPad3d", "ZeroPad1d", "ZeroPad2d", "ZeroPad3d",
+    ),
     "layers.fold": ("Fold", "Unfold"),
     "layers.upsampling": ("Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"),
     "layers.flatten": ("Flatten", "Unflatten"),
