@@ -64,3 +64,19 @@ def test_what_there_is_not_is_no_module() -> None:
         __import__("weft.distributions.odd")
     with pytest.raises(AttributeError):
         _ = W.Odd
+
+
+def test_the_users_line_is_not_torchs() -> None:
+    """An op in a derived layer is shown at the call of the model, not within torch's file."""
+    model, x = flow.nn.Sequential(flow.nn.ReLU()), flow.ones(2)
+    with flow.vm.trace() as recorded:
+        model(x)
+    assert {e.line.partition(":")[0] for e in recorded.events} == {"test_derived.py"}
+
+
+@pytest.mark.parametrize("root", list(derived.ROOTS.values()), ids=lambda root: root.ours)
+def test_tables_name_what_torch_has(root: derived.Derived) -> None:
+    """Changes are made when a module is read: a name that this torch lacks would be found by the first user."""
+    for file in root.changes:
+        importlib.import_module(f"{root.ours}.{file}".rstrip("."))
+    assert derived.is_derived(importlib.import_module(root.ours).__name__)

@@ -106,28 +106,6 @@ from weft.nn.layers.normalization import (
     RMSNorm,
 )
 from weft.nn.layers.pixelshuffle import ChannelShuffle, PixelShuffle, PixelUnshuffle
-from weft.nn.layers.pooling import (
-    AdaptiveAvgPool1d,
-    AdaptiveAvgPool2d,
-    AdaptiveAvgPool3d,
-    AdaptiveMaxPool1d,
-    AdaptiveMaxPool2d,
-    AdaptiveMaxPool3d,
-    AvgPool1d,
-    AvgPool2d,
-    AvgPool3d,
-    FractionalMaxPool2d,
-    FractionalMaxPool3d,
-    LPPool1d,
-    LPPool2d,
-    LPPool3d,
-    MaxPool1d,
-    MaxPool2d,
-    MaxPool3d,  # fmt: skip
-    MaxUnpool1d,
-    MaxUnpool2d,
-    MaxUnpool3d,
-)
 from weft.nn.layers.rnn import GRU, LSTM, RNN, GRUCell, LSTMCell, RNNBase, RNNCell, RNNCellBase
 from weft.nn.layers.sparse import Embedding, EmbeddingBag
 from weft.nn.module import upkeep
@@ -170,6 +148,28 @@ if TYPE_CHECKING:
         ZeroPad1d,
         ZeroPad2d,
         ZeroPad3d,
+    )
+    from weft.nn.layers.pooling import (
+        AdaptiveAvgPool1d,
+        AdaptiveAvgPool2d,
+        AdaptiveAvgPool3d,
+        AdaptiveMaxPool1d,
+        AdaptiveMaxPool2d,
+        AdaptiveMaxPool3d,
+        AvgPool1d,
+        AvgPool2d,
+        AvgPool3d,
+        FractionalMaxPool2d,
+        FractionalMaxPool3d,
+        LPPool1d,
+        LPPool2d,
+        LPPool3d,
+        MaxPool1d,
+        MaxPool2d,
+        MaxPool3d,
+        MaxUnpool1d,
+        MaxUnpool2d,
+        MaxUnpool3d,
     )
     from weft.nn.layers.transformer import (
         Transformer,

@@ -344,3 +344,12 @@ def test_a_prefix_is_taken_from_a_state() -> None:
     state = {f"module.{k}": v for k, v in nn.Linear(2, 2).state_dict().items()}
     nn.modules.consume_prefix_in_state_dict_if_present(state, "module.")
     nn.Linear(2, 2).load_state_dict(state)
+
+
+def test_all_members_of_a_role_can_be_exchanged() -> None:
+    """As torch's containers do it; other roles keep theirs."""
+    layers = flow.nn.ModuleList([flow.nn.ReLU(), flow.nn.Tanh()])
+    layers.scale = flow.nn.Parameter(flow.ones(1))
+    first, second = layers
+    layers._modules = {"0": second, "1": first}
+    assert list(layers) == [second, first] and list(layers._parameters) == ["scale"]

@@ -11,18 +11,12 @@ from typing import Any, Final
 
 from weft.core.derived import GIVEN, Change, Derived
 from weft.core.errors import ArgumentError, IndexingError, OptionError
+from weft.functional.neural.fractional_pooling import check_sizes
 from weft.ops import ops
 
 Function = Callable[..., Any]
 
-FILES: Final = (
-    "activation",
-    "container",
-    "dropout",
-    "linear",
-    "module",
-    "normalization",
-)  # whose names are `flow.nn`'s
+FILES: Final = ("activation", "container", "dropout", "linear", "module", "normalization")  # of flow.nn's names
 READ_LATER: Final = {
     "layers.adaptive": ("AdaptiveLogSoftmaxWithLoss",),
     "layers.container": ("ModuleDict", "ModuleList", "ParameterDict", "ParameterList", "Sequential"),
@@ -34,6 +28,12 @@ READ_LATER: Final = {
     "layers.fold": ("Fold", "Unfold"),
     "layers.upsampling": ("Upsample", "UpsamplingBilinear2d", "UpsamplingNearest2d"),
     "layers.flatten": ("Flatten", "Unflatten"),
+    "layers.pooling": (
+        "AdaptiveAvgPool1d", "AdaptiveAvgPool2d", "AdaptiveAvgPool3d", "AdaptiveMaxPool1d", "AdaptiveMaxPool2d",
+        "AdaptiveMaxPool3d", "AvgPool1d", "AvgPool2d", "AvgPool3d", "FractionalMaxPool2d",
+        "FractionalMaxPool3d", "LPPool1d", "LPPool2d", "LPPool3d", "MaxPool1d", "MaxPool2d", "MaxPool3d",
+        "MaxUnpool1d", "MaxUnpool2d", "MaxUnpool3d",
+    ),
     "layers.transformer": (
         "Transformer", "TransformerDecoder", "TransformerDecoderLayer", "TransformerEncoder", "TransformerEncoderLayer",
     ),
@@ -97,6 +97,25 @@ CONTAINER: Final = {
     "Sequential._get_item_by_idx": _always(lambda self, every, idx: [*every][int(_position(self, idx))]),
 }
 
+# ---- pooling -----------------------------------------------------------------------------------------
+
+
+def _sized(dims: int) -> Change:
+    def change(theirs: Function) -> Function:
+        @functools.wraps(theirs)
+        def init(
+            self: Any, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, *rest: Any, **more: Any
+        ) -> None:  # fmt: skip
+            check_sizes(dims, output_size, output_ratio)
+            theirs(self, kernel_size, output_size, output_ratio, *rest, **more)
+
+        return init
+
+    return change
+
+
+POOLING: Final = {f"FractionalMaxPool{n}d.__init__": _sized(n) for n in (2, 3)}
+
 # ---- transformers ------------------------------------------------------------------------------------
 
 
@@ -142,6 +161,6 @@ GIVEN["torch.backends.mha.get_fastpath_enabled"] = lambda: False  # a kernel of 
 GIVEN["torch.nn.functional._canonical_mask"] = lambda mask, *args, **kwargs: mask  # attention adds masks itself
 GIVEN["torch.nn.functional._none_or_dtype"] = lambda mask: None
 
-CHANGES: Final = {"container": CONTAINER, "transformer": TRANSFORMER}
-for _file in ("container", "flatten", "fold", "padding", "transformer", "upsampling"):
+CHANGES: Final = {"container": CONTAINER, "pooling": POOLING, "transformer": TRANSFORMER}
+for _file in ("container", "flatten", "fold", "padding", "pooling", "transformer", "upsampling"):
     Derived(f"{__name__}.{_file}", f"torch.nn.modules.{_file}", {"": CHANGES.get(_file, {})}, errors=ERRORS)
