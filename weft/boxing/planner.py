@@ -2,7 +2,8 @@
 
 There are few states: on each axis only the sbp that the two ends name, broadcast, and splits of the dimensions that
 the ends split or of the longest one. Every rank searches alone and must find the same route, so nothing here depends
-on the order of a set or on the rank.
+on the order of a set or on the rank. rustworkx, which orders acts elsewhere, searches graphs that are there as a whole:
+here neighbours are found, and costs worked out, only where the search gets to.
 """
 
 from __future__ import annotations
