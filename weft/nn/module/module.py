@@ -130,6 +130,7 @@ class Module:
         if value is not None and not isinstance(value, kind):
             raise ArgumentError(
                 f"cannot assign '{type(value).__name__}' object to {role} '{name}' ({kind.__name__} or None required)"
+                + (f": {type(value).__name__} is not a Module subclass" if role == MODULE else "")
             )
         self._take(name, role, value)
 
