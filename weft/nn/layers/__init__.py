@@ -12,6 +12,7 @@ from typing import Any, Final
 from weft.core.derived import GIVEN, Change, Derived
 from weft.core.errors import ArgumentError, IndexingError, OptionError
 from weft.functional.neural.fractional_pooling import check_sizes
+from weft.nn.module.refusals import constructing
 from weft.ops import ops
 
 Function = Callable[..., Any]
@@ -44,6 +45,11 @@ ERRORS: Final = {"IndexError": IndexingError, "RuntimeError": OptionError, "Type
 
 def _always(f: Function) -> Change:
     return lambda theirs: f
+
+
+def _init(change: Change) -> Change:
+    """Another `__init__`, which answers for its arguments as a layer's does."""
+    return lambda theirs: constructing(change(theirs.__wrapped__))
 
 
 # ---- containers --------------------------------------------------------------------------------------
@@ -92,7 +98,7 @@ CONTAINER: Final = {
     "ModuleList._get_abs_string_index": _always(_position),
     "ModuleList.__getitem__": _member,
     "ParameterList._get_abs_string_index": _always(_position),
-    "Sequential.__init__": _chain,
+    "Sequential.__init__": _init(_chain),
     "Sequential.forward": _always(_called),
     "Sequential._get_item_by_idx": _always(lambda self, every, idx: [*every][int(_position(self, idx))]),
 }
@@ -114,7 +120,20 @@ def _sized(dims: int) -> Change:
     return change
 
 
-POOLING: Final = {f"FractionalMaxPool{n}d.__init__": _sized(n) for n in (2, 3)}
+POOLING: Final = {f"FractionalMaxPool{n}d.__init__": _init(_sized(n)) for n in (2, 3)}
+
+# ---- upsampling --------------------------------------------------------------------------------------
+
+
+def _by_any_list(theirs: Function) -> Function:
+    @functools.wraps(theirs)
+    def init(self: Any, size: Any = None, scale_factor: Any = None, *rest: Any, **more: Any) -> None:
+        theirs(self, size, tuple(scale_factor) if isinstance(scale_factor, list) else scale_factor, *rest, **more)
+
+    return init
+
+
+UPSAMPLING: Final = {"Upsample.__init__": _init(_by_any_list)}
 
 # ---- transformers ------------------------------------------------------------------------------------
 
@@ -161,6 +180,6 @@ GIVEN["torch.backends.mha.get_fastpath_enabled"] = lambda: False  # a kernel of 
 GIVEN["torch.nn.functional._canonical_mask"] = lambda mask, *args, **kwargs: mask  # attention adds masks itself
 GIVEN["torch.nn.functional._none_or_dtype"] = lambda mask: None
 
-CHANGES: Final = {"container": CONTAINER, "pooling": POOLING, "transformer": TRANSFORMER}
+CHANGES: Final = {"container": CONTAINER, "pooling": POOLING, "transformer": TRANSFORMER, "upsampling": UPSAMPLING}
 for _file in ("container", "flatten", "fold", "padding", "pooling", "transformer", "upsampling"):
     Derived(f"{__name__}.{_file}", f"torch.nn.modules.{_file}", {"": CHANGES.get(_file, {})}, errors=ERRORS)
