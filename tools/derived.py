@@ -10,7 +10,10 @@ from typing import Any, Final
 from tools.declared import Text, of_function
 from weft.core.derived import is_derived
 
-LOOSE: Final = "# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false\n"
+LOOSE: Final = (  # what torch's own annotations get wrong: options that may be None, among others
+    "# pyright: reportArgumentType=false, reportIncompatibleMethodOverride=false\n"
+    "# pyright: reportIncompatibleVariableOverride=false\n"
+)
 MAGIC: Final = ("__init__", "__call__", "__len__", "__getitem__", "__iter__")
 
 

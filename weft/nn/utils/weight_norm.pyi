@@ -1,6 +1,7 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-# pyright: reportIncompatibleMethodOverride=false, reportIncompatibleVariableOverride=false
+# pyright: reportArgumentType=false, reportIncompatibleMethodOverride=false
+# pyright: reportIncompatibleVariableOverride=false
 """Torch's own code, on Weft's tensors: see torch.nn.utils.weight_norm."""
 
 from typing import Any
