@@ -105,7 +105,7 @@ def root() -> str:
 def layers() -> str:
     """`flow.nn.*`: layers from their homes, and what stands above them."""
     text = Text(())
-    shown = {n: v for n, v in vars(nn).items() if n in nn.__all__ or n in ("Graph", "graph", "parallel")}
+    shown = {n: getattr(nn, n) for n in (*nn.__all__, "Graph", "graph", "parallel")}
     return _page(nn, text, "".join(line for _, line in sorted(_named(text, n, v) for n, v in shown.items())))
 
 
