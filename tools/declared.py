@@ -71,7 +71,7 @@ def of_inplace(op: Op) -> Declared:
     signature = of_op(op).signatures[0]
     first = signature.parameters[0]._replace(type="Tensor")
     said = signature._replace(parameters=(first, *signature.parameters[1:]), result="Tensor")
-    return Declared((said,), f"`{op.name}`, into the memory of its first operand.")
+    return Declared((said,), f"`{op.name}`, in place.")
 
 
 def of_function(f: Function) -> Declared:

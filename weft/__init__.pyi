@@ -156,43 +156,43 @@ uint64: DType
 uint8: DType
 
 def BFloat16Tensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A bfloat16 tensor of data, or of a size, its memory as it was: BFloat16Tensor([1, 2]) or BFloat16Tensor(2, 3)."""
+    """A bfloat16 tensor of data, or an uninitialized one of a size: BFloat16Tensor([1, 2]) or BFloat16Tensor(2, 3)."""
 
 def BoolTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A bool tensor of data, or of a size, its memory as it was: BoolTensor([1, 2]) or BoolTensor(2, 3)."""
+    """A bool tensor of data, or an uninitialized one of a size: BoolTensor([1, 2]) or BoolTensor(2, 3)."""
 
 def ByteTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A uint8 tensor of data, or of a size, its memory as it was: ByteTensor([1, 2]) or ByteTensor(2, 3)."""
+    """A uint8 tensor of data, or an uninitialized one of a size: ByteTensor([1, 2]) or ByteTensor(2, 3)."""
 
 def CharTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A int8 tensor of data, or of a size, its memory as it was: CharTensor([1, 2]) or CharTensor(2, 3)."""
+    """A int8 tensor of data, or an uninitialized one of a size: CharTensor([1, 2]) or CharTensor(2, 3)."""
 
 def ComplexDoubleTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A complex128 tensor of data, or of a size, its memory as it was: ComplexDoubleTensor([1, 2]) or ComplexDoubleTensor(2, 3)."""
+    """A complex128 tensor of data, or an uninitialized one of a size: ComplexDoubleTensor([1, 2]) or ComplexDoubleTensor(2, 3)."""
 
 def ComplexFloatTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A complex64 tensor of data, or of a size, its memory as it was: ComplexFloatTensor([1, 2]) or ComplexFloatTensor(2, 3)."""
+    """A complex64 tensor of data, or an uninitialized one of a size: ComplexFloatTensor([1, 2]) or ComplexFloatTensor(2, 3)."""
 
 def DoubleTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A float64 tensor of data, or of a size, its memory as it was: DoubleTensor([1, 2]) or DoubleTensor(2, 3)."""
+    """A float64 tensor of data, or an uninitialized one of a size: DoubleTensor([1, 2]) or DoubleTensor(2, 3)."""
 
 def FloatTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A float32 tensor of data, or of a size, its memory as it was: FloatTensor([1, 2]) or FloatTensor(2, 3)."""
+    """A float32 tensor of data, or an uninitialized one of a size: FloatTensor([1, 2]) or FloatTensor(2, 3)."""
 
 def HalfTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A float16 tensor of data, or of a size, its memory as it was: HalfTensor([1, 2]) or HalfTensor(2, 3)."""
+    """A float16 tensor of data, or an uninitialized one of a size: HalfTensor([1, 2]) or HalfTensor(2, 3)."""
 
 def IntTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A int32 tensor of data, or of a size, its memory as it was: IntTensor([1, 2]) or IntTensor(2, 3)."""
+    """A int32 tensor of data, or an uninitialized one of a size: IntTensor([1, 2]) or IntTensor(2, 3)."""
 
 def LongTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A int64 tensor of data, or of a size, its memory as it was: LongTensor([1, 2]) or LongTensor(2, 3)."""
+    """A int64 tensor of data, or an uninitialized one of a size: LongTensor([1, 2]) or LongTensor(2, 3)."""
 
 def ShortTensor(*data: Any, device: Any = None, placement: Any = None, sbp: Any = None) -> Tensor:
-    """A int16 tensor of data, or of a size, its memory as it was: ShortTensor([1, 2]) or ShortTensor(2, 3)."""
+    """A int16 tensor of data, or an uninitialized one of a size: ShortTensor([1, 2]) or ShortTensor(2, 3)."""
 
 def _assert(condition: Any, message: str = '') -> None:
-    """`assert`, under the name that programs give it which are also traced."""
+    """`assert` as a function, as traced programs call it."""
 
 def abs(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value.
@@ -202,7 +202,7 @@ def abs(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def abs_(x: Tensor) -> Tensor:
-    """`abs`, into the memory of its first operand."""
+    """`abs`, in place."""
 
 def absolute(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The absolute value.
@@ -219,7 +219,7 @@ def acos(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def acos_(x: Tensor) -> Tensor:
-    """`acos`, into the memory of its first operand."""
+    """`acos`, in place."""
 
 def acosh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of cosh.
@@ -229,12 +229,12 @@ def acosh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def acosh_(x: Tensor) -> Tensor:
-    """`acosh`, into the memory of its first operand."""
+    """`acosh`, in place."""
 
 def adaptive_avg_pool1d(
     x: Tensor, output_size: _int | Sequence[_int | None], *, out: Tensor | None = None
 ) -> Tensor:
-    """Means of as many windows as the wanted size has elements, over 1 dimension.
+    """Adaptive average pooling to an output size, over 1 dimension.
 
     >>> flow._C.adaptive_avg_pool1d(flow.ones(1, 1, 2), 1).item()
     1.0
@@ -243,7 +243,7 @@ def adaptive_avg_pool1d(
 def adaptive_avg_pool2d(
     x: Tensor, output_size: _int | Sequence[_int | None], *, out: Tensor | None = None
 ) -> Tensor:
-    """Means of as many windows as the wanted size has elements, over 2 dimensions.
+    """Adaptive average pooling to an output size, over 2 dimensions.
 
     >>> flow._C.adaptive_avg_pool2d(flow.ones(1, 1, 2, 2), 1).item()
     1.0
@@ -252,7 +252,7 @@ def adaptive_avg_pool2d(
 def adaptive_avg_pool3d(
     x: Tensor, output_size: _int | Sequence[_int | None], *, out: Tensor | None = None
 ) -> Tensor:
-    """Means of as many windows as the wanted size has elements, over 3 dimensions.
+    """Adaptive average pooling to an output size, over 3 dimensions.
 
     >>> flow._C.adaptive_avg_pool3d(flow.ones(1, 1, 2, 2, 2), 1).item()
     1.0
@@ -261,21 +261,21 @@ def adaptive_avg_pool3d(
 def adaptive_max_pool1d(
     x: Tensor, output_size: _int | Sequence[_int | None], *, out: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """The largest of as many windows as the wanted size has elements, over 1 dimension.
+    """Adaptive max pooling to an output size, over 1 dimension.
 
     >>> flow._C.adaptive_max_pool1d(flow.ones(1, 1, 2), 1)[1].item()
     0
     """
 
 def add(x: Any, other: Any = None, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
-    """x + alpha * other, element by element; of a list of tensors alone, their sum.
+    """x + alpha * other, element-wise; of a list of tensors alone, their sum.
 
     >>> flow.add(flow.ones(2), 1, alpha=3).tolist(), flow.add([flow.ones(2)] * 3).tolist()
     ([4.0, 4.0], [3.0, 3.0])
     """
 
 def add_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """`add`, into x's memory."""
+    """`add`, in place."""
 
 def addbmm(x: Any, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * the sum of the products of two batches of matrices."""
@@ -284,13 +284,13 @@ def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out:
     """x + value * tensor1 / tensor2."""
 
 def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """`addcdiv`, into x's memory."""
+    """In-place `addcdiv`."""
 
 def addcmul(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1, out: Tensor | None = None) -> Tensor:
     """x + value * tensor1 * tensor2."""
 
 def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """`addcmul`, into x's memory."""
+    """In-place `addcmul`."""
 
 def addmm(
     x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1, out: Tensor | None = None
@@ -306,7 +306,7 @@ def addr(x: Any, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
     """beta * x + alpha * (vec1 outer vec2)."""
 
 def adjoint(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The conjugate with its last two dimensions exchanged."""
+    """The conjugate transpose."""
 
 def all(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *,
@@ -322,7 +322,7 @@ def allclose(
 def alpha_dropout(
     input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """Elements dropped to where a SELU network's mean and variance stay as they are.
+    """Dropout that keeps the mean and variance of a SELU network.
 
     >>> flow.nn.functional.alpha_dropout(flow.ones(2), 1.0, training=True).tolist()
     [0.0, 0.0]
@@ -346,7 +346,7 @@ def aminmax(
     """The smallest and the largest element, over a dimension or all."""
 
 def angle(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The direction of a complex number, from -pi to pi; of a real one, 0 or pi.
+    """The angle of a complex number, from -pi to pi; of a real one, 0 or pi.
 
     >>> flow.angle(flow.complex(flow.tensor([0.0]), flow.tensor([0.0]))).tolist()
     [0.0]
@@ -377,7 +377,7 @@ def arccos(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def arccos_(x: Tensor) -> Tensor:
-    """`acos`, into the memory of its first operand."""
+    """`acos`, in place."""
 
 def arccosh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of cosh.
@@ -387,7 +387,7 @@ def arccosh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def arccosh_(x: Tensor) -> Tensor:
-    """`acosh`, into the memory of its first operand."""
+    """`acosh`, in place."""
 
 def arcsin(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arc sine.
@@ -397,7 +397,7 @@ def arcsin(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def arcsin_(x: Tensor) -> Tensor:
-    """`asin`, into the memory of its first operand."""
+    """`asin`, in place."""
 
 def arcsinh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of sinh.
@@ -407,7 +407,7 @@ def arcsinh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def arcsinh_(x: Tensor) -> Tensor:
-    """`asinh`, into the memory of its first operand."""
+    """`asinh`, in place."""
 
 def arctan(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arc tangent.
@@ -420,14 +420,14 @@ def arctan2(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The angle of the point (b, a), in its right quadrant.
+    """The angle of the point (b, a), in the correct quadrant.
 
     >>> flow.atan2(flow.tensor([0.0]), flow.tensor([1.0])).tolist()
     [0.0]
     """
 
 def arctan_(x: Tensor) -> Tensor:
-    """`atan`, into the memory of its first operand."""
+    """`atan`, in place."""
 
 def arctanh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of tanh.
@@ -437,10 +437,10 @@ def arctanh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def arctanh_(x: Tensor) -> Tensor:
-    """`atanh`, into the memory of its first operand."""
+    """`atanh`, in place."""
 
 def are_deterministic_algorithms_enabled() -> _bool:
-    """Whether kernels give the same result each time: a setting of the kernels, torch's and Weft's."""
+    """Whether kernels must be deterministic: a setting of the kernels, torch's and Weft's."""
 
 def argmax(x: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The index of the largest element, along a dimension or of all.
@@ -459,14 +459,14 @@ def argmin(x: Tensor, dim: _int | None = None, keepdim: _bool = False, *, out: T
 def argsort(
     x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """Where the elements in order along a dimension stood.
+    """The indices that sort the elements along a dimension.
 
     >>> flow.argsort(flow.tensor([3., 1., 2.])).tolist()
     [1, 2, 0]
     """
 
 def argwhere(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The positions of the elements that aren't zero, one per row."""
+    """The indices of the nonzero elements, one per row."""
 
 def as_strided(
     x: Tensor, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None, *,
@@ -482,13 +482,13 @@ def as_tensor(
     data: Any, dtype: Any = None, device: Any = None, *, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """The data as a tensor, without copying where that can be."""
+    """The data as a tensor, without a copy if possible."""
 
 def asarray(
     data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, copy: Any = None, *,
     out: Tensor | None = None, layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
-    """Data as a tensor, sharing memory where that is possible."""
+    """Data as a tensor, sharing memory if possible."""
 
 def asin(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arc sine.
@@ -498,7 +498,7 @@ def asin(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def asin_(x: Tensor) -> Tensor:
-    """`asin`, into the memory of its first operand."""
+    """`asin`, in place."""
 
 def asinh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of sinh.
@@ -508,7 +508,7 @@ def asinh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def asinh_(x: Tensor) -> Tensor:
-    """`asinh`, into the memory of its first operand."""
+    """`asinh`, in place."""
 
 def atan(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The arc tangent.
@@ -521,14 +521,14 @@ def atan2(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The angle of the point (b, a), in its right quadrant.
+    """The angle of the point (b, a), in the correct quadrant.
 
     >>> flow.atan2(flow.tensor([0.0]), flow.tensor([1.0])).tolist()
     [0.0]
     """
 
 def atan_(x: Tensor) -> Tensor:
-    """`atan`, into the memory of its first operand."""
+    """`atan`, in place."""
 
 def atanh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of tanh.
@@ -538,16 +538,16 @@ def atanh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def atanh_(x: Tensor) -> Tensor:
-    """`atanh`, into the memory of its first operand."""
+    """`atanh`, in place."""
 
 def atleast_1d(*tensors: Any) -> Any:
-    """The tensors with at least 1 dimension."""
+    """The tensors reshaped to at least 1 dimension."""
 
 def atleast_2d(*tensors: Any) -> Any:
-    """The tensors with at least 2 dimensions."""
+    """The tensors reshaped to at least 2 dimensions."""
 
 def atleast_3d(*tensors: Any) -> Any:
-    """The tensors with at least 3 dimensions."""
+    """The tensors reshaped to at least 3 dimensions."""
 
 def avg_pool1d(
     x: Tensor, kernel_size: _int | tuple[_int, ...] | list[_int],
@@ -571,14 +571,14 @@ def baddbmm(
     """
 
 def bartlett_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
-    """The triangular window of so many elements.
+    """The triangular window of this length.
 
     >>> flow.bartlett_window(4).tolist()
     [0.0, 0.5, 1.0, 0.5]
     """
 
 def batch_gather(input: Tensor, indices: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Per leading place, the slices that the indices' last dimension names.
+    """Per leading index, the slices at the indices' last dimension.
 
     >>> flow.batch_gather(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[1], [0]])).tolist()
     [[2], [3]]
@@ -589,8 +589,8 @@ def batch_norm(
     bias: Tensor | None = None, training: _bool = False, momentum: _float = 0.1, eps: _float = 1e-05, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """(x - mean) / deviation per channel, times weight, plus bias. Training takes the batch's statistics and blends
-    them into the running ones, which are used otherwise.
+    """(x - mean) / deviation per channel, times weight, plus bias. Training uses the batch's statistics and updates the
+    running ones, which are used otherwise.
 
     >>> x = flow.tensor([[1.0], [3.0]])
     >>> flow._C.batch_norm(x, None, None, None, None, True, 0.1, 0.0).tolist()
@@ -600,20 +600,20 @@ def batch_norm(
 def bernoulli(
     x: Tensor, p: _float | None = None, *, generator: Any = None, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
-    """1 with probability x, else 0, element by element; or with probability p wherever x has an element.
+    """1 with probability x, else 0, element-wise; or with probability p everywhere, in x's shape.
 
     >>> flow.bernoulli(flow.tensor([0., 1.])).tolist()
     [0.0, 1.0]
     """
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
-    """input1 @ weight[k] @ input2 for every k, and the bias."""
+    """input1 @ weight[k] @ input2 for every k, plus the bias."""
 
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean',
     pos_weight: Tensor | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """binary_cross_entropy(sigmoid(input), target), without losing digits."""
+    """binary_cross_entropy(sigmoid(input), target), numerically stable."""
 
 def bincount(x: Tensor, weights: Tensor | None = None, minlength: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """How often each number occurs, or the sum of its weights.
@@ -623,7 +623,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: _int = 0, *, o
     """
 
 def binomial(count: Tensor, prob: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """How often something of this probability comes true in so many tries.
+    """Draws from the binomial distribution.
 
     >>> flow.binomial(flow.tensor([3.0, 3.0]), flow.tensor([0.0, 1.0])).tolist()
     [0.0, 3.0]
@@ -640,7 +640,7 @@ def bitwise_left_shift(
     """a << b."""
 
 def bitwise_not(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """~x, bit by bit; of truths, whether x is False.
+    """~x, bitwise; logical not of booleans.
 
     >>> (~flow.tensor([True, False])).tolist()
     [False, True]
@@ -662,10 +662,10 @@ def bitwise_xor(
     """a ^ b, bit by bit."""
 
 def blackman_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
-    """Blackman's window of so many elements."""
+    """Blackman's window of this length."""
 
 def block_diag(*tensors: Any) -> Any:
-    """Matrices along a diagonal, zeros elsewhere.
+    """A block-diagonal matrix.
 
     >>> flow.block_diag(flow.ones(1, 2), flow.ones(1, 1)).tolist()
     [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
@@ -675,44 +675,44 @@ def bmm(
     x: Tensor, mat2: Tensor, transpose_a: _bool = False, transpose_b: _bool = False, alpha: _float = 1.0, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The products of two batches of matrices. OneFlow's further arguments are those of `matmul`."""
+    """The products of two batches of matrices, with the extra arguments of `matmul`."""
 
 def broadcast_like(
     x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[_int] | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """x seen in the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has one of.
+    """x broadcast to the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has with size one.
 
     >>> flow.broadcast_like(flow.ones(2), flow.zeros(3, 2)).shape
     torch.Size([3, 2])
     """
 
 def broadcast_shapes(*shapes: Sequence[_int] | _int) -> torch.Size:
-    """The shape that tensors of these shapes broadcast to together.
+    """The shape that these shapes broadcast to.
 
     >>> flow.broadcast_shapes((2, 1), (3,))
     torch.Size([2, 3])
     """
 
 def broadcast_tensors(*tensors: Tensor, out: Any = None) -> list[Tensor]:
-    """The tensors, each seen in the shape that they broadcast to together."""
+    """The tensors, broadcast to their common shape as views."""
 
 def broadcast_to(x: Tensor, shape: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
-    """x seen as a larger shape, without copying."""
+    """x broadcast to a larger shape, as a view."""
 
 def bucketize(
     x: Any, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """Between which boundaries, in rising order, each element lies.
+    """The index of the bin of each element, for sorted boundaries.
 
     >>> flow.bucketize(flow.tensor([0.5, 2.0]), flow.tensor([0.0, 1.0])).tolist()
     [1, 2]
     """
 
 def can_cast(from_: Any, to: Any) -> _bool:
-    """Whether numbers of the one dtype may become numbers of the other."""
+    """Whether casting from one dtype to the other is allowed."""
 
 def cartesian_prod(*tensors: Tensor, out: Tensor | None = None) -> Tensor:
-    """Every choice of one element from each vector, a row each.
+    """The Cartesian product of vectors, one combination per row.
 
     >>> flow.cartesian_prod(flow.tensor([1, 2]), flow.tensor([3, 4])).tolist()
     [[1, 3], [1, 4], [2, 3], [2, 4]]
@@ -726,24 +726,24 @@ def cast(x: Tensor, dtype: Any, *, out: Tensor | None = None) -> Tensor:
     """
 
 def cat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors one after another along a dimension.
+    """The tensors concatenated along a dimension.
 
     >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
     """
 
 def cdist(x1: Any, x2: Any, p: _float = 2.0, compute_mode: Any = None) -> Any:
-    """The distances between every row of the one and every row of the other.
+    """The distances between all pairs of rows of two matrices.
 
     >>> flow.cdist(flow.tensor([[0.0, 0.0]]), flow.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
     [[5.0, 1.0]]
     """
 
 def ceil(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The smallest whole number that is at least x."""
+    """The smallest integer that is at least x."""
 
 def ceil_(x: Tensor) -> Tensor:
-    """`ceil`, into the memory of its first operand."""
+    """`ceil`, in place."""
 
 def celu(x: Tensor, alpha: _float = 1.0, *, out: Tensor | None = None) -> Tensor:
     """x where it is above zero, alpha * (exp(x / alpha) - 1) below.
@@ -753,13 +753,13 @@ def celu(x: Tensor, alpha: _float = 1.0, *, out: Tensor | None = None) -> Tensor
     """
 
 def celu_(x: Tensor, alpha: _float = 1.0) -> Tensor:
-    """`celu`, into the memory of its first operand."""
+    """`celu`, in place."""
 
 def chain_matmul(*matrices: Any) -> Any:
     """The product of several matrices."""
 
 def channel_shuffle(input: Any, groups: _int) -> Any:
-    """Channels dealt out anew: the first of each group, then the second of each, and so on."""
+    """Channels interleaved: the first of each group, then the second of each, and so on."""
 
 def cholesky(x: Tensor, upper: _bool = False, *, out: Tensor | None = None) -> Tensor:
     """The lower triangular l of x = l @ l.T, for symmetric positive definite x; or its transpose, `upper`.
@@ -779,46 +779,46 @@ def cholesky_solve(x: Any, L: Any, upper: _bool = False) -> Any:
     """The y of A @ y = x, where L is A's Cholesky factor."""
 
 def chunk(x: Tensor, chunks: _int, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
-    """Views of at most so many parts along a dimension, all of one size but the last.
+    """Views of at most `chunks` equal parts along a dimension, the last one smaller if need be.
 
     >>> [p.tolist() for p in flow.arange(5).chunk(3)]
     [[0, 1], [2, 3], [4]]
     """
 
 def clamp(x: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """x, held between min and max: numbers, tensors that broadcast, or None.
+    """x limited to [min, max]: numbers, tensors that broadcast, or None.
 
     >>> flow.clamp(flow.tensor([-2.0, 0.5, 3.0]), min=-1, max=1).tolist()
     [-1.0, 0.5, 1.0]
     """
 
 def clamp_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """`clamp`, into x's memory."""
+    """In-place `clamp`."""
 
 def clamp_max(x: Tensor, max: Any, *, out: Tensor | None = None) -> Tensor:
-    """x, but at most max."""
+    """x limited to at most max."""
 
 def clamp_max_(x: Tensor, max: Any) -> Tensor:
-    """`clamp_max`, into x's memory."""
+    """In-place `clamp_max`."""
 
 def clamp_min(x: Tensor, min: Any, *, out: Tensor | None = None) -> Tensor:
-    """x, but at least min."""
+    """x limited to at least min."""
 
 def clamp_min_(x: Tensor, min: Any) -> Tensor:
-    """`clamp_min`, into x's memory."""
+    """In-place `clamp_min`."""
 
 def clip(x: Tensor, min: Any = None, max: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """x, held between min and max: numbers, tensors that broadcast, or None.
+    """x limited to [min, max]: numbers, tensors that broadcast, or None.
 
     >>> flow.clamp(flow.tensor([-2.0, 0.5, 3.0]), min=-1, max=1).tolist()
     [-1.0, 0.5, 1.0]
     """
 
 def clip_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """`clamp`, into x's memory."""
+    """In-place `clamp`."""
 
 def clone(x: Tensor, memory_format: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """x in memory of its own. Memory formats are for kernels to choose.
+    """A copy of x. Memory formats are chosen by kernels.
 
     >>> x = flow.ones(1); y = x.clone(); y.fill_(2); x.item()
     tensor([2.])
@@ -826,13 +826,13 @@ def clone(x: Tensor, memory_format: Any = None, *, out: Tensor | None = None) ->
     """
 
 def column_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The tensors side by side, vectors as columns."""
+    """The tensors concatenated along the second dimension, vectors as columns."""
 
 def combinations(x: Tensor, r: _int = 2, with_replacement: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """Every choice of r elements of a vector, in its order, a row each."""
+    """The combinations of r elements of a vector, one per row."""
 
 def compile(model: Any = None, **_: Any) -> Any:
-    """The function or module itself, or a decorator that changes nothing: what compiles here is `nn.Graph`."""
+    """The function or module itself, or a decorator that changes nothing: `nn.Graph` compiles here."""
 
 def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """real + i * imag.
@@ -842,14 +842,14 @@ def complex(real: Tensor, imag: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def concat(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors one after another along a dimension.
+    """The tensors concatenated along a dimension.
 
     >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
     """
 
 def concatenate(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors one after another along a dimension.
+    """The tensors concatenated along a dimension.
 
     >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
@@ -866,14 +866,14 @@ def conj_physical(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The complex conjugate."""
 
 def constant_pad_nd(x: Tensor, pad: Any, value: Any = 0, *, out: Tensor | None = None) -> Tensor:
-    """A border of one number: (left, right) of the last dimension, then of the one before it, and so on.
+    """Constant padding: (left, right) of the last dimension, then of the one before it, and so on.
 
     >>> flow.constant_pad_nd(flow.ones(1), (1, 1), 5).tolist()
     [5.0, 1.0, 5.0]
     """
 
 def contiguous(x: Tensor, memory_format: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
+    """x, or a contiguous copy of it. Memory formats are chosen by kernels."""
 
 def conv1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0, dilation: Any = 1,
@@ -897,19 +897,19 @@ def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: _int = 1, dilation: Any = 1, *, out: Tensor | None = None
 ) -> Tensor:
-    """The gradient of a convolution over 1 dimension, as an op of its own: The batch may be left out."""
+    """Transposed convolution over 1 dimension, the gradient of a convolution: The batch may be left out."""
 
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: _int = 1, dilation: Any = 1, *, out: Tensor | None = None
 ) -> Tensor:
-    """The gradient of a convolution over 2 dimensions, as an op of its own: The batch may be left out."""
+    """Transposed convolution over 2 dimensions, the gradient of a convolution: The batch may be left out."""
 
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: _int = 1, dilation: Any = 1, *, out: Tensor | None = None
 ) -> Tensor:
-    """The gradient of a convolution over 3 dimensions, as an op of its own: The batch may be left out."""
+    """Transposed convolution over 3 dimensions, the gradient of a convolution: The batch may be left out."""
 
 def convert_oneflow_dtype_to_numpy_dtype(dtype: Any) -> Any:
     """The numpy dtype of a dtype."""
@@ -925,7 +925,7 @@ def copysign(
     """
 
 def corrcoef(x: Any) -> Any:
-    """How variables, a row each, go along with each other, from -1 to 1."""
+    """The correlation coefficients of variables in rows."""
 
 def cos(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The cosine.
@@ -935,7 +935,7 @@ def cos(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def cos_(x: Tensor) -> Tensor:
-    """`cos`, into the memory of its first operand."""
+    """`cos`, in place."""
 
 def cosh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic cosine.
@@ -945,12 +945,12 @@ def cosh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def cosh_(x: Tensor) -> Tensor:
-    """`cosh`, into the memory of its first operand."""
+    """`cosh`, in place."""
 
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: _float = 0.0, reduction: str = 'mean', *, out: Tensor | None = None
 ) -> Tensor:
-    """How far pairs are from pointing the same way, where the target is 1; or apart by the margin, where it is -1."""
+    """1 - cosine where the target is 1, the cosine above the margin where it is -1."""
 
 def cosine_similarity(
     x1: Tensor, x2: Tensor, dim: _int = 1, eps: _float = 1e-08, *, out: Tensor | None = None
@@ -958,30 +958,30 @@ def cosine_similarity(
     """The cosine of the angle between two tensors, along `dim`."""
 
 def count_nonzero(x: Tensor, dim: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """How many elements aren't zero, over some dimensions or all.
+    """The number of nonzero elements, over some dimensions or all.
 
     >>> flow.count_nonzero(flow.tensor([0, 2, 3])).item()
     2
     """
 
 def cov(x: Any, *, correction: _int = 1, fweights: Any = None, aweights: Any = None) -> Any:
-    """How variables, a row each, vary together; observations may be repeated (fweights) or weighed (aweights).
+    """The covariance matrix of variables in rows; observations may be repeated (fweights) or weighted (aweights).
 
     >>> flow.cov(flow.tensor([[0.0, 2.0], [2.0, 0.0]])).tolist()
     [[2.0, -2.0], [-2.0, 2.0]]
     """
 
 def cross(x: Tensor, other: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The cross product along a dimension; without one, the first dimension of size three."""
+    """The cross product along a dimension, by default the first of size three."""
 
 def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: _int = 0,
     reduction: str = 'mean', zero_infinity: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """-log of the probability of each target, over all ways to spread its labels over time with blanks between.
+    """The negative log probability of each target, over all alignments of its labels with blanks between.
 
-    `log_probs` is (time, batch, classes), `targets` (batch, labels) or all labels one after another. The mean is that
-    of each loss divided by its target's length.
+    `log_probs` is (time, batch, classes), `targets` (batch, labels) or all labels concatenated. The mean divides each
+    loss by its target's length first.
 
     >>> x = flow.zeros(1, 1, 2).log_softmax(-1)
     >>> round(flow.nn.functional.ctc_loss(x, flow.tensor([[1]]), [1], [1]).item(), 4)
@@ -989,20 +989,20 @@ def ctc_loss(
     """
 
 def cummax(x: Tensor, dim: _int, *, out: Any = None) -> Ranked:
-    """The largest of each element and all before it along a dimension, and where it stands."""
+    """The cumulative maximum along a dimension, and its index."""
 
 def cummin(x: Tensor, dim: _int, *, out: Any = None) -> Ranked:
-    """The smallest of each element and all before it along a dimension, and where it stands."""
+    """The cumulative minimum along a dimension, and its index."""
 
 def cumprod(x: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
-    """The product of each element and all before it along a dimension.
+    """The cumulative product along a dimension.
 
     >>> flow.cumprod(flow.tensor([1., 2., 3.]), 0).tolist()
     [1.0, 2.0, 6.0]
     """
 
 def cumsum(x: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None) -> Tensor:
-    """The sum of each element and all before it along a dimension.
+    """The cumulative sum along a dimension.
 
     >>> flow.cumsum(flow.tensor([1., 2., 3.]), 0).tolist()
     [1.0, 3.0, 6.0]
@@ -1011,7 +1011,7 @@ def cumsum(x: Tensor, dim: _int, *, dtype: Any = None, out: Tensor | None = None
 def cumulative_trapezoid(
     y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1, out: Tensor | None = None
 ) -> Tensor:
-    """The running integral of y over x, or over steps of dx, by trapezoids.
+    """The cumulative integral of y over x, or over steps of dx, by the trapezoidal rule.
 
     >>> flow.cumulative_trapezoid(flow.tensor([1.0, 3.0, 3.0])).tolist()
     [2.0, 5.0]
@@ -1021,10 +1021,10 @@ def deform_conv2d(
     input: Tensor, offset: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, mask: Tensor | None = None
 ) -> Any:
-    """A convolution that reads each place of its window somewhat elsewhere, as the offset says, (y, x) by (y, x).
+    """Deformable convolution: each tap of the kernel reads at an offset, (y, x).
 
-    `offset` is (batch, 2 * groups * window, out high, out wide), the mask (batch, groups * window, ...): how much of
-    each place counts.
+    `offset` is (batch, 2 * groups * window, out high, out wide), the mask (batch, groups * window, ...): a weight for
+    each tap.
     """
 
 def deg2rad(x: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1035,7 +1035,7 @@ def deg2rad(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def deg2rad_(x: Tensor) -> Tensor:
-    """`deg2rad`, into the memory of its first operand."""
+    """`deg2rad`, in place."""
 
 def det(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The determinant of matrices.
@@ -1045,10 +1045,10 @@ def det(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def detach(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The same memory, outside the graph of gradients."""
+    """A tensor over the same memory, detached from the autograd graph."""
 
 def diag(x: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The matrix with this diagonal, or the diagonal of a matrix.
+    """A matrix with this diagonal, or the diagonal of a matrix.
 
     >>> flow.diag(flow.tensor([1, 2])).tolist()
     [[1, 0], [0, 2]]
@@ -1057,17 +1057,17 @@ def diag(x: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
 def diag_embed(
     x: Tensor, offset: _int = 0, dim1: _int = -2, dim2: _int = -1, *, out: Tensor | None = None
 ) -> Tensor:
-    """Matrices, zero but for their diagonals, the last dimension of x.
+    """Matrices with x's last dimension as their diagonals, zero elsewhere.
 
     >>> flow.diag_embed(flow.tensor([1, 2])).tolist()
     [[1, 0], [0, 2]]
     """
 
 def diagflat(x: Tensor, offset: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The matrix with all of x on a diagonal."""
+    """A matrix with x, flattened, as a diagonal."""
 
 def diagonal(x: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """A diagonal of two dimensions, as the last one.
+    """A diagonal of two dimensions, as a new last dimension.
 
     >>> flow.diagonal(flow.tensor([[1., 2.], [3., 4.]])).tolist()
     [1.0, 4.0]
@@ -1076,13 +1076,13 @@ def diagonal(x: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out
 def diagonal_scatter(
     x: Tensor, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1, *, out: Tensor | None = None
 ) -> Tensor:
-    """x with another diagonal of two dimensions."""
+    """x with a diagonal of two dimensions replaced."""
 
 def diff(
     x: Tensor, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """Each element less the one before it along a dimension, n times over.
+    """The difference of neighboring elements along a dimension, n times over.
 
     >>> flow.diff(flow.tensor([1, 4, 9])).tolist()
     [3, 5]
@@ -1102,7 +1102,7 @@ def div(x: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | N
     """
 
 def div_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
-    """`div`, into x's memory."""
+    """In-place `div`."""
 
 def divide(x: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """x / other, element by element; rounded down with "floor", towards zero with "trunc".
@@ -1112,34 +1112,34 @@ def divide(x: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor 
     """
 
 def divide_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
-    """`div`, into x's memory."""
+    """In-place `div`."""
 
 def dot(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inner product of two vectors."""
 
 def dropout(x: Tensor, p: _float = 0.5, train: _bool = True, *, out: Tensor | None = None) -> Tensor:
-    """x with each element dropped with probability p, and the others scaled by 1 / (1 - p); x itself if not training.
+    """x with each element zeroed with probability p, and the others scaled by 1 / (1 - p); x itself if not training.
 
     >>> flow.nn.functional.dropout(flow.ones(2), 1.).tolist()
     [0.0, 0.0]
     """
 
 def dsplit(x: Tensor, indices_or_sections: _int | Sequence[_int], *, out: Any = None) -> tuple[Tensor, ...]:
-    """Parts one behind the other, along the third dimension."""
+    """Views split along the third dimension."""
 
 def dstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The tensors one behind the other, along the third dimension."""
+    """The tensors concatenated along the third dimension."""
 
 def eig(x: Tensor, *, out: Any = None) -> tuple[Tensor, Tensor]:
-    """The eigenvalues of square matrices, complex ones, and their eigenvectors as columns; `eigvals` has a gradient.
+    """The complex eigenvalues of square matrices, and their eigenvectors as columns; `eigvals` has a gradient.
 
     >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]]))[0].tolist()
     [1j, -1j]
     """
 
 def einsum(equation: Any, *operands: Any, out: Tensor | None = None) -> Tensor:
-    """The sum of products that an equation tells, as "ij,jk->ik" does the product of matrices. Or each operand is
-    followed by the numbers of its axes, and all by those of the result: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
+    """The sum of products of an equation, such as "ij,jk->ik" for the matrix product. Or operands alternate with lists
+    of axis numbers, and the result's list comes last: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
 
     >>> flow.einsum("ij,jk->ik", flow.ones(2, 3), flow.ones(3, 2)).tolist()
     [[3.0, 3.0], [3.0, 3.0]]
@@ -1149,8 +1149,8 @@ def embedding(
     weight: Tensor, ids: Tensor, padding_idx: _int | None = None, by_frequency: _bool = False, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The rows of weight that ids name. The row padding_idx gets no gradient; each gets the mean of those of all
-    its places rather than their sum, if it is to be `by_frequency`.
+    """The rows of weight at the ids. The row padding_idx gets no gradient; `by_frequency` divides each row's gradient
+    by the count of its id.
 
     >>> flow._C.embedding(flow.tensor([[1., 2.], [3., 4.]]), flow.tensor([1, 0])).tolist()
     [[3.0, 4.0], [1.0, 2.0]]
@@ -1161,7 +1161,7 @@ def embedding_bag(
     scale_grad_by_freq: _bool = False, mode: str = 'mean', sparse: _bool = False, per_sample_weights: Any = None,
     include_last_offset: _bool = False, padding_idx: _int | None = None
 ) -> Any:
-    """The sums, means or largest elements of bags of rows; bags are rows of the input, or begin at the offsets.
+    """The sums, means or maxima of bags of rows; bags are rows of the input, or start at the offsets.
 
     >>> rows = flow.tensor([[1.0], [2.0], [4.0]])
     >>> flow.nn.functional.embedding_bag(flow.tensor([0, 1, 2]), rows, flow.tensor([0, 2]), mode="sum").tolist()
@@ -1173,14 +1173,14 @@ def empty(
     sbp: Any = None, requires_grad: _bool = False, pin_memory: _bool = False, out: Tensor | None = None,
     layout: Any = None
 ) -> Tensor:
-    """A tensor of whatever the memory held."""
+    """An uninitialized tensor."""
 
 def empty_like(
     x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
     requires_grad: _bool = False, memory_format: Any = None, *, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """A tensor in x's form, of whatever the memory held."""
+    """An uninitialized tensor of x's shape and dtype."""
 
 def eq(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
@@ -1196,14 +1196,14 @@ def equal(x: Tensor, other: Tensor) -> _bool:
     """Whether two tensors have the same shape and elements."""
 
 def erf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The error function: the probability of a normal draw of variance 1/2 within x of its mean.
+    """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
 
     >>> flow.erf(flow.tensor([0.0])).tolist()
     [0.0]
     """
 
 def erf_(x: Tensor) -> Tensor:
-    """`erf`, into the memory of its first operand."""
+    """`erf`, in place."""
 
 def erfc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """1 - erf(x).
@@ -1213,7 +1213,7 @@ def erfc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def erfc_(x: Tensor) -> Tensor:
-    """`erfc`, into the memory of its first operand."""
+    """`erfc`, in place."""
 
 def erfinv(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of erf.
@@ -1223,7 +1223,7 @@ def erfinv(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def erfinv_(x: Tensor) -> Tensor:
-    """`erfinv`, into the memory of its first operand."""
+    """`erfinv`, in place."""
 
 def exp(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """e to the power x.
@@ -1240,13 +1240,13 @@ def exp2(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def exp2_(x: Tensor) -> Tensor:
-    """`exp2`, into the memory of its first operand."""
+    """`exp2`, in place."""
 
 def exp_(x: Tensor) -> Tensor:
-    """`exp`, into the memory of its first operand."""
+    """`exp`, in place."""
 
 def expand(x: Tensor, *shape: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """x seen as a larger shape, without copying; -1 keeps a dimension.
+    """x expanded to a larger shape, as a view; -1 keeps a dimension.
 
     >>> flow.tensor([[1.], [2.]]).expand(2, 3).tolist()
     [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
@@ -1260,7 +1260,7 @@ def expm1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def expm1_(x: Tensor) -> Tensor:
-    """`expm1`, into the memory of its first operand."""
+    """`expm1`, in place."""
 
 def eye(
     n: _int, m: _int | None = None, dtype: Any = None, device: Any = None, placement: Placement | None = None,
@@ -1282,8 +1282,8 @@ def fake_quantize_per_channel_affine(
 def fake_quantize_per_tensor_affine(
     input: Tensor, scale: Any, zero_point: Any, quant_min: _int, quant_max: _int, *, out: Tensor | None = None
 ) -> Tensor:
-    """What is left of the input once it was a whole number of steps of `scale` within these bounds. The gradient
-    passes by the rounding, and is zero beyond the bounds.
+    """The input rounded to a multiple of `scale` and clamped to these bounds. The gradient ignores the rounding, and is
+    zero beyond the bounds.
 
     >>> flow.fake_quantize_per_tensor_affine(flow.tensor([0.6, -9.0]), 0.25, 0, -8, 7).tolist()
     [0.5, -2.0]
@@ -1292,22 +1292,22 @@ def fake_quantize_per_tensor_affine(
 def feature_alpha_dropout(
     input: Tensor, p: _float = 0.5, training: _bool = False, inplace: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """Likewise, whole channels of (batch, channels, ...)."""
+    """Alpha dropout of channels of (batch, channels, ...)."""
 
 def feature_dropout(
     input: Tensor, p: _float = 0.5, training: _bool = True, inplace: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """Whole channels of (batch, channels, ...) dropped with probability p, the others scaled by 1 / (1 - p)."""
+    """Channels of (batch, channels, ...) zeroed with probability p, the others scaled by 1 / (1 - p)."""
 
 def fill(x: Tensor, value: Tensor | _float | _int | _bool | _complex, *, out: Tensor | None = None) -> Tensor:
-    """The value, a number or a tensor of no dimension, in x's form: what `x.fill_(value)` leaves in x.
+    """A tensor of x's form filled with the value, a number or a 0-d tensor: the result of `x.fill_(value)`.
 
     >>> flow.fill(flow.ones(2), 3).tolist()
     [3.0, 3.0]
     """
 
 def fill_(x: Tensor, value: Tensor | _float | _int | _bool | _complex) -> Tensor:
-    """`fill`, into the memory of its first operand."""
+    """`fill`, in place."""
 
 def finfo(dtype: Any = None) -> torch.finfo:
     """The limits of a floating point dtype: eps, max, min, tiny, bits.
@@ -1317,51 +1317,51 @@ def finfo(dtype: Any = None) -> torch.finfo:
     """
 
 def fix(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x without its fraction."""
+    """x without its fractional part."""
 
 def fix_(x: Tensor) -> Tensor:
-    """`trunc`, into the memory of its first operand."""
+    """`trunc`, in place."""
 
 def flatten(x: Tensor, start_dim: _int = 0, end_dim: _int = -1, *, out: Tensor | None = None) -> Tensor:
-    """x with a run of dimensions made one.
+    """x with a range of dimensions merged into one.
 
     >>> flow.ones(2, 3, 4).flatten(1).shape
     torch.Size([2, 12])
     """
 
 def flip(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """x with the order turned round along some dimensions.
+    """x with the order of elements reversed along some dimensions.
 
     >>> flow.arange(3).flip(0).tolist()
     [2, 1, 0]
     """
 
 def fliplr(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x with its columns in the reverse order."""
+    """x with its columns reversed."""
 
 def flipud(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x with its rows in the reverse order."""
+    """x with its rows reversed."""
 
 def float_power(x: Any, exponent: Any) -> Any:
     """x ** exponent, in float64, or of complex numbers in complex128."""
 
 def floor(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The largest whole number that is at most x."""
+    """The largest integer that is at most x."""
 
 def floor_(x: Tensor) -> Tensor:
-    """`floor`, into the memory of its first operand."""
+    """`floor`, in place."""
 
 def floor_divide(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The whole number of times that b goes into a."""
+    """a / b, rounded down."""
 
 def fmax(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The larger of a and b; the other, where one is no number.
+    """The larger of a and b; the other one where one is NaN.
 
     >>> flow.fmax(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
     [3.0]
@@ -1371,7 +1371,7 @@ def fmin(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The smaller of a and b; the other, where one is no number.
+    """The smaller of a and b; the other one where one is NaN.
 
     >>> flow.fmin(flow.tensor([3.0]), flow.tensor([2.0])).tolist()
     [2.0]
@@ -1381,17 +1381,17 @@ def fmod(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """What is left of a by b, with a's sign, as C's %."""
+    """The remainder of a / b, with a's sign, as C's fmod."""
 
 def frac(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """What is behind the point.
+    """The fractional part of x.
 
     >>> flow.frac(flow.tensor([1.5])).tolist()
     [0.5]
     """
 
 def frac_(x: Tensor) -> Tensor:
-    """`frac`, into the memory of its first operand."""
+    """`frac`, in place."""
 
 def frexp(x: Any, *, out: Any = None) -> Parts:
     """The elements as mantissa * 2 ** exponent, with mantissas from 0.5 to 1.
@@ -1404,7 +1404,7 @@ def frobenius_norm(x: Tensor, dim: Any = None, keepdim: _bool = False, *, out: T
     """The root of the sum of squares, over some dimensions or all."""
 
 def from_dlpack(exporter: Any, *, out: Tensor | None = None) -> Tensor:
-    """A tensor that shares memory with whatever speaks DLPack: numpy, torch, jax, cupy."""
+    """A tensor that shares memory with any DLPack exporter: NumPy, torch, jax, cupy."""
 
 def from_numpy(array: Any, *, out: Tensor | None = None) -> Tensor:
     """A tensor that shares memory with a numpy array."""
@@ -1413,7 +1413,7 @@ def frombuffer(
     buffer: Any, *, dtype: Any, count: _int = -1, offset: _int = 0, requires_grad: _bool = False,
     out: Tensor | None = None
 ) -> Tensor:
-    """A vector that shares memory with an object that has bytes.
+    """A vector that shares memory with a buffer.
 
     >>> flow.frombuffer(bytearray([1, 0, 2, 0]), dtype=flow.int16).tolist()
     [1, 2]
@@ -1434,17 +1434,17 @@ def full_like(
     x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
     requires_grad: _bool = False, *, out: Tensor | None = None, layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
-    """One value in x's form."""
+    """A tensor like x, filled with one value."""
 
 def gather(x: Tensor, dim: _int, index: Tensor, *, sparse_grad: _bool = False, out: Tensor | None = None) -> Tensor:
-    """The elements of x at the positions along a dimension that the index tells.
+    """The elements of x at an index along a dimension.
 
     >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]])).tolist()
     [[2], [3]]
     """
 
 def gather_nd(input: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements or slices that the index's last dimension places.
+    """The elements or slices at the index's last dimension.
 
     >>> flow.gather_nd(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[0, 1], [1, 0]])).tolist()
     [2, 3]
@@ -1454,10 +1454,10 @@ def gcd(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The largest number that divides both."""
+    """The greatest common divisor."""
 
 def gcd_(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
-    """`gcd`, into the memory of its first operand."""
+    """`gcd`, in place."""
 
 def ge(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
@@ -1470,7 +1470,7 @@ def ge(
     """
 
 def gelu(x: Tensor, approximate: str = 'none', *, out: Tensor | None = None) -> Tensor:
-    """x times the probability that a normal draw is below x; approximate="tanh" for the usual fast formula.
+    """x * Phi(x), Phi being the normal distribution's CDF; approximate="tanh" for the usual fast formula.
 
     >>> flow.gelu(flow.tensor([0., 100.])).tolist()
     [0.0, 100.0]
@@ -1480,19 +1480,19 @@ def ger(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """Every product of an element of x and one of the other."""
 
 def get_default_device() -> Device:
-    """Where this thread's tensors go of which nothing else is said."""
+    """The default device of this thread's new tensors."""
 
 def get_deterministic_debug_mode() -> _int:
-    """What is done where a kernel may give other results each time: a setting of the kernels, torch's and Weft's."""
+    """What happens at nondeterministic kernels: a setting of the kernels, torch's and Weft's."""
 
 def get_device(x: Tensor) -> _int:
-    """The number of the device that x lies on; -1 for the CPU."""
+    """The index of x's device; -1 for the CPU."""
 
 def get_float32_matmul_precision() -> str:
-    """How exactly products of float32 are computed on CUDA devices: a setting of the kernels, torch's and Weft's."""
+    """The precision of float32 matrix products on CUDA devices: a setting of the kernels, torch's and Weft's."""
 
 def get_num_interop_threads() -> Any:
-    """How many ops torch may run beside each other: a setting of the kernels, torch's and Weft's."""
+    """The number of torch's inter-op threads: a setting of the kernels, torch's and Weft's."""
 
 def get_num_threads() -> _int:
     """How many threads one op may use on the CPU."""
@@ -1504,13 +1504,13 @@ def global_to_global(
     x: Tensor, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: _bool = False,
     copy: _bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """The same logical tensor in another layout."""
+    """The same logical tensor with another placement and sbp."""
 
 def gradient(
     input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: _int = 1, out: Any = None
 ) -> tuple[Tensor, ...]:
-    """Slopes along each dimension: differences to both sides, at the ends to one. `spacing` is one step, one for each
-    dimension, or the coordinates along each.
+    """Numerical derivatives along each dimension, by central differences, one-sided at the ends. `spacing` is one step,
+    one for each dimension, or the coordinates along each.
 
     >>> flow.gradient(flow.tensor([0.0, 1.0, 4.0]))[0].tolist()
     [1.0, 2.0, 3.0]
@@ -1540,14 +1540,14 @@ def group_norm(
     x: Tensor, num_groups: _int, weight: Tensor | None = None, bias: Tensor | None = None, eps: _float = 1e-05, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """(x - mean) / deviation over each sample's groups of channels, times weight, plus bias, per channel.
+    """(x - mean) / deviation per sample and group of channels, times weight, plus bias, per channel.
 
     >>> flow._C.group_norm(flow.tensor([[1.0, 3.0]]), 1, None, None, 0.0).tolist()
     [[-1.0, 1.0]]
     """
 
 def gru_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-    """One step of gated recurrent units: the state after it."""
+    """One step of gated recurrent units: returns the new state."""
 
 def gt(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
@@ -1562,10 +1562,10 @@ def gt(
 def hamming_window(
     window_length: _int, periodic: _bool = True, alpha: _float = 0.54, beta: _float = 0.46, **options: Any
 ) -> Tensor:
-    """Hamming's window of so many elements: alpha less beta times a cosine."""
+    """The Hamming window of this length: alpha - beta * cos."""
 
 def hann_window(window_length: _int, periodic: _bool = True, **options: Any) -> Tensor:
-    """The raised cosine window of so many elements.
+    """The raised cosine window of this length.
 
     >>> flow.hann_window(4).tolist()
     [0.0, 0.5, 1.0, 0.5]
@@ -1591,10 +1591,10 @@ def heaviside(
 def hinge_embedding_loss(
     input: Any, target: Any, margin: _float = 1.0, reduction: str = 'mean', *, out: Tensor | None = None
 ) -> Tensor:
-    """A distance, where the target is 1; how much it lacks to the margin, where it is -1."""
+    """The input, a distance, where the target is 1; how far it is below the margin, where it is -1."""
 
 def histc(x: Any, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any:
-    """How many elements lie in each of so many equal parts of [min, max]; of their own range, if both are equal.
+    """A histogram with equal bins over [min, max], or over x's range if both are equal.
 
     >>> flow.histc(flow.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=4).tolist()
     [2.0, 1.0]
@@ -1604,18 +1604,18 @@ def histogram(
     x: Any, bins: Any, *, range: Sequence[_float] | None = None, weight: Any = None, density: _bool = False,
     out: Any = None
 ) -> Histogram:
-    """How many elements lie between each two edges: of so many equal parts of a range, by default x's own, or of these.
-    With weights, their sums; as a `density`, whose integral is 1.
+    """A histogram by edges: a number of equal bins over a range, by default x's own, or the given edges. Optionally
+    weighted, or as a `density`, whose integral is 1.
 
     >>> [part.tolist() for part in flow.histogram(flow.tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 4.0))]
     [[2.0, 1.0], [0.0, 2.0, 4.0]]
     """
 
 def hsplit(x: Tensor, indices_or_sections: _int | Sequence[_int], *, out: Any = None) -> tuple[Tensor, ...]:
-    """Parts side by side: along the second dimension, of a vector along its only one."""
+    """Views split along the second dimension, of a vector along its only one."""
 
 def hstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The tensors side by side: along the second dimension, vectors along their only one."""
+    """The tensors concatenated along the second dimension, vectors along their only one."""
 
 def hypot(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
@@ -1631,22 +1631,22 @@ def i0(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The modified Bessel function of the first kind, of order 0."""
 
 def i0_(x: Tensor) -> Tensor:
-    """`i0`, into the memory of its first operand."""
+    """`i0`, in place."""
 
 def igamma(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The lower incomplete gamma function of order a at b, as a share of the whole."""
+    """The lower incomplete gamma function of order a at b, regularized."""
 
 def igammac(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The upper incomplete gamma function of order a at b, likewise."""
+    """The upper incomplete gamma function of order a at b, regularized."""
 
 def ignore(drop: Any = False, **_: Any) -> Any:
-    """A decorator that changes nothing, with or without arguments."""
+    """Returns the function itself, as `ignore` does; so do the other markers."""
 
 def iinfo(dtype: Any) -> torch.iinfo:
     """The limits of an integer dtype: max, min, bits.
@@ -1669,7 +1669,7 @@ def index_add(
     x: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | _complex = 1,
     out: Tensor | None = None
 ) -> Tensor:
-    """x with alpha * source added to its slices along a dimension at these positions.
+    """x with alpha * source added to its slices along a dimension at these indices.
 
     >>> flow.index_add(flow.zeros(3), 0, flow.tensor([0, 0]), flow.ones(2)).tolist()
     [2.0, 0.0, 0.0]
@@ -1678,17 +1678,17 @@ def index_add(
 def index_add_(
     x: Tensor, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | _complex = 1
 ) -> Tensor:
-    """`index_add`, into the memory of its first operand."""
+    """`index_add`, in place."""
 
 def index_copy(x: Tensor, dim: _int, index: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x with the slices along a dimension at these positions replaced.
+    """x with the slices at these indices along a dimension replaced.
 
     >>> flow.index_copy(flow.zeros(3), 0, flow.tensor([2]), flow.ones(1)).tolist()
     [0.0, 0.0, 1.0]
     """
 
 def index_fill(x: Tensor, dim: _int, index: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
-    """x with one value in the slices along a dimension at these positions.
+    """x with the slices at these indices along a dimension filled with one value.
 
     >>> flow.index_fill(flow.zeros(3), 0, flow.tensor([0, 2]), 5).tolist()
     [5.0, 0.0, 5.0]
@@ -1697,38 +1697,38 @@ def index_fill(x: Tensor, dim: _int, index: Tensor, value: Any, *, out: Tensor |
 def index_put(
     x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """x with the value at these positions, or added to what is there.
+    """x with the value at these indices, or added there.
 
     >>> flow._C.index_put(flow.zeros(3), [flow.tensor([1])], flow.tensor(5.)).tolist()
     [0.0, 5.0, 0.0]
     """
 
 def index_put_(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
-    """`index_put`, into the memory of its first operand."""
+    """`index_put`, in place."""
 
 def index_reduce(
     x: Tensor, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True,
     out: Tensor | None = None
 ) -> Tensor:
-    """x with the source's slices put in along a dimension at these positions; where several meet, they are reduced:
-    "prod", "mean", "amax" or "amin".
+    """x with the source's slices scattered along a dimension at the indices; duplicates are reduced: "prod", "mean",
+    "amax" or "amin".
 
     >>> flow.index_reduce(flow.ones(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "prod").tolist()
     [1.0, 6.0]
     """
 
 def index_select(x: Tensor, dim: _int, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The slices of x along a dimension at these positions.
+    """The slices of x along a dimension at these indices.
 
     >>> flow.index_select(flow.tensor([[1, 2], [3, 4]]), 0, flow.tensor([1, 1])).tolist()
     [[3, 4], [3, 4]]
     """
 
 def initial_seed() -> _int:
-    """The seed that this rank's random numbers started from."""
+    """The seed of this rank's random numbers."""
 
 def inner(x: Any, other: Any) -> Any:
-    """The sums of products along both last dimensions.
+    """The inner product along the last dimension of both.
 
     >>> flow.inner(flow.ones(2, 3), flow.ones(3)).tolist()
     [3.0, 3.0]
@@ -1739,7 +1739,7 @@ def instance_norm(
     bias: Tensor | None = None, use_input_stats: _bool = True, momentum: _float = 0.1, eps: _float = 1e-05, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """Each channel of each sample scaled to mean zero and variance one, then weighed."""
+    """Each channel of each sample normalized to mean zero and variance one, times weight, plus bias."""
 
 def inverse(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The inverse of matrices.
@@ -1749,46 +1749,46 @@ def inverse(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def is_anomaly_check_nan_enabled() -> _bool:
-    """Whether a gradient that is no number is an error in anomaly mode."""
+    """Whether a NaN gradient is an error in anomaly mode."""
 
 def is_anomaly_enabled() -> _bool:
-    """Whether every call's stack is kept, for what backward may find."""
+    """Whether anomaly mode is on, which keeps every call's stack for errors in backward."""
 
 def is_complex(x: Tensor) -> _bool:
     """Whether x holds complex numbers."""
 
 def is_conj(x: Tensor) -> _bool:
-    """False: conjugates are computed, not marked."""
+    """False: conjugation is never lazy."""
 
 def is_deterministic_algorithms_warn_only_enabled() -> _bool:
-    """Whether such kernels only warn: a setting of the kernels, torch's and Weft's."""
+    """Whether nondeterministic kernels only warn: a setting of the kernels, torch's and Weft's."""
 
 def is_floating_point(x: Tensor) -> _bool:
     """Whether x holds floating point numbers."""
 
 def is_inference(x: Tensor) -> _bool:
-    """False: tensors made in inference mode are tensors like others."""
+    """False: tensors made in inference mode are ordinary ones."""
 
 def is_inference_mode_enabled() -> _bool:
-    """Whether no gradients are recorded: inference mode is no more than that here."""
+    """Whether gradients are off: inference mode is no more than that here."""
 
 def is_neg(x: Tensor) -> _bool:
-    """False: what is negated is computed, not marked."""
+    """False: negation is never lazy here."""
 
 def is_nonzero(x: Tensor) -> _bool:
-    """Whether the only element of x is not zero."""
+    """Whether the only element of x is nonzero."""
 
 def is_same_size(x: Tensor, other: Tensor) -> _bool:
     """Whether two tensors have the same shape."""
 
 def is_signed(x: Tensor) -> _bool:
-    """Whether x's dtype has numbers below zero."""
+    """Whether x's dtype has negative numbers."""
 
 def is_tensor(x: Any) -> _bool:
-    """Whether x is a tensor of Weft's."""
+    """Whether x is a Weft tensor."""
 
 def is_warn_always_enabled() -> _bool:
-    """Whether a warning comes each time: a setting of the kernels, torch's and Weft's."""
+    """Whether warnings are repeated: a setting of the kernels, torch's and Weft's."""
 
 def isclose(
     x: Tensor, other: Tensor, rtol: _float = 1e-05, atol: _float = 1e-08, equal_nan: _bool = False, *,
@@ -1802,7 +1802,7 @@ def isfinite(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def isin(
     elements: Any, test_elements: Any, *, assume_unique: _bool = False, invert: _bool = False, out: Tensor | None = None
 ) -> Tensor:
-    """Whether each element is among others.
+    """Whether each element is among the test elements.
 
     >>> flow.isin(flow.tensor([1, 2, 3]), flow.tensor([3, 1])).tolist()
     [True, False, True]
@@ -1819,14 +1819,14 @@ def isnan(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def isneginf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether x is infinite and below zero.
+    """Whether x is negative infinity.
 
     >>> flow.isneginf(flow.tensor([1.0])).tolist()
     [False]
     """
 
 def isposinf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Whether x is infinite and above zero.
+    """Whether x is positive infinity.
 
     >>> flow.isposinf(flow.tensor([1.0])).tolist()
     [False]
@@ -1844,10 +1844,10 @@ def istft(
     center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None,
     return_complex: _bool = False
 ) -> Any:
-    """The signal that `stft` makes these windows of: each put back in its place, where they overlap their mean."""
+    """The inverse of `stft`: overlapping windows are averaged."""
 
 def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12.0, **options: Any) -> Tensor:
-    """Kaiser's window of so many elements; `beta`: how narrow it is.
+    """The Kaiser window of this length: narrower with higher `beta`.
 
     >>> flow.kaiser_window(3, periodic=False, beta=0.0).tolist()
     [1.0, 1.0, 1.0]
@@ -1856,17 +1856,19 @@ def kaiser_window(window_length: _int, periodic: _bool = True, beta: _float = 12
 def kl_div(
     input: Tensor, target: Tensor, reduction: str = 'mean', log_target: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """How far the distribution whose logarithm is `input` lies from `target`; "batchmean" divides by the batch size."""
+    """The Kullback-Leibler divergence from log probabilities `input` to `target`; "batchmean" divides by the batch
+    size.
+    """
 
 def kron(x: Any, other: Any) -> Any:
-    """Every element of x times the whole other.
+    """The Kronecker product.
 
     >>> flow.kron(flow.eye(2), flow.tensor([[1.0, 2.0]])).tolist()
     [[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 2.0]]
     """
 
 def kthvalue(x: Tensor, k: _int, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Ranked:
-    """The k-th smallest element along a dimension, and where it stands."""
+    """The k-th smallest element along a dimension, and its index."""
 
 def layer_norm(
     x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None,
@@ -1882,10 +1884,10 @@ def lcm(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The smallest number that both divide."""
+    """The least common multiple."""
 
 def lcm_(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
-    """`lcm`, into the memory of its first operand."""
+    """`lcm`, in place."""
 
 def ldexp(x: Any, other: Any) -> Any:
     """x * 2 ** other."""
@@ -1948,7 +1950,7 @@ def linspace(
     placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None,
     layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
-    """`steps` numbers from start to end, both included, at equal distances.
+    """`steps` evenly spaced numbers from start to end, inclusive.
 
     >>> flow.linspace(0, 1, 3).tolist()
     [0.0, 0.5, 1.0]
@@ -1958,9 +1960,9 @@ def local_to_global(
     x: Tensor, placement: Placement | None = None, sbp: Any = None, *, check_meta: _bool = True, copy: _bool = False,
     out: Tensor | None = None
 ) -> Tensor:
-    """The global tensor whose parts are the ranks' local ones.
+    """The global tensor whose shards are the ranks' local tensors.
 
-    `check_meta` compares the parts' shapes over all ranks; without it they are trusted to be alike.
+    `check_meta` compares the shards' shapes across ranks; without it they are trusted.
     """
 
 def log(x: Tensor, *, out: Tensor | None = None) -> Tensor:
@@ -1978,7 +1980,7 @@ def log10(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def log10_(x: Tensor) -> Tensor:
-    """`log10`, into the memory of its first operand."""
+    """`log10`, in place."""
 
 def log1p(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """log(1 + x), exact near zero.
@@ -1988,7 +1990,7 @@ def log1p(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def log1p_(x: Tensor) -> Tensor:
-    """`log1p`, into the memory of its first operand."""
+    """`log1p`, in place."""
 
 def log2(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm to base 2.
@@ -1998,13 +2000,13 @@ def log2(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def log2_(x: Tensor) -> Tensor:
-    """`log2`, into the memory of its first operand."""
+    """`log2`, in place."""
 
 def log_(x: Tensor) -> Tensor:
-    """`log`, into the memory of its first operand."""
+    """`log`, in place."""
 
 def log_softmax(x: Tensor, dim: _int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of softmax, computed in one."""
+    """log(softmax(x)), numerically stable."""
 
 def logaddexp(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
@@ -2019,7 +2021,7 @@ def logaddexp2(
     """log2(2 ** a + 2 ** b), without overflow."""
 
 def logcumsumexp(x: Any, dim: _int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithms of running sums of exp(x).
+    """The logarithm of the cumulative sum of exp(x).
 
     >>> flow.logcumsumexp(flow.zeros(2), 0).tolist()
     [0.0, 0.693...]
@@ -2051,21 +2053,21 @@ def logical_xor(
     """Whether one of a and b is true, and one isn't."""
 
 def logit(x: Tensor, eps: _float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """log(x / (1 - x)), the inverse of sigmoid; x is held in [eps, 1 - eps] if that is given.
+    """log(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if eps is given.
 
     >>> flow.logit(flow.tensor([0.5])).tolist()
     [0.0]
     """
 
 def logit_(x: Tensor, eps: _float | None = None) -> Tensor:
-    """`logit`, into the memory of its first operand."""
+    """`logit`, in place."""
 
 def logspace(
     start: _float | Tensor, end: _float | Tensor, steps: _int, base: _float = 10.0, dtype: Any = None,
     device: Any = None, placement: Placement | None = None, sbp: Any = None, requires_grad: _bool = False, *,
     out: Tensor | None = None, layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
-    """`steps` numbers from base ** start to base ** end, their logarithms at equal distances."""
+    """`steps` numbers from base ** start to base ** end, evenly spaced on a logarithmic scale."""
 
 def logsumexp(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int], keepdim: _bool = False, *, out: Tensor | None = None
@@ -2073,7 +2075,7 @@ def logsumexp(
     """log(sum(exp(x))) over some dimensions, without overflow."""
 
 def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
-    """One step of long short-term memory: what it shows and what it keeps, from (shown, kept) before."""
+    """One step of LSTM: the new (hidden, cell) from the old."""
 
 def lt(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
@@ -2086,66 +2088,66 @@ def lt(
     """
 
 def lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
-    """The x of A @ x = b, of what `lu_factor` made of A."""
+    """The x of A @ x = b, from `lu_factor`'s result."""
 
 def lu_unpack(
     LU_data: Any, LU_pivots: Any, unpack_data: _bool = True, unpack_pivots: _bool = True, *, out: Any = None
 ) -> Triangles:
-    """What `lu_factor` packs, unpacked; what isn't to be is empty."""
+    """P, L and U from `lu_factor`'s result; empty if not unpacked."""
 
 def manual_seed(seed: _int) -> DefaultGenerator:
-    """Start this rank's random numbers anew from a seed. Give every rank the same one for global tensors to agree."""
+    """Seed this rank's random numbers. Give every rank the same seed, so that global tensors agree."""
 
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: _float = 0.0, reduction: str = 'mean', *,
     out: Tensor | None = None
 ) -> Tensor:
-    """How far `input1` is from being above `input2` by the margin, where the target is 1; below, where it is -1."""
+    """max(0, -target * (input1 - input2) + margin)."""
 
 def masked_fill(x: Tensor, mask: Tensor, value: Any, *, out: Tensor | None = None) -> Tensor:
-    """x with `value` where the mask holds.
+    """x with `value` where the mask is true.
 
     >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
     [0.0, 1.0]
     """
 
 def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """`masked_fill`, into x's memory."""
+    """In-place `masked_fill`."""
 
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x with the first elements of the source, one after another, where the mask is True.
+    """x with the source's elements, in order, where the mask is true.
 
     >>> flow.masked_scatter(flow.zeros(3), flow.tensor([True, False, True]), flow.tensor([1., 2., 3.])).tolist()
     [1.0, 0.0, 2.0]
     """
 
 def masked_select(x: Tensor, mask: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements of x where the mask holds, in a row; a mask of numbers holds where they aren't zero.
+    """The elements of x where the mask is true, as a vector; a mask of numbers is true where nonzero.
 
     >>> flow.masked_select(flow.tensor([1, 2, 3]), flow.tensor([True, False, True])).tolist()
     [1, 3]
     """
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
+    """The matrix product over the last two dimensions; leading dimensions broadcast; a 1-d operand is a vector.
 
     >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
     [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
     """
 
 def matrix_exp(x: Any) -> Any:
-    """The exponential of matrices: the sum of their powers over factorials.
+    """The matrix exponential.
 
     >>> flow.linalg.matrix_exp(flow.zeros(2, 2)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
 
 def matrix_power(x: Any, n: _int) -> Any:
-    """The product of n times the same matrix; of its inverse, if n is below zero."""
+    """The n-th power of a matrix; of its inverse, if n is negative."""
 
 @overload
 def max(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The largest element; with `dim`, that of each slice and its index; of two tensors, the larger elements.
+    """The maximum; with `dim`, that of each slice and its index; of two tensors, the element-wise maximum.
 
     >>> flow.max(flow.tensor([[1., 3.], [5., 2.]]), 1)[0].tolist()
     [3.0, 5.0]
@@ -2162,7 +2164,7 @@ def max_pool1d(
     stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
     dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """The largest of each window of 1 dimension.
+    """The maximum of each window of 1 dimension.
 
     >>> flow._C.max_pool1d(flow.ones(1, 1, 2), 2).item()
     1.0
@@ -2173,7 +2175,7 @@ def max_pool1d_with_indices(
     stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
     dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False, *, out: Any = None
 ) -> tuple[Tensor, Tensor]:
-    """The largest of each window of 1 dimension, and its place, counted through all of them.
+    """The maximum of each window of 1 dimension, and its flat index.
 
     >>> flow._C.max_pool1d_with_indices(flow.ones(1, 1, 2), 2)[1].item()
     0
@@ -2184,7 +2186,7 @@ def max_pool2d(
     stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
     dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """The largest of each window of 2 dimensions.
+    """The maximum of each window of 2 dimensions.
 
     >>> flow._C.max_pool2d(flow.ones(1, 1, 2, 2), 2).item()
     1.0
@@ -2195,7 +2197,7 @@ def max_pool3d(
     stride: _int | tuple[_int, ...] | list[_int] | None = None, padding: _int | tuple[_int, ...] | list[_int] = 0,
     dilation: _int | tuple[_int, ...] | list[_int] = 1, ceil_mode: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """The largest of each window of 3 dimensions.
+    """The maximum of each window of 3 dimensions.
 
     >>> flow._C.max_pool3d(flow.ones(1, 1, 2, 2, 2), 2).item()
     1.0
@@ -2223,7 +2225,7 @@ def mean(
 
 @overload
 def median(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The middle element; with `dim`, that of each slice and its index. Of two middle ones, the lower.
+    """The median; with `dim`, that of each slice and its index. Of two middle elements, the lower one.
 
     >>> flow.median(flow.tensor([3., 1., 2.])).item()
     2.0
@@ -2233,7 +2235,7 @@ def median(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def median(x: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> Ranked: ...
 
 def meshgrid(*tensors: Any, indexing: str = 'ij', out: Any = None) -> tuple[Tensor, ...]:
-    """The coordinates of a grid: of each vector, a copy along every other one's dimension.
+    """Coordinate grids: each vector, repeated along the others' dimensions.
 
     >>> flow.meshgrid(flow.arange(2), flow.arange(3))[0].tolist()
     [[0, 0, 0], [1, 1, 1]]
@@ -2241,7 +2243,7 @@ def meshgrid(*tensors: Any, indexing: str = 'ij', out: Any = None) -> tuple[Tens
 
 @overload
 def min(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The smallest element; with `dim`, that of each slice and its index; of two tensors, the smaller elements."""
+    """The minimum; with `dim`, that of each slice and its index; of two tensors, the element-wise minimum."""
 
 @overload
 def min(x: Tensor, dim: _int, keepdim: _bool = False, *, out: Any = None) -> Ranked: ...
@@ -2270,17 +2272,17 @@ def mm(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of two matrices."""
 
 def mode(x: Tensor, dim: _int = -1, keepdim: _bool = False, *, out: Any = None) -> Ranked:
-    """The most frequent element along a dimension, and where it stands."""
+    """The most frequent element along a dimension, and its index."""
 
 def moveaxis(
     x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int], *, out: Tensor | None = None
 ) -> Tensor:
-    """x with some dimensions moved elsewhere, the others in their order."""
+    """x with some dimensions moved, the others in order."""
 
 def movedim(
     x: Tensor, source: _int | Sequence[_int], destination: _int | Sequence[_int], *, out: Tensor | None = None
 ) -> Tensor:
-    """x with some dimensions moved elsewhere, the others in their order."""
+    """x with some dimensions moved, the others in order."""
 
 def msort(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x sorted along its first dimension."""
@@ -2298,7 +2300,7 @@ def mul(
 def multinomial(
     x: Tensor, num_samples: _int, replacement: _bool = False, *, generator: Any = None, out: Tensor | None = None
 ) -> Tensor:
-    """Draws of indices, with probabilities in proportion to x's last dimension.
+    """Draws of indices, with probabilities proportional to x along its last dimension.
 
     >>> flow.multinomial(flow.tensor([0., 3., 0.]), 1).tolist()
     [1]
@@ -2318,7 +2320,7 @@ def mv(x: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The product of a matrix and a vector."""
 
 def mvlgamma(x: Tensor, p: _int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the gamma function of p dimensions.
+    """The logarithm of the multivariate gamma function of dimension p.
 
     >>> flow.mvlgamma(flow.tensor([1.0]), 1).tolist()
     [0.0]
@@ -2328,7 +2330,7 @@ def nan_to_num(
     x: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """x with other numbers in the places of those that are none: 0, and the largest and least there are, unless told.
+    """x with NaN replaced by 0, and infinities by the largest and least finite numbers, unless given.
 
     >>> flow.nan_to_num(flow.tensor([float("nan"), 1.0])).tolist()
     [0.0, 1.0]
@@ -2337,23 +2339,23 @@ def nan_to_num(
 def nan_to_num_(
     x: Tensor, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
 ) -> Tensor:
-    """`nan_to_num`, into the memory of its first operand."""
+    """`nan_to_num`, in place."""
 
 def nanmean(x: Any, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Any:
-    """The mean of the elements that are numbers.
+    """The mean, ignoring NaN.
 
     >>> flow.nanmean(flow.tensor([1.0, float("nan"), 3.0])).item()
     2.0
     """
 
 def nanmedian(x: Any, dim: _int | None = None, keepdim: _bool = False) -> Any:
-    """The middle of the elements that are numbers: of all, or along a dimension, with where it stands."""
+    """`median`, ignoring NaN."""
 
 def nanquantile(
     x: Any, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear',
     out: Tensor | None = None
 ) -> Tensor:
-    """What a share q of the elements that are numbers lies below.
+    """`quantile`, ignoring NaN.
 
     >>> flow.nanquantile(flow.tensor([0., float("nan"), 2.]), 0.25).item()
     0.5
@@ -2362,14 +2364,14 @@ def nanquantile(
 def nansum(
     x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
-    """The sum of the elements that are numbers.
+    """The sum, ignoring NaN.
 
     >>> flow.nansum(flow.tensor([1., float("nan")])).item()
     1.0
     """
 
 def narrow(x: Tensor, dim: _int, start: _int, length: _int, step: _int = 1, *, out: Tensor | None = None) -> Tensor:
-    """The elements start, start + step, ... along a dimension, `length` of them.
+    """`length` elements along a dimension: start, start + step, ...
 
     >>> flow.narrow(flow.arange(5), 0, 1, 3).tolist()
     [1, 2, 3]
@@ -2393,7 +2395,7 @@ def neg(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def neg_(x: Tensor) -> Tensor:
-    """`neg`, into the memory of its first operand."""
+    """`neg`, in place."""
 
 def negative(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-x.
@@ -2403,48 +2405,49 @@ def negative(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def negative_(x: Tensor) -> Tensor:
-    """`neg`, into the memory of its first operand."""
+    """`neg`, in place."""
 
 def new_empty(
     x: Tensor, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
     sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """A tensor of this size, in the form of x for the rest: see `flow.empty`."""
+    """A tensor of this size, otherwise like x: see `flow.empty`."""
 
 def new_full(
     x: Tensor, size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None,
     sbp: Any = None, requires_grad: _bool = False, *, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """A tensor of this size and value, in the form of x for the rest."""
+    """A tensor of this size and value, otherwise like x."""
 
 def new_ones(
     x: Tensor, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
     sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """A tensor of this size, in the form of x for the rest: see `flow.ones`."""
+    """A tensor of this size, otherwise like x: see `flow.ones`."""
 
 def new_zeros(
     x: Tensor, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
     sbp: Any = None, requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """A tensor of this size, in the form of x for the rest: see `flow.zeros`."""
+    """A tensor of this size, otherwise like x: see `flow.zeros`."""
 
 def nextafter(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The next number from a towards b.
+    """The next floating-point number after a, towards b.
 
     >>> flow.nextafter(flow.tensor([1.0]), flow.tensor([1.0])).tolist()
     [1.0]
     """
 
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: _float, *, out: Tensor | None = None) -> Tensor:
-    """The boxes (x1, y1, x2, y2) that overlap no better one by more than the threshold, best first.
+    """Non-maximum suppression: the indices of boxes (x1, y1, x2, y2) that overlap no better one by more than the
+    threshold.
 
     >>> boxes = flow.tensor([[0., 0., 2., 2.], [0., 0., 2., 2.1], [3., 3., 4., 4.]])
     >>> flow.nms(boxes, flow.tensor([0.5, 0.9, 0.7]), 0.5).tolist()
@@ -2452,7 +2455,7 @@ def nms(boxes: Tensor, scores: Tensor, iou_threshold: _float, *, out: Tensor | N
     """
 
 def nonzero(x: Tensor, as_tuple: _bool = False) -> Any:
-    """The positions of the elements that aren't zero, one per row; `as_tuple`: one tensor per dimension.
+    """The indices of the nonzero elements, one per row; `as_tuple`: one tensor per dimension.
 
     >>> flow.nonzero(flow.tensor([[0, 3], [1, 0]])).tolist()
     [[0, 1], [1, 0]]
@@ -2469,7 +2472,7 @@ def norm(
     """
 
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
-    """Draws from normal distributions: one mean and standard deviation for all of a size, or one for each element.
+    """Draws from normal distributions: one mean and standard deviation for a size, or one for each element.
 
     >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
     [1.0, 2.0]
@@ -2494,7 +2497,7 @@ def numel(x: Tensor) -> _int:
 def one_hot(
     input: Tensor, num_classes: _int = -1, on_value: Any = 1, off_value: Any = 0, *, out: Tensor | None = None
 ) -> Tensor:
-    """A new last dimension that holds `on_value` at the place the integer names.
+    """`on_value` at the index given by each integer, along a new last dimension.
 
     >>> flow.nn.functional.one_hot(flow.tensor([0, 2]), 3).tolist()
     [[1, 0, 0], [0, 0, 1]]
@@ -2516,7 +2519,7 @@ def ones_like(
     requires_grad: _bool = False, memory_format: Any = None, *, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """Ones in x's form.
+    """Ones of x's shape and dtype.
 
     >>> flow.ones_like(flow.zeros(2)).tolist()
     [1.0, 1.0]
@@ -2529,7 +2532,7 @@ def pad(
     input: Tensor, pad: Sequence[_int], mode: str = 'constant', value: _float | None = None, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """A border around: (left, right) of the last dimension, then of the one before it, and so on.
+    """x padded: (left, right) of the last dimension, then of the one before it, and so on.
 
     >>> flow.nn.functional.pad(flow.ones(2), (1, 2)).tolist()
     [0.0, 1.0, 1.0, 0.0, 0.0]
@@ -2541,29 +2544,29 @@ def pairwise_distance(
     """The p-norm of the difference, along the last dimension."""
 
 def pca_lowrank(A: Any, q: _int | None = None, center: _bool = True, niter: _int = 2) -> tuple[Any, Any, Any]:
-    """The first q principal components of A's rows: their shares in each row, their sizes, and their directions."""
+    """The first q principal components of A's rows: u, s and v."""
 
 def pdist(input: Any, p: _float = 2.0) -> Any:
     """The distances between all pairs of rows."""
 
 def permute(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """x with its dimensions in another order.
+    """x with its dimensions permuted.
 
     >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
     torch.Size([4, 2, 3])
     """
 
 def pinverse(x: Any, rcond: _float = 1e-15) -> Any:
-    """`linalg.pinv`, where singular values below `rcond` times the largest count as none."""
+    """`linalg.pinv` with singular values below `rcond` times the largest taken as zero."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: _int | tuple[_int, _int], *, out: Tensor | None = None) -> Tensor:
-    """Channels become pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
+    """Rearranges channels to pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: _int, *, out: Tensor | None = None) -> Tensor:
-    """Pixels become channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
+    """Rearranges pixels to channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
 
 def poisson(rate: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Counts of what happens `rate` times on average.
+    """Draws from the Poisson distribution.
 
     >>> flow.poisson(flow.zeros(2)).tolist()
     [0.0, 0.0]
@@ -2573,17 +2576,17 @@ def poisson_nll_loss(
     input: Any, target: Any, log_input: _bool = True, full: _bool = False, eps: _float = 1e-08, reduction: str = 'mean',
     *, out: Tensor | None = None
 ) -> Tensor:
-    """Minus the log-probability of counts, of which `input` is the mean, or its logarithm."""
+    """The negative log likelihood of counts, with `input` the Poisson mean, or its logarithm."""
 
 def polar(abs: Tensor, angle: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """Complex numbers from sizes and directions.
+    """Complex numbers from absolute values and angles.
 
     >>> flow.polar(flow.tensor([2.0]), flow.tensor([0.0])).tolist()
     [(2+0j)]
     """
 
 def polygamma(x: Tensor, n: _int, *, out: Tensor | None = None) -> Tensor:
-    """The derivative number n of digamma, which is that of lgamma.
+    """The n-th derivative of digamma, which is the derivative of lgamma.
 
     >>> round(flow._C.polygamma(flow.tensor([1.]), 1).item(), 4)
     1.6449
@@ -2603,7 +2606,7 @@ def pow(
     """
 
 def prelu(input: Tensor, weight: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x, or weight times x below zero; one weight for everything or one per channel."""
+    """x where positive, weight * x elsewhere; one weight in all or one per channel."""
 
 def prod(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None,
@@ -2616,16 +2619,16 @@ def prod(
     """
 
 def promote_types(a: Any, b: Any) -> DType:
-    """The dtype that holds both."""
+    """The smallest dtype that holds both."""
 
 def put(
     x: Tensor, index: Tensor, source: Tensor, accumulate: _bool = False, *, out: Tensor | None = None
 ) -> Tensor:
-    """x with other elements at these positions, as if it were one row; or with them added."""
+    """x with the elements at these indices of the flattened x replaced or added to."""
 
 def qr(x: Tensor, mode: str = 'reduced', *, out: Any = None) -> QR:
-    """The decomposition x = q @ r into orthogonal columns and an upper triangle: thin, or with q square, "complete";
-    of "r" alone q is empty. What makes q square has no gradient.
+    """The QR decomposition, x = q @ r: "reduced", or "complete" with a square q; with "r", q is empty. The columns that
+    complete q have no gradient.
 
     >>> flow.linalg.qr(flow.eye(2)).R.abs().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -2635,14 +2638,14 @@ def quantile(
     x: Tensor, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear',
     out: Tensor | None = None
 ) -> Tensor:
-    """What a share q of the elements lies below; a vector of shares gives a new first dimension.
+    """The q-th quantile of the elements; a vector q gives a new first dimension.
 
     >>> flow.quantile(flow.tensor([0., 1., 2.]), 0.25).item()
     0.5
     """
 
 def quick_gelu(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x * sigmoid(1.702 x), which is near gelu.
+    """x * sigmoid(1.702 x), an approximation of gelu.
 
     >>> flow._C.quick_gelu(flow.zeros(1)).tolist()
     [0.0]
@@ -2656,7 +2659,7 @@ def rad2deg(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def rad2deg_(x: Tensor) -> Tensor:
-    """`rad2deg`, into the memory of its first operand."""
+    """`rad2deg`, in place."""
 
 def rand(
     *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
@@ -2670,14 +2673,14 @@ def rand_like(
     requires_grad: _bool = False, memory_format: Any = None, *, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """Draws from the uniform distribution over [0, 1). In x's form."""
+    """Draws from the uniform distribution over [0, 1). The result is like x."""
 
 def randint(
     *bounds: Any, low: _int | None = None, high: _int | None = None, size: Any = None, dtype: Any = None,
     device: Any = None, placement: Placement | None = None, sbp: Any = None, generator: Any = None,
     requires_grad: _bool = False, out: Tensor | None = None, layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
-    """Draws integers from low (0 where it is left out) to high - 1: randint(high, size), randint(low, high, size).
+    """Draws integers from low (by default 0) to high - 1: randint(high, size), randint(low, high, size).
 
     >>> flow.randint(1, 2, (3,)).tolist()
     [1, 1, 1]
@@ -2686,7 +2689,7 @@ def randint(
 def randint_like(
     x: Tensor, low: _int, high: _int | None = None, *, generator: Any = None, **options: Any
 ) -> Tensor:
-    """Draws integers from low to high - 1, in x's form."""
+    """Draws integers from low to high - 1, like x."""
 
 def randn(
     *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Placement | None = None,
@@ -2700,7 +2703,7 @@ def randn_like(
     requires_grad: _bool = False, memory_format: Any = None, *, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """Draws from the normal distribution. In x's form."""
+    """Draws from the normal distribution. The result is like x."""
 
 def randperm(
     n: _int, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
@@ -2710,10 +2713,10 @@ def randperm(
     """The numbers below n in a random order."""
 
 def range(start: _float = 0, end: _float | None = None, step: _float = 1, **options: Any) -> Tensor:
-    """start, start + step, ... up to end, which belongs to it."""
+    """start, start + step, ... up to and including end."""
 
 def ravel(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x as one row."""
+    """x flattened."""
 
 def real(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The real part, sharing memory; x itself, if it is real."""
@@ -2726,12 +2729,12 @@ def reciprocal(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def reciprocal_(x: Tensor) -> Tensor:
-    """`reciprocal`, into the memory of its first operand."""
+    """`reciprocal`, in place."""
 
 def reduce_nansum(
     x: Tensor, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None, out: Tensor | None = None
 ) -> Tensor:
-    """The sum of the elements that are numbers.
+    """The sum, ignoring NaN.
 
     >>> flow.nansum(flow.tensor([1., float("nan")])).item()
     1.0
@@ -2745,19 +2748,19 @@ def relu(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def relu_(x: Tensor) -> Tensor:
-    """`relu`, into the memory of its first operand."""
+    """`relu`, in place."""
 
 def remainder(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """What is left of a by b, with b's sign, as Python's %."""
+    """The remainder of a / b, with b's sign, as Python's %."""
 
 def renorm(x: Any, p: _float, dim: _int, maxnorm: _float) -> Any:
     """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
 
 def repeat(x: Tensor, *sizes: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """Copies of x laid side by side, so many along each dimension.
+    """Copies of x, so many along each dimension.
 
     >>> flow.tensor([1, 2]).repeat(2, 2).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
@@ -2767,47 +2770,47 @@ def repeat_interleave(
     x: Tensor, repeats: _int | Tensor, dim: _int | None = None, *, output_size: _int | None = None,
     out: Tensor | None = None
 ) -> Tensor:
-    """Every element, or slice along a dimension, so many times in a row.
+    """Every element, or slice along a dimension, repeated so many times.
 
     >>> flow.repeat_interleave(flow.tensor([1, 2]), 2).tolist()
     [1, 1, 2, 2]
     """
 
 def reshape(x: Tensor, *shape: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """x in another shape, sharing memory where strides allow; -1 stands for what is left.
+    """x with another shape, sharing memory if strides allow; -1 is inferred.
 
     >>> flow.arange(6).reshape(3, -1).tolist()
     [[0, 1], [2, 3], [4, 5]]
     """
 
 def resolve_conj(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x: conjugates, and what is negated, are computed, not marked."""
+    """x: conjugation and negation are never lazy here."""
 
 def resolve_neg(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x: conjugates, and what is negated, are computed, not marked."""
+    """x: conjugation and negation are never lazy here."""
 
 def result_type(a: Any, b: Any) -> DType:
-    """The dtype that arithmetic between the two gives."""
+    """The dtype of arithmetic between the two."""
 
 def rms_norm(
     x: Tensor, normalized_shape: tuple[_int, ...] | list[_int], weight: Tensor | None = None, eps: _float | None = None,
     *, out: Tensor | None = None
 ) -> Tensor:
-    """x divided by the root of its mean square over the last dimensions, times weight. Without an eps, next to nothing
-    is added to the mean.
+    """x divided by the root of its mean square over the last dimensions, times weight. The default eps is the machine
+    epsilon.
 
     >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
     [[1.0, -1.0]]
     """
 
 def rnn_relu_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-    """One step of a recurrent layer with relu: the state after it."""
+    """One step of a recurrent layer with relu: returns the new state."""
 
 def rnn_tanh_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> Any:
-    """One step of a recurrent layer with tanh: the state after it."""
+    """One step of a recurrent layer with tanh: returns the new state."""
 
 def roc_auc_score(label: Tensor, pred: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The probability that something labelled 1 is predicted higher than something labelled 0; of equals, half.
+    """The area under the ROC curve: the probability that a 1 is predicted higher than a 0; ties count half.
 
     >>> flow.roc_auc_score(flow.tensor([0, 1, 1]), flow.tensor([0.2, 0.1, 0.9])).tolist()
     [0.5]
@@ -2817,7 +2820,7 @@ def roi_align(
     x: Tensor, rois: Any, spatial_scale: _float = 1.0, pooled_h: _int = 1, pooled_w: _int = 1,
     sampling_ratio: _int = -1, aligned: _bool = False
 ) -> Any:
-    """Each box's part of its image, at one size: the means of `sampling_ratio` x `sampling_ratio` readings per cell.
+    """RoI align: each box of an image pooled to one size; a cell averages `sampling_ratio` x `sampling_ratio` samples.
 
     `rois` are rows of (image number, x1, y1, x2, y2), or a list of boxes for each image.
     """
@@ -2826,37 +2829,37 @@ def roll(
     x: Tensor, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ..., *,
     out: Tensor | None = None
 ) -> Tensor:
-    """x shifted along some dimensions, what leaves at one end coming in at the other; all as one without dims.
+    """x rotated along some dimensions; without dims, as if it were flat.
 
     >>> flow.roll(flow.arange(4), 1, 0).tolist()
     [3, 0, 1, 2]
     """
 
 def rot90(x: Tensor, k: _int = 1, dims: Sequence[_int] = ..., *, out: Tensor | None = None) -> Tensor:
-    """x turned by k quarters in the plane of two dimensions.
+    """x rotated k times by 90 degrees in the plane of two dimensions.
 
     >>> flow.rot90(flow.tensor([[1, 2], [3, 4]])).tolist()
     [[2, 4], [1, 3]]
     """
 
 def round(x: Tensor, decimals: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The nearest whole number, of two the even one; or the nearest with so many decimals.
+    """The nearest integer, ties to even; or the nearest number with so many decimals.
 
     >>> flow.round(flow.tensor([1.26, -0.5]), decimals=1).tolist()
     [1.2999..., -0.5]
     """
 
 def round_(x: Tensor) -> Tensor:
-    """`round`, into the memory of its first operand."""
+    """`round`, in place."""
 
 def row_stack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The tensors one below the other."""
+    """The tensors concatenated along the first dimension, vectors as rows."""
 
 def rrelu(
     input: Any, lower: _float = 0.125, upper: _float = 0.3333333333333333, training: _bool = False,
     inplace: _bool = False
 ) -> Any:
-    """x, or below zero x times a slope that is drawn from [lower, upper] while training, else their mean."""
+    """x where positive, elsewhere x times a slope: drawn from [lower, upper] while training, else their mean."""
 
 def rsqrt(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """One over the square root.
@@ -2866,32 +2869,32 @@ def rsqrt(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def rsqrt_(x: Tensor) -> Tensor:
-    """`rsqrt`, into the memory of its first operand."""
+    """`rsqrt`, in place."""
 
 def rsub(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """other - alpha * x."""
 
 def scalar_tensor(value: Any, **options: Any) -> Tensor:
-    """A tensor of no dimension."""
+    """A 0-d tensor."""
 
 def scatter(
     x: Tensor, dim: _int, index: Tensor, src: Any, *, reduce: str | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """x with src at the positions along a dimension that the index tells; or added to what is there, or multiplied.
+    """x with src written at an index along a dimension; or added (reduce="add"), or multiplied ("multiply").
 
     >>> flow.scatter(flow.ones(3), 0, flow.tensor([2]), 7., reduce="add").tolist()
     [1.0, 1.0, 8.0]
     """
 
 def scatter_add(x: Tensor, dim: _int, index: Tensor, src: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x with src added at the positions along a dimension that the index tells.
+    """x with src added along a dimension at the index.
 
     >>> flow.scatter_add(flow.ones(3), 0, flow.tensor([2, 2]), flow.ones(2)).tolist()
     [1.0, 1.0, 3.0]
     """
 
 def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
-    """Zeros of this shape with the update added at the places of the index's last dimension.
+    """Zeros of this shape with the update added at the index's last dimension.
 
     >>> flow.scatter_nd(flow.tensor([[1], [1]]), flow.tensor([2., 3.]), [3]).tolist()
     [0.0, 5.0, 0.0]
@@ -2900,15 +2903,15 @@ def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[_int], *, out: Ten
 def scatter_reduce(
     x: Tensor, dim: _int, index: Tensor, src: Any, reduce: str, *, include_self: _bool = True, out: Tensor | None = None
 ) -> Tensor:
-    """x with src put in along a dimension at the places that the index tells; where several meet, they are reduced:
-    "sum", "prod", "mean", "amax" or "amin". `include_self`: with what x held there.
+    """x with src scattered along a dimension at the index; duplicates are reduced: "sum", "prod", "mean", "amax" or
+    "amin". `include_self`: together with x's own elements.
 
     >>> flow.scatter_reduce(flow.ones(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "sum").tolist()
     [1.0, 6.0]
     """
 
 def scatternd(index: Tensor, update: Tensor, shape: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
-    """Zeros of this shape with the update added at the places of the index's last dimension.
+    """Zeros of this shape with the update added at the index's last dimension.
 
     >>> flow.scatter_nd(flow.tensor([[1], [1]]), flow.tensor([2., 3.]), [3]).tolist()
     [0.0, 5.0, 0.0]
@@ -2921,40 +2924,40 @@ def searchsorted(
     sorted_sequence: Tensor, values: Any, out_int32: _bool = False, right: _bool = False, *, side: str | None = None,
     sorter: Tensor | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """Where values would go in a sequence in rising order: before its equals, or with `right` behind them.
+    """The indices at which values would be inserted in a sorted sequence: before equal elements, or after with `right`.
 
     >>> flow.searchsorted(flow.tensor([1., 3., 5.]), flow.tensor([3., 4.]), side="right").tolist()
     [2, 2]
     """
 
 def seed() -> _int:
-    """Start this rank's random numbers anew from a seed that nobody knows; gives the seed."""
+    """Seed this rank's random numbers from entropy; returns the seed."""
 
 def select(x: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
-    """One slice along a dimension, which goes away.
+    """One slice along a dimension, which is removed.
 
     >>> flow.select(flow.arange(6).view(2, 3), 0, 1).tolist()
     [3, 4, 5]
     """
 
 def select_scatter(x: Tensor, src: Tensor, dim: _int, index: _int, *, out: Tensor | None = None) -> Tensor:
-    """x with another slice in a place along a dimension."""
+    """x with one slice along a dimension replaced."""
 
 def selu(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """elu, scaled so that a network's variance stays about one.
+    """elu, scaled to keep a network's variance near one.
 
     >>> flow.nn.functional.selu(flow.zeros(1)).tolist()
     [0.0]
     """
 
 def selu_(x: Tensor) -> Tensor:
-    """`selu`, into the memory of its first operand."""
+    """`selu`, in place."""
 
 def set_anomaly_enabled(mode: _bool, check_nan: _bool = True) -> None:
-    """Set anomaly mode, from here on."""
+    """Set anomaly mode."""
 
 def set_default_device(device: Any) -> None:
-    """Let this thread make tensors and layers on a device where nothing else is said.
+    """Set the default device of this thread's new tensors and layers.
 
     >>> flow.set_default_device("meta"); flow.zeros(2).device.type
     'meta'
@@ -2962,31 +2965,31 @@ def set_default_device(device: Any) -> None:
     """
 
 def set_default_tensor_type(t: Any) -> None:
-    """Set the dtype of new floating point tensors by a type's name, such as "flow.DoubleTensor"."""
+    """Set the default floating-point dtype by a type's name, such as "flow.DoubleTensor"."""
 
 def set_deterministic_debug_mode(debug_mode: _int | str) -> None:
-    """What is done where a kernel may give other results each time: a setting of the kernels, torch's and Weft's."""
+    """What happens at nondeterministic kernels: a setting of the kernels, torch's and Weft's."""
 
 def set_float32_matmul_precision(precision: str) -> None:
-    """How exactly products of float32 are computed on CUDA devices: a setting of the kernels, torch's and Weft's."""
+    """The precision of float32 matrix products on CUDA devices: a setting of the kernels, torch's and Weft's."""
 
 def set_flush_denormal(mode: Any) -> Any:
-    """Whether the smallest numbers count as zero: a setting of the kernels, torch's and Weft's."""
+    """Whether denormal numbers are flushed to zero: a setting of the kernels, torch's and Weft's."""
 
 def set_num_interop_threads(mode: Any) -> Any:
-    """How many ops torch may run beside each other: a setting of the kernels, torch's and Weft's."""
+    """The number of torch's inter-op threads: a setting of the kernels, torch's and Weft's."""
 
 def set_num_threads(num: _int) -> None:
-    """How many threads one op may use on the CPU."""
+    """Set how many threads one op may use on the CPU."""
 
 def set_rng_state(state: Tensor) -> None:
     """Go on with random numbers where `get_rng_state` was taken."""
 
 def set_warn_always(b: _bool) -> None:
-    """Whether a warning comes each time: a setting of the kernels, torch's and Weft's."""
+    """Whether warnings are repeated: a setting of the kernels, torch's and Weft's."""
 
 def sgn(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """-1, 0 or 1 by the sign of x; of a complex number, its direction.
+    """-1, 0 or 1 by the sign of x; of a complex number, x / abs(x).
 
     >>> flow.sgn(flow.tensor([-3.0])).tolist()
     [-1.0]
@@ -3000,7 +3003,7 @@ def sigmoid(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def sigmoid_(x: Tensor) -> Tensor:
-    """`sigmoid`, into the memory of its first operand."""
+    """`sigmoid`, in place."""
 
 def sign(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """-1, 0 or 1, by the sign of x.
@@ -3031,7 +3034,7 @@ def sin(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def sin_(x: Tensor) -> Tensor:
-    """`sin`, into the memory of its first operand."""
+    """`sin`, in place."""
 
 def sinc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """sin(pi x) / (pi x), and 1 at zero.
@@ -3041,7 +3044,7 @@ def sinc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def sinc_(x: Tensor) -> Tensor:
-    """`sinc`, into the memory of its first operand."""
+    """`sinc`, in place."""
 
 def sinh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic sine.
@@ -3051,7 +3054,7 @@ def sinh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def sinh_(x: Tensor) -> Tensor:
-    """`sinh`, into the memory of its first operand."""
+    """`sinh`, in place."""
 
 def slice(x: Tensor, slice_tup_list: Sequence[Sequence[_int | None]], *, out: Tensor | None = None) -> Tensor:
     """x[start:stop:step, ...], from (start, stop, step) of each leading dimension.
@@ -3064,12 +3067,12 @@ def slice_scatter(
     x: Tensor, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """x with other elements from start to end along a dimension."""
+    """x with the slice from start to end along a dimension replaced."""
 
 def slice_update(
     x: Tensor, update: Tensor, slice_tup_list: Sequence[Sequence[_int | None]], *, out: Tensor | None = None
 ) -> Tensor:
-    """Overwrites x[start:stop:step, ...] with the update; gives x.
+    """Overwrite x[start:stop:step, ...] with the update; returns x.
 
     >>> flow.slice_update(flow.zeros(4), flow.ones(2), [[0, 4, 2]]).tolist()
     [1.0, 0.0, 1.0, 0.0]
@@ -3083,7 +3086,7 @@ def slogdet(x: Tensor, *, out: Any = None) -> SignAndSize:
     """
 
 def softmax(x: Tensor, dim: _int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """exp(x), scaled to sum to one along a dimension.
+    """exp(x), normalized to sum to one along a dimension.
 
     >>> flow.softmax(flow.zeros(2), 0).tolist()
     [0.5, 0.5]
@@ -3097,7 +3100,7 @@ def softplus(x: Tensor, beta: _float = 1.0, threshold: _float = 20.0, *, out: Te
     """
 
 def softshrink(x: Tensor, alpha: _float = 0.5, *, out: Tensor | None = None) -> Tensor:
-    """x moved towards zero by alpha, and zero where it is nearer than that.
+    """x shrunk towards zero by alpha, and zero where |x| is at most alpha.
 
     >>> flow.nn.functional.softshrink(flow.tensor([0.1, 2.])).tolist()
     [0.0, 1.5]
@@ -3118,7 +3121,7 @@ def solve(a: Tensor, b: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = False, *, out: Any = None) -> Ranked:
-    """The elements in rising order along a dimension, and where each of them stood.
+    """The elements sorted along a dimension, and their indices.
 
     >>> flow.sort(flow.tensor([3, 1, 2])).indices.tolist()
     [1, 2, 0]
@@ -3127,7 +3130,7 @@ def sort(x: Tensor, dim: _int = -1, descending: _bool = False, stable: _bool = F
 def split(
     x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0, *, out: Any = None
 ) -> tuple[Tensor, ...]:
-    """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
+    """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes.
 
     >>> [p.tolist() for p in flow.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]
@@ -3146,7 +3149,7 @@ def sqrt(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def sqrt_(x: Tensor) -> Tensor:
-    """`sqrt`, into the memory of its first operand."""
+    """`sqrt`, in place."""
 
 def square(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """x * x.
@@ -3156,19 +3159,19 @@ def square(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def square_(x: Tensor) -> Tensor:
-    """`square`, into the memory of its first operand."""
+    """`square`, in place."""
 
 def squeeze(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, *, out: Tensor | None = None
 ) -> Tensor:
-    """x without its dimensions of size one, or without those of them that are named.
+    """x without its dimensions of size one, or without the given ones of them.
 
     >>> flow.squeeze(flow.ones(1, 3)).shape
     torch.Size([3])
     """
 
 def stack(tensors: Sequence[Tensor], dim: _int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The tensors side by side along a new dimension.
+    """The tensors stacked along a new dimension.
 
     >>> flow.stack([flow.ones(2), flow.zeros(2)]).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
@@ -3190,7 +3193,7 @@ def stft(
     center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None,
     return_complex: _bool | None = None
 ) -> Any:
-    """The Fourier transforms of windows of a signal, one every `hop_length` samples: (..., frequencies, windows).
+    """The short-time Fourier transform, one window every `hop_length` samples: (..., frequencies, windows).
 
     With `return_complex=False` complex numbers are pairs in a last dimension.
 
@@ -3206,7 +3209,7 @@ def sub(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Ten
     """
 
 def sub_(x: Tensor, other: Any, *, alpha: Any = 1) -> Tensor:
-    """`sub`, into x's memory."""
+    """`sub`, in place."""
 
 def subtract(x: Any, other: Any, *, alpha: Any = 1, out: Tensor | None = None) -> Tensor:
     """x - alpha * other, element by element.
@@ -3226,13 +3229,13 @@ def sum(
     """
 
 def sum_to_size(x: Tensor, *size: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """x summed over the dimensions that broadcasting from this size would have made."""
+    """x summed to a size that broadcasts to x's."""
 
 def svd(x: Tensor, some: _bool = True, compute_uv: _bool = True, *, out: Any = None) -> SVDWithV:
-    """The singular value decomposition: x = u @ diag(s) @ v.T, thin if only `some` of u and v. Gives u, s and v."""
+    """The singular value decomposition, x = u @ diag(s) @ v.T, reduced with `some`. Returns u, s and v."""
 
 def svd_lowrank(A: Any, q: _int = 6, niter: _int = 2, M: Any = None) -> tuple[Any, Any, Any]:
-    """The first q parts of A's singular value decomposition, of A - M if M is given: exact, so `niter` changes nothing.
+    """The first q singular vectors and values of A, or of A - M: exact, so `niter` has no effect.
 
     >>> flow.svd_lowrank(flow.tensor([[2.0, 0.0], [0.0, 1.0]]), q=1)[1].tolist()
     [2.0]
@@ -3242,7 +3245,7 @@ def swapaxes(
     x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None,
     out: Tensor | None = None
 ) -> Tensor:
-    """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
+    """A view of x with two dimensions swapped; or, as in OneFlow, with all of them permuted.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
     torch.Size([3, 2])
@@ -3252,24 +3255,24 @@ def swapdims(
     x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None,
     out: Tensor | None = None
 ) -> Tensor:
-    """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
+    """A view of x with two dimensions swapped; or, as in OneFlow, with all of them permuted.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
     torch.Size([3, 2])
     """
 
 def t(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The transpose of a matrix; a vector is its own."""
+    """The transpose of a matrix; a vector itself."""
 
 def take(x: Tensor, index: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The elements at these positions of x, as if it were one row.
+    """The elements at these indices of the flattened x.
 
     >>> flow.take(flow.tensor([[1, 2], [3, 4]]), flow.tensor([0, 3])).tolist()
     [1, 4]
     """
 
 def take_along_dim(x: Tensor, indices: Tensor, dim: _int | None = None, *, out: Tensor | None = None) -> Tensor:
-    """The elements of x at these positions along a dimension, the others broadcast; without one, of x in a row."""
+    """The elements of x at these indices along a dimension, the others broadcast; without `dim`, of x flattened."""
 
 def tan(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The tangent.
@@ -3279,7 +3282,7 @@ def tan(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def tan_(x: Tensor) -> Tensor:
-    """`tan`, into the memory of its first operand."""
+    """`tan`, in place."""
 
 def tanh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The hyperbolic tangent.
@@ -3289,7 +3292,7 @@ def tanh(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def tanh_(x: Tensor) -> Tensor:
-    """`tanh`, into the memory of its first operand."""
+    """`tanh`, in place."""
 
 def tensor(
     data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, pin_memory: _bool = False,
@@ -3304,7 +3307,7 @@ def tensor(
 def tensor_scatter_nd_update(
     tensor: Tensor, indices: Tensor, updates: Tensor, *, out: Tensor | None = None
 ) -> Tensor:
-    """The tensor with the updates at the places of the indices' last dimension.
+    """The tensor with the updates at the indices' last dimension.
 
     >>> flow.tensor_scatter_nd_update(flow.zeros(3), flow.tensor([[1]]), flow.tensor([5.])).tolist()
     [0.0, 5.0, 0.0]
@@ -3313,10 +3316,10 @@ def tensor_scatter_nd_update(
 def tensor_split(
     x: Tensor, indices_or_sections: _int | Sequence[_int], dim: _int = 0, *, out: Any = None
 ) -> tuple[Tensor, ...]:
-    """Views of parts along a dimension: so many balanced ones, or cut at these places."""
+    """Views of parts along a dimension: a number of balanced ones, or split at these indices."""
 
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2, *, out: Tensor | None = None) -> Tensor:
-    """The product of a and b, summed over pairs of dimensions: so many, or the ones listed for each.
+    """The product of a and b, summed over pairs of dimensions: the last and first `dims`, or those listed for each.
 
     >>> flow.tensordot(flow.ones(2, 3), flow.ones(3, 4), 1).shape
     torch.Size([2, 4])
@@ -3330,10 +3333,10 @@ def threshold(x: Tensor, threshold: _float, value: _float, *, out: Tensor | None
     """
 
 def threshold_(x: Tensor, threshold: _float, value: _float) -> Tensor:
-    """`threshold`, into the memory of its first operand."""
+    """`threshold`, in place."""
 
 def tile(x: Tensor, *dims: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
+    """`repeat`, with missing leading counts taken as one."""
 
 def to_dlpack(x: Tensor) -> Any:
     """A DLPack capsule over the tensor's memory."""
@@ -3342,7 +3345,7 @@ def to_global(
     x: Any, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,
     check_meta: _bool | None = None, copy: _bool = False
 ) -> Any:
-    """A global tensor of local parts, or a global tensor in another layout; of nested tensors, each of them.
+    """A global tensor from local shards, or with another layout; nested tensors are converted one by one.
 
     >>> P = flow.placement("cpu", ranks=[0])
     >>> flow.ones(2).to_global(placement=P, sbp=flow.sbp.broadcast).is_global
@@ -3350,12 +3353,12 @@ def to_global(
     """
 
 def to_local(x: Any, *, copy: _bool = False) -> Any:
-    """This rank's part of a global tensor, sharing memory; of nested tensors, each of them."""
+    """This rank's shard of a global tensor, sharing memory; nested tensors are converted one by one."""
 
 def topk(
     x: Tensor, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True, *, out: Any = None
 ) -> Ranked:
-    """The k largest elements along a dimension, or the smallest, and where they stand.
+    """The k largest (or smallest) elements along a dimension, and their indices.
 
     >>> flow.topk(flow.tensor([3, 1, 2]), 2).values.tolist()
     [3, 2]
@@ -3368,21 +3371,21 @@ def transpose(
     x: Tensor, dim0: Any = None, dim1: _int | None = None, *, perm: Sequence[_int] | None = None,
     out: Tensor | None = None
 ) -> Tensor:
-    """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
+    """A view of x with two dimensions swapped; or, as in OneFlow, with all of them permuted.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
     torch.Size([3, 2])
     """
 
 def trapezoid(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Any:
-    """The integral of y over x, or over steps of dx, by trapezoids.
+    """The integral of y over x, or over steps of dx, by the trapezoidal rule.
 
     >>> flow.trapezoid(flow.tensor([1.0, 3.0])).item()
     2.0
     """
 
 def trapz(y: Any, x: Any = None, *, dx: _float = 1.0, dim: _int = -1) -> Any:
-    """The integral of y over x, or over steps of dx, by trapezoids.
+    """The integral of y over x, or over steps of dx, by the trapezoidal rule.
 
     >>> flow.trapezoid(flow.tensor([1.0, 3.0])).item()
     2.0
@@ -3399,7 +3402,7 @@ def tril_indices(
     row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, out: Tensor | None = None,
     layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
-    """The places of a lower triangle, rows above columns.
+    """The indices of a lower triangle: rows, then columns.
 
     >>> flow.tril_indices(2, 2).tolist()
     [[0, 1, 1], [0, 0, 1]]
@@ -3409,7 +3412,7 @@ def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: _float = 1.0, p: _float = 2.0, eps: _float = 1e-06,
     swap: _bool = False, reduction: str = 'mean', *, out: Tensor | None = None
 ) -> Tensor:
-    """How far the positive is from being nearer to the anchor than the negative, by the margin."""
+    """How much the distance to the positive, plus the margin, exceeds that to the negative."""
 
 def triu(x: Tensor, diagonal: _int = 0, *, out: Tensor | None = None) -> Tensor:
     """The upper triangle of every matrix, from a diagonal on; zeros elsewhere.
@@ -3422,7 +3425,7 @@ def triu_indices(
     row: _int, col: _int, offset: _int = 0, *, dtype: Any = None, device: Any = None, out: Tensor | None = None,
     layout: Any = None, pin_memory: _bool = False
 ) -> Tensor:
-    """The places of an upper triangle, rows above columns."""
+    """The indices of an upper triangle: rows, then columns."""
 
 def true_divide(x: Any, other: Any, *, rounding_mode: str | None = None, out: Tensor | None = None) -> Tensor:
     """x / other, element by element; rounded down with "floor", towards zero with "trunc".
@@ -3432,32 +3435,32 @@ def true_divide(x: Any, other: Any, *, rounding_mode: str | None = None, out: Te
     """
 
 def true_divide_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
-    """`div`, into x's memory."""
+    """In-place `div`."""
 
 def trunc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """x without its fraction."""
+    """x without its fractional part."""
 
 def trunc_(x: Tensor) -> Tensor:
-    """`trunc`, into the memory of its first operand."""
+    """`trunc`, in place."""
 
 def typename(x: Any) -> str:
     """The name of a tensor's type, such as weft.FloatTensor; of anything else, its class's."""
 
 def unbind(x: Tensor, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
-    """Views of every slice along a dimension, which goes away.
+    """Views of every slice along a dimension, which is removed.
 
     >>> [row.tolist() for row in flow.tensor([[1, 2], [3, 4]]).unbind()]
     [[1, 2], [3, 4]]
     """
 
 def unflatten(x: Tensor, dim: _int, sizes: Sequence[_int], *, out: Tensor | None = None) -> Tensor:
-    """x with a dimension divided into several; one of them may be -1."""
+    """x with a dimension split into several; one of their sizes may be -1."""
 
 def unique(
     x: Tensor, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False,
     dim: _int | None = None, *, dtype: Any = None
 ) -> Any:
-    """The different elements in order; and if wanted which of them each one is, and how often each occurs.
+    """The unique elements, sorted; optionally the index of each element in them, and their counts.
 
     >>> flow.unique(flow.tensor([3, 1, 3])).tolist()
     [1, 3]
@@ -3466,21 +3469,21 @@ def unique(
 def unique_consecutive(
     x: Any, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
 ) -> Any:
-    """The elements, each run of equals once.
+    """The elements with consecutive duplicates removed.
 
     >>> flow.unique_consecutive(flow.tensor([1, 1, 2, 1])).tolist()
     [1, 2, 1]
     """
 
 def unravel_index(indices: Any, shape: Sequence[_int] | _int, *, out: Any = None) -> tuple[Tensor, ...]:
-    """The places in a grid of what has these places in one row.
+    """Coordinates in a shape, from flat indices.
 
     >>> [i.tolist() for i in flow.unravel_index(flow.tensor([5, 7]), (3, 4))]
     [[1, 1], [1, 3]]
     """
 
 def unsafe_chunk(x: Tensor, chunks: _int, dim: _int = 0, *, out: Any = None) -> tuple[Tensor, ...]:
-    """Views of at most so many parts along a dimension, all of one size but the last.
+    """Views of at most `chunks` equal parts along a dimension, the last one smaller if need be.
 
     >>> [p.tolist() for p in flow.arange(5).chunk(3)]
     [[0, 1], [2, 3], [4]]
@@ -3489,7 +3492,7 @@ def unsafe_chunk(x: Tensor, chunks: _int, dim: _int = 0, *, out: Any = None) -> 
 def unsafe_split(
     x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0, *, out: Any = None
 ) -> tuple[Tensor, ...]:
-    """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
+    """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes.
 
     >>> [p.tolist() for p in flow.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]
@@ -3498,7 +3501,7 @@ def unsafe_split(
 def unsafe_split_with_sizes(
     x: Tensor, split_size_or_sections: _int | Sequence[_int], dim: _int = 0, *, out: Any = None
 ) -> tuple[Tensor, ...]:
-    """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
+    """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes.
 
     >>> [p.tolist() for p in flow.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]
@@ -3507,24 +3510,24 @@ def unsafe_split_with_sizes(
 def unsorted_segment_sum(
     x: Tensor, segment_ids: Tensor, num_segments: _int, axis: _int = 0, *, out: Tensor | None = None
 ) -> Tensor:
-    """The sums of the slices along an axis that have the same segment.
+    """The sums of the slices along an axis with the same segment id.
 
     >>> flow._C.unsorted_segment_sum(flow.ones(3), flow.tensor([0, 2, 0]), 3).tolist()
     [2.0, 0.0, 1.0]
     """
 
 def unsqueeze(x: Tensor, dim: _int, *, out: Tensor | None = None) -> Tensor:
-    """x with a dimension of size one put in.
+    """x with a new dimension of size one.
 
     >>> flow.unsqueeze(flow.ones(3), 0).shape
     torch.Size([1, 3])
     """
 
 def use_deterministic_algorithms(mode: _bool, *, warn_only: _bool = False) -> None:
-    """Whether kernels must give the same result each time, or refuse: a setting of the kernels, torch's and Weft's."""
+    """Require deterministic kernels, or raise: a setting of the kernels, torch's and Weft's."""
 
 def vander(x: Any, N: _int | None = None, increasing: _bool = False, *, out: Tensor | None = None) -> Tensor:
-    """The powers of x, one to a column.
+    """The Vandermonde matrix: the powers of x as columns.
 
     >>> flow.vander(flow.tensor([1, 2, 3]), increasing=True).tolist()
     [[1, 1, 1], [1, 2, 4], [1, 3, 9]]
@@ -3534,7 +3537,7 @@ def var(
     x: Tensor, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
     *, correction: _int | None = None, out: Tensor | None = None
 ) -> Tensor:
-    """The variance of the elements, over some dimensions or all; divided by one less than their number.
+    """The variance of the elements, over some dimensions or all; unbiased by default.
 
     >>> flow.tensor([1., 3.]).var().item()
     2.0
@@ -3546,10 +3549,10 @@ def var_mean(
     """The variance and the mean."""
 
 def vdot(x: Any, other: Any) -> Any:
-    """The inner product of two vectors, of which the first is conjugated."""
+    """The inner product of two vectors, the first one conjugated."""
 
 def view(x: Tensor, *shape: _int | Sequence[_int], out: Tensor | None = None) -> Tensor:
-    """x in another shape, sharing memory; -1 stands for what is left. Given a dtype, x's memory read as that.
+    """x with another shape, sharing memory; -1 is inferred. Given a dtype, x's memory reinterpreted.
 
     >>> flow.arange(6).view(2, 3).tolist()
     [[0, 1, 2], [3, 4, 5]]
@@ -3570,13 +3573,13 @@ def view_as_real(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def vsplit(x: Tensor, indices_or_sections: _int | Sequence[_int], *, out: Any = None) -> tuple[Tensor, ...]:
-    """Parts one below the other, along the first dimension."""
+    """Views split along the first dimension."""
 
 def vstack(tensors: Sequence[Tensor], *, out: Tensor | None = None) -> Tensor:
-    """The tensors one below the other."""
+    """The tensors concatenated along the first dimension, vectors as rows."""
 
 def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
-    """x where the condition holds, y elsewhere; of the condition alone, where it holds.
+    """x where the condition is true, y elsewhere; of the condition alone, the indices where it is true.
 
     >>> flow.where(flow.tensor([True, False]), flow.ones(2), 0.).tolist()
     [1.0, 0.0]
@@ -3586,14 +3589,14 @@ def xlogy(
     input: Tensor | _float | _int | _bool | _complex, other: Tensor | _float | _int | _bool | _complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """a * log(b), and 0 where a is.
+    """a * log(b), and 0 where a is 0.
 
     >>> flow.xlogy(flow.tensor([2.0]), 1.0).tolist()
     [0.0]
     """
 
 def xlogy_(input: Tensor, other: Tensor | _float | _int | _bool | _complex) -> Tensor:
-    """`xlogy`, into the memory of its first operand."""
+    """`xlogy`, in place."""
 
 def zero_(x: Tensor) -> Tensor:
     """Overwrite every element with zero."""
@@ -3614,7 +3617,7 @@ def zeros_like(
     requires_grad: _bool = False, memory_format: Any = None, *, out: Tensor | None = None, layout: Any = None,
     pin_memory: _bool = False
 ) -> Tensor:
-    """Zeros in x's form.
+    """Zeros of x's shape and dtype.
 
     >>> flow.zeros_like(flow.ones(2)).tolist()
     [0.0, 0.0]

@@ -1,6 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""`flow.accelerator`: the device beside the CPU, whichever there is; CUDA's is the one that is known here."""
+"""`flow.accelerator`: the accelerator device, which is CUDA's where there is one."""
 
 
 __all__ = [

@@ -1,6 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""`flow.asyncs`: ops on a thread of their own, beside the program's. Whoever reads a result waits for it."""
+"""`flow.asyncs`: ops on a thread of their own. Reading a result waits for it."""
 
 
 __all__ = [

@@ -2,7 +2,7 @@
 
 """`flow.comm`: collectives and messages on local tensors, spelled as in torch.distributed.
 
-Every rank of the world takes part, or every one of a `group` of ranks, in the same order of calls. Messages go from one
+Every rank of the world, or of `group`, must call each collective, in the same order. Messages go from one rank to
 rank to another. Ranks are always counted in the world.
 """
 

@@ -13,7 +13,7 @@ from weft.system.host_memory import memory_stats as memory_stats
 from weft.system.host_memory import reset_peak_memory_stats as reset_peak_memory_stats
 
 def device_count() -> int:
-    """How many cpu devices this library computes on here."""
+    """How many cpu devices Weft computes on here."""
 
 def is_available() -> bool:
-    """Whether this library computes on cpu devices here."""
+    """Whether Weft computes on cpu devices here."""

@@ -1,6 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""`flow.env`: who runs this, and beside whom."""
+"""`flow.env`: this rank's number, and the size of the world."""
 
 
 from weft.system.env import all_device_placement as all_device_placement

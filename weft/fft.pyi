@@ -1,6 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""`flow.fft`: Fourier transforms along dimensions, of complex and of real numbers; and `stft`."""
+"""`flow.fft`: Fourier transforms along dimensions, of complex and of real numbers; `stft` and `istft`."""
 
 
 __all__ = [

@@ -1,6 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""`flow.jit`: the names of OneFlow's, which compile nothing. What compiles is `nn.Graph`."""
+"""`flow.jit`: OneFlow's names, which compile nothing. `nn.Graph` compiles."""
 
 from typing import _SpecialForm
 

@@ -48,7 +48,7 @@ def det(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def eigvals(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The eigenvalues of square matrices, complex ones, in no order.
+    """The complex eigenvalues of square matrices, in no order.
 
     >>> flow.linalg.eigvals(flow.tensor([[2., 0.], [0., 3.]])).tolist()
     [(2+0j), (3+0j)]
@@ -62,7 +62,7 @@ def inv(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def matmul(input: Tensor, other: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
+    """The matrix product over the last two dimensions; leading dimensions broadcast; a 1-d operand is a vector.
 
     >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
     [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]

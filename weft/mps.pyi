@@ -5,7 +5,7 @@
 
 
 def device_count() -> int:
-    """How many mps devices this library computes on here."""
+    """How many mps devices Weft computes on here."""
 
 def is_available() -> bool:
-    """Whether this library computes on mps devices here."""
+    """Whether Weft computes on mps devices here."""

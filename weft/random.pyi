@@ -13,13 +13,13 @@ def get_rng_state() -> Tensor:
     """The state of this rank's random numbers, for `set_rng_state`: seed, count of draws, and torch's own state."""
 
 def initial_seed() -> int:
-    """The seed that this rank's random numbers started from."""
+    """The seed of this rank's random numbers."""
 
 def manual_seed(seed: int) -> DefaultGenerator:
-    """Start this rank's random numbers anew from a seed. Give every rank the same one for global tensors to agree."""
+    """Seed this rank's random numbers. Give every rank the same seed, so that global tensors agree."""
 
 def seed() -> int:
-    """Start this rank's random numbers anew from a seed that nobody knows; gives the seed."""
+    """Seed this rank's random numbers from entropy; returns the seed."""
 
 def set_rng_state(state: Tensor) -> None:
     """Go on with random numbers where `get_rng_state` was taken."""

@@ -1,6 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""`flow.special`: functions of mathematics under the names that PyTorch groups them by."""
+"""`flow.special`: special functions under PyTorch's names."""
 
 from typing import Any
 from weft.tensor.tensor import Tensor
@@ -44,7 +44,7 @@ def bessel_y1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def chebyshev_polynomial_t(
     input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """Chebyshev's polynomial of the first kind, of the degree that n tells, at x.
+    """Chebyshev's polynomial of the first kind, of degree n, at x.
 
     >>> flow.special.chebyshev_polynomial_t(flow.tensor([3.0]), 2).tolist()
     [17.0]
@@ -53,7 +53,7 @@ def chebyshev_polynomial_t(
 def chebyshev_polynomial_u(
     input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """Chebyshev's polynomial of the second kind, of the degree that n tells, at x.
+    """Chebyshev's polynomial of the second kind, of degree n, at x.
 
     >>> flow.special.chebyshev_polynomial_u(flow.tensor([3.0]), 2).tolist()
     [35.0]
@@ -62,7 +62,7 @@ def chebyshev_polynomial_u(
 def chebyshev_polynomial_v(
     input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """Chebyshev's polynomial of the third kind, of the degree that n tells, at x.
+    """Chebyshev's polynomial of the third kind, of degree n, at x.
 
     >>> flow.special.chebyshev_polynomial_v(flow.tensor([3.0]), 2).tolist()
     [29.0]
@@ -71,7 +71,7 @@ def chebyshev_polynomial_v(
 def chebyshev_polynomial_w(
     input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """Chebyshev's polynomial of the fourth kind, of the degree that n tells, at x.
+    """Chebyshev's polynomial of the fourth kind, of degree n, at x.
 
     >>> flow.special.chebyshev_polynomial_w(flow.tensor([3.0]), 2).tolist()
     [41.0]
@@ -81,7 +81,7 @@ def digamma(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of lgamma."""
 
 def erf(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The error function: the probability of a normal draw of variance 1/2 within x of its mean.
+    """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.
 
     >>> flow.erf(flow.tensor([0.0])).tolist()
     [0.0]
@@ -133,13 +133,13 @@ def gammainc(
     input: Tensor | float | int | bool | complex, other: Tensor | float | int | bool | complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The lower incomplete gamma function of order a at b, as a share of the whole."""
+    """The lower incomplete gamma function of order a at b, regularized."""
 
 def gammaincc(
     input: Tensor | float | int | bool | complex, other: Tensor | float | int | bool | complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """The upper incomplete gamma function of order a at b, likewise."""
+    """The upper incomplete gamma function of order a at b, regularized."""
 
 def gammaln(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The logarithm of the gamma function's absolute value.
@@ -151,7 +151,7 @@ def gammaln(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def hermite_polynomial_h(
     input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """Hermite's polynomial as physicists write it, of the degree that n tells, at x.
+    """Hermite's polynomial as physicists write it, of degree n, at x.
 
     >>> flow.special.hermite_polynomial_h(flow.tensor([3.0]), 2).tolist()
     [34.0]
@@ -160,7 +160,7 @@ def hermite_polynomial_h(
 def hermite_polynomial_he(
     input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """Hermite's polynomial as statisticians write it, of the degree that n tells, at x.
+    """Hermite's polynomial as statisticians write it, of degree n, at x.
 
     >>> flow.special.hermite_polynomial_he(flow.tensor([3.0]), 2).tolist()
     [8.0]
@@ -181,7 +181,7 @@ def i1e(x: Tensor, *, out: Tensor | None = None) -> Tensor:
 def laguerre_polynomial_l(
     input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """Laguerre's polynomial, of the degree that n tells, at x.
+    """Laguerre's polynomial, of degree n, at x.
 
     >>> flow.special.laguerre_polynomial_l(flow.tensor([3.0]), 2).tolist()
     [-0.5]
@@ -190,7 +190,7 @@ def laguerre_polynomial_l(
 def legendre_polynomial_p(
     input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """Legendre's polynomial, of the degree that n tells, at x.
+    """Legendre's polynomial, of degree n, at x.
 
     >>> flow.special.legendre_polynomial_p(flow.tensor([3.0]), 2).tolist()
     [13.0]
@@ -204,13 +204,13 @@ def log1p(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def log_ndtr(x: Tensor, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of a normal draw's probability to be below x."""
+    """The logarithm of the normal distribution's CDF."""
 
 def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of softmax, computed in one."""
+    """log(softmax(x)), numerically stable."""
 
 def logit(x: Tensor, eps: float | None = None, *, out: Tensor | None = None) -> Tensor:
-    """log(x / (1 - x)), the inverse of sigmoid; x is held in [eps, 1 - eps] if that is given.
+    """log(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if eps is given.
 
     >>> flow.logit(flow.tensor([0.5])).tolist()
     [0.0]
@@ -250,7 +250,7 @@ def modified_bessel_k1(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def multigammaln(x: Tensor, p: int, *, out: Tensor | None = None) -> Tensor:
-    """The logarithm of the gamma function of p dimensions.
+    """The logarithm of the multivariate gamma function of dimension p.
 
     >>> flow.mvlgamma(flow.tensor([1.0]), 1).tolist()
     [0.0]
@@ -260,7 +260,7 @@ def psi(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """The derivative of lgamma."""
 
 def round(x: Tensor, decimals: int = 0, *, out: Tensor | None = None) -> Tensor:
-    """The nearest whole number, of two the even one; or the nearest with so many decimals.
+    """The nearest integer, ties to even; or the nearest number with so many decimals.
 
     >>> flow.round(flow.tensor([1.26, -0.5]), decimals=1).tolist()
     [1.2999..., -0.5]
@@ -283,7 +283,7 @@ def scaled_modified_bessel_k1(x: Tensor, *, out: Tensor | None = None) -> Tensor
 def shifted_chebyshev_polynomial_t(
     input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """Chebyshev's polynomial of the first kind, at 2 x - 1, of the degree that n tells, at x.
+    """Chebyshev's polynomial of the first kind, at 2 x - 1, of degree n, at x.
 
     >>> flow.special.shifted_chebyshev_polynomial_t(flow.tensor([2.0]), 2).tolist()
     [17.0]
@@ -292,7 +292,7 @@ def shifted_chebyshev_polynomial_t(
 def shifted_chebyshev_polynomial_u(
     input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """Chebyshev's polynomial of the second kind, at 2 x - 1, of the degree that n tells, at x.
+    """Chebyshev's polynomial of the second kind, at 2 x - 1, of degree n, at x.
 
     >>> flow.special.shifted_chebyshev_polynomial_u(flow.tensor([2.0]), 2).tolist()
     [35.0]
@@ -301,7 +301,7 @@ def shifted_chebyshev_polynomial_u(
 def shifted_chebyshev_polynomial_v(
     input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """Chebyshev's polynomial of the third kind, at 2 x - 1, of the degree that n tells, at x.
+    """Chebyshev's polynomial of the third kind, at 2 x - 1, of degree n, at x.
 
     >>> flow.special.shifted_chebyshev_polynomial_v(flow.tensor([2.0]), 2).tolist()
     [29.0]
@@ -310,7 +310,7 @@ def shifted_chebyshev_polynomial_v(
 def shifted_chebyshev_polynomial_w(
     input: Tensor | float | int | bool | complex, n: Tensor | float | int | bool | complex, *, out: Tensor | None = None
 ) -> Tensor:
-    """Chebyshev's polynomial of the fourth kind, at 2 x - 1, of the degree that n tells, at x.
+    """Chebyshev's polynomial of the fourth kind, at 2 x - 1, of degree n, at x.
 
     >>> flow.special.shifted_chebyshev_polynomial_w(flow.tensor([2.0]), 2).tolist()
     [41.0]
@@ -324,7 +324,7 @@ def sinc(x: Tensor, *, out: Tensor | None = None) -> Tensor:
     """
 
 def softmax(x: Tensor, dim: int | None = None, dtype: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """exp(x), scaled to sum to one along a dimension.
+    """exp(x), normalized to sum to one along a dimension.
 
     >>> flow.softmax(flow.zeros(2), 0).tolist()
     [0.5, 0.5]
@@ -341,7 +341,7 @@ def xlogy(
     input: Tensor | float | int | bool | complex, other: Tensor | float | int | bool | complex, *,
     out: Tensor | None = None
 ) -> Tensor:
-    """a * log(b), and 0 where a is.
+    """a * log(b), and 0 where a is 0.
 
     >>> flow.xlogy(flow.tensor([2.0]), 1.0).tolist()
     [0.0]

@@ -5,7 +5,7 @@
 
 
 def device_count() -> int:
-    """How many xpu devices this library computes on here."""
+    """How many xpu devices Weft computes on here."""
 
 def is_available() -> bool:
-    """Whether this library computes on xpu devices here."""
+    """Whether Weft computes on xpu devices here."""

@@ -61,7 +61,7 @@ def test_its_state_travels() -> None:
     assert [s.item() for s in second.scale([flow.ones(1), flow.ones(1)])] == [4.0, 4.0]
     with pytest.raises(CheckpointError, match="lacks _growth_tracker"):
         second.load_state_dict({"scale": 1.0})
-    with pytest.raises(OptionError, match="no gradients were looked at"):
+    with pytest.raises(OptionError, match="no gradients were checked"):
         second.update()
     with pytest.raises(OptionError, match="growth_factor is above 1"):
         flow.amp.GradScaler(growth_factor=1.0)

@@ -246,7 +246,7 @@ def test_gradients_beside_differences() -> None:
     assert not check(Wrong.apply, x, raise_exception=False)
     with pytest.raises(AutogradError, match="of result 0 by input 0"):
         check(Wrong.apply, x)
-    with pytest.raises(ArgumentError, match="at least one wants a gradient"):
+    with pytest.raises(ArgumentError, match="one of which requires a gradient"):
         check(flow.sin, flow.ones(2))
 
 
@@ -264,7 +264,7 @@ def test_differences_options() -> None:
             Drifting.times += 1
             return Cube.backward(ctx, dy) * (1 + 1e-9 * Drifting.times)
 
-    with pytest.raises(AutogradError, match="asked for again"):
+    with pytest.raises(AutogradError, match="computed again"):
         check(Drifting.apply, x)
     assert check(Drifting.apply, x, nondet_tol=1e-5)
     with pytest.raises(ArgumentError, match="unknown options atoll"):

@@ -125,11 +125,11 @@ def test_slices_draw_as_is_said() -> None:
 
 def test_what_cannot_be_is_said() -> None:
     x = flow.ones(2)
-    with pytest.raises(ArgumentError, match=r"should give a number.*shape \[2\]"):
+    with pytest.raises(ArgumentError, match=r"must return a 0-d tensor.*shape \[2\]"):
         flow.func.grad(lambda x: x * 2)(x)
     with pytest.raises(ArgumentError, match="argument 1, but 1 were given"):
         flow.func.grad(flow.sum, argnums=1)(x)
-    with pytest.raises(ArgumentError, match=r"equally many.*\[2, 3\]"):
+    with pytest.raises(ArgumentError, match=r"must have one size.*\[2, 3\]"):
         flow.vmap(flow.add)(x, flow.ones(3))
     with pytest.raises(ArgumentError, match="have one shape"):
         flow.vmap(lambda i: flow.ones(int(i.item())))(flow.tensor([1, 2]))

@@ -95,8 +95,8 @@ def test_illegal_steps_say_why(step: Step, before: sbp.NdSbp, why: str) -> None:
         ("all_gather(axis=0)", "all_gather takes axis, dim"),
         ("all_gather(axis=x, dim=0)", "are numbers"),
         ("exchange(src=cpu:[0,1] S(0), dst=cpu:[0] (B))", "is no state"),
-        ("exchange(src=cpu:[0,1 (S(0)), dst=cpu:[0] (B))", "is no grid of ranks"),
-        ("exchange(src=cpu:[0,1] (S(0)), dst=cpu:[0] (Q))", "'Q' is no sbp"),
+        ("exchange(src=cpu:[0,1 (S(0)), dst=cpu:[0] (B))", "is not a grid of ranks"),
+        ("exchange(src=cpu:[0,1] (S(0)), dst=cpu:[0] (Q))", "'Q' is not an sbp"),
     ],
 )
 def test_text_that_is_no_step(text: str, why: str) -> None:

@@ -64,8 +64,8 @@ def test_a_folder_of_one_file_needs_no_index(tmp_path: Path) -> None:
     ("index", "says"),
     [
         ("[]", "no index"),
-        ('{"weight_map": {"x": "../y"}}', "beside it"),
-        ('{"weight_map": {"z": "m.safetensors"}}', "isn't"),
+        ('{"weight_map": {"x": "../y"}}', "files in the folder"),
+        ('{"weight_map": {"z": "m.safetensors"}}', "lacks it"),
     ],
 )
 def test_an_index_that_leads_nowhere(index: str, says: str, tmp_path: Path) -> None:

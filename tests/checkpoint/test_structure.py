@@ -87,7 +87,7 @@ def nested(depth: int) -> Any:
     [
         (b"x", "a bytes"), ({1, 2}, "a set"), (1j, "a complex"), (np.int64(1), "int64"), (np.ones(1), "ndarray"),
         ({(1, 2): 1}, "a key is a tuple"), ({b"x": 1}, "a key is a bytes"), ({"a": {None: object()}}, r"`a\.None`"),
-        (10**5000, "16610 bits"), ({"a": itself()}, "holds itself|hold itself"), (nested(DEEPEST + 1), "deeper than"),
+        (10**5000, "16610 bits"), ({"a": itself()}, "contain itself"), (nested(DEEPEST + 1), "deeper than"),
         (flow.ones(1, dtype=flow.complex128), "no weft.complex128"),
     ],
     ids=lambda v: type(v).__name__,

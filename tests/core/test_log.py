@@ -45,7 +45,7 @@ def test_lines_from_a_level_on(level: str, shown: str, capsys: pytest.CaptureFix
 
 
 def test_a_level_that_is_none() -> None:
-    with pytest.raises(ArgumentError, match="WEFT_LOG is debug, info, warning, error; got 'loud'"), unset("loud"):
+    with pytest.raises(ArgumentError, match="WEFT_LOG takes debug, info, warning, error; got 'loud'"), unset("loud"):
         pass
 
 

@@ -111,7 +111,7 @@ def test_a_seed_repeats_draws() -> None:
 
 
 def test_two_devices_in_one_op_are_refused() -> None:
-    with pytest.raises(DeviceError, match=r"operands lie on cpu and cuda:0.*\n.*x\.to"):
+    with pytest.raises(DeviceError, match=r"operands are on cpu and cuda:0.*\n.*x\.to"):
         flow.add(flow.ones(2), flow.ones(2, device=DEVICE))
     with pytest.raises(DeviceError, match="cuda:99 was asked for"):
         flow.ones(2, device="cuda:99")

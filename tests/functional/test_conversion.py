@@ -72,7 +72,7 @@ def test_conversions_refuse_what_they_cannot_do() -> None:
         x.to_global(0, B)
     with pytest.raises(flow.errors.SbpError, match="splits dimension 3"):
         x.to_global(placement, B).to_global(sbp=S(3))
-    with pytest.raises(flow.errors.SbpError, match="is no sbp"):
+    with pytest.raises(flow.errors.SbpError, match="is not an sbp"):
         x.to_global(placement, "split")
 
 
@@ -129,5 +129,5 @@ def test_no_target_changes_nothing():
     """numpy reads None as float64."""
     x = flow.arange(3)
     assert x.to(None) is x and x.to(None, flow.int32).dtype is flow.int32
-    with pytest.raises(DtypeError, match="None is no dtype"):
+    with pytest.raises(DtypeError, match="None is not a dtype"):
         dtypes.of(None)

@@ -157,7 +157,7 @@ def test_limits_and_questions() -> None:
         (lambda: flow.ones(2, placement=0, sbp=B), "must be a flow.placement"),
         (lambda: flow.ones(2, device="cpu", placement=P, sbp=B), "give one of them"),
         (lambda: flow.ones("a"), "a size is ints"),
-        (lambda: flow.ones(2, device="tpu"), "is no device"),
+        (lambda: flow.ones(2, device="tpu"), "is not a device"),
         (lambda: flow.randint(4, 4, (2,)), "there is none"),
     ],
 )

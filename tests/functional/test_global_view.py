@@ -141,7 +141,7 @@ def test_trees_go_there_and_back() -> None:
         assert there["w"].sbp == (B,) and there["more"][0].shape == (4,) and isinstance(there["more"][1], tuple)
         back = to_local(there)
         assert back["w"].is_local and back["more"][1][0].tolist() == [1.0] * 4
-        with pytest.warns(UserWarning, match="is no tensor"):
+        with pytest.warns(UserWarning, match="is not a tensor"):
             assert to_global({"step": 3}, place, B) == {"step": 3}
 
     spawn_threads(2, run, deadline=60)

@@ -39,7 +39,7 @@ def test_ways_of_reading(mode: str, padding_mode: str) -> None:
 def test_a_second_gradient_of_reading_is_refused() -> None:
     x = flow.tensor(rand(1, 1, 3, 3), requires_grad=True)
     y = F.grid_sample(x, flow.tensor(rand(1, 2, 2, 2)))
-    with pytest.raises(flow.errors.AutogradError, match="has none"):
+    with pytest.raises(flow.errors.AutogradError, match="no second derivative"):
         flow.autograd.grad((y * y).sum(), x, create_graph=True)
 
 

@@ -62,7 +62,7 @@ def test_threads() -> None:
     try:
         flow.set_num_threads(1)
         assert flow.get_num_threads() == 1 == torch.get_num_threads()
-        with pytest.raises(flow.errors.ArgumentError, match="at least one"):
+        with pytest.raises(flow.errors.ArgumentError, match="at least 1"):
             flow.set_num_threads(0)
     finally:
         flow.set_num_threads(before)

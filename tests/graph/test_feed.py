@@ -71,7 +71,7 @@ def test_every_batch_once_and_then_the_end_and_then_anew() -> None:
         for i in range(3):
             total, y = graph()
             assert total.item() == 12.0 * i and y.tolist() == [i, i + 1, i + 2, i + 3]
-        with pytest.raises(EndOfData, match="no batch after its first 3"):
+        with pytest.raises(EndOfData, match="ended after 3 batches"):
             graph()
     assert len(threads() - before) == 2  # the loader's and the background's
     graph.close()
@@ -230,7 +230,7 @@ def test_mistakes() -> None:
         GraphLoader([], flow.placement("cpu", [0]), flow.sbp.partial_sum)
     with pytest.raises(OptionError, match="'part'"):
         GraphLoader([], reads="all")  # type: ignore[arg-type]
-    with pytest.raises(EndOfData, match="after its first 0"):
+    with pytest.raises(EndOfData, match="after 0 batches"):
         One([])()
     with pytest.raises(ArgumentError, match="this one is a str"):
         One(["text"])()

@@ -66,7 +66,7 @@ def test_with_torchs_tensors_beside_them() -> None:
     layer, global_x = torch.nn.Linear(4, 2), x.to_global(P, flow.sbp.split(0))
     assert torch.relu(global_x).sbp == (flow.sbp.split(0),)
     for call in (lambda: layer(x), lambda: t.clone().requires_grad_() + x):
-        with pytest.raises(ArgumentError, match=r"torch would not learn of.*flow\.from_torch\(module\)"):
+        with pytest.raises(ArgumentError, match=r"torch would not see.*flow\.from_torch\(module\)"):
             call()
     made = flow.from_torch(layer)(X)  # its memory is torch's own, and no stand-in for it
     assert type(made.detach().to_torch()) is torch.Tensor and torch.equal(made.detach().to_torch(), layer(X))

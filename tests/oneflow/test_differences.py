@@ -89,7 +89,7 @@ def test_sbp_and_placements_as_they_print() -> None:
     for p in (P, flow.placement("cuda", [[0, 1], [2, 3]]), flow.placement("cpu", list(range(9)))):
         assert flow.placement(str(p)) is p is flow.placement(repr(p))
     for wrong in ("S(-1)", "split", "SB", "B,", "S()", ""):
-        with pytest.raises(SbpError, match="is no sbp"):
+        with pytest.raises(SbpError, match="is not an sbp"):
             flow.ones(2, placement=P, sbp=wrong)
     for wrong in ("cpu", "cpu:", "placement(type='cpu')", "cpu:[0"):
         with pytest.raises(PlacementError):
@@ -106,7 +106,7 @@ def test_the_older_way_to_write_a_placement() -> None:
             placement("cpu", {0: 0}),
         )
     assert [p.ranks.tolist() for p in made] == [[0, 1], [[0, 1], [2, 3]], [0, 1, 4, 5], [0]]  # as OneFlow answered
-    with pytest.raises(PlacementError, match=r"\(3, 2\) is no grid"):
+    with pytest.raises(PlacementError, match=r"\(3, 2\) doesn.t fit"):
         flow.placement("cpu", {0: range(4)}, (3, 2))
 
 

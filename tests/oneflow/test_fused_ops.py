@@ -81,7 +81,7 @@ def test_interactions_of_features_in_their_other_forms() -> None:
     interaction = flow._C.fused_dot_feature_interaction
     agree(lambda a, b: interacted(a, b, nothing, 1, 0), lambda *f: interaction(f, self_interaction=True), (x, y))
     agree(lambda a, b: interacted(a, b, nothing, 0, 0).sum(1, True), lambda *f: interaction(f, pooling="sum"), (x, y))
-    with pytest.raises(flow.errors.OptionError, match="of features only"):
+    with pytest.raises(flow.errors.OptionError, match="takes no output_concat"):
         interaction([flow.tensor(x)], pooling="sum", output_padding=1)
     with pytest.raises(flow.errors.ShapeError, match="the width, 10, is"):
         flow._C.fused_self_attention(flow.ones(2, 2, 10), 3)

@@ -13,7 +13,7 @@ import torch
 from weft.core import dtype as dtypes
 from weft.core.errors import IndexingError
 from weft.ops import OPS
-from weft.ops.form import Form, told
+from weft.ops.form import Form, declared
 from weft.testing.cases import cases
 from weft.testing.layouts import replaced, run_kernel, tensors
 
@@ -55,7 +55,7 @@ def test_told_is_what_the_kernel_gives(name: str) -> None:
             for other in _others(t):
                 given = [o.clone() for o in operands]
                 given[i] = other.clone()
-                forms = told(op, replaced(op, args, _forms(given)))
+                forms = declared(op, replaced(op, args, _forms(given)))
                 if forms is None:
                     continue
                 asked += 1
@@ -66,7 +66,7 @@ def test_told_is_what_the_kernel_gives(name: str) -> None:
                 except Exception as refused:
                     if "out of bounds" in str(refused):  # likewise
                         continue
-                    assert name in INTERNAL, f"told {forms} of {_forms(given)}, and the kernel says {refused}"
+                    assert name in INTERNAL, f"declared {forms} of {_forms(given)}, and the kernel says {refused}"
                     continue
                 assert forms == tuple(_forms(list(made)))
     if not asked:
@@ -74,7 +74,7 @@ def test_told_is_what_the_kernel_gives(name: str) -> None:
 
 
 def test_what_training_needs_is_told() -> None:
-    """A program whose forms are all told doesn't load what torch's meta kernels need: seconds of every first call."""
+    """Declared forms spare a program what torch's meta kernels need: seconds at every first call."""
     needed = (
         "linear matmul linear_weight_grad softmax softmax_grad log_softmax layer_norm layer_norm_grad rms_norm"
         " embedding embedding_weight_grad scaled_dot_product_attention attention_grad cross_entropy"
@@ -83,7 +83,7 @@ def test_what_training_needs_is_told() -> None:
     )
     for name in needed.split():
         op = OPS[name]
-        assert told(op, replaced(op, cases(op)[0], _forms(tensors(op, cases(op)[0])))) is not None, name
+        assert declared(op, replaced(op, cases(op)[0], _forms(tensors(op, cases(op)[0])))) is not None, name
 
 
 PROGRAM = """

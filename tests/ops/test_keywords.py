@@ -17,7 +17,7 @@ from weft.api import table
 from weft.core.errors import ArgumentError
 from weft.nn import functional as F
 from weft.ops import OPS
-from weft.ops.keywords import HOMES, NUMPY, OTHERS, place_of, signatures
+from weft.ops.keywords import NAMESPACES, NUMPY, OTHERS, place_of, signatures
 from weft.tensor.tensor import of_torch
 from weft.testing import registry
 from weft.testing.layouts import replaced
@@ -45,7 +45,7 @@ def overrides() -> dict[str, set[str]]:
 def documented(name: str) -> set[str]:
     """The names that torch's documents give to the parameters of the functions of this name."""
     found = {*overrides().get(name, ()), *OTHERS.get(name, ()), *NOT_TOLD.get(name, "").split()}
-    for home in HOMES:
+    for home in NAMESPACES:
         f = getattr(home, name, None)
         for call in re.findall(rf"\b{name}\((.*?)\) *(?:->|\n|$)", (getattr(f, "__doc__", "") or "")[:2000], re.DOTALL):
             found |= {word.split("=")[0].split(":")[0].strip(" *\n[]") for word in call.split(",")}

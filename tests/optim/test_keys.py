@@ -37,7 +37,7 @@ def test_a_mistake_is_noticed(kind: str, key: str) -> None:
         with pytest.raises(OptionError, match="did you mean 'weight_decay'"):
             made(kind, **{key: 0.1})
     else:
-        with pytest.warns(UserWarning, match=f"reads nothing of '{key}'"):
+        with pytest.warns(UserWarning, match=f"ignores '{key}'"):
             made(kind, **{key: 0.1})
 
 

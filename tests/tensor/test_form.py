@@ -17,13 +17,13 @@ S, B = flow.sbp.split, flow.sbp.broadcast
 
 @pytest.mark.parametrize("dtype", [*dtypes.every, *dtypes.kept], ids=str)
 def test_what_is_told_is_read(dtype: DType) -> None:
-    assert header.read(header.told((2, 0, 7), dtype), 0) == ((2, 0, 7), dtype)
+    assert header.read(header.encoded((2, 0, 7), dtype), 0) == ((2, 0, 7), dtype)
 
 
 def test_no_other_number_is_a_dtype() -> None:
-    told = header.told((2,), dtypes.float32)
+    told = header.encoded((2,), dtypes.float32)
     told[1] = len(dtypes.every) + len(dtypes.kept)
-    with pytest.raises(RankError, match="what rank 3 tells"):
+    with pytest.raises(RankError, match="rank 3 sent an invalid"):
         header.read(told, 3)
 
 

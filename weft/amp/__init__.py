@@ -1,4 +1,4 @@
-"""Mixed precision: operands are cast before an op sees them, gradients are scaled on their way."""
+"""Mixed precision: autocast chooses the dtype of each op, and GradScaler scales the loss."""
 
 from weft.amp.autocast import (
     autocast,

@@ -1,6 +1,6 @@
-"""`autocast`: products run in a short dtype, what sums many numbers or takes powers in float32, the rest as it comes.
+"""`autocast`: products run in a 16-bit dtype, long sums and powers in float32, everything else in its operands' dtype.
 
-It stands between a call and the interpreter, so it serves local tensors, global ones, and graphs while they are traced.
+It intercepts calls before the interpreter, so it serves local tensors, global ones, and graphs while they are traced.
 """
 
 from __future__ import annotations
@@ -26,12 +26,12 @@ def _words(text: str) -> frozenset[str]:
     return frozenset(text.split())
 
 
-# products: units are made for short numbers there, and add up in float32
+# products: hardware has 16-bit units for them, which accumulate in float32
 SHORT: Final = _words("""
     matmul linear conv1d conv2d conv3d conv_transpose1d conv_transpose2d conv_transpose3d scaled_dot_product_attention
     addmm addbmm baddbmm bmm einsum lstm_scan gru_scan rnn_scan
 """)
-# short numbers lose digits in long sums, and range in exponentials and powers
+# 16-bit dtypes lose precision in long sums, and overflow in exponentials and powers
 FULL: Final = _words("""
     softmax log_softmax layer_norm rms_norm group_norm batch_norm cross_entropy nll_loss square_error ctc_loss
     sum mean prod cumsum cumprod power_sum var std exp exp2 expm1 log log2 log10 log1p pow rsqrt reciprocal softplus
@@ -42,7 +42,7 @@ _SHORTER: Final = (dtypes.bfloat16, dtypes.float16)
 
 
 class Settings(threading.local):
-    """What an autocast takes that isn't told, in this thread."""
+    """The defaults of autocast in this thread."""
 
     def __init__(self) -> None:
         self.dtypes, self.cache_enabled = dict(DEFAULTS), True
@@ -52,7 +52,7 @@ settings = Settings()
 
 
 class autocast:
-    """A context, or a decorator, in which ops choose their dtype.
+    """A context manager or decorator, in which ops choose their dtype.
 
     >>> with flow.autocast("cpu", dtype=flow.bfloat16):
     ...     y = flow.ones(2, 3) @ flow.ones(3, 2)
@@ -68,7 +68,7 @@ class autocast:
         self.device_type = device_type
         self.dtype: DType = settings.dtypes[device_type] if dtype is None else dtypes.of(dtype)
         if enabled and self.dtype not in _SHORTER:
-            raise OptionError(f"autocast takes a shorter dtype, flow.bfloat16 or flow.float16; got {self.dtype}")
+            raise OptionError(f"autocast takes a 16-bit dtype, flow.bfloat16 or flow.float16; got {self.dtype}")
         self.enabled, self.cache_enabled = enabled, settings.cache_enabled if cache_enabled is None else cache_enabled
         self._before: list[tuple[Any, bool]] = []
         self._casts: dict[tuple[int, bool], tuple[Tensor, int, Tensor]] = {}
@@ -130,18 +130,18 @@ def _cast(t: Tensor, dtype: DType) -> Tensor:
 
 
 def _released(t: Tensor) -> bool:
-    """Whether backward went through this cast already, so that it can't once more."""
+    """Whether backward has freed this cast, so that it can't be used again."""
     return t.node is not None and getattr(t.node, "saved", ()) is None
 
 
 def innermost(device_type: str | None = None) -> autocast | None:
-    """The autocast that decides in this thread: about tensors of one kind of device, or that was entered last."""
+    """The autocast that is active in this thread: for one device type, or the last one entered."""
     kinds = DEFAULTS if device_type is None else (device_type,)
     return next((i for i in reversed(here.stack) if isinstance(i, autocast) and i.device_type in kinds), None)
 
 
 def autocast_decorator(*args: Any, **kwargs: Any) -> Callable[..., Any]:
-    """autocast, as a decorator: `@flow.autocast_decorator("cpu")`."""
+    """autocast as a decorator: `@flow.autocast_decorator("cpu")`."""
     return autocast(*args, **kwargs)
 
 
@@ -149,14 +149,14 @@ autocast_decorator.__signature__ = inspect.signature(autocast)  # type: ignore[a
 
 
 def is_autocast_enabled(device_type: str | None = None) -> bool:
-    """Whether an autocast is at work in this thread."""
+    """Whether autocast is active in this thread."""
     found = innermost(device_type)
     return found is not None and found.enabled
 
 
 def set_autocast_enabled(*given: Any) -> None:
-    """Begin an autocast, or end one, without a `with`: `set_autocast_enabled(True)`, `("cpu", True)`. Until the `with`
-    around is left."""
+    """Turn autocast on or off without a `with`, until the enclosing `with` ends: `set_autocast_enabled(True)`,
+    `("cpu", True)`."""
     *device_type, enabled = given
     kind = device_type[0] if device_type else "cuda" if torch.cuda.is_available() else "cpu"
     stack = here.stack[:-1] if here.stack and isinstance(here.stack[-1], _Standing) else here.stack
@@ -165,22 +165,22 @@ def set_autocast_enabled(*given: Any) -> None:
 
 
 class _Standing(autocast):
-    """An autocast that nobody entered."""
+    """An autocast that `set_autocast_enabled` turned on."""
 
 
 def is_autocast_cache_enabled() -> bool:
-    """Whether casts of parameters are kept; they are, unless an autocast was made without."""
+    """Whether casts of parameters are cached (the default)."""
     found = innermost()
     return settings.cache_enabled if found is None else found.cache_enabled
 
 
 def set_autocast_cache_enabled(enabled: bool) -> None:
-    """Whether casts of parameters are kept: of the autocast around, or of those to come."""
+    """Set whether casts of parameters are cached, in the active autocast or else in later ones."""
     (innermost() or settings).cache_enabled = bool(enabled)
 
 
 def clear_autocast_cache() -> None:
-    """Forget the casts of parameters that were kept in this context."""
+    """Clear the cached casts of parameters."""
     found = innermost()
     if found is not None:
         found._casts.clear()
@@ -194,7 +194,7 @@ def _dtype_on(device_type: str) -> DType:
 def _set_dtype(device_type: str, dtype: Any) -> None:
     found, kind = innermost(device_type), dtypes.of(dtype)
     if kind not in _SHORTER:
-        raise OptionError(f"autocast takes a shorter dtype, flow.bfloat16 or flow.float16; got {kind}")
+        raise OptionError(f"autocast takes a 16-bit dtype, flow.bfloat16 or flow.float16; got {kind}")
     if found is not None:
         found.dtype = kind
     else:
@@ -202,35 +202,35 @@ def _set_dtype(device_type: str, dtype: Any) -> None:
 
 
 def get_autocast_cpu_dtype() -> DType:
-    """The dtype that products take on the CPU under autocast."""
+    """The autocast dtype on the CPU."""
     return _dtype_on("cpu")
 
 
 def get_autocast_gpu_dtype() -> DType:
-    """The dtype that products take on GPUs under autocast."""
+    """The autocast dtype on GPUs."""
     return _dtype_on("cuda")
 
 
 def get_autocast_dtype(device_type: str) -> DType:
-    """The dtype that products take on a kind of device under autocast."""
+    """The autocast dtype on a device type."""
     return _dtype_on(device_type)
 
 
 def set_autocast_cpu_dtype(dtype: Any) -> None:
-    """The dtype that products take on the CPU: in the autocast around, or in those to come."""
+    """Set the autocast dtype on the CPU, in the active autocast or else in later ones."""
     _set_dtype("cpu", dtype)
 
 
 def set_autocast_gpu_dtype(dtype: Any) -> None:
-    """The dtype that products take on GPUs: in the autocast around, or in those to come."""
+    """Set the autocast dtype on GPUs, in the active autocast or else in later ones."""
     _set_dtype("cuda", dtype)
 
 
 def set_autocast_dtype(device_type: str, dtype: Any) -> None:
-    """The dtype that products take on a kind of device: in the autocast around, or in those to come."""
+    """Set the autocast dtype on a device type, in the active autocast or else in later ones."""
     _set_dtype(device_type, dtype)
 
 
 def is_autocast_available(device_type: str) -> bool:
-    """Whether there is an autocast for a kind of device."""
+    """Whether a device type has autocast."""
     return device_type in DEFAULTS

@@ -1,4 +1,4 @@
-"""`flow.cuda.amp`: PyTorch's older names, which speak of CUDA devices alone."""
+"""`flow.cuda.amp`: PyTorch's deprecated names, for CUDA devices alone."""
 
 from __future__ import annotations
 
@@ -17,5 +17,5 @@ class autocast(any_autocast):
 
 
 def of_cuda() -> dict[str, Any]:
-    """What that module holds."""
+    """The names of `flow.cuda.amp`."""
     return {"GradScaler": GradScaler, "autocast": autocast, "custom_bwd": custom_bwd, "custom_fwd": custom_fwd}

@@ -1,4 +1,4 @@
-"""A `Function` of one's own under autocast: which dtype its forward sees, and that its backward sees the same."""
+"""Autocast in a custom `Function`: the dtype of its forward, and the same in its backward."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from weft.tensor.tensor import Tensor
 def custom_fwd(
     fwd: Callable[..., Any] | None = None, *, device_type: str = "cpu", cast_inputs: Any = None
 ) -> Callable[..., Any]:
-    """A decorator of `forward`: it runs under the autocast around; with `cast_inputs`, under none, its floating inputs
-    in that dtype."""
+    """A decorator of `forward`, which keeps the active autocast; with `cast_inputs`, floating inputs are cast to that
+    dtype and autocast is off inside."""
     if fwd is None:
         return functools.partial(custom_fwd, device_type=device_type, cast_inputs=cast_inputs)
     forward = fwd
@@ -38,7 +38,7 @@ def _in(kind: Any, value: Any) -> Any:
 
 
 def custom_bwd(bwd: Callable[..., Any] | None = None, *, device_type: str = "cpu") -> Callable[..., Any]:
-    """A decorator of `backward`: it runs under the autocast that `forward` ran under."""
+    """A decorator of `backward`: it runs under the autocast of `forward`."""
     if bwd is None:
         return functools.partial(custom_bwd, device_type=device_type)
     backward = bwd

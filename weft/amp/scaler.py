@@ -1,4 +1,5 @@
-"""Scaling the loss, so that small gradients don't vanish in float16; steps with infinite ones are left out."""
+"""Gradient scaling: a scaled loss keeps small gradients from underflow in float16; steps with infinite gradients are
+skipped."""
 
 from __future__ import annotations
 
@@ -16,17 +17,17 @@ from weft.tensor.tensor import Tensor
 
 
 class _Scaler(ABC):
-    """What both share: the loss is multiplied, gradients are divided before the step, once per optimizer."""
+    """The common part: the loss is multiplied, gradients are divided before the step, once per optimizer."""
 
     def __init__(self, scale: float, enabled: bool) -> None:
         if enabled and not scale > 0:
             raise OptionError(f"a loss is scaled by a number above 0; got {scale}")
         self._scale, self._enabled = float(scale), enabled
-        self._finite: dict[int, bool] = {}  # per optimizer since the last update: whether its gradients were
-        self._to_come: Tensor | None = None  # the same, of a graph's launch that may be under way
+        self._finite: dict[int, bool] = {}  # per optimizer since the last update: whether all gradients were finite
+        self._to_come: Tensor | None = None  # the same, from a graph launch that may still be running
 
     def scale(self, outputs: Any) -> Any:
-        """A loss, or several, multiplied by the scale."""
+        """Multiply a loss, or several, by the scale."""
         if not self._enabled:
             return outputs
         if isinstance(outputs, Tensor):
@@ -34,7 +35,7 @@ class _Scaler(ABC):
         return type(outputs)(self.scale(y) for y in outputs)
 
     def unscale_(self, optimizer: Any) -> None:
-        """Divide the gradients by the scale: before they are clipped, say. `step` does it otherwise."""
+        """Divide the gradients by the scale, for instance to clip them; `step` does it otherwise."""
         if not self._enabled:
             return
         if id(optimizer) in self._finite:
@@ -50,7 +51,7 @@ class _Scaler(ABC):
         self._finite[id(optimizer)] = bool(largest.isfinite())
 
     def step(self, optimizer: Any, *args: Any, **kwargs: Any) -> Any:
-        """The optimizer's step, unless a gradient is infinite or not a number."""
+        """Call the optimizer's step, unless a gradient is infinite or NaN."""
         if not self._enabled:
             return optimizer.step(*args, **kwargs)
         if id(optimizer) not in self._finite:
@@ -59,19 +60,19 @@ class _Scaler(ABC):
 
     @abstractmethod
     def update(self) -> None:
-        """Be ready for the next step."""
+        """Finish the step: adjust the scale, if it is dynamic."""
 
     def get_scale(self) -> float:
         self._listen()
         return self._scale if self._enabled else 1.0
 
-    def told(self, finite: Tensor) -> None:
-        """A graph's launch will say whether its gradients were finite: then is the time for `update`."""
+    def expect(self, finite: Tensor) -> None:
+        """Take a tensor by which a graph launch says whether its gradients were finite, and `update`."""
         self._listen()
         self._to_come = finite
 
     def _listen(self) -> None:
-        """Wait for what was promised."""
+        """Wait for the launch's answer."""
         finite, self._to_come = self._to_come, None
         if finite is not None:
             local = finite.to_local() if finite.is_global else finite
@@ -83,7 +84,7 @@ class _Scaler(ABC):
 
 
 class GradScaler(_Scaler):
-    """Grows the scale while gradients are finite, and shrinks it when they aren't. The device is where they are.
+    """A dynamic loss scale: grows while gradients are finite, shrinks when they aren't. The device is ignored.
 
     >>> scaler = flow.amp.GradScaler(init_scale=8.0)
     >>> scaler.scale(flow.ones(1)).item()
@@ -95,7 +96,7 @@ class GradScaler(_Scaler):
         growth_interval: int = 2000, enabled: bool = True, device: Any = None,
     ) -> None:  # fmt: skip
         options = [init_scale, growth_factor, backoff_factor, growth_interval, enabled]
-        numbers = given[1:] if given and isinstance(given[0], (str, Device)) else given  # a device may stand in front
+        numbers = given[1:] if given and isinstance(given[0], (str, Device)) else given  # an optional first argument
         if len(numbers) > len(options):
             raise OptionError(f"GradScaler takes a device and {len(options)} options; got {given}")
         options[: len(numbers)] = numbers
@@ -110,34 +111,34 @@ class GradScaler(_Scaler):
         self._growth_interval, self._growth_tracker = growth_interval, 0
 
     def get_growth_factor(self) -> float:
-        """By how much the scale grows."""
+        """The factor by which the scale grows."""
         return self._growth_factor
 
     def set_growth_factor(self, new_factor: float) -> None:
         self._growth_factor = new_factor
 
     def get_backoff_factor(self) -> float:
-        """By how much the scale shrinks."""
+        """The factor by which the scale shrinks."""
         return self._backoff_factor
 
     def set_backoff_factor(self, new_factor: float) -> None:
         self._backoff_factor = new_factor
 
     def get_growth_interval(self) -> int:
-        """After how many steps with finite gradients it grows."""
+        """After how many finite steps the scale grows."""
         return self._growth_interval
 
     def set_growth_interval(self, new_interval: int) -> None:
         self._growth_interval = new_interval
 
     def update(self, new_scale: float | None = None) -> None:
-        """Choose the next scale, by whether gradients were finite since the last update; or take the one given."""
+        """Adjust the scale, by whether gradients were finite since the last update; or set the one given."""
         if not self._enabled:
             return
         if new_scale is not None:
             self._scale = float(new_scale)
         elif not self._finite:
-            raise OptionError("no gradients were looked at since the last update(); call scaler.step(optimizer) first")
+            raise OptionError("no gradients were checked since the last update(); call scaler.step(optimizer) first")
         elif not all(self._finite.values()):
             self._scale, self._growth_tracker = self._scale * self._backoff_factor, 0
         else:
@@ -167,7 +168,7 @@ class GradScaler(_Scaler):
 
 
 class StaticGradScaler(_Scaler):
-    """One scale for all steps."""
+    """A constant loss scale."""
 
     def __init__(self, scale_factor: float) -> None:
         super().__init__(scale_factor, True)

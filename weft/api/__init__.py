@@ -1,1 +1,1 @@
-"""The door to public names: the table that binds them, and how arguments are fitted to what a name takes."""
+"""Public names: the table that binds them, and the fitting of arguments to what a name takes."""

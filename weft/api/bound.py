@@ -1,4 +1,4 @@
-"""`flow._C`: every declared op under its own name, public or not, and those that users register at run time."""
+"""`flow._C`: every declared op under its own name, public or not, and the custom ops that users register."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ PLACES = ("flow", "bound", "neural", "tensor")
 
 
 class Bound:
-    """Names are looked up when they are first asked for, so that an op declared later is found too."""
+    """Looks names up on first use, so that an op declared later is found too."""
 
     def __getattr__(self, name: str) -> Callable[..., Any]:
         if name.startswith("__"):
@@ -24,7 +24,7 @@ class Bound:
             close = sorted(n for n in OPS if n.startswith(name[:3]) and name[:3])[:5]
             raise AttributeError(
                 f"flow._C has no {name!r}" + (f"; there are {', '.join(close)}, ..." if close else "")
-                + ". An op of your own: flow.register(my_op)"
+                + ". For a custom op: flow.register(my_op)"
             )  # fmt: skip
         self.__dict__[name] = found
         return found
@@ -37,7 +37,7 @@ _C = Bound()
 
 
 def register(declared: Op | Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
-    """Make an op, or a plain function of tensors, callable as `flow._C.name`.
+    """Register a custom op, or a plain function of tensors, as `flow._C.name`.
 
     >>> @flow.register
     ... def cubed(x):

@@ -1,6 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""`flow._C`: every declared op under its own name, public or not, and those that users register at run time."""
+"""`flow._C`: every declared op under its own name, public or not, and the custom ops that users register."""
 
 from builtins import bool as _bool, complex as _complex, float as _float, int as _int
 from collections.abc import Callable, Sequence
@@ -877,7 +877,7 @@ class Bound:
 
     @staticmethod
     def draw(
-        size: tuple[_int, ...] | list[_int], law: str, parameters: Sequence[_float | _int | _bool | _complex],
+        size: tuple[_int, ...] | list[_int], distribution: str, parameters: Sequence[_float | _int | _bool | _complex],
         dtype: DType, device: Device | None = None, placement: Placement | None = None,
         sbp: tuple[Sbp, ...] | None = None, strides: tuple[_int, ...] | list[_int] | None = None
     ) -> Tensor: ...
@@ -3297,7 +3297,7 @@ PLACES: tuple[str, ...]
 _C: Bound
 
 def register(declared: Op | Callable[..., Any], name: str | None = None) -> Callable[..., Any]:
-    """Make an op, or a plain function of tensors, callable as `flow._C.name`.
+    """Register a custom op, or a plain function of tensors, as `flow._C.name`.
 
     >>> @flow.register
     ... def cubed(x):

@@ -1,4 +1,4 @@
-"""Which ops have a form in place without a kernel for it, and which names are others' aliases."""
+"""Which ops have an in-place form without an in-place kernel, and which names are aliases."""
 
 from __future__ import annotations
 

@@ -1,7 +1,7 @@
-"""Public functions that take the short way themselves, by text written for them, like the entries of ops.
+"""Generated wrappers of public functions: a fast path for the usual call, like the entries of ops.
 
-Of such a function a usual call costs little more than its kernel; every other call, and every wrong one, is made again
-by the function that it was written for.
+The fast path costs little more than the kernel. Every other call, wrong ones included, falls back to the function
+that the wrapper was generated for.
 """
 
 from __future__ import annotations
@@ -33,32 +33,32 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Short(NamedTuple):
-    """The short way of an adapter: the op that its call comes down to.
+    """The fast path of an adapter: the op that its call comes down to.
 
-    kernel   text of another call than that of the op's kernel: with x's data as `d0`, and the op's attribute where the
-             adapter takes `*sizes`, else the adapter's parameters; None is no result
-    told     text that sets the op's attributes then, where they aren't the shape of what came out
+    kernel   text of the kernel's call, if it isn't the op's: with x's data as `d0`, and the op's attribute where the
+             adapter takes `*sizes`, else the adapter's parameters; a result of None falls back
+    settled  text that then sets the op's attributes, where they aren't the shape of the output
     """
 
     op: str
     kernel: str = ""
-    told: str = ""
-    names: Mapping[str, Any] = {}  # of the texts
+    settled: str = ""
+    names: Mapping[str, Any] = {}  # that the texts use
 
 
 class Parts(NamedTuple):
-    """The short way of a function that gives views of all of x: text of the kernel's call, with x's data as `d0`, and
-    what makes tensors of x and the parts, or gives None."""
+    """The fast path of a function that returns several views of x: text of the kernel's call, with x's data as `d0`,
+    and the function that makes tensors of x and the parts, or returns None to fall back."""
 
     kernel: str
     views: Callable[..., Any]
 
 
 class Making(NamedTuple):
-    """The short way of a function that makes a local tensor on the CPU, or beside x, by a kernel of torch's.
+    """The fast path of a function that creates a local tensor, on the CPU or on x's device, by one of torch's kernels.
 
-    call     text of the kernel's arguments, without the dtype, which it is told if one is asked for
-    size     text of its size: what is larger than some is weighed on the other way
+    call     text of the kernel's arguments, without the dtype, which is added if one is asked for
+    size     text of its size: large tensors fall back, so that they are checked for memory
     """
 
     kernel: Callable[..., Any]
@@ -67,7 +67,7 @@ class Making(NamedTuple):
 
 
 def shortened(f: F, otherwise: Callable[..., Any], way: Short | Making | Parts) -> F:
-    """`f` as users call it: on the short way where that can be, else as `otherwise` has it."""
+    """`f` with its fast path; what that can't take goes to `otherwise`."""
     space: dict[str, Any] = {"otherwise": otherwise, "longer": longer, "only_one": _only_one, "ours": ours}
     if isinstance(way, Short):
         space |= space_of(OPS[way.op]) | dict(way.names)
@@ -87,7 +87,7 @@ def shortened(f: F, otherwise: Callable[..., Any], way: Short | Making | Parts) 
     return written
 
 
-IDENTIFIER = re.compile(r"[a-z_]\w*\b(?!=)")  # but no keyword
+IDENTIFIER = re.compile(r"[a-z_]\w*\b(?!=)")  # but not a keyword argument
 CPUS = {None, "cpu", Device("cpu"), torch.device("cpu")}
 
 
@@ -125,23 +125,23 @@ def source_of(f: Callable[..., Any], way: Short | Making | Parts) -> str:
 
 REFUSED = (
     "        except Exception as cause:",
-    "            if not ours(cause):",  # a signal's handler raised it
+    "            if not ours(cause):",  # raised by a signal handler
     "                raise",
 )
 ONE = "_sizes if _sizes[0].__class__ is int else only_one(*_sizes)"
 
 
 def _of_op(op: Op, way: Short, plain: Sequence[str], others: Sequence[str], spread: bool) -> list[str]:
-    """The condition of the short way, and its lines, for a call that comes down to an op's."""
-    assert op.operands == (0,), f"{op.name}: the short way is for ops of one operand"
+    """The condition and the lines of the fast path, for a call that comes down to an op's."""
+    assert op.operands == (0,), f"{op.name}: the fast path is for ops of one operand"
     x, taken = op.names[0], 1 if way.kernel else len(op.params)
     asked = IDENTIFIER.findall(way.kernel)
     unasked = [n for n in (*plain[taken:], *others) if n not in asked]
     renamed = [f"{own} = {n}" for own, n in zip(op.names[:taken], plain, strict=False) if own != n]
-    told = way.told
-    if not (told or spread or {*op.names[1:]} <= {*plain}):
-        assert op.shape_of == op.names[1], f"{op.name}: which attributes has it?"
-        told = f"{op.shape_of} = r0.shape"
+    settled = way.settled
+    if not (settled or spread or {*op.names[1:]} <= {*plain}):
+        assert op.shape_of == op.names[1], f"{op.name}: the fast path needs to know its attributes"
+        settled = f"{op.shape_of} = r0.shape"
     kernel = way.kernel or f"kernel({', '.join(['d0', *op.names[1:]])})"
     return [
         "".join(f" and {n} is default_{n}" for n in unasked),
@@ -153,7 +153,7 @@ def _of_op(op: Op, way: Short, plain: Sequence[str], others: Sequence[str], spre
         *REFUSED,
         "            r0 = None",
         "        if r0 is not None:",
-        *([f"            {told}"] if told else []),
+        *([f"            {settled}"] if settled else []),
         *wrapped(op),
     ]
 
@@ -172,7 +172,7 @@ def _of_parts(way: Parts) -> list[str]:
 
 
 def _of_making(way: Making, plain: Sequence[str], others: Sequence[str], spread: bool) -> list[str]:
-    """Likewise, for one that makes a tensor of nothing but attributes."""
+    """Likewise, for a function that creates a tensor from attributes alone."""
     size = way.size
     seen = {"dtype", "device", "requires_grad", *IDENTIFIER.findall(f"{way.call} {way.size}")}
     usual = [f"{n} is default_{n}" for n in (*plain, *others) if n not in seen]
@@ -208,7 +208,7 @@ def longer(
     otherwise: Callable[..., Any], plain: Sequence[str], defaults: dict[str, Any], named: dict[str, Any],
     rest: tuple[Any, ...], more: dict[str, Any],
 ) -> Any:  # fmt: skip
-    """The call as it was made, as far as that can be told: what was left out is left out, what has a place is there."""
+    """The call as the user made it, as far as known: defaults left out, positional arguments positional."""
     given = {n: v for n, v in named.items() if v is not ABSENT and (v is not defaults[n] or (rest and n in plain))}
     ahead = [given.pop(n) for n in itertools.takewhile(list(given).__contains__, plain)]
     return otherwise(*ahead, *rest, **given, **more)

@@ -1,4 +1,4 @@
-"""Overloads: several signatures under one name, tried in order. No match tells what was given and what is accepted."""
+"""Overloads: several signatures under one name, tried in order. If none fits, the error lists them all."""
 
 from __future__ import annotations
 
@@ -19,11 +19,11 @@ from weft.tensor.tensor import Tensor
 
 Function = Callable[..., Any]
 F = TypeVar("F", bound=Function)
-SAID = (WeftError, AssertionError, Warning)  # said already; a broken invariant; asked for by a filter
+SAID = (WeftError, AssertionError, Warning)  # explained already; a broken invariant; raised by a filter
 
 
 class Signature:
-    """One way to call a function: its parameters, as they are annotated."""
+    """One way to call a function: its annotated parameters."""
 
     def __init__(self, f: Function) -> None:
         self.f = f
@@ -62,7 +62,7 @@ class Signature:
         return None
 
     def renamed(self, function: str, kwargs: dict[str, Any]) -> dict[str, Any] | None:
-        """Keywords by the names that the parameters have here; None where that changes nothing."""
+        """Keywords under the parameters' names here, in place of aliases; None if nothing changes."""
         names = self.places
         given = _reducing(kwargs) if "reduction" in names and known(function, FORMER[0]) else kwargs
         places = {k: place_of(function, k, names) for k in given}
@@ -70,7 +70,7 @@ class Signature:
         return own if len(own) == len(given) and own.keys() != kwargs.keys() else None
 
     def spread(self, function: str, kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-        """Arguments, all by name, with those for `*shape` or `*dims` in their place."""
+        """All arguments by name, with those for `*shape` or `*dims` gathered."""
         last = len(self.positional)
         named = next((k for k in kwargs if self.open and place_of(function, k, self.places) == last), None)
         if named is None or any(p.name not in kwargs for p in self.positional):
@@ -87,7 +87,7 @@ class Signature:
 
 
 def _reducing(kwargs: dict[str, Any]) -> dict[str, Any]:
-    """Keywords with `reduction` for the two flags that said it in older programs."""
+    """Keywords with `reduction` in place of the deprecated `size_average` and `reduce`."""
     own = {k: v for k, v in kwargs.items() if k not in FORMER}
     average, reduce = kwargs.get("size_average"), kwargs.get("reduce")
     if average is None and reduce is None:
@@ -101,7 +101,7 @@ def _shown(p: Param) -> str:
 
 
 def _takes(p: Param, value: Any) -> bool:
-    """Stricter than an op, which takes a tensor of one element for a number: that would blur overloads."""
+    """Whether the parameter takes the value. Stricter than an op, which takes a one-element tensor for a number."""
     if isinstance(value, Tensor) and p.kind == "attribute":
         return "Tensor" in p.type or p.type == "Any"
     return accepts(p, value)
@@ -118,7 +118,7 @@ def _wrong(p: Param, value: Any) -> str:
 
 
 def overloaded(name: str, *functions: Function) -> Function:
-    """One function out of several: the first whose signature fits the arguments is called."""
+    """One function made of overloads: the first whose signature fits the arguments is called."""
     signatures = tuple(Signature(f) for f in functions)
 
     @functools.wraps(functions[0])
@@ -154,7 +154,7 @@ def overloaded(name: str, *functions: Function) -> Function:
 
 
 def _numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, ...], dict[str, Any]] | None:
-    """The arguments with Python's numbers for numpy's; None where there are none."""
+    """The arguments with NumPy's numbers converted to Python's; None if there are none."""
     given = (*args, *kwargs.values())
     numbers = plain(given)
     n = len(args)
@@ -164,7 +164,7 @@ def _numbers(args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[tuple[Any, 
 def refused(
     name: str, signatures: tuple[Signature, ...], args: tuple[Any, ...], kwargs: dict[str, Any]
 ) -> ArgumentError:
-    """The error of a call that fits no signature."""
+    """The error for a call that fits no signature."""
     call = call_text(name, args, kwargs)
     lines = [f"{call}: no signature takes these arguments; there are"]
     lines += [f"  {s.text(name)}\n      {s.refusal(args, kwargs)}" for s in signatures]
@@ -179,19 +179,18 @@ def call_text(name: str, args: tuple[Any, ...], kwargs: dict[str, Any]) -> str:
 
 
 def door(f: F, name: str = "") -> F:
-    """The function as users call it.
+    """Wrap a public function, so that calls that don't fit are translated or explained.
 
-    It is written with the function's own parameters, so that a call that fits costs a call. What doesn't fit may do so
-    under the names that others have for a parameter; where the function's Python stumbles over its arguments, who
-    called it reads what it takes.
+    The wrapper has the function's own parameters, so a call that fits costs one extra call. If it doesn't fit, `Door`
+    tries the aliases of keywords; if the function's Python fails on its arguments, the error lists the signatures.
     """
-    if hasattr(f, "signatures"):  # overloads, and what has a door already, judge for themselves
+    if hasattr(f, "signatures"):  # overloads, and what is wrapped already, check themselves
         return f
     return opened(Door(f, name or f.__name__))
 
 
 def opened(made: Door) -> Any:
-    """The function that a door is in front of, as users call it."""
+    """The wrapper of a door's function, as users call it."""
     space: dict[str, Any] = {"_function": made.f, "_absent": ABSENT, "_refit": made.refit, "_again": made.again}
     call = written_late("call", lambda: _text_of_call(made.f, space), space, f"<weft call of {made.name}>")
     return functools.wraps(made.f)(call)
@@ -226,7 +225,7 @@ def _text_of_call(f: Function, space: dict[str, Any]) -> str:
 
 
 class Door:
-    """What happens to a call that doesn't fit the function behind it, or fails there."""
+    """Handles the calls that don't fit the function behind it, or fail there."""
 
     def __init__(self, f: Function, name: str) -> None:
         self.f, self.name = f, name
@@ -236,9 +235,9 @@ class Door:
         return Signature(self.f)
 
     def refit(self, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> Any:
-        """The call with what came under other names where it belongs, or why it doesn't fit.
+        """The call with aliased keywords renamed, or the error why it doesn't fit.
 
-        `inplace` is a keyword of every function that has one for it, as it is of ops.
+        `inplace` is accepted by every function that has an in-place form, as by ops.
         """
         s = self.signature
         taken, more = out_argument.taken(self.name, s.by_name, more)
@@ -248,7 +247,7 @@ class Door:
         if overwrite is not None:
             left = {k: v for k, v in more.items() if k != "inplace"}
             return Door(overwrite if more["inplace"] else self.f, self.name).refit(given, rest, left)
-        args = (*(given[p.name] for p in s.positional), *rest) if rest else ()  # more than there is place for
+        args = (*(given[p.name] for p in s.positional), *rest) if rest else ()  # more than the parameters
         given = {k: v for k, v in given.items() if v is not ABSENT and v is not s.by_name[k].default}
         renamed = s.renamed(self.name, more)
         other = more if renamed is None else renamed
@@ -263,7 +262,7 @@ class Door:
         raise refused(self.name, (s,), args, more if rest else {**given, **more})
 
     def _called(self, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> Any:
-        """The call as it was made, in which only what was taken out didn't fit."""
+        """The call as the user made it, without the keywords that were handled."""
         s = self.signature
         if more or any(v is ABSENT for v in given.values()) or (rest and not s.open):
             return self.refit(given, rest, more)
@@ -280,8 +279,8 @@ class Door:
             return made
 
     def again(self, cause: Exception, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> Any:
-        """What comes of a call that fitted and failed: the result with Python's numbers for numpy's, or an error that
-        says what the function takes; ABSENT where the error said it already."""
+        """Retry a call that fitted and failed, with Python's numbers in place of NumPy's, or explain its error with the
+        signatures; ABSENT if the error explains itself."""
         if isinstance(cause, SAID) or not ours(cause):
             return ABSENT
         by_name = self.signature.by_name
@@ -302,13 +301,13 @@ class Door:
 
 
 def taught(name: str, f: Function, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Exception:
-    """The error to raise where an adapter met one of Python's: that the arguments fit no signature, if they don't."""
+    """The error for an adapter's failure: that the arguments fit no signature, if they don't."""
     s = Signature(f)
     several = getattr(f, "signatures", None)
     if several is None and s.refusal(args, kwargs) is not None:
         return refused(name, (s,), args, kwargs)
     kind, message = named(cause)
-    if type(cause) is IndexError and "Dimension" not in message:  # Python's own words
+    if type(cause) is IndexError and "Dimension" not in message:  # Python's own message
         message = misplaced({**dict(zip(s.by_name, args, strict=False)), **kwargs}) or message
     accepted = several or (s.text(name),)
     return kind(

@@ -1,7 +1,7 @@
-"""The table of public names, `surface.txt`: where a name appears, in which file it lives, and whose name it is.
+"""The table of public names, `surface.txt`: where a name appears, which file defines it, and where it comes from.
 
-What Weft exports is what stands there, whatever torch is installed. `python -m tools.surface` writes it anew after a
-name was added, and lists the names of torch's that nobody has decided about.
+Weft exports what the table says, whatever torch is installed. `python -m tools.surface` regenerates it after a
+name was added, and lists torch's names that have no row yet.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 FILE: Final = Path(__file__).with_suffix(".txt")
-NOWHERE: Final = "-"  # the home of a name of torch's that isn't built
+NOWHERE: Final = "-"  # the file of a name of torch's that isn't implemented
 
 
 class Row(NamedTuple):

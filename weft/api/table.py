@@ -1,8 +1,8 @@
 """The one table of public names: what `flow`, `flow._C`, `nn.functional` and `Tensor` call, by name.
 
-An op whose declared signature is the public one stands here as its own entry: nothing lies between. Where the two
-differ, a small adapter, marked `@public`, stands in its place. `surface.txt` says where an op is public: where PyTorch
-or OneFlow has its name; in `flow._C` always.
+An op whose declared signature is the public one is bound as its own entry, without a wrapper. Where the two differ,
+a small adapter, marked `@public`, is bound instead. `surface.txt` says where an op is public: where PyTorch or OneFlow
+has its name, and always in `flow._C`.
 """
 
 from __future__ import annotations
@@ -25,9 +25,9 @@ ADAPTERS: Final[dict[str, dict[str, Function]]] = {"flow": {}, "tensor": {}, "ne
 
 
 def public(where: str, name: str = "", short: Short | Making | Parts | None = None) -> Callable[[F], F]:
-    """Mark an adapter: its places, of which bound is `flow._C` alone, and its names if not its own.
+    """Mark an adapter: the places that bind it ("bound" is `flow._C` alone), and its names if not its own.
 
-    Users call it through its door, Weft as it is. One with a `short` way takes that first.
+    Users call it through its door. With `short`, a fast path comes before that.
     """
 
     def mark(f: F) -> F:
@@ -46,7 +46,7 @@ def public(where: str, name: str = "", short: Short | Making | Parts | None = No
 
 
 def entry(op: Op) -> Function:
-    """The function made for an op, so that a public name costs no more than the op itself."""
+    """The function generated for an op: a public name costs no more than the op itself."""
     if getattr(op.entry, "__self__", None) is op:
         op.entry = hooks.road(op)
     return op.entry
@@ -59,12 +59,12 @@ def calling(name: str) -> Function:
 
 @functools.cache
 def overwriting(op: Op) -> Function:
-    """`name_`: the op into the memory of its first operand."""
+    """`name_`: the op, writing to the memory of its first operand."""
     return make_overwriting(op)
 
 
 def lookup(place: str, name: str) -> Function | None:
-    """What a public name stands for in a place; None where there is no such name."""
+    """The function that a public name is bound to in a place; None if there is no such name."""
     name = names.ALIASES.get(name, name)
     found = ADAPTERS[place].get(name)
     if found is not None:
@@ -79,7 +79,7 @@ def lookup(place: str, name: str) -> Function | None:
 
 
 def listed(place: str) -> Iterator[tuple[str, Function]]:
-    """Every public name of a place, with what it stands for."""
+    """Every public name of a place, with its function."""
     shown = PUBLIC[place]
     candidates = [*ADAPTERS[place], *OPS, *(f"{n}_" for n in OPS), *names.ALIASES]
     for name in dict.fromkeys(candidates):

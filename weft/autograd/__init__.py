@@ -1,4 +1,4 @@
-"""Gradients: wraps whichever interpreter runs below, records the tape, and goes back over it."""
+"""Autograd: wraps the interpreter below, records the tape, and runs backward."""
 
 import functools
 from typing import TYPE_CHECKING, Any
@@ -41,7 +41,7 @@ hooks.backward = backward
 
 
 def _row_by_row(theirs: Any) -> Any:
-    """Whatever `vectorize` and the strategies say: torch's other ways are C++."""
+    """Rows one by one, whatever `vectorize` and the strategies are: torch's other ways are C++."""
 
     def find(
         func: Any, inputs: Any, create_graph: bool = False, strict: bool = False, vectorize: bool = False,

@@ -1,4 +1,4 @@
-"""The general way of a call: interceptors, then the interpreter, then the tape."""
+"""The general path of a call: interceptors, then the interpreter, then the tape."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weft.tensor.written import next_sequence
 
 
 def call(op: Op, args: tuple[Any, ...]) -> Any:
-    """Run an op on complete arguments; its visible outputs, one or a tuple."""
+    """Run an op on complete arguments; returns its visible outputs, one or a tuple."""
     args = plain(args)
     if here.stack:
         return _intercepted(op, args, len(here.stack) - 1)
@@ -56,19 +56,19 @@ def _call(op: Op, args: tuple[Any, ...]) -> Any:
 
 
 def edge(t: Tensor) -> Any:
-    """Where the gradient of a tensor that requires one goes."""
+    """The node or leaf to which a tensor's gradient goes."""
     if t._view_of is not None:
         refresh(t)
     return t.node or t
 
 
 def whole(t: Tensor, what: str) -> Tensor:
-    """A global tensor's logical value, on every rank of the world, for a call of this name."""
+    """A global tensor's logical value on every rank of the world; `what` names the caller."""
     return conversions.whole(fresh(t), what)
 
 
 def flat_operands(op: Op, args: tuple[Any, ...]) -> list[Any]:
-    """What stands in the operand places, lists opened: tensors, numbers, None."""
+    """The operands, lists flattened: tensors, numbers, None."""
     flat: list[Any] = []
     for i in op.operands:
         if op.params[i].kind == "tensors":
@@ -86,10 +86,10 @@ def record(
     used: tuple[Any, ...] | None = None,
     before: dict[int, int] | None = None,
 ) -> None:
-    """Put a call on the tape if a gradient will be wanted. Hidden outputs come as tensors, or as torch's.
+    """Record a call on the tape if a gradient will be needed. Hidden outputs come as tensors, or as torch's.
 
     Gradients go to `args`; saved are the operands as they were `used`, so that backward needn't box them again.
-    `before` tells the operands' versions from before an op that overwrote one of them.
+    `before` has the operands' versions before an op that overwrote one of them.
     """
     edges = tuple(edge(t) if isinstance(t, Tensor) and t._requires_grad else None for t in flat_operands(op, args))
     if not any(e is not None for e in edges):
@@ -145,7 +145,7 @@ def record(
 
 
 def in_own_dtypes(edges: tuple[Any, ...], operands: list[Any], dtype: DType) -> tuple[Any, ...]:
-    """Edges that bring operands of other dtypes than the result's, which were promoted, gradients of their own."""
+    """Edges that cast gradients to the dtypes of operands that were promoted."""
     return tuple(
         e if e is None or t.dtype is dtype else _casting(e, t.dtype) for e, t in zip(edges, operands, strict=True)
     )
@@ -159,11 +159,11 @@ def _casting(edge: Any, dtype: DType) -> Node:
 
 
 def as_it_is(t: Any) -> Any:
-    """A traced tensor's symbol, or a global view, as it is by now: what is written there later doesn't change it."""
+    """A traced tensor's symbol, or a global view, in its current state: later writes don't change it."""
     if not isinstance(t, Tensor):
         return t
     symbol = t.value
-    if symbol is None and here.trace is not None:  # captured, until somebody writes there
+    if symbol is None and here.trace is not None:  # captured, until it is overwritten
         symbol = here.trace.read(t)
     if symbol is not None:
         alone = of_value(symbol, symbol.spec)
@@ -179,8 +179,7 @@ def as_it_is(t: Any) -> Any:
 
 
 def _as_used(t: Any, given: Any) -> Any:
-    """An operand as the tape keeps it. One that was boxed for the call leads to what it was boxed from, for the
-    gradient's own gradient."""
+    """An operand as the tape saves it. A boxed copy refers to the original, for second derivatives."""
     if t is given or not isinstance(given, Tensor) or not given._requires_grad:
         return as_it_is(t)
     boxed, source = rewrap(t), edge(given)
@@ -200,7 +199,7 @@ def version(t: Any) -> int:
 
 
 def _zeros_like(y: Tensor) -> Callable[[], Tensor]:
-    """Makes zeros of y's form later, without keeping y's memory."""
+    """A function that makes zeros like y, without keeping y's memory."""
     if y.value is not None:
         return lambda: stack.lazy_zeros(y)
     meta = y._meta

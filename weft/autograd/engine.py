@@ -1,4 +1,4 @@
-"""`backward` and `grad`: what they are asked for, and a sweep over the tape that finds it."""
+"""`backward` and `grad`: argument checks, then a sweep over the tape."""
 
 from __future__ import annotations
 
@@ -40,16 +40,16 @@ def grad(
     create_graph: bool = False, only_inputs: bool = True, allow_unused: bool = False, is_grads_batched: bool = False,
     materialize_grads: bool = False,
 ) -> tuple[Tensor | None, ...]:  # fmt: skip
-    """The gradients of `outputs` with respect to `inputs`, without touching any `.grad`.
+    """The gradients of `outputs` with respect to `inputs`; no `.grad` is changed.
 
-    Of an input that the outputs don't depend on: None if `allow_unused`, zeros if `materialize_grads`. If
-    `is_grads_batched`, the `grad_outputs` have one dimension more in front, and so have the results: one after another.
+    For an input that the outputs don't depend on: None if `allow_unused`, zeros if `materialize_grads`. If
+    `is_grads_batched`, the `grad_outputs` have an extra first dimension, and so have the results.
     """
     if is_grads_batched:
         options = (create_graph, only_inputs, allow_unused, False, materialize_grads)
         return _each_of_a_batch(outputs, inputs, grad_outputs, retain_graph, options)
     if not only_inputs:
-        raise ArgumentError("grad(): only the gradients of the inputs are found; use backward() for those of leaves")
+        raise ArgumentError("grad(): computes gradients of the inputs only; use backward() for those of leaves")
     outs, ins = _tensors(outputs, "the outputs of grad()"), _tensors(inputs, "the inputs of grad()")
     given = (grad_outputs,) if isinstance(grad_outputs, Tensor) or grad_outputs is None else tuple(grad_outputs)
     if grad_outputs is None:
@@ -74,11 +74,11 @@ def grad(
 
 
 def _each_of_a_batch(outs: Any, ins: Any, grad_outputs: Any, retain: bool | None, options: Any) -> Any:
-    """`grad` for each place along the first dimension of the gradients that are given."""
+    """`grad` for each slice of the output gradients along the first dimension."""
     given = [grad_outputs] if isinstance(grad_outputs, Tensor) else list(grad_outputs or ())
     sizes = {g.shape[0] for g in given if g is not None}
     if len(sizes) != 1:
-        raise ArgumentError(f"grad(is_grads_batched=True): grad_outputs of one first size; got {sorted(sizes)}")
+        raise ArgumentError(f"grad(is_grads_batched=True): grad_outputs must have one first size; got {sorted(sizes)}")
     n, found = sizes.pop(), []
     for i in range(n):
         one = [None if g is None else ops.select(g, 0, i) for g in given]
@@ -96,14 +96,14 @@ def _tensors(value: Any, what: str) -> list[Tensor]:
 
 
 def _check(outputs: Sequence[Any], gradients: Sequence[Any]) -> None:
-    """One gradient, a tensor or None, for each output."""
+    """Check that each output has one gradient, a tensor or None."""
     if len(outputs) != len(gradients):
         raise ArgumentError(
             f"{len(gradients)} gradients for {len(outputs)} outputs: give one each, None for a scalar output's own 1"
         )
     for t in outputs:
         if not isinstance(t, Tensor):
-            raise ArgumentError(f"backward goes from tensors; got {type(t).__name__}: {t!r}")
+            raise ArgumentError(f"backward takes tensors; got {type(t).__name__}: {t!r}")
     for g in gradients:
         if g is not None and not isinstance(g, Tensor):
             raise ArgumentError(f"a gradient must be a tensor or None; got {type(g).__name__}: {g!r}")

@@ -1,11 +1,12 @@
-"""The entry of an op: a function written for it, once, when it is first called.
+"""The entry of an op: a function generated for it when it is first called.
 
-It takes the short way when the thread is plain, every operand is local and its data is at hand: kernel, wrap, record.
-Anything else (pending data, global or lazy operands, interceptors, wrong arguments) goes through `call`. What is said
-here in source text is what `call` and `record` say in general; `tests/autograd/test_entry.py` holds them together.
+It takes the fast path if the thread is plain, every operand is local and its data is at hand: run the kernel, wrap the
+result, record. Anything else (pending data, global or lazy operands, interceptors, wrong arguments) goes through
+`call`. The generated text is a special case of `call` and `record`; `tests/autograd/test_entry.py` checks that they
+agree.
 
-An entry takes whatever it is given, which costs a right call some 30 ns: what doesn't fit goes to `refit`, which knows
-the names that others have for a parameter, and teaches.
+An entry accepts any arguments, at some 30 ns for a correct call: those that don't fit go to `refit`, which resolves
+aliases of keywords or raises an error with the signature.
 """
 
 from __future__ import annotations
@@ -28,7 +29,7 @@ from weft.vm.dependency import alias
 
 
 def make_entry(op: Op) -> Callable[..., Any]:
-    """The function behind a public op."""
+    """The entry of an op."""
     if op.conversion or op.writes or not op.operands:
         return _general(op)
     entry: Any = written_late(op.name, lambda: source_of(op), space_of(op), f"<weft entry of {op.name}>")
@@ -37,7 +38,7 @@ def make_entry(op: Op) -> Callable[..., Any]:
 
 
 def space_of(op: Op) -> dict[str, Any]:
-    """The names that the text of an op's entry uses."""
+    """The names that the text of an entry uses."""
     return {
         "here": here, "new": object.__new__, "Tensor": Tensor, "View": View, "Blob": Blob, "Node": Node, "op": op,
         "call": call, "record": record, "edge": edge, "absent": ABSENT, "refit": refit, "missing": missing,
@@ -61,20 +62,20 @@ def _general(op: Op) -> Callable[..., Any]:
 
 
 def header_of(op: Op) -> list[str]:
-    """Parameters of Python text that take every call; `refits` says which of them fit the op."""
+    """Parameters of the generated function, which accept any call; `refits` checks that they fit the op."""
     header = [f"{p.name}={'absent' if p.required else f'default_{i}'}" for i, p in enumerate(op.params)]
     header.insert(len(op.params) - len(op.keywords), "*_rest")
     return [*header, "**_more"]
 
 
 def refits(op: Op, then: str) -> list[str]:
-    """Text for arguments that don't fit as they are."""
+    """Text for arguments that don't fit as given."""
     given = f"({', '.join(op.names)},)"
     return ["    if _rest or _more:", f"        return refit(op, {given}, _rest, _more, {then}, in_place)"]
 
 
 def in_general(op: Op, run: str) -> list[str]:
-    """Text for the general way, which needs every argument."""
+    """Text for the general path, which needs every argument."""
     needed = [p.name for p in op.params if p.required]
     everything = f"({', '.join(op.names)},)"
     lines = []
@@ -84,7 +85,7 @@ def in_general(op: Op, run: str) -> list[str]:
 
 
 def at_hand(op: Op, access: str = "") -> tuple[list[str], list[str]]:
-    """Text that reads the operands' data as d0, d1, ... and says whether it is `ready`; and the kernel's arguments."""
+    """Text that reads the operands' data as d0, d1, ... and sets `ready`; and the kernel's arguments."""
     lines, ready, kernel_args = ["        try:"], [access] if access else [], []
     for i, p in enumerate(op.params):
         data = p.name
@@ -118,8 +119,7 @@ def blob_of(op: Op, i: int) -> str:
 
 
 def data_of(tensors: Any) -> list[Any] | None:
-    """The data of a list of operands; None where some isn't at hand. None in an operand's place stays: whether the op
-    takes it, its kernel knows."""
+    """The data of a list of operands; None if one isn't at hand. None as an operand is kept: the kernel checks it."""
     if type(tensors) not in (list, tuple):
         return None
     found = []
@@ -139,7 +139,7 @@ def any_wanting(tensors: Any) -> bool:
 
 
 def wanting(op: Op, i: int) -> str:
-    """Text that says whether an operand requires a gradient."""
+    """Text of whether an operand requires a gradient."""
     p = op.params[i]
     if p.kind == "tensor":
         return f"{p.name}._requires_grad"
@@ -167,7 +167,7 @@ def source_of(op: Op) -> str:
 
 
 def wrapped(op: Op) -> list[str]:
-    """Text that makes tensors of what the kernel gave, r0, r1, ..., puts the call on the tape, and returns them."""
+    """Text that wraps the kernel's results r0, r1, ... in tensors, records the call, and returns them."""
     names, lines = op.names, []
     for j in range(op.visible):
         lines.append(f"            y{j} = new(Tensor)")
@@ -193,7 +193,7 @@ def _record(op: Op) -> list[str]:
         edges = [f"({e}) if {want} else None" for e, want in zip(edges, wants, strict=True)]
     pad = " " * 16
     lines = [f"            if ({' or '.join(wants)}) and here.grad:"]
-    if op.visible > 1 or op.lists:  # rare: leave it to the general recorder
+    if op.visible > 1 or op.lists:  # rare: use the general recorder
         outs = ", ".join([f"y{j}" for j in range(op.visible)])
         hidden = ", ".join(f"r{j}" for j in range(op.visible, len(op.returns)))
         lines.append(f"{pad}record(op, ({', '.join(op.names)},), ({outs},), ({hidden}{',' if hidden else ''}))")

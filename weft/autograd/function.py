@@ -1,4 +1,4 @@
-"""`autograd.Function`: an op with a gradient of the user's own, written in Python."""
+"""`autograd.Function`: a custom function with a custom gradient, in Python."""
 
 from __future__ import annotations
 
@@ -18,10 +18,10 @@ from weft.tensor.written import next_sequence
 
 
 class Context:
-    """What `forward` hands to `backward`: saved tensors and anything set on it."""
+    """What `forward` passes to `backward`: saved tensors, and attributes set on it."""
 
     def __init__(self) -> None:
-        self._saved: tuple[Any, ...] | str = ()  # released, why not
+        self._saved: tuple[Any, ...] | str = ()  # or, once released, the reason
         self._non_differentiable: set[int] = set()
         self.needs_input_grad: tuple[bool, ...] = ()
         self.materialize_grads = True
@@ -43,20 +43,20 @@ class Context:
         self._non_differentiable = {id(t) for t in tensors}
 
     def mark_dirty(self, *tensors: Tensor) -> None:
-        """Accepted as torch's: an input that forward overwrote and returns."""
+        """Accepted as torch's: an input that forward overwrites and returns."""
 
     def set_materialize_grads(self, value: bool) -> None:
         self.materialize_grads = value
 
 
 class CustomNode:
-    """The tape's entry of a `Function`; stands where a Node of a declared op would."""
+    """The tape's node of a `Function`."""
 
     def __init__(
         self, function: type[Function], context: Context, edges: tuple[Any, ...], outputs: tuple[Any, ...]
     ) -> None:
         self.function, self.context, self.edges = function, context, edges
-        self.shapes: tuple[Any, ...] = ()  # of what zeros will be made
+        self.shapes: tuple[Any, ...] = ()  # of outputs without a gradient
         if context.materialize_grads:
             self.shapes = tuple((y.detach() if isinstance(y, Tensor) else None) for y in outputs)
         self.sequence = next_sequence()
@@ -124,7 +124,7 @@ class Function:
 
     @staticmethod
     def setup_context(ctx: Any, inputs: tuple[Any, ...], output: Any) -> Any:
-        """Where this is written, `forward` takes no ctx, and what backward needs is saved here."""
+        """If defined, `forward` takes no ctx, and this saves what backward needs."""
 
     @classmethod
     def apply(cls, *args: Any) -> Any:
@@ -157,7 +157,7 @@ FunctionCtx = Context
 
 
 class _Once(Function):
-    """Gradients that have none themselves."""
+    """A gradient without a second derivative."""
 
     @staticmethod
     def forward(ctx: Any, name: str, *args: Any) -> Any:
@@ -167,13 +167,13 @@ class _Once(Function):
     @staticmethod
     def backward(ctx: Any, *gradients: Any) -> Any:
         raise AutogradError(
-            f"{ctx.name} is marked @once_differentiable, and its gradient is asked for a gradient; write it with ops, "
-            "without the mark"
+            f"{ctx.name} is marked @once_differentiable, so it has no second derivative; write it with ops, "
+            "without the decorator"
         )
 
 
 def once_differentiable(backward: Callable[..., Any]) -> Callable[..., Any]:
-    """Marks a `backward` that isn't made of ops, say: it is not recorded, and a second derivative is refused."""
+    """Marks a `backward` that isn't differentiable: it isn't recorded, and a second derivative raises."""
 
     @functools.wraps(backward)
     def call(ctx: Any, *gradients: Any) -> Any:

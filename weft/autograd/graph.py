@@ -1,4 +1,4 @@
-"""What the tape does with the tensors that it keeps for backward: `flow.autograd.graph.saved_tensors_hooks`."""
+"""Hooks of the tape: `flow.autograd.graph.saved_tensors_hooks`, `register_multi_grad_hook`, ..."""
 
 from __future__ import annotations
 
@@ -18,25 +18,25 @@ from weft.tensor.tensor import RemovableHook, Tensor, of_torch, rewrap
 
 
 class _Passing(threading.local):
-    """What is to be done when this thread's backward is through; None outside of one."""
+    """Callbacks for the end of this thread's backward; None outside of one."""
 
     ends: list[Callable[[], Any]] | None = None
-    last: list[Callable[[], Any]] | None = None  # of the outermost, where one runs amid another (a checkpoint's)
+    last: list[Callable[[], Any]] | None = None  # of the outermost backward, if they nest (checkpoint)
 
 
 passing = _Passing()
 
 
 def at_end_of_backward(do: Callable[[], Any], outermost: bool = False) -> None:
-    """Call a function when the backward that is going on is through, or the outermost one that it is part of."""
+    """Call a function at the end of the running backward, or of the outermost one."""
     ends = passing.last if outermost else passing.ends
     if ends is None:
-        raise AutogradError("no backward is going on in this thread: this is for hooks, which run amid one")
+        raise AutogradError("no backward is running in this thread: this is for hooks")
     ends.append(do)
 
 
 class MultiGradHook:
-    """The handle of a hook on several tensors: `remove()` takes it away, as leaving a `with` block does."""
+    """The handle of a hook on several tensors: `remove()`, or leaving a `with` block, removes it."""
 
     def __init__(self, handles: Sequence[RemovableHook]) -> None:
         self.handles = tuple(handles)
@@ -55,8 +55,8 @@ class MultiGradHook:
 def register_multi_grad_hook(
     tensors: Sequence[Tensor], fn: Callable[[Any], Any], *, mode: str = "all"
 ) -> MultiGradHook:
-    """`fn(gradients)` once a backward has found the gradients of several tensors, None for those that it didn't reach;
-    or, in the mode "any", `fn(gradient)` as soon as it has found the first.
+    """Call `fn(gradients)` once a backward has computed the gradients of several tensors, None for those that it didn't
+    reach; or, with mode "any", `fn(gradient)` for the first one.
 
     >>> x, y = flow.ones(1, requires_grad=True), flow.ones(1, requires_grad=True)
     >>> hook = flow.autograd.graph.register_multi_grad_hook([x, y], print)
@@ -65,7 +65,7 @@ def register_multi_grad_hook(
     """
     if mode not in ("all", "any"):
         raise ArgumentError(f'register_multi_grad_hook(): mode is "all" or "any"; got {mode!r}')
-    going: list[Any] = [None, []]  # of which backward, and what it has found
+    going: list[Any] = [None, []]  # which backward, and the gradients so far
 
     def noting(place: int) -> Callable[[Tensor], None]:
         def note(g: Tensor) -> None:
@@ -89,7 +89,7 @@ def register_multi_grad_hook(
 
 @contextlib.contextmanager
 def disable_saved_tensors_hooks(error_message: str) -> Iterator[None]:
-    """Inside, saved_tensors_hooks are refused with this message."""
+    """A context manager in which saved_tensors_hooks raise this message."""
     before, _refusing.message = _refusing.message, error_message
     try:
         yield
@@ -105,9 +105,9 @@ _refusing = _Refusing()
 
 
 class saved_tensors_hooks:
-    """Inside, `pack(tensor)` gives what is kept in a saved tensor's stead, and backward gets it again by `unpack`.
+    """A context manager: `pack(tensor)` replaces what is saved for backward, and `unpack` restores it.
 
-    For keeping activations elsewhere, or smaller. The innermost hooks count; `pack` must not overwrite its argument.
+    For example to offload or compress activations. The innermost hooks apply; `pack` must not overwrite its argument.
 
     >>> x = flow.ones(2, requires_grad=True)
     >>> with flow.autograd.graph.saved_tensors_hooks(lambda t: t.numpy(), flow.tensor):
@@ -127,7 +127,7 @@ class saved_tensors_hooks:
         if _refusing.message is not None:
             raise AutogradError(_refusing.message)
         self._before.append((here.stack, here.plain))
-        here.stack, here.plain = (*here.stack, self), False  # off the short way, so that calls come by `record`
+        here.stack, here.plain = (*here.stack, self), False  # no fast path, so that calls go through `record`
 
     def __exit__(self, *_: object) -> None:
         here.stack, here.plain = self._before.pop()
@@ -137,7 +137,7 @@ class saved_tensors_hooks:
 
 
 class save_on_cpu(saved_tensors_hooks):
-    """Inside, what is kept for backward lies in the host's memory, and comes back to its device when it is needed."""
+    """Saved tensors are kept in host memory, and moved back to their device when backward needs them."""
 
     def __init__(self, pin_memory: bool = False) -> None:
         host = Device("cpu")
@@ -156,14 +156,14 @@ class save_on_cpu(saved_tensors_hooks):
 
 
 def hooks_around() -> saved_tensors_hooks | None:
-    """The innermost hooks of this thread; none apply to the symbols of a graph that is being traced."""
+    """The innermost hooks of this thread; None for symbols of a graph that is being traced."""
     if not here.stack or here.trace is not None:
         return None
     return next((i for i in reversed(here.stack) if isinstance(i, saved_tensors_hooks)), None)
 
 
 class Packed:
-    """What `pack` made of a saved tensor; `edge` is where the tensor's own gradient goes, a leaf held weakly."""
+    """A packed saved tensor; `edge` is where its gradient goes, with a weak reference to a leaf."""
 
     __slots__ = ("kept", "unpack", "edge")
 
@@ -174,12 +174,12 @@ class Packed:
         self.edge = (t.node or weakref.ref(t)) if t._requires_grad else None
 
     def open(self) -> Tensor:
-        """The tensor again, without its place in the graph of gradients."""
+        """The unpacked tensor, without its autograd node."""
         with set_grad(False):
             t = self.unpack(self.kept)
         if not isinstance(t, Tensor):
             raise AutogradError(
-                f"saved_tensors_hooks: unpack must give a tensor; got {type(t).__name__}. It is called with what pack "
-                "gave, and gives the tensor that pack was given"
+                f"saved_tensors_hooks: unpack must give a tensor; got {type(t).__name__}. It takes pack's result, "
+                "and returns the tensor that pack was given"
             )
         return rewrap(t)

@@ -1,4 +1,4 @@
-"""In-place ops: the memory is overwritten, and the tensor, and what it is a view of, move on to a new node."""
+"""In-place ops: memory is overwritten, and the tensor and its base, if it is a view, get a new node."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ from weft.tensor.written import mark
 
 
 def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
-    """Run an op into its first operand; gives that operand back."""
+    """Run an op into its first operand, and return that operand."""
     args = plain(args)
     x = args[0]
     if not isinstance(x, Tensor):
         check_arguments(op, args)
-        raise ArgumentError(f"{op.name}_(): the first argument is overwritten, so it must be a tensor")
+        raise ArgumentError(f"{op.name}_(): the first argument is overwritten and must be a tensor")
     check_writable(x, f"{op.name}_")
     if x._view_of is not None:
         refresh(x)
@@ -60,17 +60,17 @@ def in_place(op: Op, args: tuple[Any, ...]) -> Tensor:
 
 
 def held(name: str, made: DType, dtype: DType) -> DType:
-    """The dtype that is overwritten, if a result of the other may go there: whole numbers hold no others."""
+    """The dtype that is overwritten, if it can hold the result: integers can't hold fractions."""
     if not torch.can_cast(made.torch, dtype.torch):
         raise DtypeError(
             f"{name}_: result type {made.scalar} can't be cast to the desired output type {dtype.scalar}: the result "
-            f"is of {made}, and x of {dtype} would hold another. Write x = x.{name}(...), or make x of floats"
+            f"is {made}, which x of {dtype} can't hold. Write x = x.{name}(...), or make x floating"
         )
     return dtype
 
 
 def _kept(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments, with a copy of what the first held before, where its gradient will read that."""
+    """The arguments, with a copy of the first operand if its gradient reads the old value."""
     x = args[0]
     if x.value is not None or here.trace is not None or not here.grad or not _reads_what_goes(op, args):
         return args
@@ -83,7 +83,7 @@ def _kept(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...]:
 
 
 def _reads_what_goes(op: Op, args: tuple[Any, ...]) -> bool:
-    """Whether the gradient will read what the first operand held: not where that operand enters linearly."""
+    """Whether the gradient reads the first operand's value: not if the op is linear in it."""
     if ("operand", 0) not in op.saves:
         return False
     wants = [isinstance(t, Tensor) and t._requires_grad for t in flat_operands(op, args)]
@@ -110,14 +110,14 @@ def check_writable(x: Tensor, name: str) -> None:
 
 
 def _stand_in(x: Tensor) -> Tensor:
-    """The tensor as it was, for the tape; its memory is about to change, which the saved version tells."""
+    """The tensor's old state, for the tape; the saved version shows that its memory changes."""
     old = object.__new__(Tensor)
     old.__dict__.update(x.__dict__)
     return old
 
 
 def _move(x: Tensor, y: Tensor) -> None:
-    """Let x be y: the symbol of a traced tensor, or the shard's content of an eager one."""
+    """Give x the value of y: the symbol of a traced tensor, or the shard's content of an eager one."""
     if x._view_of is not None and not looks(x):
         x._view_of = None
     if x.value is not None or y.value is not None:
@@ -139,7 +139,7 @@ def exchange(x: Tensor, y: Tensor) -> None:
     if memories.stands_over(x):
         if y.value is None:
             raise TraceError(
-                "x.data = y inside build(), with two tensors that were there before: they would be one memory from "
+                "x.data = y inside build(), with two tensors from outside the graph: they would share memory from "
                 "then on. Write x.copy_(y) under flow.no_grad(), which copies it at each launch, or do it outside of "
                 "build()"
             )
@@ -150,7 +150,7 @@ def exchange(x: Tensor, y: Tensor) -> None:
             )
         if x._view_of is not None or not memories.alone(x):
             raise TraceError(
-                "x.data = y inside build(), while other tensors look at x's memory, which would keep what it held. "
+                "x.data = y inside build(), while other tensors share x's memory and would keep its old value. "
                 "Write x.copy_(y) under flow.no_grad() if they shall see y, or take x.clone() for them"
             )
         trace.write(x, y.value)
@@ -161,7 +161,7 @@ def exchange(x: Tensor, y: Tensor) -> None:
 
 
 def _overwrite(x: Tensor, y: Tensor) -> None:
-    """The value of one global tensor into the memory of another."""
+    """Copy the value of one global tensor to the memory of another."""
     assert x.spec is not None and x.shard is not None
     if y.spec is not x.spec:
         y = ops.to_global(y, x.spec.placement, x.spec.nd_sbp)
@@ -178,8 +178,8 @@ def _overwrite(x: Tensor, y: Tensor) -> None:
 
 
 def _rebase(x: Tensor, y: Tensor) -> None:
-    """x takes y's place in the graph of gradients; a base that x is a view of sees the change through a scatter."""
-    if here.grad:  # else the change is none that gradients know of
+    """Give x the node of y; if x is a view, its base gets a node for the scatter."""
+    if here.grad:  # else gradients aren't affected
         x.node, x._requires_grad = y.node, y._requires_grad or x._requires_grad
     mark((x.shard,))
     if (view := x._view_of) is None:

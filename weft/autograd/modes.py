@@ -1,4 +1,4 @@
-"""Whether gradients are recorded: `no_grad`, `enable_grad`, `inference_mode`, `set_grad_enabled`; anomaly mode."""
+"""Grad modes: `no_grad`, `enable_grad`, `inference_mode`, `set_grad_enabled`; anomaly mode."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class _GradMode:
-    """A context manager and a decorator. Classes are final below; this one only holds what they share."""
+    """A context manager and a decorator: the common part of the final classes below."""
 
     mode: bool
 
@@ -60,7 +60,7 @@ def _decorate(f: Callable[..., Any], mode: bool) -> Callable[..., Any]:
 
 
 def _decorate_generator(f: Callable[..., Generator[Any, Any, Any]], mode: bool) -> Callable[..., Any]:
-    """The mode holds while its code runs, not while the caller has the turn."""
+    """The mode holds while the generator runs, not between its yields."""
 
     @functools.wraps(f)
     def wrapped(*args: Any, **kwargs: Any) -> Generator[Any, Any, Any]:
@@ -77,14 +77,14 @@ def _decorate_generator(f: Callable[..., Generator[Any, Any, Any]], mode: bool) 
                 here.grad = before
             try:
                 step, value = inner.send, (yield out)
-            except BaseException as error:  # the caller throws it in, or closes this
+            except BaseException as error:  # thrown in by the caller, or closed
                 step, value = inner.throw, error
 
     return wrapped
 
 
 class no_grad(_GradMode):
-    """No gradients are recorded inside.
+    """A context manager or decorator that disables recording of gradients.
 
     >>> with flow.no_grad():
     ...     (flow.ones(2, requires_grad=True) * 2).requires_grad
@@ -95,13 +95,13 @@ class no_grad(_GradMode):
 
 
 class enable_grad(_GradMode):
-    """Gradients are recorded inside, even within `no_grad`."""
+    """A context manager or decorator that enables gradients, even within `no_grad`."""
 
     mode = True
 
 
 class inference_mode(_GradMode):
-    """Like `no_grad`; `inference_mode(False)` records."""
+    """`no_grad`; `inference_mode(False)` enables gradients."""
 
     mode = False
 
@@ -112,7 +112,7 @@ class inference_mode(_GradMode):
 
 
 class set_grad_enabled(_GradMode):
-    """Sets the mode at once; as a context manager, puts it back at the end."""
+    """Sets the grad mode at once; as a context manager, restores it at the end."""
 
     def __init__(self, mode: bool) -> None:
         super().__init__()
@@ -135,7 +135,7 @@ def is_grad_enabled() -> bool:
 
 
 class Anomaly:
-    """Keeps the stack of every recorded call; backward then refuses gradients that are not numbers."""
+    """Keeps the stack of every recorded call; backward then raises on NaN gradients."""
 
     def __init__(self, check_nan: bool) -> None:
         self.check_nan = check_nan
@@ -161,9 +161,9 @@ def call_stack() -> str:
 
 
 class set_detect_anomaly(contextlib.AbstractContextManager[None]):
-    """Sets anomaly mode at once; as a context manager, puts it back at the end.
+    """Sets anomaly mode at once; as a context manager, restores it at the end.
 
-    In it, an error in backward tells where the forward call was made, and a gradient that is not a number is an error.
+    In it, an error in backward shows where the forward call was made, and a NaN gradient is an error.
     """
 
     def __init__(self, mode: bool = True, check_nan: bool = True) -> None:
@@ -177,7 +177,7 @@ class set_detect_anomaly(contextlib.AbstractContextManager[None]):
 
 
 class detect_anomaly(contextlib.AbstractContextManager[None]):
-    """Anomaly mode inside: see `set_detect_anomaly`."""
+    """A context manager for anomaly mode: see `set_detect_anomaly`."""
 
     def __init__(self, check_nan: bool = True) -> None:
         self._check_nan = check_nan

@@ -1,4 +1,4 @@
-"""What the tape keeps of one call: the op, where gradients go, what its gradient asked to save."""
+"""A node of the tape: the op of a call, where gradients go, what its gradient saved."""
 
 from __future__ import annotations
 
@@ -26,11 +26,11 @@ RELEASED = (
 
 
 class Node:
-    """One recorded call. `sequence` grows with time, so that descending order is a topological order backwards.
+    """One recorded call. `sequence` grows with time, so descending order is a topological order of backward.
 
-    edges      per flattened operand: the Node or Slot that made it, the leaf itself, or None
+    edges      per flattened operand: the Node or Slot that produced it, the leaf itself, or None
     saved      operands as tensors, outputs as (blob or value, spec): an output must not keep its own node alive
-    versions   of the saved memory, to notice that it was overwritten since
+    versions   of the saved memory, to detect that it was overwritten
     """
 
     __slots__ = (
@@ -41,9 +41,9 @@ class Node:
     sequence: int
     edges: tuple[Any, ...]
     saved: tuple[Any, ...] | None
-    versions: tuple[Any, ...]  # of a list, a list
+    versions: tuple[Any, ...]  # a list for a list
     attributes: tuple[Any, ...]
-    outputs: Any  # for several outputs: what zeros to make for one that got no gradient
+    outputs: Any  # for several outputs: makes zeros for one without a gradient
     hooks: dict[int, dict[int, Callable[..., Any]]] | None
     retained: dict[int, Any] | None
     origin: Any  # anomaly mode: the stack of the forward call
@@ -76,7 +76,7 @@ class Node:
     def release(self) -> None:
         op = self.op
         if op.keeps_tensors and (op.reads_kept is None or op.reads_kept(self)):
-            self.saved = None  # else there is nothing to free, and one may go through again
+            self.saved = None  # else there is nothing to free, and backward may run again
 
     def backward(self, gradients: list[Tensor | None]) -> tuple[Tensor | None, ...]:
         """Gradients of the operands from those of the outputs."""
@@ -105,7 +105,7 @@ class Node:
         return opened(saved) if type(saved) is Packed else self._as_saved(saved, self.versions[at])
 
     def _as_saved(self, saved: Any, was: int) -> Any:
-        """An operand as it was, or what stands for it where it was overwritten since."""
+        """A saved operand, or a stand-in that raises if it was overwritten."""
         if isinstance(saved, Tensor):
             blob = saved.shard if saved.shard is not None else saved.blob
             if blob.data is not None and blob.data._version != was:
@@ -113,7 +113,7 @@ class Node:
         return saved
 
     def _output(self, saved: Any, index: int, at: int) -> Tensor:
-        """The output again, with this node behind it, so that its gradient has a gradient."""
+        """The output as a tensor of this node, so that its gradient is differentiable."""
         out = saved.open() if type(saved) is Packed else self._wrapped(saved, at)
         if index < self.op.visible and self.op.differentiable[index]:
             out.node = self if self.op.visible == 1 else Slot(self, index)
@@ -152,7 +152,7 @@ class Node:
 
 
 def opened(packed: Packed) -> Tensor:
-    """A saved operand again; if backward is recorded, its gradient goes where the operand's own goes."""
+    """A saved operand, unpacked; if backward is recorded, with the operand's edge."""
     t = packed.open()
     edge = packed.edge() if type(packed.edge) is ref else packed.edge
     if edge is not None:
@@ -161,8 +161,7 @@ def opened(packed: Packed) -> Tensor:
 
 
 def leading(leaf: Tensor) -> Node:
-    """A node that leads to a leaf, for what stands for it: a leaf is known by itself, so it is a call that changes
-    nothing."""
+    """A node that passes gradients on to a leaf, for a tensor that stands for it."""
     node = Node()
     node.op, node.sequence, node.edges = ops.clone, next_sequence(), (leaf,)
     node.saved = node.versions = node.attributes = ()
@@ -170,7 +169,7 @@ def leading(leaf: Tensor) -> Node:
 
 
 class Overwritten(Tensor):
-    """Stands for a saved operand whose memory has changed since: only a gradient that reads its values can't go on."""
+    """A stand-in for a saved operand that was overwritten: reading its values raises."""
 
     def __init__(self, story: str, shape: tuple[int, ...]) -> None:
         self._story, self._shape = story, Size(shape)
@@ -185,7 +184,7 @@ class Overwritten(Tensor):
 
 
 class Slot:
-    """One output of a node that has several."""
+    """One output of a node with several."""
 
     __slots__ = ("node", "index")
 
@@ -199,13 +198,13 @@ class Slot:
 ABSENT_BLOB = Blob(None)
 
 
-def _tied(slope: Tensor | None, edge: Any) -> Tensor | None:
-    """A gradient that is being recorded and doesn't change with its operand, as if it had been computed from it."""
-    if slope is None or edge is None:
-        return slope
-    tied, node = rewrap(slope), Node()
+def _tied(gradient: Tensor | None, edge: Any) -> Tensor | None:
+    """A gradient that is being recorded and doesn't depend on its operand, made to look as if it did."""
+    if gradient is None or edge is None:
+        return gradient
+    tied, node = rewrap(gradient), Node()
     node.op, node.sequence = ops.steady, next_sequence()
-    node.edges = (slope.node or slope) if slope._requires_grad else None, edge
+    node.edges = (gradient.node or gradient) if gradient._requires_grad else None, edge
     node.saved = node.versions = node.attributes = ()
     tied.node, tied._requires_grad = node, True
     return tied

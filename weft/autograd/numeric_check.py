@@ -1,4 +1,4 @@
-"""`autograd.gradcheck`: gradients beside quotients of differences."""
+"""`autograd.gradcheck`: gradients against finite differences."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from weft.core.errors import ArgumentError, AutogradError, OptionError
 from weft.tensor.tensor import Tensor, of_torch
 
 Tensors = tuple[Tensor, ...]
-# Torch's options that ask for nothing beyond what is checked anyway. Every gradient is asked for in full, by itself and
-# of dense tensors; jvps are made of the same formulas as gradients are, so those of forward mode are checked with them.
+# Torch's options that add nothing here: every gradient is checked in full and dense, and jvps use the same formulas as
+# gradients, so forward mode is checked with them.
 IMPLIED = ("fast_mode", "masked", "check_undefined_grad", "check_grad_dtypes", "check_sparse_nnz", "check_forward_ad",
            "check_batched_forward_grad", "check_fwd_over_rev")  # fmt: skip
 
@@ -23,17 +23,17 @@ def _followed(inputs: Any) -> list[tuple[int, Tensor]]:
     given = (inputs,) if isinstance(inputs, Tensor) else tuple(inputs)
     found = [(i, t) for i, t in enumerate(given) if isinstance(t, Tensor) and t.requires_grad]
     if not found or any(t.dtype.is_complex or t.is_global for _, t in found):
-        raise ArgumentError("gradcheck(): takes local tensors of real numbers, of which at least one wants a gradient")
+        raise ArgumentError("gradcheck(): takes local tensors of real numbers, one of which requires a gradient")
     return found
 
 
 def _options(name: str, nondet_tol: float = 0.0, check_batched_grad: bool = False, check_backward_ad: bool = True,
              check_rev_over_rev: bool = True, **others: Any) -> tuple[float, bool]:  # fmt: skip
-    """What of torch's further options is to be checked besides: how far two runs may differ, and whether in batches."""
+    """Torch's further options: the tolerance of nondeterminism, and whether to check batched gradients."""
     if unknown := sorted(set(others) - set(IMPLIED)):
         raise ArgumentError(f"{name}(): unknown options {', '.join(unknown)}")
     if not (check_backward_ad and check_rev_over_rev):
-        raise OptionError(f"{name}(): gradients by backward are all that there is to check; leave them on")
+        raise OptionError(f"{name}(): only backward gradients are checked; leave them on")
     return nondet_tol, check_batched_grad
 
 
@@ -44,7 +44,7 @@ def _results(func: Callable[..., Any], given: Sequence[Any]) -> Tensors:
 
 
 def _differences(func: Callable[..., Any], given: list[Any], place: int, eps: float) -> list[torch.Tensor]:
-    """For each result, its change per change of each element of an input: [elements of the input, of the result]."""
+    """For each result, the finite differences by each element of an input: [elements of the input, of the result]."""
     base, rows = given[place].detach().to_torch(), []
     for i in range(base.numel()):
         ends = []
@@ -74,10 +74,10 @@ def gradcheck(
     func: Callable[..., Any], inputs: Any, *, eps: float = 1e-6, atol: float = 1e-5, rtol: float = 1e-3,
     raise_exception: bool = True, **options: Any,
 ) -> bool:  # fmt: skip
-    """Whether the gradients of a function are those that differences suggest. Give it float64: float32 is too coarse.
+    """Whether the gradients of a function agree with finite differences. Use float64: float32 is too coarse.
 
-    They have to come out alike when asked for again, but for `nondet_tol`, and with `check_batched_grad` when asked for
-    by `grad(is_grads_batched=True)`. Torch's other options are taken, and ask for nothing that is not checked anyway.
+    Gradients must be repeatable within `nondet_tol`, and with `check_batched_grad` agree with those of
+    `grad(is_grads_batched=True)`. Torch's other options are accepted and add nothing.
 
     >>> flow.autograd.gradcheck(flow.sin, (flow.ones(2, dtype=flow.float64, requires_grad=True),))
     True
@@ -91,15 +91,15 @@ def gradcheck(
             got = _gradients(y, x) if y.requires_grad else torch.zeros_like(expected)
             wrong = ""
             if not torch.allclose(got, expected, rtol, atol, equal_nan=True):
-                wrong = f"the gradients are\n{got}\nand the differences\n{expected}"
+                wrong = f"the gradients are\n{got}\nand the finite differences\n{expected}"
             elif y.requires_grad and not torch.allclose(again := _gradients(y, x), got, 0, tolerance, equal_nan=True):
-                wrong = f"the gradients are\n{got}\nand, asked for again,\n{again}"
+                wrong = f"the gradients are\n{got}\nand, computed again,\n{again}"
             elif (
                 y.requires_grad
                 and batched
                 and not torch.allclose(again := _gradients(y, x, batched=True), got, rtol, atol, equal_nan=True)
             ):
-                wrong = f"the gradients are\n{got}\nand, asked for in a batch,\n{again}"
+                wrong = f"the gradients are\n{got}\nand, computed in a batch,\n{again}"
             if wrong and raise_exception:
                 raise AutogradError(
                     f"gradcheck(): of result {k} by input {place}, {wrong}\n(a row per element of the input)"
@@ -113,7 +113,7 @@ def gradgradcheck(
     func: Callable[..., Any], inputs: Any, grad_outputs: Any = None, *, eps: float = 1e-6, atol: float = 1e-5,
     rtol: float = 1e-3, gen_non_contig_grad_outputs: bool = False, raise_exception: bool = True, **options: Any,
 ) -> bool:  # fmt: skip
-    """Likewise for the gradients' own gradients."""
+    """Likewise for second derivatives."""
     _options("gradgradcheck", **options)
     given = [inputs] if isinstance(inputs, Tensor) else list(inputs)
     followed = _followed(inputs)

@@ -1,5 +1,5 @@
-"""The entry of `name_`: written once per op, as `entry.py` does. The short way is taken when the thread is plain, every
-operand is local and at hand, nothing else touches the memory, and no gradient is wanted; `in_place` does the rest.
+"""The entry of `name_`: generated once per op, as in `entry.py`. The fast path needs a plain thread, local operands at
+hand, memory without other pending access, and no gradient; `in_place` does the rest.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from weft.vm.dependency import writable
 
 
 def make_overwriting(op: Op) -> Callable[..., Any]:
-    """`name_`: the op into the memory of its first operand."""
+    """`name_`: the op, writing to the memory of its first operand."""
     if op.inplace_kernel is None or op.params[0].kind not in ("tensor", "operand"):
         return _general(op)
     space: dict[str, Any] = {
@@ -68,6 +68,6 @@ def _general(op: Op) -> Callable[..., Any]:
 
 def _named(f: Callable[..., Any], op: Op) -> Callable[..., Any]:
     f.__name__ = f.__qualname__ = f"{op.name}_"
-    f.__doc__ = f"`{op.name}`, into the memory of its first operand."
+    f.__doc__ = f"`{op.name}`, in place."
     f.__module__, f.__wrapped__ = op.__module__, op.__wrapped__  # type: ignore[attr-defined]  # what it takes
     return f

@@ -1,5 +1,5 @@
-"""Others' values among an op's arguments, and what ops declare, print and compare in their place: Python's numbers for
-numpy's, tuples for sequences of other kinds, tensors for torch's and for arrays."""
+"""Conversion of foreign argument values to those that ops declare: NumPy's numbers to Python's, custom sequences to
+tuples, torch's tensors and arrays to Weft's."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ PLAIN: Final = frozenset({Tensor, Parameter, int, float, bool, str, tuple, list,
 
 
 def plain(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The arguments, each number a Python one, each sequence a tuple, each tensor Weft's."""
+    """The arguments, with Python's numbers, tuples and Weft's tensors."""
     for a in args:
         if type(a) in SEVERAL:
             if a and type(a[0]) is not int and any(isinstance(v, torch.Tensor) for v in a):
@@ -47,31 +47,31 @@ def _plain(a: Any) -> Any:
 
 
 def taken(a: Any) -> Any:
-    """A tensor of torch's as one of Weft's, over the same memory."""
-    if hasattr(a, "of"):  # it stands for one of Weft's, in the hands of torch's modules
+    """A torch tensor as a Weft one, over the same memory."""
+    if hasattr(a, "of"):  # a stand-in for a Weft tensor, from one of torch's modules
         return a.of
     if a.requires_grad and torch.is_grad_enabled() and here.grad:
         raise ArgumentError(
-            "a tensor of torch's that requires a gradient: torch would not learn of what Weft computes with it. Give "
+            "a tensor of torch's that requires a gradient: torch would not see what Weft computes with it. Give "
             "x.detach(), or let Weft train it: flow.nn.Parameter(x), flow.from_torch(module)"
         )
     return of_torch(dense(a.detach()))
 
 
 def dense(a: torch.Tensor) -> torch.Tensor:
-    """The tensor, if its elements lie in memory one by one."""
+    """The tensor, if it is dense."""
     if a.layout is not torch.strided:
         raise ArgumentError(f"a tensor of layout {a.layout}: tensors are dense here. Give x.to_dense()")
     return a
 
 
 def is_others(a: Any) -> bool:
-    """Whether it is a sequence of a kind of its own, such as a list of a configuration."""
+    """Whether it is a custom sequence, such as a list of a configuration."""
     return isinstance(a, Sequence) and not isinstance(a, (tuple, list, str, bytes))
 
 
 def again(op: Op, cause: Exception, args: tuple[Any, ...], run: Callable[[Op, tuple[Any, ...]], Any]) -> Any:
-    """The call that a kernel refused, with Python's numbers for numpy's; the error, where there are none."""
+    """Retry a call that a kernel refused, with Python's numbers in place of NumPy's; the error, if there are none."""
     numbers = plain(args)
     if numbers is args:
         raise explain(op, cause, args) from cause

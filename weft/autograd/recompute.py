@@ -1,6 +1,6 @@
-"""`checkpoint`: what lies inside a function is not kept for backward, but computed once more when backward gets there.
+"""Activation checkpointing: a function's activations are recomputed in backward instead of kept.
 
-What `flow.utils.checkpoint` names. It costs a second forward, and saves the memory between its inputs and outputs.
+`flow.utils.checkpoint`. It costs a second forward, and saves the memory between the function's inputs and outputs.
 """
 
 from __future__ import annotations
@@ -29,12 +29,12 @@ def checkpoint(
     context_fn: Callable[[], tuple[Any, Any]] | None = None, determinism_check: str = "default", debug: bool = False,
     early_stop: bool = True, **kwargs: Any,
 ) -> Any:  # fmt: skip
-    """`function(*args, **kwargs)`, computed again in backward instead of kept.
+    """`function(*args, **kwargs)`, recomputed in backward instead of kept.
 
-    The second time it sees the same random numbers and interceptors (autocast, say) as the first, and must do the same.
-    With `use_reentrant=False` gradients also reach what the function closes over, and `autograd.grad` goes through it.
-    Then `context_fn()` may also give two contexts, for the first call and for the second. `determinism_check`, `debug`
-    and `early_stop` are torch's, and change nothing here.
+    The recomputation sees the same random numbers and interceptors (such as autocast), and must do the same. With
+    `use_reentrant=False` gradients also reach the function's closure, `autograd.grad` works, and `context_fn()` may
+    return two contexts, for the first and the second call. `determinism_check`, `debug` and `early_stop` are torch's,
+    and have no effect.
 
     >>> x = flow.ones(2, requires_grad=True)
     >>> flow.utils.checkpoint.checkpoint(lambda x: (x * x).exp(), x).sum().backward()
@@ -47,7 +47,7 @@ def checkpoint(
     idle("checkpoint(determinism_check)", determinism_check != "default")
     if not here.grad:
         return function(*args, **kwargs)
-    if here.trace is not None:  # the job is to say it, not the tape: there two equal calls would become one again
+    if here.trace is not None:  # in a graph, the job records it: on the tape, two equal calls would be merged
         return here.trace.again(lambda: function(*args, **kwargs))
     call = _Call(function, args, kwargs, preserve_rng_state)
     if use_reentrant is False:
@@ -55,14 +55,14 @@ def checkpoint(
         forgotten = _Forgotten(call, second)
         with saved_tensors_hooks(forgotten.pack, forgotten.unpack), first:
             return call(call.tensors)
-    # parameters inside the function may want gradients where no argument does, so the tape gets an operand that does
+    # parameters in the function may need gradients where no argument does, so the tape gets an operand that does
     handle = of_torch(torch.empty(0)).requires_grad_()
     return _Recomputed.apply(handle, call, *call.tensors)
 
 
 def checkpoint_sequential(functions: Any, segments: int, input: Any, use_reentrant: bool | None = True, **kwargs: Any):
-    """What functions, or an `nn.Sequential`, make of the input one after another, in so many segments, of which all but
-    the last are computed again in backward.
+    """Apply functions, or an `nn.Sequential`, to the input in a number of segments, of which all but the last are
+    recomputed in backward.
 
     >>> model = flow.nn.Sequential(flow.nn.Linear(2, 2), flow.nn.Tanh(), flow.nn.Linear(2, 2))
     >>> flow.utils.checkpoint.checkpoint_sequential(model, 2, flow.ones(1, 2)).shape
@@ -89,12 +89,12 @@ def _after_another(functions: list[Callable[[Any], Any]], x: Any) -> Any:
 
 
 class _Call:
-    """A function with its arguments, to be called twice alike."""
+    """A function with its arguments, to be called twice in the same way."""
 
     def __init__(self, function: Callable[..., Any], args: tuple[Any, ...], kwargs: dict[str, Any], rng: bool) -> None:
         self.function, self.args, self.kwargs = function, args, kwargs
         self.tensors = [t for t in leaves((args, kwargs)) if isinstance(t, Tensor)]
-        # How the first call's tensors were kept is no matter of the second's, which backward needs at once.
+        # Hooks for saved tensors don't apply to the recomputation, which backward needs at once.
         self.stack = tuple(i for i in here.stack if not isinstance(i, saved_tensors_hooks))
         self.plain, self.place = here.plain, here.place
         self.randomness = random.of().state() if rng else None
@@ -106,7 +106,7 @@ class _Call:
 
     @contextlib.contextmanager
     def again(self) -> Iterator[None]:
-        """The modes and the random numbers of the first call."""
+        """Restore the modes and the random state of the first call."""
         before, now = (here.stack, here.plain, here.place, here.grad), random.of().state()
         here.stack, here.plain, here.place, here.grad = self.stack, self.plain, self.place, True
         if self.randomness is not None:
@@ -120,7 +120,7 @@ class _Call:
 
 
 class _Forgotten:
-    """What a call would have kept for backward, by numbers; asked for the first of them, the call is made once more."""
+    """Saved tensors by number, dropped; the first access recomputes the call."""
 
     def __init__(self, call: _Call, around: Any = None) -> None:
         self.call, self.count, self.around = call, 0, around or contextlib.nullcontext()

@@ -1,4 +1,4 @@
-"""One pass back over the tape. No recursion: a heap ordered by the nodes' sequence, later ones first."""
+"""One backward pass over the tape, without recursion: a heap ordered by the nodes' sequence, latest first."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ from weft.tensor.counters import counters
 from weft.tensor.tensor import Tensor, of_shard, rewrap
 
 NOTHING: Final = (
-    "nothing that it was computed from requires a gradient. Set requires_grad=True on an input, or check for no_grad() "
-    "and detach(). Of what a graph returns, gradients are computed in its build(): call backward() there"
+    "none of its inputs requires a gradient. Set requires_grad=True on an input, or check for no_grad() "
+    "and detach(). For a graph's outputs, call backward() in its build()"
 )
 NOTHING_TRACED: Final = (
-    "nothing that it was computed from requires a gradient. A graph's inputs are data, whatever they required outside: "
-    "let a module of the graph hold what is trained, as a nn.Parameter, or call x.requires_grad_() in build() and "
+    "none of its inputs requires a gradient. A graph's inputs are data, whatever they required outside: "
+    "make what is trained an nn.Parameter of a module, or call x.requires_grad_() in build() and "
     "return x.grad"
 )
 
@@ -57,12 +57,12 @@ class Sweep:
         self.heap: list[tuple[int, Node]] = []
         self.leaves: dict[int, tuple[Tensor, Tensor]] = {}
         self.found: dict[int, Tensor] = {}
-        self.held: set[int] = set()  # blobs of gradients that somebody holds: the user, or a leaf
+        self.held: set[int] = set()  # blobs of gradients with other references: the user, or a leaf
         self.anomaly = anomaly()
         self.wanted_leaves: set[int] | None = None
         self.wanted_outputs: dict[Node, list[tuple[int, Tensor]]] = {}
         self.useful: set[Node] | None = None
-        self.uses: dict[int, int] = {}  # of leaves that somebody waits for: how many calls have yet to send a gradient
+        self.uses: dict[int, int] = {}  # of leaves with hooks: how many gradients are still to come
         if wanted is not None:
             self.wanted_leaves = {id(t) for t in wanted if t.node is None}
             for t in wanted:
@@ -71,7 +71,7 @@ class Sweep:
                     self.wanted_outputs.setdefault(node, []).append((index, t))
 
     def go(self, outputs: Sequence[Tensor], gradients: Sequence[Tensor | None]) -> dict[int, Tensor]:
-        places = [edge(t) for t in outputs]  # views of what was overwritten are made anew
+        places = [edge(t) for t in outputs]  # stale views are brought up to date
         if self.wanted_leaves is not None:
             self.useful = self._ancestors([t.node for t in outputs if t.node is not None])
         for i, (t, given) in enumerate(zip(outputs, gradients, strict=True)):
@@ -86,7 +86,7 @@ class Sweep:
         return self.found
 
     def _all(self) -> None:
-        """Visit the nodes, latest first; those that nobody looks at right here, at the cost of their gradients."""
+        """Visit the nodes, latest first; inlined for nodes without hooks."""
         pending, heap, retain = self.pending, self.heap, self.retain
         watched = self.anomaly is not None or self.useful is not None or self.wanted_outputs or self.uses
         while heap:
@@ -117,7 +117,7 @@ class Sweep:
                     waiting[0] = g if before is None else _add(before, g)
 
     def _ancestors(self, roots: list[Any]) -> set[Node]:
-        """The nodes on a way to something wanted: only they need visiting."""
+        """The nodes on a path to a wanted tensor: only they are visited."""
         order: list[Node] = []
         seen: set[Node] = set()
         todo = [_place(r)[0] for r in roots]
@@ -171,7 +171,7 @@ class Sweep:
         if node.retained is not None and self.accumulate:
             for index, t in node.retained.items():
                 g = gradients[index]
-                if g is not None:  # it goes on to others, too
+                if g is not None:  # it is shared
                     accumulate(t, g, self.create_graph, shared=True)
         for index, t in self.wanted_outputs.get(node, ()):
             g = gradients[index]
@@ -195,7 +195,7 @@ class Sweep:
             self._finish_early(node, gradients, results)
 
     def _finish_early(self, node: Node, gradients: Sequence[Tensor | None], results: Sequence[Tensor | None]) -> None:
-        """Leaves whose last gradient this was: their hooks run now, amid backward."""
+        """Run the hooks of leaves that have their last gradient, during backward."""
         flowing = [_memory(g) for g in (*gradients, *results) if g is not None]
         for target, g in zip(node.edges, results, strict=True):
             left = self.uses.get(id(target))
@@ -205,7 +205,7 @@ class Sweep:
             if left == 1 and id(target) in self.leaves:
                 leaf, total = self.leaves.pop(id(target))
                 place = _memory(total)
-                if g is None or flowing.count(place) > (place == _memory(g)):  # it goes on to others, too
+                if g is None or flowing.count(place) > (place == _memory(g)):  # it is shared
                     self.held.add(id(blob_of(total)))
                 self._finish_leaf(leaf, total)
 
@@ -226,7 +226,7 @@ class Sweep:
                 for hook in tuple(leaf._accumulated.values()):
                     if hook(leaf) is not None:
                         raise AutogradError(
-                            "Tensor post accumulate grad hooks should return None: they run when .grad is there, and "
+                            "Tensor post accumulate grad hooks should return None: they run after .grad is set, and "
                             "may write it; register_hook's may return another gradient"
                         )
 
@@ -237,7 +237,7 @@ def _tell_origin(node: Node, error: Exception) -> None:
 
 
 def _uses(roots: Iterable[Node]) -> dict[int, int]:
-    """How many calls will send gradients to each leaf that has hooks for when they are there."""
+    """How many gradients each leaf with post-accumulate hooks will get."""
     todo = list(roots)
     seen = set(todo)
     uses: dict[int, int] = {}
@@ -285,7 +285,7 @@ def _hooked(table: dict[int, Any], g: Tensor | None) -> Tensor | None:
 
 
 def _check_replaced(hook: Any, g: Tensor, replaced: Any) -> None:
-    """What a hook returns is a gradient of the same tensor. The phrases are those that programs know from torch."""
+    """A hook's result must be a gradient of the same tensor. Messages contain torch's phrases."""
     name = getattr(hook, "__name__", type(hook).__name__)
     if not isinstance(replaced, Tensor):
         raise ArgumentError(
@@ -298,13 +298,13 @@ def _check_replaced(hook: Any, g: Tensor, replaced: Any) -> None:
         if before != now
     ]
     if changed:
-        raise AutogradError(f"{changed[0]}: what it returns is the gradient of the same tensor")
+        raise AutogradError(f"{changed[0]}: it must return a gradient of the same tensor")
 
 
 def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -> None:
-    """Add to `.grad`; while a graph is traced, tell the trace. Of memory that is `shared`, take a copy.
+    """Add to `.grad`; while a graph is traced, record it. Memory that is `shared` is copied.
 
-    A global tensor's gradient is boxed to the tensor's own layout, partial sums made whole.
+    A global tensor's gradient is boxed to the tensor's own layout, which reduces partial sums.
     """
     if here.trace is not None:
         here.trace.gradient(t, g)
@@ -312,17 +312,17 @@ def accumulate(t: Tensor, g: Tensor, create_graph: bool, shared: bool = False) -
     if t.spec is not None:
         g = ops.to_global(g, t.spec.placement, tuple(broadcast if s.kind == "P" else s for s in t.spec.nd_sbp))
     if t._grad is None:
-        # a gradient that somebody else holds too (an expanded view, the user's own tensor) must stay as it is
+        # a gradient with other references (an expanded view, the user's tensor) must not change
         t._grad = ops.clone(g) if shared else g if create_graph else _own(g)
     elif create_graph or t._grad.node is not None:
         t._grad = _add(t._grad, g)
     else:
-        _adding()(t._grad, g)  # who holds .grad, or looks at it, sees it grow
+        _adding()(t._grad, g)  # in place, so that references to .grad see it
 
 
 @functools.cache
 def _adding() -> Callable[..., Any]:
-    """`add_`, by its written entry."""
+    """`add_`, by its generated entry."""
     return make_overwriting(ops.add)
 
 

@@ -1,8 +1,8 @@
-"""Functions made of functions: `flow.func.grad`, `vjp`, `jvp`, `jacrev`, ...
+"""Function transforms: `flow.func.grad`, `vjp`, `jvp`, `jacrev`, ...
 
-Arguments and results are trees of tensors. Each goes through the tape, as `autograd.grad` does. What comes out has a
-gradient itself where something outside of the function wants one: an argument, or a tensor that the function closes
-over. That is how they nest.
+Arguments and results are trees of tensors. Each transform uses the tape, as `autograd.grad` does. Its result is
+differentiable if something outside of the function requires a gradient: an argument, or a tensor in its closure. So
+transforms nest.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ Places = int | tuple[int, ...]
 
 
 class _Called:
-    """A function called on arguments, some of which the tape follows: what it gave, and what leads back to them."""
+    """A function's call: its result, and the tape back to the arguments that are differentiated."""
 
     def __init__(self, name: str, func: Function, args: Sequence[Any], kwargs: dict[str, Any], at: Places, aux: bool):
         self.name, self.at = name, at
@@ -40,12 +40,12 @@ class _Called:
             self.args = tuple(given[i] for i in several)
             result = func(*given, **kwargs)
         if aux and not (isinstance(result, tuple) and len(result) == 2):
-            raise ArgumentError(f"{name}(has_aux=True): the function gives (result, aux); it gave {_kind(result)}")
+            raise ArgumentError(f"{name}(has_aux=True): the function must return (result, aux); got {_kind(result)}")
         self.result, self.aux = result if aux else (result, None)
         self.ins = [t for t in leaves(self.args) if isinstance(t, Tensor)]
         self.outs = list(leaves(self.result))
         if not all(isinstance(y, Tensor) for y in self.outs):
-            raise ArgumentError(f"{name}(): the function gives tensors; it gave {_kind(self.result)}")
+            raise ArgumentError(f"{name}(): the function must return tensors; it returned {_kind(self.result)}")
         self.deep = _beyond(self.outs, self.ins)
 
     def _followed(self, x: Any) -> Any:
@@ -56,14 +56,14 @@ class _Called:
         return ops.mul(x, 1) if x.requires_grad else x.detach().requires_grad_()
 
     def number(self) -> Tensor:
-        """The result, of a function to one number."""
+        """The result of a scalar function."""
         if len(self.outs) != 1 or self.outs[0].numel() != 1 or self.outs[0].ndim:
-            raise ArgumentError(f"{self.name}(): the function should give a number, a 0-d tensor; it gave "
+            raise ArgumentError(f"{self.name}(): the function must return a 0-d tensor; it returned "
                                 f"{_kind(self.result)}; reduce it, loss.mean(), or take jacrev or vjp")  # fmt: skip
         return self.outs[0]
 
     def back(self, vectors: Iterable[Any], keep: bool = False, deep: bool | None = None) -> list[Tensor]:
-        """The gradients of the arguments' tensors, for these gradients of the results."""
+        """The gradients of the arguments' tensors, from these gradients of the results."""
         pairs = [(y, v) for y, v in zip(self.outs, vectors, strict=True) if y.requires_grad]
         deep = self.deep if deep is None else deep
         found: Sequence[Any] = [None] * len(self.ins)
@@ -74,12 +74,12 @@ class _Called:
         return [zeros(x, None) if g is None else g for g, x in zip(found, self.ins, strict=True)]
 
     def as_args(self, values: Iterable[Any]) -> Any:
-        """Values for the arguments' tensors, in the form of the arguments."""
+        """Values for the arguments' tensors, in the arguments' structure."""
         made = filled(self.args, iter(values))
         return made if isinstance(self.at, tuple) else made[0]
 
     def out(self, tree: Any) -> Any:
-        """What the function gave, without the way back to tensors that nobody else knows."""
+        """The function's result, detached from tensors inside the transform."""
         return tree if self.deep else mapped(tree, _loose)
 
 
@@ -92,7 +92,7 @@ def _kind(result: Any) -> str:
 
 
 def _beyond(outs: Iterable[Tensor], ins: Iterable[Tensor]) -> bool:
-    """Whether something other than these inputs wants a gradient from the results."""
+    """Whether something other than these inputs needs a gradient from the results."""
     known = {id(t) for t in ins if t.node is None}
     if any(t.node is not None for t in ins):
         return True
@@ -111,11 +111,11 @@ def _beyond(outs: Iterable[Tensor], ins: Iterable[Tensor]) -> bool:
     return False
 
 
-# ---- of one number -----------------------------------------------------------------------------------
+# ---- of scalar functions --------------------------------------------------------------------------------
 
 
 def grad_and_value(func: Function, argnums: Places = 0, has_aux: bool = False) -> Function:
-    """The function that gives the gradient of `func`, a number, by its arguments, and the number.
+    """A function that returns the gradient of the scalar function `func` by its arguments, and its value.
 
     >>> g, y = flow.func.grad_and_value(lambda x: (x * x).sum())(flow.tensor([1.0, 2.0])); g.tolist(), y.item()
     ([2.0, 4.0], 5.0)
@@ -133,7 +133,7 @@ def grad_and_value(func: Function, argnums: Places = 0, has_aux: bool = False) -
 
 
 def grad(func: Function, argnums: Places = 0, has_aux: bool = False) -> Function:
-    """The function that gives the gradient of `func`, a number, by its arguments.
+    """A function that returns the gradient of the scalar function `func` by its arguments.
 
     >>> flow.func.grad(flow.func.grad(lambda x: x * x * x))(flow.tensor(2.0)).item()
     12.0
@@ -152,8 +152,8 @@ def grad(func: Function, argnums: Places = 0, has_aux: bool = False) -> Function
 
 
 def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]:
-    """What `func` gives, and the function from vectors in the form of that to their products with the Jacobian, one
-    for each argument.
+    """The result of `func`, and a function from vectors of the result's structure to their products with the Jacobian,
+    one for each argument.
 
     >>> y, back = flow.func.vjp(lambda x: x * x, flow.tensor([1.0, 2.0])); back(flow.tensor([1.0, 10.0]))[0].tolist()
     [2.0, 40.0]
@@ -165,7 +165,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
         vectors = list(leaves(given))
         shapes = [list(t.shape) for t in called.outs]
         if [list(getattr(v, "shape", ())) for v in vectors] != shapes:
-            raise ArgumentError(f"vjp: vectors have the form of what the function gave, {shapes}; got {_kind(given)}")
+            raise ArgumentError(f"vjp: vectors must have the result's structure, {shapes}; got {_kind(given)}")
         return called.as_args(called.back(vectors, keep=retain_graph))
 
     out = called.out(called.result)
@@ -173,8 +173,7 @@ def vjp(func: Function, *primals: Any, has_aux: bool = False) -> tuple[Any, ...]
 
 
 def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, has_aux: bool = False) -> tuple[Any, ...]:
-    """What `func` gives, and the product of its Jacobian with vectors, one for each argument: by going back over the
-    way back.
+    """The result of `func`, and the product of its Jacobian with vectors, one for each argument, by double backward.
 
     >>> flow.func.jvp(lambda x: x * x, (flow.tensor([1.0, 2.0]),), (flow.tensor([1.0, 10.0]),))[1].tolist()
     [2.0, 40.0]
@@ -183,14 +182,14 @@ def jvp(func: Function, primals: Any, tangents: Any, *, strict: bool = False, ha
     called = _Called("jvp", func, primals, {}, tuple(range(len(primals))), has_aux)
     vectors = list(leaves(tangents))
     if [list(v.shape) for v in vectors] != [list(t.shape) for t in called.ins]:
-        raise ArgumentError(f"jvp: tangents have the form of the arguments, {[list(t.shape) for t in called.ins]}")
+        raise ArgumentError(f"jvp: tangents must have the arguments' structure, {[list(t.shape) for t in called.ins]}")
     found = _forward(called, [vectors])[0]
     out = called.out(called.result), filled(called.result, iter(found))
     return (*out, called.out(called.aux)) if has_aux else out
 
 
 def _forward(called: _Called, several: Iterable[Sequence[Tensor]]) -> list[list[Tensor]]:
-    """Products of the Jacobian with vectors: of the way back, which is linear in what it starts from, the gradient."""
+    """Products of the Jacobian with vectors: gradients of the vjp, which is linear in its vectors."""
     with enable_grad():
         hold = [ops.zeros_like(y, None).requires_grad_() for y in called.outs]
         back = [g for g in called.back(hold, keep=True, deep=True)]
@@ -210,7 +209,7 @@ def _forward(called: _Called, several: Iterable[Sequence[Tensor]]) -> list[list[
 
 
 def _units(x: Tensor) -> list[Tensor]:
-    """Each of the vectors that are one in one element of x's form."""
+    """The unit vectors of x's shape."""
     flat = ops.reshape(ops.zeros_like(x, None), (-1,)).detach()
     one = ops.ones_like(ops.narrow(flat, 0, 0, min(1, flat.shape[0])), None)
     return [ops.reshape(ops.narrow_scatter(flat, one, 0, i, 1, 1), tuple(x.shape)) for i in range(flat.shape[0])]
@@ -224,8 +223,8 @@ def _stacked(parts: list[Tensor], shape: tuple[int, ...], like: Tensor, last: bo
 
 
 def jacrev(func: Function, argnums: Places = 0, *, has_aux: bool = False, chunk_size: int | None = None) -> Function:
-    """The function that gives the derivatives of every element of `func`'s results by every one of its arguments', of
-    shape [*result, *argument]: row by row, from the results back.
+    """A function that returns the Jacobian, of shape [*result, *argument] for each result and argument, row by row, by
+    backward.
 
     >>> flow.func.jacrev(lambda x: x * x)(flow.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
@@ -251,7 +250,7 @@ def jacrev(func: Function, argnums: Places = 0, *, has_aux: bool = False, chunk_
 
 
 def jacfwd(func: Function, argnums: Places = 0, has_aux: bool = False, *, randomness: str = "error") -> Function:
-    """Likewise, column by column, from the arguments on.
+    """A function that returns the Jacobian, column by column, by jvp.
 
     >>> flow.func.jacfwd(lambda x: x * x)(flow.tensor([1.0, 2.0])).tolist()
     [[2.0, 0.0], [0.0, 4.0]]
@@ -280,7 +279,7 @@ def jacfwd(func: Function, argnums: Places = 0, has_aux: bool = False, *, random
 
 
 def hessian(func: Function, argnums: Places = 0) -> Function:
-    """The function that gives the second derivatives of `func` by its arguments.
+    """A function that returns the second derivatives of `func` by its arguments.
 
     >>> flow.func.hessian(lambda x: (x * x * x).sum())(flow.tensor([1.0, 2.0])).tolist()
     [[6.0, 0.0], [0.0, 12.0]]

@@ -1,4 +1,4 @@
-"""Tensors within tuples, lists and dicts, nested as one likes: taken out in order, and put back."""
+"""Trees of tuples, lists and dicts with tensors: flattening, mapping, unflattening."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 
 
 def leaves(tree: Any) -> Iterator[Any]:
-    """What lies in a tree, in order."""
+    """The leaves of a tree, in order."""
     if isinstance(tree, dict):
         tree = list(tree.values())
     if isinstance(tree, (tuple, list)):
@@ -19,7 +19,7 @@ def leaves(tree: Any) -> Iterator[Any]:
 
 
 def mapped(tree: Any, turn: Callable[[Any], Any]) -> Any:
-    """The same tree with `turn(leaf)` at the leaves, in order."""
+    """The tree with `turn(leaf)` for each leaf, in order."""
     if isinstance(tree, dict):
         parts = {k: mapped(v, turn) for k, v in tree.items()}
         if type(tree) is dict:
@@ -34,5 +34,5 @@ def mapped(tree: Any, turn: Callable[[Any], Any]) -> Any:
 
 
 def filled(tree: Any, values: Iterator[Any]) -> Any:
-    """The same tree with the next value at each leaf."""
+    """The tree with the next value for each leaf."""
     return mapped(tree, lambda _: next(values))

@@ -1,6 +1,6 @@
-"""What a node saved, as the arguments of its gradient: a function written for each op, when one first goes back.
+"""A node's saved values as arguments of its gradient: a function generated for each op, at its first backward.
 
-The short way is for local operands that nobody has overwritten; `node` knows about all others.
+The fast path is for local operands that weren't overwritten; `node` handles the others.
 """
 
 from __future__ import annotations
@@ -48,12 +48,12 @@ def source_of(op: Op) -> str:
                 "    try:",
                 f"        if {a}.blob.data._version != node.versions[{at}]:",
                 f"            {a} = node._operand({a}, {at})",
-                "    except AttributeError:",  # a number, a global tensor, a symbol, or packed by the user's hooks
+                "    except AttributeError:",  # a number, a global tensor, a symbol, or packed by saved_tensors_hooks
                 f"        {a} = node._operand({a}, {at})",
             ]
         elif kind == "output":
             lines += [
-                f"    s = {take}",  # of a local output that is at hand, its blob is enough, but for further gradients
+                f"    s = {take}",  # a local output needs its blob only, unless backward is recorded
                 "    b = s[0] if type(s) is tuple and s[1] is None and s[2] is None and not here.grad else None",
                 "    if b is not None and b.data is not None:",
                 f"        if b.data._version != node.versions[{at}]:",

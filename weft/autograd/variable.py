@@ -1,4 +1,4 @@
-"""`autograd.Variable`: what tensors with gradients were called before every tensor could have one."""
+"""`autograd.Variable`: PyTorch's deprecated class."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ class _Kind(type):
 
 
 class _Engine:
-    """What hooks ask the engine for, by PyTorch's inner name."""
+    """`Variable._execution_engine`, under PyTorch's private name."""
 
     queue_callback = staticmethod(at_end_of_backward)
 
 
 class Variable(metaclass=_Kind):
-    """`Variable(x)` is `x.detach()`, which wants a gradient if that is said; every tensor is one.
+    """`Variable(x)` is `x.detach()`, with `requires_grad` as given; every tensor is an instance.
 
     >>> v = flow.autograd.Variable(flow.ones(2), requires_grad=True)
     >>> v.requires_grad, isinstance(v, flow.autograd.Variable)

@@ -1,7 +1,7 @@
-"""`vmap`: a function of one sample, as a function of a batch: one slice after another, and the results side by side.
+"""`vmap`: a function of one sample applied to a batch, one slice after another.
 
-So it serves every function, branches on values and gradients inside included, and costs as many calls as there are
-slices. What is called often is better written for the batch.
+So it works with every function, including branches on values and gradients inside, and costs one call per slice. Hot
+code is better written for the batch.
 """
 
 from __future__ import annotations
@@ -25,10 +25,10 @@ def vmap(
     func: Callable[..., Any], in_dims: Any = 0, out_dims: Any = 0, randomness: str = "error", *,
     chunk_size: int | None = None,
 ) -> Callable[..., Any]:  # fmt: skip
-    """`func` for each slice of its arguments along `in_dims` (None: the whole, every time); results lie beside each
-    other along `out_dims`. Both are one number for all, or trees of them in the form of the arguments and results.
+    """`func` applied to each slice of its arguments along `in_dims` (None: not sliced); results are stacked along
+    `out_dims`. Both are one number for all, or trees of them in the structure of arguments and results.
 
-    `randomness`: slices may not draw ("error"), draw one after another ("different"), or all draw the same ("same").
+    `randomness`: draws in slices are refused ("error"), different in each slice ("different"), or the same ("same").
 
     >>> flow.vmap(flow.dot)(flow.ones(3, 2), flow.ones(3, 2)).tolist()
     [2.0, 2.0, 2.0]
@@ -42,7 +42,7 @@ def vmap(
     def call(*args: Any, **kwargs: Any) -> Any:
         dims = list(_spread(in_dims if isinstance(in_dims, (int, tuple, list)) else (in_dims,), args, "in_dims"))
         given = list(leaves(args))
-        named = [isinstance(t, Tensor) for t in leaves(kwargs)]  # sliced along their first dimension, as torch does
+        named = [isinstance(t, Tensor) for t in leaves(kwargs)]  # sliced along their first dimension, as in torch
         given, dims = [*given, *leaves(kwargs)], [*dims, *(0 if n else None for n in named)]
         size = _size(given, dims)
         found = []
@@ -57,7 +57,7 @@ def vmap(
                     "vmap(): the function draws random numbers; say whether slices draw different ones, "
                     'vmap(f, randomness="different"), or all the same, randomness="same"'
                 )
-        return _beside(found, out_dims)
+        return _stacked(found, out_dims)
 
     return call
 
@@ -72,7 +72,7 @@ def _spread(dims: Any, tree: Any, what: str) -> Iterator[Any]:
     if isinstance(dims, dict):
         dims = [dims[k] for k in tree] if isinstance(tree, dict) and dims.keys() == tree.keys() else dims
     if not isinstance(parts, (tuple, list)) or isinstance(dims, dict) or len(dims) != len(parts):
-        raise ArgumentError(f"vmap(): {what} is a number, None, or a tree in the form of what it is for; got {dims!r}")
+        raise ArgumentError(f"vmap(): {what} is a number, None, or a tree in the structure of the values; got {dims!r}")
     for d, part in zip(dims, parts, strict=True):
         yield from _spread(d, part, what)
 
@@ -86,15 +86,15 @@ def _size(given: list[Any], dims: list[Any]) -> int:
             sizes.append(t.shape[d])
     if not sizes or len(set(sizes)) > 1 or not sizes[0]:
         raise ArgumentError(
-            f"vmap(): the arguments are sliced into equally many, at least one, slices; they have {sizes or 'none'}"
+            f"vmap(): the sliced dimensions must have one size, at least 1; they have {sizes or 'none'}"
         )
     return sizes[0]
 
 
-def _beside(found: list[Any], out_dims: Any) -> Any:
+def _stacked(found: list[Any], out_dims: Any) -> Any:
     columns = list(zip(*map(leaves, found), strict=True))
     if not all(isinstance(t, Tensor) for column in columns for t in column):
-        raise ArgumentError("vmap(): the function gives tensors, alone or in tuples, lists and dicts")
+        raise ArgumentError("vmap(): the function must return tensors, alone or in tuples, lists and dicts")
     dims = list(_spread(out_dims, found[0], "out_dims"))
     return filled(found[0], (_stack(column, d) for column, d in zip(columns, dims, strict=True)))
 
@@ -103,8 +103,8 @@ def _stack(column: Any, dim: int | None) -> Tensor:
     first = column[0]
     if any(t.shape != first.shape for t in column):
         raise ArgumentError(
-            f"vmap(): the function gave {sorted({str(list(t.shape)) for t in column})}; results that lie beside each "
-            "other have one shape"
+            f"vmap(): the function returned {sorted({str(list(t.shape)) for t in column})}; stacked results must "
+            "have one shape"
         )
     if dim is None:
         return first
@@ -113,13 +113,13 @@ def _stack(column: Any, dim: int | None) -> Tensor:
 
 
 def _draws() -> Any:
-    """How much was drawn so far."""
+    """The count of draws so far."""
     source = random.of()
     return (source.seed, source.draws) if here.trace is None else here.trace.draws
 
 
 class _Alike:
-    """Lets so many slices draw the same, after which the random numbers go on from the last."""
+    """Makes slices draw the same random numbers, and the generator go on after the last."""
 
     def __init__(self, size: int) -> None:
         self.size, self.source, self.trace = size, random.of(), here.trace

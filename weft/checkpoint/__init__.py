@@ -1,6 +1,4 @@
-"""Saving and loading of local and global tensors, in files that hold data and no code. Tensors leave for the disk
-here and come back, perhaps to another placement.
-"""
+"""Saving and loading of local and global tensors, perhaps to another placement, in files that hold data and no code."""
 
 from weft.checkpoint.checkpoint import load, save
 

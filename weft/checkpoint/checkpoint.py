@@ -1,4 +1,4 @@
-"""`flow.save` and `flow.load`: whole values in one file, whatever the layouts were and will be."""
+"""`flow.save` and `flow.load`: whole values in one file, independent of layouts."""
 
 from __future__ import annotations
 
@@ -37,17 +37,17 @@ def save(
     obj: Any, path: Any, global_dst_rank: int | None = None, *, wait: bool = True,
     max_shard_size: int | str | None = None,
 ) -> Instruction | None:  # fmt: skip
-    """Write tensors, numbers and strings, in nested dicts, lists and tuples. The file appears at once, whole; in a
+    """Write tensors, numbers and strings, in nested dicts, lists and tuples. The file appears atomically; inside the
     folder, if the path is one.
 
-    Local tensors: the calling rank writes. With a global tensor inside, every rank of the world calls, and one writes:
-    `global_dst_rank`, or the first rank of the first tensor's placement.
+    Local tensors: the calling rank writes. With a global tensor inside, every rank of the world must call this, and
+    one writes: `global_dst_rank`, or the first rank of the first tensor's placement.
 
-    With `wait=False`, for local tensors, the file is written while the program goes on: who overwrites a tensor of it
-    waits, and the instruction that this gives has a `wait()`, which raises what went wrong.
+    With `wait=False`, for local tensors, the file is written in the background: overwriting one of its tensors waits,
+    and the returned instruction has a `wait()`, which raises the write's errors.
 
-    With `max_shard_size`, such as "5GB", a state dict is written as hubs of models have it: into a folder, as files of
-    safetensors up to this size and their index. Of global tensors, each rank writes the slices that it holds.
+    With `max_shard_size`, such as "5GB", a state dict is written in Hugging Face's format: a folder of safetensors
+    shards up to this size, with their index. Of global tensors, each rank writes the slices that it holds.
     """
     if max_shard_size is not None:
         if not wait:
@@ -85,7 +85,7 @@ def save(
 
 
 def _written(path: Any, form: Any, tensors: Mapping[str, Tensor], wait: bool) -> Instruction | None:
-    """Write local tensors, here and now, or by an instruction that reads them, on the stream for files."""
+    """Write local tensors, now, or by an instruction that reads them, on the stream for files."""
 
     def write() -> None:
         file.write(path, form, {name: blob.data for name, blob in blobs.items() if blob.data is not None})
@@ -93,13 +93,13 @@ def _written(path: Any, form: Any, tensors: Mapping[str, Tensor], wait: bool) ->
     for t in tensors.values():
         local_data(t, "save")  # or why it has no data
     blobs = {name: t.blob for name, t in tensors.items()}
-    if wait:  # without a machine: a process that only saves has no rank yet
+    if wait:  # needs no virtual machine: a process that only saves has no rank yet
         return write()
     return vm_of().submit("file", "file", write, const=list(blobs.values()), name="save")
 
 
 def _at(t: Tensor, writer: int) -> torch.Tensor:
-    """The whole value, on the writing rank; elsewhere whatever."""
+    """The whole value, on the writing rank; undefined elsewhere."""
     if t.is_global:
         t = ops.to_global(t.detach(), Placement(t.placement.type, [writer]), (broadcast,))
     return local_data(t, "save")
@@ -109,15 +109,14 @@ def load(
     path: Any, map_location: Any = None, *, placement: Placement | None = None, sbp: Any = None,
     global_src_rank: int | None = None, weights_only: bool | None = None, mmap: bool | None = None,
 ) -> Any:  # fmt: skip
-    """What `save` wrote; from safetensors of others, a file or a model's folder of several, a dict of tensors. And what
-    torch.save wrote, of which data is read and no code is run.
+    """Load what `save` or `torch.save` wrote, reading data and running no code; from safetensors, a file or a model's
+    folder of several, a dict of tensors.
 
-    Tensors come back local, on the CPU or where `map_location` says; or global, with `placement` (or a placement as
+    Tensors come back local, on the CPU or on `map_location`; or global, with `placement` (or a placement as
     map_location) and `sbp`, by default broadcast, or one for each pattern of names.
     Then every rank reads its part of the file, unless `global_src_rank` reads for all; without a placement, for its
-    own. What is read is checked against its checksums. It lies over the file's memory, of which unread pages need none,
-    unless `mmap=False`; a map_location that maps devices or storages says nothing new, nor does `weights_only`: no
-    code is read.
+    own. Data is checked against its checksums. Tensors map the file's memory, unless `mmap=False`. A map_location
+    that maps devices or storages has no effect, nor has `weights_only`: no code is ever run.
     """
     if callable(map_location) or isinstance(map_location, dict):
         idle("load(map_location)")
@@ -155,7 +154,7 @@ def load(
 
 
 def _read(path: Any) -> tuple[list[Any], dict[str, Stored]]:
-    """A file; or a folder of those of others."""
+    """Read a file, or a folder in Hugging Face's format."""
     if hasattr(path, "read") or not os.path.isdir(place.named(path)):
         return file.read(path)
     folder = place.named(path)
@@ -167,14 +166,14 @@ def _read(path: Any) -> tuple[list[Any], dict[str, Stored]]:
         form, stored = file.read(part)
         for name in () if names is None else names:
             if name not in stored:
-                raise CheckpointError(f"{folder}: the index says that {shortened(name)} is in {part}, where it isn't")
-        found.update((name, t) for name, t in stored.items() if names is None or t.name in names)  # and what is tied
+                raise CheckpointError(f"{folder}: the index says that {shortened(name)} is in {part}, which lacks it")
+        found.update((name, t) for name, t in stored.items() if names is None or t.name in names)  # tied weights, too
         form = form if names is None else []
     return form, found
 
 
 def _layouts(placement: Placement, sbp: Any) -> Callable[[str, Any], Any]:
-    """How each tensor shall lie: as all do, as the first pattern says that fits its name, or as a function says."""
+    """The layout of each tensor: one for all, by the first pattern that matches its name, or by a function."""
     rules = sbp.items() if isinstance(sbp, Mapping) else [("*", broadcast if sbp is None else sbp)]
 
     def layout(name: str, t: Any) -> Any:
@@ -187,18 +186,18 @@ def _layouts(placement: Placement, sbp: Any) -> Callable[[str, Any], Any]:
 
 
 def _laid_out(t: torch.Tensor, placement: Placement, wanted: Callable[[str, Any], Any]) -> Tensor:
-    """A tensor that every rank has read."""
+    """A global tensor from one that every rank has read."""
     x = ops.from_local(of_torch(t), placement, (broadcast,) * placement.ndim, None)
     return ops.to_global(x, placement, _fitting(wanted("", None), t.ndim))
 
 
 def _fitting(nd_sbp: Any, ndim: int) -> Any:
-    """What is too small to be split stays whole."""
+    """The sbp without splits of dimensions that the tensor lacks."""
     return tuple(broadcast if s.dim >= ndim else s for s in nd_sbp)
 
 
 def _part(t: Stored, placement: Placement, nd_sbp: Any, copied: bool) -> Tensor:
-    """A tensor in this layout, of which this rank reads the rows of its own part."""
+    """A global tensor, of which this rank reads the rows of its own shard."""
     nd_sbp, rank = _fitting(nd_sbp, len(t.shape)), current().index
     read = tuple(broadcast if s.is_partial else s for s in nd_sbp)
     spec = Spec(t.shape, dtypes.of_torch(t.dtype), Placement("cpu", placement.ranks), read)
@@ -212,7 +211,7 @@ def _part(t: Stored, placement: Placement, nd_sbp: Any, copied: bool) -> Tensor:
 
 
 def _read_by(path: Any, source: int) -> tuple[list[Any], dict[str, Any], dict[str, torch.Tensor]]:
-    """One rank reads, and tells the others what there is."""
+    """One rank reads, and broadcasts the structure to the others."""
     rank = current()
     group = transport_of().group(tuple(range(rank.world_size)))
     text, tensors, failure = b"", {}, None

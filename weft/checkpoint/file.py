@@ -1,12 +1,12 @@
-"""The file: safetensors, whose header also holds the structure as JSON, the version of this layout, and checksums.
+"""The file format: safetensors, whose header also holds the structure as JSON, a format version, and checksums.
 
     8 bytes: the length of the header
     {"__metadata__": {"weft.header": "5d41402a", "weft.version": "2", "weft.structure": ..., "weft.crc32": ...},
      "weight": {"dtype": "F32", "shape": [3, 2], "data_offsets": [0, 24]}, ...}
     the tensors' bytes, those of the largest elements first
 
-`weft.crc32` has the CRC of every `CHUNK` bytes of each tensor, in the order of the data: who reads a slice can check
-that slice. `weft.header` is the CRC of all that stands before the data, with zeros in its own place.
+`weft.crc32` has the CRC of every `CHUNK` bytes of each tensor, in the order of the data, so that a slice can be
+checked alone. `weft.header` is the CRC of everything before the data, with zeros in its own place.
 """
 
 from __future__ import annotations
@@ -30,7 +30,7 @@ KNOWN: Final = ("1", VERSION)  # 1 had no checksums
 METADATA: Final = "__metadata__"
 HEADER, WRITTEN_AS, STRUCTURE, SUMS = "weft.header", "weft.version", "weft.structure", "weft.crc32"
 CHUNK: Final = 1 << 20
-MOST_HEADER: Final = 100_000_000  # safetensors' own bound
+MOST_HEADER: Final = 100_000_000  # safetensors' own limit
 DTYPES: Final = {
     "F64": torch.float64, "F32": torch.float32, "F16": torch.float16, "BF16": torch.bfloat16, "I64": torch.int64,
     "I32": torch.int32, "I16": torch.int16, "I8": torch.int8, "U8": torch.uint8, "BOOL": torch.bool,
@@ -39,7 +39,7 @@ DTYPES: Final = {
 }  # fmt: skip
 CODES: Final = {dtype: code for code, dtype in DTYPES.items()}
 DIGITS: Final = 8  # of a checksum
-FIRST: Final = f'{{"{METADATA}":{{"{HEADER}":"'.encode()  # how a header with checksums begins
+FIRST: Final = f'{{"{METADATA}":{{"{HEADER}":"'.encode()  # the start of a header with checksums
 ANEW: Final = (
     "its header isn't the one that was written. Take another copy, or an earlier checkpoint; a program that writes "
     "such a file anew leaves what begins with `weft.` out of its metadata"
@@ -52,7 +52,7 @@ FOREIGN: Final = {b"PK\x03\x04": PICKLE} | {bytes((0x80, protocol)): PICKLE for 
 
 
 def write(path: Any, form: Any, tensors: Mapping[str, torch.Tensor]) -> None:
-    """The whole of it at a path, or through the `write` of what has one."""
+    """Write the file at a path, or through the `write` of a file object."""
     if hasattr(path, "write"):
         made = io.BytesIO()
         _write(made, form, tensors)
@@ -62,8 +62,8 @@ def write(path: Any, form: Any, tensors: Mapping[str, torch.Tensor]) -> None:
 
 
 def _write(file: BinaryIO, form: Any, tensors: Mapping[str, torch.Tensor]) -> None:
-    """Header, data, and the header again: the checksums are known when the data has passed."""
-    order = sorted(tensors, key=lambda name: -tensors[name].element_size())  # aligned, for those who map the file
+    """Write header, data, and the header again, as the checksums are known after the data."""
+    order = sorted(tensors, key=lambda name: -tensors[name].element_size())  # so that mapped tensors are aligned
     infos, count, end = {}, 0, 0
     for name in order:
         t = tensors[name]
@@ -71,7 +71,7 @@ def _write(file: BinaryIO, form: Any, tensors: Mapping[str, torch.Tensor]) -> No
         infos[name] = {"dtype": CODES[t.dtype], "shape": list(t.shape), "data_offsets": [begin, end]}
         count += _chunks(end - begin)
     metadata = {HEADER: "0" * DIGITS, WRITTEN_AS: VERSION, STRUCTURE: json.dumps(form), SUMS: "0" * DIGITS * count}
-    metadata["format"] = "pt"  # what transformers asks for
+    metadata["format"] = "pt"  # required by transformers
 
     def head() -> bytes:
         return headed({METADATA: metadata, **infos})
@@ -90,11 +90,11 @@ def _write(file: BinaryIO, form: Any, tensors: Mapping[str, torch.Tensor]) -> No
 
 
 def headed(infos: Mapping[str, Any]) -> bytes:
-    """How a file begins: what is told of it and of each tensor, and before that how long this is."""
+    """The start of a file: the header and, before it, its length."""
     text = json.dumps(infos, separators=(",", ":")).encode()
     text += b" " * (-len(text) % 8)
     if len(text) > MOST_HEADER:
-        raise CheckpointError(f"names, shapes and numbers take {len(text)} bytes; a file has room for {MOST_HEADER}")
+        raise CheckpointError(f"names, shapes and numbers take {len(text)} bytes; a header has at most {MOST_HEADER}")
     return len(text).to_bytes(8, "little") + text
 
 
@@ -107,16 +107,16 @@ def _sum(data: Any) -> str:
 
 
 def in_bytes(t: torch.Tensor) -> Any:
-    """The memory of a contiguous tensor on the CPU, as an array of bytes."""
+    """The memory of a contiguous CPU tensor, as an array of bytes."""
     return t.reshape(-1).view(torch.uint8).numpy()
 
 
 def read(path: Any) -> tuple[list[Any], dict[str, Stored]]:
-    """The structure, in a list that is empty for files that others wrote, and the tensors."""
+    """The structure, in a list (empty if the file isn't Weft's), and the tensors."""
     if hasattr(path, "read"):
         data = path.read()
         if not isinstance(data, (bytes, bytearray, memoryview)):
-            raise CheckpointError(f"a checkpoint is bytes; what was opened gives {type(data).__name__}")
+            raise CheckpointError(f"a checkpoint is bytes; the file object returns {type(data).__name__}")
         return _contents(bytearray(data), "this")
     name = place.named(path)
     if os.path.isdir(name):
@@ -132,7 +132,7 @@ Buffer = mmap.mmap | bytearray
 
 
 class Stored(NamedTuple):
-    """A tensor of a file: its form is known, its bytes are looked at when they are taken."""
+    """A tensor of a file: its shape and dtype are known, its bytes are read on demand."""
 
     name: str
     dtype: torch.dtype
@@ -144,7 +144,8 @@ class Stored(NamedTuple):
     refuse: Refuse
 
     def take(self, rows: tuple[int, int] | None = None) -> torch.Tensor:
-        """The tensor, or these rows of its first dimension, over the file's memory; its checksums hold."""
+        """The tensor, or these rows of its first dimension, over the file's memory, after its checksums were
+        compared."""
         size, shape = self.end - self.begin, self.shape
         first, last = 0, size
         if rows is not None:
@@ -164,7 +165,7 @@ class Stored(NamedTuple):
         return made.view(shape)
 
     def _check(self, first: int, last: int) -> None:
-        """Compare the chunks that hold these bytes with their checksums."""
+        """Compare the chunks of these bytes with their checksums."""
         assert self.sums is not None
         data = memoryview(self.data)[self.begin : self.end]
         for at in range(first - first % CHUNK, last, CHUNK):
@@ -183,7 +184,7 @@ def _contents(data: Buffer, what: str) -> tuple[list[Any], dict[str, Stored]]:
     infos, metadata, begin, summed = _header(data, refuse)
     form = []
     if STRUCTURE in metadata:
-        form.append(parsed(metadata[STRUCTURE], lambda why: refuse(f"tells no structure: {why}"), constants=True))
+        form.append(parsed(metadata[STRUCTURE], lambda why: refuse(f"has no valid structure: {why}"), constants=True))
     found = [_stored(name, info, data, begin, refuse) for name, info in infos.items()]
     found.sort(key=lambda t: (t.begin, t.end))
     end, before = begin, "the header"
@@ -192,9 +193,9 @@ def _contents(data: Buffer, what: str) -> tuple[list[Any], dict[str, Stored]]:
             raise refuse(f"is no safetensors file: {shortened(t.name)} begins at {t.begin}, and {before} ends at {end}")
         end, before = t.end, shortened(t.name)
     if end > len(data):
-        raise refuse(f"was cut off: it has {len(data)} bytes, and its header tells of {end}. Copy or download it again")
+        raise refuse(f"was cut off: it has {len(data)} bytes, and its header says {end}. Copy or download it again")
     if end < len(data):
-        raise refuse(f"is no safetensors file: it has {len(data)} bytes, and its header tells of {end}")
+        raise refuse(f"is no safetensors file: it has {len(data)} bytes, and its header says {end}")
     if summed:
         sums, at = metadata.get(SUMS, ""), 0
         for i, t in enumerate(found):
@@ -208,7 +209,7 @@ def _contents(data: Buffer, what: str) -> tuple[list[Any], dict[str, Stored]]:
 
 
 def _header(data: Buffer, refuse: Refuse) -> tuple[dict[str, Any], dict[str, str], int, bool]:
-    """What is told of each tensor, what of all, where the data begins, and whether there are checksums."""
+    """Each tensor's info, the metadata, where the data begins, and whether there are checksums."""
     size, start = len(data), bytes(data[:8])
     length = int.from_bytes(start, "little")
     text = bytes(data[8 : 8 + length]) if size >= 8 + length and length <= MOST_HEADER else b""
@@ -239,8 +240,8 @@ def _header(data: Buffer, refuse: Refuse) -> tuple[dict[str, Any], dict[str, str
 
 
 def _stored(name: str, info: Any, data: Buffer, base: int, refuse: Refuse) -> Stored:
-    """A tensor, if what the header tells of it can be."""
-    told = f"is no safetensors file: it tells of {shortened(name)} {shortened(info)}, and"
+    """A tensor of the header, validated."""
+    told = f"is no safetensors file: it describes {shortened(name)} as {shortened(info)}, and"
     if not isinstance(info, dict) or info.keys() != {"dtype", "shape", "data_offsets"}:
         raise refuse(f"{told} a tensor has a dtype, a shape and data_offsets")
     code, shape, offsets = info["dtype"], info["shape"], info["data_offsets"]
@@ -250,7 +251,7 @@ def _stored(name: str, info: Any, data: Buffer, base: int, refuse: Refuse) -> St
         raise refuse(f"{told} shape and offsets are lists of ints from 0 on")
     strides = DTYPES[code].itemsize
     for n in shape:
-        strides *= n or 1  # where a dimension is empty, too, they must be numbers
+        strides *= n or 1  # must not be zero where a dimension is empty
         if strides >= 1 << 63:
             raise refuse(f"{told} no tensor is as large")
     size = 0 if 0 in shape else strides

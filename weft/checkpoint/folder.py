@@ -1,7 +1,7 @@
-"""A model's folder, written as hubs have it: files of safetensors of a size that can be told, and their index.
+"""A model's folder in Hugging Face's format: safetensors shards of limited size, and their index.
 
-What stands where follows from the state's names, shapes and dtypes, so every rank knows it without a word. One makes
-the files, at their size and under other names; each writes its own slices into them; then they get their names.
+Which tensor is where follows from the state's names, shapes and dtypes, so ranks agree without communication. One
+creates the files at full size under temporary names; each writes its own slices; then the files are renamed.
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ UNITS: Final = {
 
 
 class Shard(NamedTuple):
-    """A file to be: its name, what it begins with, and where in it each tensor begins and ends."""
+    """A file to write: its name, its header, and where in it each tensor begins and ends."""
 
     name: str
     head: bytes
@@ -54,8 +54,8 @@ class Shard(NamedTuple):
 
 
 def save_folder(state: Any, path: Any, most: int | str, writer: int | None) -> None:
-    """Write a state, names to tensors. With a global tensor inside, every rank of the world calls, and each writes
-    what it has: the first that holds a slice."""
+    """Write a dict of tensors. With a global tensor inside, every rank of the world must call this; a slice is written
+    by the first rank that holds it."""
     tensors, tied = _checked(state)
     shards = _shards(tensors, tied, _bytes(most))
     rank, placed = current(), next((t for t in tensors.values() if t.is_global), None)
@@ -66,15 +66,15 @@ def save_folder(state: Any, path: Any, most: int | str, writer: int | None) -> N
     folder = place.named(path)
     with contextlib.ExitStack() as held:
         token = _together(alone, writer, lambda: _made(folder, shards, held))
-        beside = [os.path.join(folder, f"{place.UNFINISHED}{token}-{i}") for i in range(len(shards))]
-        held.callback(_removed, beside if rank.index == writer else [])
+        temporary = [os.path.join(folder, f"{place.UNFINISHED}{token}-{i}") for i in range(len(shards))]
+        held.callback(_removed, temporary if rank.index == writer else [])
         mine = {name: part for name, t in tensors.items() for part in _parts(t, rank.index, writer)}
-        _agreed(alone, lambda: _filled(shards, beside, tensors, mine))
-        _together(alone, writer, lambda: _named(folder, shards, beside, tensors))
+        _agreed(alone, lambda: _filled(shards, temporary, tensors, mine))
+        _together(alone, writer, lambda: _named(folder, shards, temporary, tensors))
 
 
 def _checked(state: Any) -> tuple[dict[str, Tensor], dict[str, str]]:
-    """The tensors by their names, each memory once; and of the names that are tied to others, which."""
+    """The tensors by name, each memory once; and the names of tied tensors, with the name that each is tied to."""
     tensors: dict[str, Tensor] = {}
     tied: dict[str, str] = {}
     known: dict[Any, str] = {}
@@ -86,7 +86,7 @@ def _checked(state: Any) -> tuple[dict[str, Tensor], dict[str, str]]:
         if not isinstance(name, str) or not isinstance(t, Tensor) or name == METADATA:
             raise ArgumentError(
                 f"a model's folder holds tensors by their names; got {type(t).__name__} under {shortened(name)}. "
-                "flow.save without max_shard_size writes what else there is"
+                "flow.save without max_shard_size writes other values, too"
             )
         if t.dtype.torch not in CODES:
             raise CheckpointError(f"can't save `{name}`: the file's format has no {t.dtype}")
@@ -107,11 +107,11 @@ def _bytes(most: int | str) -> int:
     return count
 
 
-# ---- what stands where -------------------------------------------------------------------------------
+# ---- layout of the files -------------------------------------------------------------------------------
 
 
 def _shards(tensors: Mapping[str, Tensor], tied: Mapping[str, str], most: int) -> list[Shard]:
-    """The files, filled in the order of the state; a tensor larger than a file has one of its own."""
+    """The files, filled in the order of the state; a tensor larger than the limit has a file of its own."""
     files: list[list[str]] = [[]]
     size = 0
     for name, t in tensors.items():
@@ -133,7 +133,7 @@ def _size(t: Tensor) -> int:
 def _shard(name: str, tensors: Mapping[str, Tensor], tied: Mapping[str, str]) -> Shard:
     infos: dict[str, Any] = {METADATA: {"format": "pt", **{k: v for k, v in tied.items() if v in tensors}}}
     places, end = {}, 0
-    for key in sorted(tensors, key=lambda key: -tensors[key].dtype.itemsize):  # aligned, for those who map the file
+    for key in sorted(tensors, key=lambda key: -tensors[key].dtype.itemsize):  # so that mapped tensors are aligned
         t = tensors[key]
         begin, end = end, end + _size(t)
         infos[key] = {"dtype": CODES[t.dtype.torch], "shape": list(t.shape), "data_offsets": [begin, end]}
@@ -141,11 +141,11 @@ def _shard(name: str, tensors: Mapping[str, Tensor], tied: Mapping[str, str]) ->
     return Shard(name, file.headed(infos), places)
 
 
-# ---- who writes what ---------------------------------------------------------------------------------
+# ---- which rank writes what ---------------------------------------------------------------------------------
 
 
 def _parts(t: Tensor, rank: int, writer: int) -> Iterator[tuple[torch.Tensor, Box]]:
-    """What this rank writes of a tensor: its part, if no rank before it holds the same."""
+    """What this rank writes of a tensor: its shard, unless an earlier rank holds the same."""
     t = t.detach()
     if t.spec is None:
         if rank == writer:
@@ -161,7 +161,7 @@ def _parts(t: Tensor, rank: int, writer: int) -> Iterator[tuple[torch.Tensor, Bo
 
 
 def _runs(shape: Sequence[int], box: Box) -> Iterator[tuple[int, int]]:
-    """Where the elements of a box lie in the whole, row by row: first and last of each run."""
+    """Where the elements of a box are in the whole, row by row: first and last index of each run."""
     cut = next((d for d in reversed(range(len(shape))) if box[d] != (0, shape[d])), 0)
     strides = [math.prod(shape[d + 1 :]) for d in range(len(shape))]
     first, last = box[cut] if box else (0, 1)
@@ -171,30 +171,30 @@ def _runs(shape: Sequence[int], box: Box) -> Iterator[tuple[int, int]]:
         yield start + first * each, start + last * each
 
 
-# ---- the steps ---------------------------------------------------------------------------------------
+# ---- the phases of a save ---------------------------------------------------------------------------------------
 
 
 def _together(alone: bool, root: int, step: Callable[[], int | None]) -> int:
-    """A step that one rank takes, while the others wait for what it gives. It fails on all."""
-    rank, failure, told = current(), None, 0
+    """Run a phase on one rank, while the others wait for its result. A failure is raised on all."""
+    rank, failure, result = current(), None, 0
     if rank.index == root:
         try:
-            told = step() or 0
+            result = step() or 0
         except Exception as error:
             failure = error
     if not alone:
-        said = torch.tensor([int(failure is not None), told])
+        said = torch.tensor([int(failure is not None), result])
         transport_of().group(tuple(range(rank.world_size))).broadcast(said, root)
-        failed, told = said.tolist()
+        failed, result = said.tolist()
         if failed and failure is None:
             raise CheckpointError(f"rank {root} could not write; its own error says why")
     if failure is not None:
         raise failure
-    return told
+    return result
 
 
 def _agreed(alone: bool, step: Callable[[], None]) -> None:
-    """A step that each rank takes, until all have. It fails on all."""
+    """Run a phase on every rank, and wait for all. A failure is raised on all."""
     rank, failure = current(), None
     try:
         step()
@@ -210,7 +210,7 @@ def _agreed(alone: bool, step: Callable[[], None]) -> None:
 
 
 def _made(folder: str, shards: Sequence[Shard], held: contextlib.ExitStack) -> int:
-    """Make the files, under names that none has; a lock tells others that their maker lives."""
+    """Create the files under temporary names, locked while this process lives."""
     os.makedirs(folder, exist_ok=True)
     if os.path.lexists(os.path.join(folder, place.INSIDE)):
         raise CheckpointError(f"{folder} holds {place.INSIDE}, which flow.load would read; give another folder")
@@ -227,11 +227,11 @@ def _made(folder: str, shards: Sequence[Shard], held: contextlib.ExitStack) -> i
 
 
 def _filled(
-    shards: Sequence[Shard], beside: Sequence[str], tensors: Mapping[str, Tensor],
+    shards: Sequence[Shard], temporary: Sequence[str], tensors: Mapping[str, Tensor],
     mine: Mapping[str, tuple[torch.Tensor, Box]],
 ) -> None:  # fmt: skip
     """Write this rank's slices."""
-    for shard, path in zip(shards, beside, strict=True):
+    for shard, path in zip(shards, temporary, strict=True):
         own = [name for name in shard.places if name in mine]
         if not own:
             continue
@@ -256,20 +256,20 @@ def _put(handle: int, data: memoryview, at: int) -> None:
         data, at = data[count:], at + count
 
 
-def _named(folder: str, shards: Sequence[Shard], beside: Sequence[str], tensors: Mapping[str, Tensor]) -> None:
-    """Give the files their names, the index last, and take away what an earlier save has left of more of them."""
-    for shard, path in zip(shards, beside, strict=True):
+def _named(folder: str, shards: Sequence[Shard], temporary: Sequence[str], tensors: Mapping[str, Tensor]) -> None:
+    """Rename the files, the index last, and remove shards that an earlier save has left."""
+    for shard, path in zip(shards, temporary, strict=True):
         os.replace(path, os.path.join(folder, shard.name))
     names = {shard.name for shard in shards}
     count = sum(shard.size for shard in shards)
     logger("checkpoint").info("%s written, %d files, %d bytes", folder, len(shards), count)
     if len(shards) > 1:
         names.add(STEM + INDEX)
-        told = {
+        index = {
             "metadata": {"total_size": sum(map(_size, tensors.values()))},
             "weight_map": {name: shard.name for shard in shards for name in shard.places},
         }
-        text = json.dumps(told, indent=2, sort_keys=True) + "\n"
+        text = json.dumps(index, indent=2, sort_keys=True) + "\n"
         place.replace(os.path.join(folder, STEM + INDEX), lambda out: _wrote(out, text))
     for name in os.listdir(folder):
         if OURS.fullmatch(name) and name not in names:

@@ -1,4 +1,4 @@
-"""Checkpoints as others write them: folders of safetensors files, as hubs of models have them, and torch's `.pt`."""
+"""Checkpoints of other libraries: Hugging Face's folders of safetensors files, and torch's `.pt`."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ ENDING: Final = ".safetensors"
 
 
 def parts(folder: str) -> dict[str, list[str] | None]:
-    """The files of a folder that hold a model, and which tensors of each: those that its index names, or all."""
+    """The files of a model's folder, and which tensors of each: those that its index names, or all."""
     names = sorted(os.listdir(folder))
     indexes = [n for n in names if n.endswith(INDEX)]
     files = [n for n in names if n.endswith(ENDING)]
@@ -39,10 +39,10 @@ def parts(folder: str) -> dict[str, list[str] | None]:
         return CheckpointError(f"{path} is no index of safetensors files: {why}")
 
     with open(path, "rb") as file:
-        told = parsed(file.read(), refuse)
-    where = told.get("weight_map") if isinstance(told, dict) else None
+        index = parsed(file.read(), refuse)
+    where = index.get("weight_map") if isinstance(index, dict) else None
     if not isinstance(where, dict) or not all(isinstance(v, str) and os.path.basename(v) == v for v in where.values()):
-        raise refuse("its weight_map goes from the names of tensors to those of files beside it")
+        raise refuse("its weight_map goes from the names of tensors to those of files in the folder")
     found: dict[str, list[str] | None] = {}
     for name, file_name in where.items():
         found.setdefault(os.path.join(folder, file_name), []).append(name)  # type: ignore[union-attr]
@@ -50,7 +50,7 @@ def parts(folder: str) -> dict[str, list[str] | None]:
 
 
 def unpickled(path: Any, convert: Callable[[torch.Tensor], Any]) -> list[Any]:
-    """What torch.save wrote, in a list that is empty if this is no such file; only data is taken, no code is run."""
+    """What torch.save wrote, in a list that is empty if it is another format; only data is read, no code is run."""
     start = _start(path)
     if start[8:] == b"{" or not any(start.startswith(magic) for magic in FOREIGN):
         return []
@@ -58,10 +58,10 @@ def unpickled(path: Any, convert: Callable[[torch.Tensor], Any]) -> list[Any]:
     mapped = start.startswith(b"PK") and not hasattr(path, "read")
     try:
         with warnings.catch_warnings(action="ignore"):
-            told = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped or None)
+            loaded = torch.load(path, map_location="cpu", weights_only=True, mmap=mapped or None)
     except Exception as cause:
         raise CheckpointError(f"{what} {PICKLE}") from cause
-    return [_converted(told, convert)]
+    return [_converted(loaded, convert)]
 
 
 def _start(path: Any) -> bytes:

@@ -1,4 +1,4 @@
-"""Where a file goes: written beside its place, then moved there at once. What a death left is cleared by the next."""
+"""Atomic writing of files: to a temporary file beside the target, then renamed. The next save removes leftovers."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.core.log import logger
 from weft.core.reading import other_than_file
 
 INSIDE: Final = "checkpoint.safetensors"  # the file's name in a folder, where one is given
-UNFINISHED: Final = ".weft-unfinished-"  # how the name of a file begins that a save is writing, or died writing
+UNFINISHED: Final = ".weft-unfinished-"  # prefix of temporary files
 
 
 def named(path: Any) -> str:
@@ -31,18 +31,18 @@ def named(path: Any) -> str:
     if not text:
         raise ArgumentError("a checkpoint's path is empty; give the path of a file, or of a folder, such as '.'")
     if "\0" in text:
-        raise ArgumentError(f"{text!r} is no path: it holds a null character")
+        raise ArgumentError(f"{text!r} is not a path: it holds a null character")
     return text
 
 
 def replace(path: Any, write: Callable[[BinaryIO], None]) -> None:
-    """Let `write` make the file, all of it or nothing: readers see the old one until the new one is whole and on the
-    disk. A link stays, and what it leads to is replaced; the new file has the mode of the old one."""
+    """Let `write` make the file, atomically: readers see the old one until the new one is complete and on the disk.
+    A link stays, and its target is replaced; the new file keeps the mode of the old one."""
     start, (target, before) = time.perf_counter(), _target(path)
     folder = os.path.dirname(target)
     clear(folder)
-    file, beside = _beside(folder, before)
-    with file:  # closed last: as long as it is open its lock tells others that its maker lives
+    file, temporary = _temporary(folder, before)
+    with file:  # closed last: its lock shows that this save is still running
         try:
             write(file)
             file.flush()
@@ -50,21 +50,21 @@ def replace(path: Any, write: Callable[[BinaryIO], None]) -> None:
                 _like(file.fileno(), before)
             os.fsync(file.fileno())
             size = os.fstat(file.fileno()).st_size
-            os.replace(beside, target)
+            os.replace(temporary, target)
         except BaseException:
             with contextlib.suppress(FileNotFoundError):
-                os.unlink(beside)
+                os.unlink(temporary)
             raise
         directory = os.open(folder, os.O_RDONLY | os.O_CLOEXEC)
         try:
-            os.fsync(directory)  # the name, too
+            os.fsync(directory)  # flush the name, too
         finally:
             os.close(directory)
     logger("checkpoint").info("%s written, %d bytes in %.3f s", target, size, time.perf_counter() - start)
 
 
 def _target(path: Any) -> tuple[str, os.stat_result | None]:
-    """The file that a path means, links followed, and what is there now."""
+    """The file that a path refers to, links followed, and its current status."""
     target = named(path)
     if os.path.isdir(target):
         target = os.path.join(target, INSIDE)
@@ -87,19 +87,19 @@ def _target(path: Any) -> tuple[str, os.stat_result | None]:
     return os.path.realpath(target), now
 
 
-def _beside(folder: str, before: os.stat_result | None) -> tuple[BinaryIO, str]:
-    """A new file in the folder, locked."""
+def _temporary(folder: str, before: os.stat_result | None) -> tuple[BinaryIO, str]:
+    """A new temporary file in the folder, locked."""
     while True:
         path = os.path.join(folder, f"{UNFINISHED}{os.getpid()}-{secrets.token_hex(4)}")
         mode = 0o666 if before is None else 0o600  # a new file's is the umask's
         file = open(os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, mode), "wb")  # noqa: SIM115
         if lock(file.fileno()) is not False and os.path.exists(path):
             return file, path
-        file.close()  # somebody cleared it before it was locked
+        file.close()  # another process removed it before it was locked
 
 
 def clear(folder: str) -> None:
-    """Remove what saves left that died; those that live hold a lock."""
+    """Remove temporary files of saves that died; running saves hold a lock."""
     try:
         found = [entry.path for entry in os.scandir(folder) if entry.name.startswith(UNFINISHED)]
     except PermissionError:
@@ -115,7 +115,7 @@ def clear(folder: str) -> None:
 
 
 def lock(handle: int) -> bool | None:
-    """Whether the file is ours now; None where the file system has no locks."""
+    """Whether the lock was acquired; None if the file system has no locks."""
     try:
         fcntl.flock(handle, fcntl.LOCK_EX | fcntl.LOCK_NB)
     except BlockingIOError:
@@ -126,7 +126,7 @@ def lock(handle: int) -> bool | None:
 
 
 def _like(handle: int, before: os.stat_result) -> None:
-    """Give a file the owner, where that is allowed, and the mode of the one that it replaces."""
+    """Give a file the owner, if permitted, and the mode of the one that it replaces."""
     now = os.fstat(handle)
     if (now.st_uid, now.st_gid) != (before.st_uid, before.st_gid):
         with contextlib.suppress(PermissionError):

@@ -1,4 +1,4 @@
-"""Nested dicts, lists and tuples of tensors, numbers and strings, as JSON that names the tensors, and back."""
+"""Nested dicts, lists and tuples of tensors, numbers and strings, as JSON that refers to tensors by name, and back."""
 
 from __future__ import annotations
 
@@ -15,12 +15,12 @@ from weft.tensor.blob import blob_of
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
-DEEPEST: Final = 100  # levels of a structure; Python's own end is not much further
+DEEPEST: Final = 100  # levels of a structure; Python's recursion limit is not much higher
 LARGEST: Final = 1 << 13000  # of ints; Python reads no more than 4300 digits
 
 
 class Mark:
-    """The key of a dict that stands for what JSON has no form of."""
+    """The keys of dicts that encode what JSON lacks."""
 
     TENSOR = "$tensor"
     TUPLE = "$tuple"
@@ -33,16 +33,16 @@ MARKS: Final = frozenset(v for k, v in vars(Mark).items() if k.isupper())
 
 
 def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
-    """JSON for a structure, and the tensors in it by name. A tensor that stands in several places is kept once."""
+    """The JSON of a structure, and its tensors by name. A tensor that occurs several times is kept once."""
     tensors: dict[str, Tensor] = {}
     names: dict[tuple[int, Any], str] = {}
 
     def name_of(t: Tensor, path: str) -> str:
-        memory = id(blob_of(t)), tuple(t.shape)  # a weight that is tied is there once
+        memory = id(blob_of(t)), tuple(t.shape)  # a tied weight is saved once
         known = names.get(memory)
         if known is not None:
             return known
-        path = path.encode(errors="backslashreplace").decode()  # a lone surrogate has no bytes
+        path = path.encode(errors="backslashreplace").decode()  # a lone surrogate can't be encoded
         name, n = path or "tensor", 1
         while name in tensors or name == METADATA:
             n += 1
@@ -59,7 +59,7 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
             return [walk(x, f"{path}.{k}" if path else str(k), depth + 1) for k, x in items]
 
         if depth > DEEPEST:
-            raise refuse(f"it lies deeper than {DEEPEST} levels; does something hold itself?")
+            raise refuse(f"it is nested deeper than {DEEPEST} levels; does it contain itself?")
         if isinstance(v, Tensor):
             if v.dtype.torch not in CODES:
                 raise refuse(f"the file's format has no {v.dtype}; save real and imaginary parts")
@@ -74,7 +74,9 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
         if isinstance(v, DType):
             return {Mark.DTYPE: v.name}
         versions = getattr(v, "_metadata", None)
-        if versions and any(m.get("version", 1) != 1 for m in versions.values()):  # a module's state, of a later form
+        if versions and any(
+            m.get("version", 1) != 1 for m in versions.values()
+        ):  # a module's state dict, of a later version
             return {Mark.VERSIONS: [walk(dict(versions), "", depth + 1), walk(dict(v), path, depth + 1)]}
         if isinstance(v, Mapping):
             for k in v:
@@ -96,7 +98,7 @@ def described(value: Any) -> tuple[Any, dict[str, Tensor]]:
 
 
 def rebuilt(form: Any, tensor: Callable[[str], Tensor]) -> Any:
-    """The structure that JSON describes; `tensor` gives each tensor by name, once."""
+    """The structure from JSON; `tensor` is called once for each name."""
     known: dict[tuple[str, bool | None], Tensor] = {}
 
     def find(name: str, trained: bool | None) -> Tensor:
@@ -107,7 +109,9 @@ def rebuilt(form: Any, tensor: Callable[[str], Tensor]) -> Any:
 
     def walk(v: Any, depth: int) -> Any:
         if depth > DEEPEST:
-            raise CheckpointError(f"the file's structure lies deeper than {DEEPEST} levels, which nothing saves")
+            raise CheckpointError(
+                f"the file's structure is nested deeper than {DEEPEST} levels, which flow.save never writes"
+            )
         if isinstance(v, list):
             return [walk(x, depth + 1) for x in v]
         if not isinstance(v, dict):
@@ -139,10 +143,10 @@ def rebuilt(form: Any, tensor: Callable[[str], Tensor]) -> Any:
         return walk(form, 0)
     except CheckpointError:
         raise
-    except WeftError as cause:  # a dtype that isn't, a parameter of ints
-        raise CheckpointError(f"the file's structure can't be: {cause}") from None
+    except WeftError as cause:  # an unknown dtype, a parameter of ints
+        raise CheckpointError(f"the file's structure is invalid: {cause}") from None
 
 
 def _is_item(pair: Any) -> bool:
-    """Whether JSON is a key, and a value."""
+    """Whether JSON is a (key, value) pair."""
     return isinstance(pair, list) and len(pair) == 2 and not isinstance(pair[0], (list, dict))

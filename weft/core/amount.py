@@ -1,10 +1,10 @@
-"""Sizes as people read them."""
+"""Byte sizes in human-readable units."""
 
 from __future__ import annotations
 
 
 def amount(size: float) -> str:
-    """Bytes, in the unit that suits.
+    """Bytes in a suitable unit.
 
     >>> amount(1536), amount(3 << 20), amount(12)
     ('1.5 KB', '3.1 MB', '12 B')

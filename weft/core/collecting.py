@@ -1,4 +1,4 @@
-"""Python's collections of cycles put off, while much is made that stays."""
+"""Pausing Python's garbage collector while many long-lived objects are made."""
 
 from __future__ import annotations
 
@@ -8,13 +8,14 @@ import threading
 from collections.abc import Iterator
 
 _lock = threading.Lock()
-_within = 0  # how many threads ask for it now
-_was = False  # whether there were collections before
+_within = 0  # how many threads pause it now
+_was = False  # whether it was enabled before
 
 
 @contextlib.contextmanager
-def put_off() -> Iterator[None]:
-    """Whoever makes hundreds of thousands of objects has them walked again and again, and nothing is freed by it."""
+def paused() -> Iterator[None]:
+    """Pause the garbage collector: it would walk hundreds of thousands of new objects again and again, and free
+    none."""
     global _within, _was
     with _lock:
         if not _within:

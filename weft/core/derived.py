@@ -1,7 +1,7 @@
-"""Torch's own Python on Weft's tensors: modules of torch's, loaded a second time, with Weft in the place of `torch`.
+"""Torch's own Python on Weft's tensors: torch's modules, loaded a second time with Weft in the place of `torch`.
 
-What torch composes of its public functions is the same here. A derived module runs torch's code, from the bytecode that
-is there already, in a namespace of its own, whose imports of `torch` give what `Names` finds; torch's stays as it is.
+A derived module runs torch's code, from the bytecode that is already there, in a namespace of its own. There, imports
+of `torch` give what `Names` finds; torch's own module stays as it is.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from typing import Any, Final
 from weft.core.errors import OptionError
 
 WEFT: Final = __name__.partition(".")[0]
-Change = Callable[[Any], Any]  # from what torch has to what stands in its place
+Change = Callable[[Any], Any]  # from torch's object to its replacement
 
 
 class Names(ModuleType):
-    """A module of torch's, or another place with a dotted name, as derived code sees it: Weft's names, then torch's."""
+    """A module of torch's, or another dotted path, as derived code sees it: Weft's names, then torch's."""
 
     def __init__(self, path: str) -> None:
         super().__init__(path)
@@ -59,7 +59,7 @@ def _at(root: Any, path: str) -> Any:
     return root
 
 
-GIVEN: Final[dict[str, Any]] = {}  # what no name tells, by torch's path
+GIVEN: Final[dict[str, Any]] = {}  # explicit replacements, by torch's path
 ROOTS: Final[dict[str, Derived]] = {}  # by torch's path
 
 
@@ -78,7 +78,7 @@ def counterpart(path: str) -> str | None:
 def _import(
     name: str, globals: Any = None, locals: Any = None, fromlist: Sequence[str] | None = (), level: int = 0
 ) -> Any:
-    """What `import` is in derived code."""
+    """`__import__` of derived code."""
     if level:
         name = importlib.util.resolve_name("." * level + name, globals["__spec__"].loader_state.parent)
     if name.partition(".")[0] != "torch":
@@ -96,16 +96,17 @@ def _import(
 
 @functools.cache
 def root() -> Names:
-    """What derived code has as `torch`."""
+    """`torch` as derived code sees it."""
     return Names("torch")
 
 
 class Derived(MetaPathFinder, Loader):
-    """A module of torch's or a package, to be imported under a name of Weft's.
+    """A module or package of torch's, importable under a name of Weft's.
 
-    changes     by module below the package ("" for itself) and path therein: what stands there, made of what stood
+    changes     by module below the package ("" for itself) and path therein: a function from torch's object to its
+                substitute
     attributes  attributes that derived code reads under another name
-    errors      classes of Weft's for the errors that derived code raises
+    errors      Weft's classes for the errors that derived code raises
     """
 
     def __init__(
@@ -146,7 +147,7 @@ class Derived(MetaPathFinder, Loader):
 
 
 def is_derived(name: str) -> bool:
-    """Whether a module of Weft's by this name is one of torch's, derived."""
+    """Whether a module of Weft's is derived from torch's."""
     return any(root.covers(name) for root in ROOTS.values())
 
 
@@ -162,7 +163,7 @@ class Package(ModuleType):
 
 
 def lazily(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str], Any]:
-    """The `__getattr__` of a package that has derived modules, and names of theirs: read when one is asked for."""
+    """The `__getattr__` of a package with derived modules: a module is loaded when one of its names is asked for."""
     homes = {name: module for module, names in modules.items() for name in (module, *names)}
     vars(sys.modules[package])["_functions"] = frozenset(n for n, names in modules.items() if n in names)
     sys.modules[package].__class__ = Package
@@ -179,6 +180,6 @@ def lazily(package: str, modules: Mapping[str, Sequence[str]]) -> Callable[[str]
 
 
 def _renamed(code: CodeType, names: Mapping[str, str]) -> CodeType:
-    """Code that reads attributes under other names."""
+    """Code with its attribute names replaced."""
     inner = tuple(_renamed(c, names) if isinstance(c, CodeType) else c for c in code.co_consts)
     return code.replace(co_names=tuple(names.get(n, n) for n in code.co_names), co_consts=inner)

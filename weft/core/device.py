@@ -15,7 +15,7 @@ from weft.core.rank import current
 class Device:
     """`flow.device("cuda:1")` or `flow.device("cuda", 1)`. Equal means identical.
 
-    In a `with` block of it, this thread's new tensors go there where nothing else is said.
+    As a context manager, it is the default device of this thread's new tensors.
 
     >>> with flow.device("meta"):
     ...     flow.nn.Linear(2, 3).weight.device.type
@@ -43,7 +43,7 @@ class Device:
         return f"{self.type}:{self.index}"
 
     def check(self) -> Device:
-        """Refuse a device that this machine doesn't have."""
+        """Raise if this machine doesn't have the device."""
         if self.type == "cuda" and self.index >= torch.cuda.device_count():
             have = torch.cuda.device_count()
             raise DeviceError(
@@ -64,31 +64,31 @@ class Device:
 
 class _Chosen(threading.local):
     cuda: bool = False
-    usual: Device | None = None  # where new tensors go of which nothing else is said; None for the CPU
-    outer: tuple[Device | None, ...] = ()  # what it was around each `with` block
+    usual: Device | None = None  # the default device; None for the CPU
+    outer: tuple[Device | None, ...] = ()  # the default outside each `with` block
 
 
 chosen = _Chosen()
 
 
 def usual() -> Device | None:
-    """Where this thread's tensors go of which nothing else is said; None for the CPU."""
+    """The default device of this thread's new tensors; None for the CPU."""
     return chosen.usual
 
 
 def choose_usual(device: Device | None) -> None:
-    """Let this thread's tensors go there of which nothing else is said."""
+    """Set the default device of this thread's new tensors."""
     chosen.usual = None if device is None else device.check()
 
 
 def choose_cuda(index: int) -> None:
-    """Let "cuda" stand for this device in this thread."""
+    """Let "cuda" mean this device in this thread."""
     torch.cuda.set_device(index)
     chosen.cuda = True
 
 
 def current_cuda() -> int:
-    """The index that "cuda" stands for. Until this thread has chosen, the ranks of a host take its devices in turn."""
+    """The index that "cuda" means. Until this thread chooses, the ranks of a host take its devices in turn."""
     count = torch.cuda.device_count()
     if not count:
         return 0
@@ -104,7 +104,7 @@ def current_cuda() -> int:
 def _make(text: str, index: int | None) -> Device:
     kind, colon, number = text.partition(":")
     if kind not in ("cpu", "cuda", "meta") or (colon and not number.isdigit()) or (colon and index is not None):
-        raise DeviceError(f"{text!r} is no device; write 'cpu', 'cuda' or 'cuda:1'")
+        raise DeviceError(f"{text!r} is not a device; write 'cpu', 'cuda' or 'cuda:1'")
     return _one(kind, int(number) if colon else index or 0)
 
 

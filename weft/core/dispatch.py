@@ -1,8 +1,8 @@
-"""How a lower layer reaches an upper one: the modes of the running thread, and the hooks that upper layers fill.
+"""How a lower layer calls an upper one: the running thread's modes, and the hooks that upper layers fill.
 
-An op, wherever it is called, asks `hooks.road(op)` for its entry: a function made for that op. The entry takes the
-short way (eager, local, data at hand) itself when the thread is `plain`; everything else goes through
-`hooks.call(op, args)`: the interpreter stack, wrapped by autograd.
+An op asks `hooks.road(op)` for its entry: a function generated for that op. The entry takes the fast path (eager,
+local, data at hand) itself when the thread is `plain`; everything else goes through `hooks.call(op, args)`: the
+interpreter stack, wrapped by autograd.
 """
 
 from __future__ import annotations
@@ -16,12 +16,12 @@ from weft.core.tracer import Trace
 
 
 class Here(threading.local):
-    """The running thread's modes.
+    """The modes of the running thread.
 
-    plain      no interceptor is active: an op may take the short way
+    plain      no interceptor is active: an op may take the fast path
     grad       gradients are recorded
-    trace      the graph that is being traced, or None
-    place      where new tensors go, and in which layout, if nobody says so: global mode
+    trace      the graph being traced, or None
+    place      the default placement and sbp of new tensors: global mode
     """
 
     plain: bool = True
@@ -42,19 +42,19 @@ def traced() -> Trace:
 
 
 class Hooks:
-    """What upper layers provide to lower ones. Filled once, when the package is imported."""
+    """The functions that upper layers provide to lower ones. Filled once, at import."""
 
     road: Callable[[Any], Callable[..., Any]]  # autograd: the entry of an op
     call: Callable[[Any, tuple[Any, ...]], Any]  # autograd: the general way, with complete arguments
     wait_read: Callable[[Any], None]  # vm: until nothing pending writes the blob
     wait_write: Callable[[Any], None]  # vm: until nothing pending reads or writes the blob
-    wait_over: Callable[[Any], None]  # vm: likewise, whether what was pending ends well or not
+    wait_over: Callable[[Any], None]  # vm: likewise, whether the pending work succeeds or fails
     whole: Callable[[Any, str], Any]  # autograd: a global tensor's logical value on every rank, as a local tensor
-    fresh: Callable[[Any], Any]  # autograd: a view as it is by now
+    fresh: Callable[[Any], Any]  # autograd: a view brought up to date
     detached: Callable[[Any], Any]  # autograd: `detach()` of a view, or while a graph is traced
     exchange: Callable[[Any, Any], None]  # autograd: `x.data = y` while a graph is traced
     backward: Callable[..., None]  # autograd: Tensor.backward
-    placed: Callable[[Any, Any, Any, Any], Any]  # functional: a tensor over data that every rank has, where it is told
+    placed: Callable[[Any, Any, Any, Any], Any]  # functional: a global tensor from data that every rank has
 
 
 hooks = Hooks()
@@ -62,7 +62,7 @@ hooks = Hooks()
 
 @contextlib.contextmanager
 def intercept(interceptor: Any) -> Iterator[Any]:
-    """Put an interceptor on this thread's stack: ops leave the short way and ask it."""
+    """Put an interceptor on this thread's stack: ops leave the fast path and call it."""
     before = here.stack, here.plain
     here.stack, here.plain = (*here.stack, interceptor), False
     try:
@@ -84,7 +84,7 @@ def tracing(builder: Trace | None) -> Iterator[None]:
 
 @contextlib.contextmanager
 def outside() -> Iterator[None]:
-    """No mode of this thread holds: what runs here is no part of the program around it, such as a loader's reading."""
+    """Suspend this thread's modes, for code that isn't part of the program around it, such as a data loader's."""
     before = dict(here.__dict__)
     here.__dict__.clear()
     try:
@@ -95,7 +95,7 @@ def outside() -> Iterator[None]:
 
 
 class set_grad:
-    """Whether gradients are recorded in this thread: a context manager, a decorator, or just a call."""
+    """Set whether gradients are recorded in this thread: a context manager, a decorator, or a plain call."""
 
     def __init__(self, mode: bool) -> None:
         self.before, here.grad = here.grad, mode

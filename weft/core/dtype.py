@@ -1,4 +1,4 @@
-"""The dtypes, as values with OneFlow's names; each knows torch's twin."""
+"""The dtypes, with OneFlow's names; each knows its torch counterpart."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ _by_torch: dict[torch.dtype, DType] = {}
 
 
 class DType:
-    """`flow.float32` and its kin. Equal means identical."""
+    """The class of `flow.float32` and the other dtypes. Equal means identical."""
 
     __slots__ = ("name", "torch", "is_floating_point", "is_complex", "itemsize")
 
@@ -34,7 +34,7 @@ class DType:
 
     @property
     def scalar(self) -> str:
-        """The name in torch's messages: Float, Long."""
+        """The name in torch's messages, such as Float or Long."""
         return torch.empty(0, dtype=self.torch).type().rpartition(".")[2].removesuffix("Tensor")
 
     @property
@@ -42,8 +42,9 @@ class DType:
         return self.torch.is_signed
 
     def to_complex(self) -> DType:
-        """The complex dtype whose parts are of this one."""
+        """The complex dtype whose parts have this one."""
         return of_torch(self.torch.to_complex())
+        """The complex dtype whose parts are of this one."""
 
     def to_real(self) -> DType:
         """The dtype of a complex one's parts."""
@@ -67,7 +68,7 @@ bool_ = DType("bool", torch.bool)
 complex64 = DType("complex64", torch.complex64)
 complex128 = DType("complex128", torch.complex128)
 every = tuple(_by_torch.values())
-# numbers that are kept and converted; few kernels compute in them
+# storage formats: kept and converted; few kernels compute in them
 float8_e4m3fn = DType("float8_e4m3fn", torch.float8_e4m3fn)
 float8_e5m2 = DType("float8_e5m2", torch.float8_e5m2)
 uint16 = DType("uint16", torch.uint16)
@@ -83,7 +84,7 @@ _by_python = {float: float64, int: int64, bool: bool_, complex: complex128}  # a
 def of_torch(dtype: torch.dtype) -> DType:
     found = _by_torch.get(dtype)
     if found is None:
-        raise DtypeError(f"Weft has no twin of {dtype}; it has {', '.join(d.name for d in every)}")
+        raise DtypeError(f"Weft has no counterpart of {dtype}; it has {', '.join(d.name for d in every)}")
     return found
 
 
@@ -95,7 +96,7 @@ def named(name: str) -> DType:
 
 
 def of(value: Any) -> DType:
-    """A DType from whatever a user may write for one: ours, torch's, numpy's, Python's, a name."""
+    """A DType from anything that names one: Weft's, torch's, NumPy's, Python's, a string."""
     if isinstance(value, DType):
         return value
     if isinstance(value, torch.dtype):
@@ -103,8 +104,8 @@ def of(value: Any) -> DType:
     if isinstance(value, str):
         return named(value.removeprefix("weft."))
     try:
-        if value is None:  # to numpy it is float64
+        if value is None:  # numpy.dtype(None) is float64
             raise TypeError
         return _by_python[value] if value in _by_python else named(np.dtype(value).name)
     except (TypeError, ValueError):
-        raise DtypeError(f"{value!r} is no dtype; write flow.float32, say") from None
+        raise DtypeError(f"{value!r} is not a dtype; write flow.float32, say") from None

@@ -1,10 +1,10 @@
-"""Every error Weft raises on purpose: one family, named after what the user can do about it."""
+"""Every error that Weft raises on purpose, named after what the user can do about it."""
 
 from __future__ import annotations
 
 
 class WeftError(Exception):
-    """The root of every exception that Weft raises on purpose."""
+    """The base class of every exception that Weft raises on purpose."""
 
 
 class ArgumentError(WeftError, TypeError, RuntimeError):
@@ -12,19 +12,19 @@ class ArgumentError(WeftError, TypeError, RuntimeError):
 
 
 class OptionError(ArgumentError, ValueError):
-    """An option out of its range: a negative learning rate, a probability above one."""
+    """An option out of range: a negative learning rate, a probability above one."""
 
 
 class MissingFormulaError(OptionError, NotImplementedError):
-    """A formula that isn't here, or a method that a class of one's own should have."""
+    """A formula that isn't implemented, or a method that a custom class should have."""
 
 
 class ShapeError(WeftError, RuntimeError, ValueError):
-    """Shapes that can't work together, or a shape that the data doesn't have."""
+    """Shapes that are incompatible, or that the data doesn't have."""
 
 
 class OutOfMemoryError(ShapeError):
-    """More memory than there is."""
+    """An allocation larger than the available memory."""
 
 
 class DtypeError(WeftError, TypeError, RuntimeError):
@@ -32,7 +32,7 @@ class DtypeError(WeftError, TypeError, RuntimeError):
 
 
 class MissingKernelError(DtypeError, NotImplementedError):
-    """A dtype, or a device, that the op has no kernel for."""
+    """A dtype or device that the op has no kernel for."""
 
 
 class DeviceError(WeftError, RuntimeError):
@@ -64,7 +64,7 @@ class CompileError(WeftError, RuntimeError):
 
 
 class GraphError(WeftError, RuntimeError):
-    """A graph was called with something else than what it was compiled for, or can't run."""
+    """A graph was called with other inputs than it was compiled for, or can't run."""
 
 
 class EndOfData(WeftError, EOFError):
@@ -80,7 +80,7 @@ class DeadlineError(RankError, TimeoutError):
 
 
 class SecretError(RankError):
-    """Something was not written by one who knows the secret of the run."""
+    """A message isn't signed with the secret of the run."""
 
 
 class OpError(WeftError, RuntimeError):
@@ -88,12 +88,11 @@ class OpError(WeftError, RuntimeError):
 
 
 class CheckpointError(WeftError, RuntimeError, ValueError):
-    """A file is not what it says, or doesn't fit what it is loaded into."""
+    """A file is corrupt, or doesn't fit what it is loaded into."""
 
 
 def ours(error: BaseException) -> bool:
-    """Whether an error comes from here or from a kernel, not by way of the user's code: a function that was called
-    back, the handler of a signal."""
+    """Whether an error comes from Weft or a kernel, rather than from the user's code (a callback, a signal handler)."""
     trace = error.__traceback__
     while trace is not None:
         if trace.tb_frame.f_globals.get("__name__", "").partition(".")[0] not in OURS:

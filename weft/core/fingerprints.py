@@ -1,8 +1,8 @@
-"""Numbers that are alike on all ranks as long as they run one program: a rank registers them, collectives compare them.
+"""Fingerprints: numbers that must be equal on all ranks of a program. A rank registers them, collectives compare them.
 
-Whoever keeps something that must go in step without ever being sent, such as the state of the random numbers that
-ranks draw in common, puts a number here that stands for it. The next collective of the program's own carries one word
-of them all, and ranks that differ in it get an error that names the entry.
+State that must stay in step without being sent, such as that of the random numbers which ranks draw in common, is
+registered here as a number. The program's next collective carries one hash of them all, and ranks that differ get an
+error that names the entry.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from zlib import crc32
 from weft.core.rank import Rank, current
 
 WORD = (1 << 61) - 1
-SHOWN = 3  # of what was folded into a number, the latest are told
+SHOWN = 3  # an error shows the latest items folded into a number
 
 
 class Entry(NamedTuple):
@@ -32,25 +32,25 @@ class Entry(NamedTuple):
 
 
 class Fingerprints:
-    """A rank's numbers, by name."""
+    """A rank's fingerprints, by name."""
 
     def __init__(self, rank: Rank | None = None) -> None:
         self.entries: dict[str, Entry] = {}
-        self.names = 0  # changes when an entry comes or goes
-        self.version = 0  # changes with any number; those that are functions are asked each time
-        self.asked = False  # whether any is a function
+        self.names = 0  # counts added and removed entries
+        self.version = 0  # counts changes of numbers; functions are called each time
+        self.asked = False  # whether any entry is a function
 
     def put(
         self, name: str, number: int | Callable[[], int], shown: str | Callable[[], str] = "",
         ranks: Iterable[int] | None = None,
     ) -> None:  # fmt: skip
-        """Compare a number, or what a pure function gives, from now on among `ranks` (None: everyone). `shown` says in
-        an error what the number stands for."""
+        """Compare a number, or a pure function's result, from now on among `ranks` (None: everyone). `shown` describes
+        it in an error."""
         before = self.entries.get(name)
         self._keep(name, before, Entry(number, shown, None if ranks is None else frozenset(ranks)))
 
     def fold(self, name: str, number: int, shown: str, ranks: frozenset[int] | None = None) -> None:
-        """Compare, from now on, the row of all numbers that were folded into the entry."""
+        """Compare, from now on, the sequence of all numbers folded into the entry."""
         before = self.entries.get(name)
         if before is None:
             self._keep(name, None, Entry(hash((0, number)) & WORD, (shown,), ranks))
@@ -64,7 +64,7 @@ class Fingerprints:
             self._changed()
 
     def among(self, ranks: Iterable[int]) -> list[str]:
-        """The names of what these ranks have in common: entries of no fewer ranks."""
+        """The names of the entries that all of these ranks share."""
         wanted = set(ranks)
         return sorted(n for n, e in list(self.entries.items()) if e.ranks is None or wanted <= e.ranks)
 
@@ -83,14 +83,14 @@ class Fingerprints:
 
 
 class Words:
-    """What a group's members have in common, as the one word that their collectives carry. `kept` is None where calls
-    come in no order with the program's."""
+    """The common fingerprint of a group's members, as the one word that their collectives carry. `kept` is None where
+    calls aren't in program order."""
 
     def __init__(self, ranks: tuple[int, ...], kept: Fingerprints | None) -> None:
         self.ranks, self.kept = ranks, kept
         self._names, self._version = -1, -1
         self._common: list[str] = []
-        self._base = 0  # of the names
+        self._base = 0  # hash of the names
         self._word = 0
 
     def now(self) -> int:
@@ -102,13 +102,13 @@ class Words:
             self._base = crc32("\n".join(self._common).encode())
         self._version = kept.version
         entries = kept.entries
-        # of numbers, Python's hash is the same in every process
+        # Python's hash of numbers is the same in every process
         numbers = [entries[n].now() for n in self._common]
         self._word = hash((self._base, *numbers)) & WORD if numbers else 0
         return self._word
 
     def entries(self) -> dict[str, Entry]:
-        """What the word stands for."""
+        """The entries behind the word."""
         return {} if self.kept is None else {n: self.kept.entries[n] for n in self._common if n in self.kept.entries}
 
 

@@ -1,8 +1,8 @@
-"""Options that are taken, because programs give them, and do nothing here. Each says so once, by name.
+"""Options that are accepted and have no effect. Each warns once, by name.
 
-The rule: an option whose absence could show in results, in memory, in who waits how long or in what is checked stands
-in this table and warns when it is given. A hint for speed alone stays quiet: `fused`, `foreach`, `non_blocking`,
-`assume_unique`, a `driver`. tests/core/test_idle.py holds every parameter of the public surface to it.
+The rule: an option whose absence could show in results, memory, waiting times or checks is in this table and warns
+when it is given. A hint for speed alone is silent: `fused`, `foreach`, `non_blocking`, `assume_unique`, a `driver`.
+tests/core/test_idle.py checks every parameter of the public surface.
 """
 
 from __future__ import annotations
@@ -13,13 +13,13 @@ import torch
 
 from weft.core.program_line import warn
 
-FUSES = "the compiler joins what can be joined by itself"
-LAYOUTS = "enable_auto_parallel() has one search, one measure of costs, and keeps what the program lays out"
-ORDER = "the compiler settles order and memory by itself"
+FUSES = "the compiler fuses by itself"
+LAYOUTS = "enable_auto_parallel() has one search and one cost model, and keeps the program's layouts"
+ORDER = "the compiler chooses order and memory by itself"
 ALONE = "collectives travel one by one, each as soon as its operands are there"
 WAITS = "a wait ends when its peers have come or failed, or after WEFT_DEADLINE seconds"
-SPARSE = "gradients are dense; SGD and Adagrad step by them as they do by sparse ones"
-FORMATS = "elements lie in the order of the dimensions; each kernel chooses its own format inside"
+SPARSE = "gradients are dense; SGD and Adagrad update as they would with sparse ones"
+FORMATS = "tensors are contiguous; each kernel chooses its own format inside"
 
 IDLE: Final[dict[str, str]] = {
     **{f"config.{name}": why for name, why in {
@@ -27,7 +27,7 @@ IDLE: Final[dict[str, str]] = {
         "enable_auto_parallel_ignore_user_sbp_config": LAYOUTS,
         "enable_auto_parallel_sbp_collector": LAYOUTS, "enable_auto_parallel_trunk_algo": LAYOUTS,
         "enable_compress_memory": ORDER,
-        "enable_cudnn_conv_heuristic_search_algo": "flow.backends.cudnn.benchmark says how convolutions are tried out",
+        "enable_cudnn_conv_heuristic_search_algo": "flow.backends.cudnn.benchmark controls how convolutions are chosen",
         "enable_fused_model_update_cast": FUSES, "enable_multi_tensor_update": FUSES,
         "enable_straighten_algorithm": ORDER, "set_auto_parallel_computation_cost_ratio": LAYOUTS,
         "set_auto_parallel_wait_time": LAYOUTS,
@@ -38,37 +38,37 @@ IDLE: Final[dict[str, str]] = {
         "enable_use_buffer_to_fuse_all_reduce", "enable_use_compute_stream", "set_fusion_max_ops_num",
         "set_fusion_threshold_mbytes", "set_stream_num",
     )},
-    "config.enable_zero(shard_restore_level)": "the stage says how long a parameter is whole",
+    "config.enable_zero(shard_restore_level)": "the stage determines how long a parameter is gathered",
     "Graph.add_optimizer(is_sparse)": "gradients are dense",
-    **{f"Graph.debug({name})": "an op tells the line of the program that it comes from, and no more of the stack"
+    **{f"Graph.debug({name})": "an op records the program's line, not the whole stack"
        for name in ("max_py_stack_depth", "only_user_py_stack", "op_repr_with_py_stack")},
     **{f"{name}(memory_format)": FORMATS
        for name in ("Tensor.to", "Module.to", "clone", "contiguous", "empty_like and the like")},
-    "vmap(chunk_size)": "slices are computed one after another or together as the ops allow, not in chunks",
+    "vmap(chunk_size)": "slices are computed one by one or together, as the ops allow",
     "jacrev(chunk_size)": "rows are computed one by one already",
     "jacfwd(randomness)": "the function runs once, and draws once for all columns",
     "jvp(strict)": "a result that doesn't depend on an argument has a derivative of zero",
-    "checkpoint(debug)": "what differs the second time isn't traced",
-    "checkpoint(determinism_check)": "what is computed again isn't compared with the first time",
-    "load(map_location)": "a file doesn't say which device a tensor lay on, so none is mapped: give the device itself",
-    "fork_rng(devices)": "every device's numbers stay as they were",
+    "checkpoint(debug)": "differences in the recomputation aren't traced",
+    "checkpoint(determinism_check)": "recomputed values aren't compared with the first ones",
+    "load(map_location)": "a file doesn't say which device a tensor lay on, so there is none to map: give a device",
+    "fork_rng(devices)": "every device's generator is forked",
     **{f"distributed.{name}(timeout)": WAITS
        for name in ("barrier", "monitored_barrier", "new_group", "new_subgroups", "new_subgroups_by_enumeration",
                     "Work.wait")},
     "distributed.monitored_barrier(wait_all_ranks)": "the first rank that failed is named, by whoever waits for it",
-    **{f"distributed.{name}(tag)": "what one rank sends to another arrives in that order, whatever its tag"
+    **{f"distributed.{name}(tag)": "messages between two ranks arrive in the order of sending, whatever their tag"
        for name in ("isend", "irecv", "P2POp")},
-    "distributed.elastic record(error_handler)": "what a rank raises is told to the others and to the launcher anyhow",
+    "distributed.elastic record(error_handler)": "errors are always reported to the other ranks and to the launcher",
     **{f"{name}(sparse)": SPARSE for name in ("Embedding", "EmbeddingBag", "embedding", "embedding_bag")},
     "gather(sparse_grad)": SPARSE,
-    "LAMB(amsgrad)": "the step has no use for the largest squares so far",
+    "LAMB(amsgrad)": "the update doesn't use the maximum of squared gradients",
 }  # fmt: skip
 
 _said: set[str] = set()
 
 
 def idle(name: str, given: Any = True) -> None:
-    """Warn, once in a process, that an option of the table does nothing, if it is given something but "off"."""
+    """Warn, once in a process, that an option of the table has no effect, if it is given and not "off"."""
     if given is None or given is False or (type(given) is int and given == 0) or name in _said:
         return
     _said.add(name)
@@ -76,5 +76,5 @@ def idle(name: str, given: Any = True) -> None:
 
 
 def idle_format(name: str, memory_format: Any) -> None:
-    """The same of a memory format, if it is another than that which tensors have."""
+    """Likewise for a memory format other than the default."""
     idle(name, memory_format not in (None, torch.preserve_format, torch.contiguous_format))

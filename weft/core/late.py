@@ -1,4 +1,4 @@
-"""Functions that are written as text: compiled when they are first called, so that an import doesn't wait for them."""
+"""Generated functions: compiled when they are first called, so that imports don't wait for them."""
 
 from __future__ import annotations
 
@@ -8,9 +8,9 @@ from typing import Any
 
 
 def written_late(name: str, source: Callable[[], str], space: dict[str, Any], origin: str) -> Callable[..., Any]:
-    """The function that `source()` defines under a name, over the names of `space`.
+    """The function that `source()` defines under `name`, over the names of `space`.
 
-    It is itself from the start; its first call gives it its code.
+    The function object exists from the start; its first call sets its code.
     """
 
     def write() -> Callable[..., Any]:

@@ -1,4 +1,4 @@
-"""Arguments of calls as text, and back: what jobs and plans write down. Reading it runs nothing."""
+"""Arguments of calls as text, and back, for jobs and plans. Parsing runs no code."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from weft.core.dtype import DType
 from weft.core.placement import Placement
 from weft.core.sbp import Sbp
 
-NAME: Final = r"[\w.:+/<>\[\]-]+"  # of a value
+NAME: Final = r"[\w.:+/<>\[\]-]+"  # of a value in a job or plan
 _TOKEN: Final = re.compile(rf"""('(?:[^'\\]|\\.)*'|"(?:[^"\\]|\\.)*")|%({NAME})""")
-_ALONE: Final = threading.Lock()  # in Python 3.11 two threads that make syntax trees at once fail in each other
+_ALONE: Final = threading.Lock()  # in Python 3.11 ast.parse fails if two threads run it at once
 _MADE: Final[Mapping[str, Callable[..., Any]]] = {
     "dtype": dtypes.named, "placement": placements.parse, "sbp": sbps.parse, "device": Device, "float": float,
     "slice": slice,
@@ -27,7 +27,7 @@ _MADE: Final[Mapping[str, Callable[..., Any]]] = {
 
 
 def show(a: Any, named: Callable[[Any], str | None]) -> str:
-    """An argument as text; `named` gives the name of what is a value."""
+    """An argument as text; `named` gives the name of a value."""
     name = named(a)
     if name is not None:
         return f"%{name}"
@@ -50,16 +50,16 @@ def show(a: Any, named: Callable[[Any], str | None]) -> str:
         return "..."
     if a is None or isinstance(a, (bool, int, float, complex, str)):
         return repr(a)
-    raise TypeError(f"an argument of type {type(a).__name__} can't be written down: {a!r:.80}")
+    raise TypeError(f"an argument of type {type(a).__name__} has no text form: {a!r:.80}")
 
 
 def read(text: str, value: Callable[[str], Any]) -> tuple[tuple[Any, ...], dict[str, Any]]:
-    """The arguments of a call, and those by keyword; `value` gives what a name stands for."""
+    """The positional and keyword arguments of a call, parsed; `value` resolves a name."""
     source = _TOKEN.sub(lambda m: m[1] or f"value({m[2]!r})", text)
     with _ALONE:
         tree = ast.parse(f"f({source})", mode="eval").body
     if not isinstance(tree, ast.Call) or any(k.arg is None for k in tree.keywords):
-        raise ValueError(f"these are no arguments: {text}")
+        raise ValueError(f"not a list of arguments: {text}")
 
     def made(e: ast.expr) -> Any:
         if isinstance(e, ast.Tuple):

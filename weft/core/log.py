@@ -1,11 +1,11 @@
-"""What Weft says beside errors and warnings, by Python's `logging`, under the name "weft":
+"""Logging, by Python's `logging`, under the name "weft":
 
-    WARNING  what holds up: a wait that takes long, and why
-    INFO     what happens once: a world that meets, a graph that is compiled, a checkpoint that is written or read
-    DEBUG    what is inside: a compiled graph's passes
+    WARNING  delays: a wait that takes long, and why
+    INFO     rare events: a world that meets, a graph that is compiled, a checkpoint that is written or read
+    DEBUG    internals: a compiled graph's passes
 
-As long as the program sets up no logging of its own, lines go to stderr, warnings and errors alone, or from the level
-on that `WEFT_LOG` names. A record has the number of its rank: `logging.Formatter("[rank %(rank)s] %(message)s")`.
+If the program sets up no logging, lines of level WARNING and above, or of the level in `WEFT_LOG`, go to stderr.
+A record has its rank's number: `logging.Formatter("[rank %(rank)s] %(message)s")`.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from weft.core.rank import VARIABLES, entered
 
 ROOT: Final = logging.getLogger(__name__.partition(".")[0])
 LEVELS: Final = ("DEBUG", "INFO", "WARNING", "ERROR")
-LABELLED: Final = "WEFT_LABELLED"  # set where the launcher puts the rank before each line anyhow
+LABELLED: Final = "WEFT_LABELLED"  # set if the launcher labels each line with the rank
 
 
 def logger(part: str) -> logging.Logger:
-    """Of one part of Weft: `logger("graph")` is named weft.graph."""
+    """The logger of one part of Weft: `logger("graph")` is named weft.graph."""
     found = ROOT.getChild(part)
     if not found.filters:
         found.addFilter(Ranked())
@@ -32,7 +32,7 @@ def logger(part: str) -> logging.Logger:
 
 
 class Ranked(logging.Filter):
-    """Gives a record the number of its rank: the thread's, or what the launcher's variables say."""
+    """Adds the rank's number to a record: the thread's, or the launcher's."""
 
     def filter(self, record: logging.LogRecord) -> bool:
         rank = entered()
@@ -43,7 +43,7 @@ class Ranked(logging.Filter):
 
 
 class Last(logging.StreamHandler[Any]):
-    """Writes to stderr, whatever that is at the time, where no handler of the program's does."""
+    """Writes to the current stderr, unless the program has a handler of its own."""
 
     def __init__(self) -> None:
         logging.Handler.__init__(self)
@@ -58,10 +58,10 @@ class Last(logging.StreamHandler[Any]):
 
 
 def begin() -> None:
-    """Once, when Weft is imported."""
+    """Set up logging, once, when Weft is imported."""
     ROOT.addHandler(Last())
     asked = os.environ.get("WEFT_LOG", "").upper()
     if asked:
         if asked not in LEVELS:
-            raise ArgumentError(f"WEFT_LOG is {', '.join(LEVELS).lower()}; got {os.environ['WEFT_LOG']!r}")
+            raise ArgumentError(f"WEFT_LOG takes {', '.join(LEVELS).lower()}; got {os.environ['WEFT_LOG']!r}")
         ROOT.setLevel(asked)

@@ -13,13 +13,13 @@ from weft.core.errors import ArgumentError, PlacementError
 from weft.core.rank import current
 from weft.core.reading import parsed, shortened
 
-MOST: Final = 1 << 19  # ranks of a world that a text may name
+MOST: Final = 1 << 19  # most ranks that a text may name
 _interned: dict[tuple[str, tuple[int, ...], tuple[int, ...]], Placement] = {}
 
 
 class Placement:
-    """`placement(type, ranks)`: ranks is a list, or a nested list for a grid of several axes. Or all of it as it
-    prints: `placement("cpu:[0,1]")`. Devices by machine, `hierarchy` and `device_...` are how OneFlow wrote it before.
+    """`placement(type, ranks)`: ranks is a list, or a nested list for a grid of several axes. Or all of it as text:
+    `placement("cpu:[0,1]")`. A dict of machines, `hierarchy` and `device_...` are OneFlow's deprecated forms.
 
     >>> placement("cpu", [[0, 1], [2, 3]]).shape
     (2, 2)
@@ -51,12 +51,12 @@ class Placement:
         try:
             grid = np.asarray(ranks)
         except ValueError:
-            raise PlacementError(f"the ranks must form a grid: every row as long as the next; got {ranks!r}") from None
+            raise PlacementError(f"the ranks must form a grid, with rows of equal length; got {ranks!r}") from None
         if grid.size == 0 or grid.dtype.kind not in "iu":
             raise PlacementError(f"ranks are a non-empty (nested) list of ints; got {ranks!r}")
         members = tuple(int(r) for r in grid.ravel())
         if len(set(members)) != len(members) or min(members) < 0:
-            raise PlacementError(f"every rank stands once in a placement and none is negative; got {ranks!r}")
+            raise PlacementError(f"every rank occurs once in a placement and none is negative; got {ranks!r}")
         key = (type, tuple(grid.shape), members)
         self = _interned.get(key)
         if self is None:
@@ -69,7 +69,7 @@ class Placement:
 
     @staticmethod
     def all(type: str) -> Placement:
-        """Every rank of the world, in one axis."""
+        """A placement of every rank of the world, with one axis."""
         return Placement(type, list(range(current().world_size)))
 
     @property
@@ -92,7 +92,7 @@ class Placement:
         return rank in self._index
 
     def coordinate(self, rank: int) -> tuple[int, ...] | None:
-        """Where on the grid a rank stands; None outside."""
+        """A rank's coordinate on the grid; None outside."""
         index = self._index.get(rank)
         if index is None:
             return None
@@ -112,13 +112,13 @@ class Placement:
         return itertools.product(*map(range, self.shape))
 
     def group(self, rank: int, axis: int) -> tuple[int, ...]:
-        """The ranks that differ from `rank` along one axis only, in order: the members of its collectives."""
+        """The ranks that differ from `rank` along one axis only, in order: the members of that axis' collectives."""
         place = self.coordinate(rank)
         assert place is not None, f"rank {rank} is outside {self}"
         return tuple(self.at((*place[:axis], i, *place[axis + 1 :])) for i in range(self.shape[axis]))
 
     def check(self, world_size: int) -> Placement:
-        """Refuse ranks that the world doesn't have."""
+        """Raise if the world doesn't have the ranks."""
         worst = max(self.members)
         if worst >= world_size:
             raise PlacementError(
@@ -134,7 +134,7 @@ class Placement:
         return f'weft.placement(type="{self.type}", ranks={self.ranks.tolist()})'
 
     def __str__(self) -> str:
-        """Short, also in a world of thousands: cpu:[0,1], cpu:[0-1023]."""
+        """Short text, also for thousands of ranks: cpu:[0,1], cpu:[0-1023]."""
         if self._text is None:
             self._text = f"{self.type}:{_text(self.ranks.tolist())}"
         return self._text
@@ -144,7 +144,7 @@ placement = Placement
 
 
 def placed_at(name: str, given: Any) -> Placement:
-    """The placement that a caller gave a function, as it is or as it prints; of ranks that there are."""
+    """The placement that a function was given, as an object or as text; its ranks must exist."""
     given = Placement(given) if isinstance(given, str) else given
     if not isinstance(given, Placement):
         raise ArgumentError(f"{name}(): placement must be a flow.placement, not {type(given).__name__}")
@@ -152,7 +152,7 @@ def placed_at(name: str, given: Any) -> Placement:
 
 
 def _older(ranks: Any, hierarchy: Any) -> Any:
-    """OneFlow's older spelling: {machine: its devices}, and how many there are along each axis."""
+    """OneFlow's deprecated form: {machine: its devices}, and the grid's shape."""
     if isinstance(ranks, dict):
         each = current().local_size
         counts = {machine: [own] if isinstance(own, int) else list(own) for machine, own in ranks.items()}
@@ -160,11 +160,11 @@ def _older(ranks: Any, hierarchy: Any) -> Any:
     try:
         return np.asarray(ranks).reshape(tuple(hierarchy)).tolist() if hierarchy else ranks
     except (TypeError, ValueError):
-        raise PlacementError(f"hierarchy={hierarchy!r} is no grid for the ranks {ranks!r}") from None
+        raise PlacementError(f"hierarchy={hierarchy!r} doesn't fit the ranks {ranks!r}") from None
 
 
 def _printed(text: str) -> Placement | None:
-    """The placement that prints so, short or as `placement(type="cpu", ranks=[0])`."""
+    """The placement with this text, short or like `placement(type="cpu", ranks=[0])`."""
     spelled = _SPELLED.fullmatch(str(text))
     if spelled is not None:
         text = f"{spelled[1]}:{spelled[2]}"
@@ -179,7 +179,9 @@ def parse(text: str) -> Placement:
     kind, _, ranks = text.partition(":")
 
     def refuse(why: str) -> PlacementError:
-        return PlacementError(f"{shortened(ranks)} is no grid of ranks; write one like [0,1] or [[0,1],[2,3]] ({why})")
+        return PlacementError(
+            f"{shortened(ranks)} is not a grid of ranks; write one like [0,1] or [[0,1],[2,3]] ({why})"
+        )
 
     runs = _RUN.findall(ranks)
     if any(len(n) > 6 for run in runs for n in run) or sum(int(b) - int(a) + 1 for a, b in runs) > MOST:
@@ -188,7 +190,7 @@ def parse(text: str) -> Placement:
     try:
         return Placement(kind, listed)
     except RecursionError:
-        raise refuse("it nests too deep") from None
+        raise refuse("it is nested too deeply") from None
 
 
 _RUN = re.compile(r"(\d{1,7})-(\d{1,7})")
@@ -199,7 +201,7 @@ def _spelled(run: re.Match[str]) -> str:
 
 
 def _text(ranks: list[Any]) -> str:
-    """A nested list, in which more than four ranks in a row are written as first-last."""
+    """A nested list as text, in which more than four consecutive ranks are written as first-last."""
     if ranks and isinstance(ranks[0], list):
         return "[" + ",".join(map(_text, ranks)) + "]"
     runs: list[list[int]] = []

@@ -1,4 +1,4 @@
-"""Where the running thread is in the user's program."""
+"""Which line of the user's program the running thread is at."""
 
 from __future__ import annotations
 
@@ -38,9 +38,9 @@ class Line(NamedTuple):
 
 
 def place(depth: int = 1) -> tuple[CodeType, int] | None:
-    """The code of the user's that called, and the offset in it; None in Weft's own threads.
+    """The code object and offset of the user's innermost frame; None in Weft's own threads.
 
-    A frame would keep the user's variables alive, a text costs too much.
+    A frame would keep the user's variables alive, and a text costs too much.
     """
     return _place(sys._getframe(depth))
 
@@ -52,8 +52,8 @@ def _place(frame: FrameType | None, inside: tuple[str, ...] = INSIDE) -> tuple[C
 
 
 def warn(text: str, category: type[Warning] = UserWarning) -> None:
-    """A warning that points at the line of the user's program, however deep inside Weft it is given."""
-    frame, depth = sys._getframe(1), 3  # 1 would be this function, 2 the one that warns
+    """Warn with the location of the user's line, however deep inside Weft it is called."""
+    frame, depth = sys._getframe(1), 3  # 1 is this function, 2 its caller
     while (frame := frame.f_back) is not None and frame.f_code.co_filename.startswith(INSIDE):
         depth += 1
     warnings.warn(text, category, stacklevel=depth)
@@ -71,7 +71,7 @@ def line() -> Line | None:
 
 
 def line_of_thread(ident: int) -> str:
-    """The line of the user's program that another thread is at, in words; nothing where there is none. What the program
-    waits in, Python's own modules, is no part of it."""
+    """The line of the user's program that another thread is at, as text; empty if none. Python's own modules are
+    skipped."""
     found = _place(sys._current_frames().get(ident), (*INSIDE, os.path.dirname(os.__file__) + os.sep))
     return "" if found is None else str(line_of(*found))

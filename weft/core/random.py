@@ -1,5 +1,5 @@
-"""Random numbers: one seed, one sequence. A rank's draws take what torch's generator of that seed gives one device, in
-the order of the program's calls: local draws, global ones (whole, of which a rank keeps its part), and those of graphs.
+"""Random numbers: one seed, one sequence. A rank draws what torch's generator of that seed gives on one device, in
+program order: local draws, global ones (a rank keeps its part of the whole), and those of graphs.
 """
 
 from __future__ import annotations
@@ -23,11 +23,11 @@ State = tuple[int, int, dict[torch.device, torch.Tensor]]
 
 
 class Source:
-    """A sequence of draws: a torch generator for each device, all begun from one seed. `only`: of one device.
+    """A random generator: one torch generator per device, all with one seed. `only`: of one device.
 
-    draws    how often it was asked since it was seeded, by a count that ranks of one program share
-    pending  the blob that launches of graphs write while they are to draw from it; None: there was none yet
-    met      the fingerprint of the source of the last global draw; 0: there was none. For a rank's own source
+    draws    how many draws since it was seeded, a count that is equal on all ranks of a program
+    pending  the blob that pending graph launches write until they have drawn; None if there were none
+    met      the fingerprint of the source at the last global draw; 0 if there was none. For a rank's own source
     """
 
     __slots__ = ("seed", "draws", "generators", "cpu", "only", "pending", "met", "__weakref__")
@@ -35,12 +35,12 @@ class Source:
     def __init__(self, only: torch.device | None = None) -> None:
         self.seed, self.draws, self.met = DEFAULT_SEED, 0, 0
         self.generators: dict[torch.device, torch.Generator] = {}
-        self.cpu: torch.Generator | None = None  # of them, once it is made
+        self.cpu: torch.Generator | None = None  # created on first use
         self.only = None if only is None else self.on(only)
         self.pending: Any = None
 
     def generator(self, device: torch.device) -> torch.Generator:
-        """For a draw that is made now: after those of the launches that were called before."""
+        """The generator for a draw that is made now, after those of earlier launches."""
         pending = self.pending
         if pending is not None and pending.now is None:
             hooks.wait_over(pending)
@@ -48,29 +48,29 @@ class Source:
         return self.generators.get(device) or self.on(device)
 
     def on(self, device: torch.device) -> torch.Generator:
-        """The generator itself."""
+        """The device's torch generator."""
         found = self.generators.get(device)
         if found is None:
             if self.generators and self.only is not None:
-                return self.only  # whose device isn't the kernel's, as the kernel will say
+                return self.only  # of another device: the kernel raises
             found = self.generators[device] = torch.Generator(device)
             found.manual_seed(self.seed)
             self.cpu = self.generators.get(CPU)
         return found
 
     def settle(self) -> None:
-        """Wait until the launches that were called have drawn."""
+        """Wait until pending launches have drawn."""
         if self.pending is not None and self.pending.now is None:
             hooks.wait_over(self.pending)
 
     def manual_seed(self, seed: int) -> None:
         self.settle()
-        self.on(CPU)  # which knows what a seed is
+        self.on(CPU)  # which validates the seed
         self.reseed(seed)
-        self.seed, self.draws = seed % 2**64, 0  # torch's, too, are of 64 bits, whatever their sign
+        self.seed, self.draws = seed % 2**64, 0  # torch's seeds are 64 bits, too, whatever their sign
 
     def reseed(self, seed: int) -> None:
-        """The generators alone, as a launch does it that was called earlier."""
+        """Seed the generators alone, as an earlier launch does."""
         for g in self.generators.values():
             g.manual_seed(seed)
 
@@ -82,7 +82,7 @@ class Source:
         return {device: g.get_state() for device, g in self.generators.items()}
 
     def go_back(self, state: State) -> None:
-        """To where the state was taken; generators that were made since begin anew."""
+        """Restore a state; generators made since then are seeded again."""
         self.settle()
         self.seed, self.draws, states = state
         self.set_states(self.seed, states)
@@ -95,19 +95,19 @@ class Source:
             self.on(device).set_state(value)
 
     def take_over(self, device: torch.device, state: torch.Tensor) -> None:
-        """Let one generator go on from a state that only torch knows."""
+        """Restore one generator from a state that only torch can interpret."""
         g = self.on(device)
         g.set_state(state)
         self.seed, self.draws = g.initial_seed(), zlib.crc32(state.numpy().tobytes())
 
     @property
     def fingerprint(self) -> int:
-        """Where the sequence is, as a number: ranks that have drawn differently have different ones."""
+        """The state as a number: ranks that have drawn differently have different ones."""
         return mix(self.seed, self.draws)
 
 
 class Launched:
-    """What a launch draws from: those who draw later wait for it, and its draws were counted when it was called."""
+    """The draws of a launch: later draws wait for them; they were counted when the launch was called."""
 
     __slots__ = ("on",)
 
@@ -129,7 +129,7 @@ _override = _Override()
 
 
 def mix(seed: int, count: int) -> int:
-    """A well-spread 63-bit number from two (the finaliser of SplitMix64)."""
+    """A well-mixed 63-bit number from two (the finalizer of SplitMix64)."""
     z = (seed * 0x9E3779B97F4A7C15 + count * 0xBF58476D1CE4E5B9 + 0x94D049BB133111EB) & (2**64 - 1)
     z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & (2**64 - 1)
     z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & (2**64 - 1)
@@ -146,27 +146,27 @@ def _make(rank: Rank) -> Source:
 
 
 def begin_anew(seed: int) -> None:
-    """In a child of the rank's process, whose threads may have been drawing as it was forked: a source of its own."""
+    """Make a new source in a forked child, since the parent's threads may have been drawing at the fork."""
     fresh = Source()
     fresh.manual_seed(seed)
     current().resources["random"] = fresh
 
 
 def source() -> Source:
-    """What a call in this thread draws from: the generator that it names, or the rank's own source."""
+    """The source of a call in this thread: its `generator=`, or the rank's own."""
     named = _override.drawing
     return named if isinstance(named, Source) else of()
 
 
 def generator(device: torch.device) -> torch.Generator | None:
-    """The generator that a kernel in this thread draws from; None where only shapes are inferred."""
+    """The torch generator of kernels in this thread; None where only shapes are inferred."""
     if device.type == "meta":
         return None
     return (_override.drawing or of()).generator(device)
 
 
 def on_cpu() -> torch.Generator | None:
-    """`generator(CPU)`, for those who ask often."""
+    """`generator(CPU)`, for hot paths."""
     drawing: Any = _override.drawing or current().resources.get("random")
     if drawing.__class__ is not Source or drawing.pending is not None or drawing.cpu is None:
         return generator(CPU)
@@ -175,15 +175,15 @@ def on_cpu() -> torch.Generator | None:
 
 
 def fingerprint(rank: Rank | None = None) -> int:
-    """Where the rank's random numbers were at its last global draw, as a number; 0: it has made none.
+    """The state of the rank's random numbers at its last global draw, as a number; 0 if there was none.
 
-    Ranks of one program have the same. Where they differ, local draws or seeds did, and so do global values.
+    It is equal on ranks of one program. Where it differs, local draws or seeds did, and global values will.
     """
     return of(rank).met
 
 
 def meet() -> None:
-    """A global draw is about to be made: note where each rank must be alike."""
+    """Note the state before a global draw, where ranks must agree."""
     rank = current()
     met = of(rank).met = source().fingerprint
     if rank.world_size > 1:
@@ -191,7 +191,7 @@ def meet() -> None:
 
 
 class drawing_from:
-    """Kernels inside draw from this."""
+    """A context manager: kernels inside draw from this source."""
 
     __slots__ = ("drawing", "before")
 
@@ -207,7 +207,7 @@ class drawing_from:
 
 @contextlib.contextmanager
 def seeded(seed: int) -> Iterator[None]:
-    """Kernels inside draw as from a fresh generator of this seed, on whatever device they draw."""
+    """A context manager: kernels inside draw from a new generator of this seed."""
     fresh = Source()
     fresh.manual_seed(seed)
     with drawing_from(fresh):

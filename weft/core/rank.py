@@ -1,7 +1,7 @@
-"""A rank is a value. Code reaches the one it runs as through its thread: `current()`.
+"""A rank is a value. `current()` is the one that the running thread belongs to.
 
-Several ranks can live in one process, each as threads that `enter` it (tests, notebooks, debugging). A thread that
-entered none belongs to the process's own rank, which is read from torchrun's variables when it is first asked for.
+Several ranks can live in one process, each in threads that `enter` it (tests, notebooks, debugging). A thread that
+entered none belongs to the process' own rank, which is read from torchrun's variables on first use.
 """
 
 from __future__ import annotations
@@ -19,7 +19,7 @@ VARIABLES = ("RANK", "WORLD_SIZE", "LOCAL_RANK", "LOCAL_WORLD_SIZE")
 
 
 class Resource(Protocol):
-    """Something a rank owns and closes when it ends: its transport, its virtual machine, its sessions."""
+    """Something that a rank owns and closes at its end: its transport, its virtual machine, its sessions."""
 
     def close(self) -> None: ...
 
@@ -27,7 +27,7 @@ class Resource(Protocol):
 class Rank:
     """One participant of the world, and what it owns.
 
-    `resources` holds what the upper layers keep per rank, by name, in the order of their making; `close` ends them in
+    `resources` holds what upper layers keep per rank, by name, in order of creation; `close` ends them in
     the reverse order.
     """
 
@@ -40,14 +40,14 @@ class Rank:
         self._lock = threading.RLock()
 
     def become(self, index: int, world_size: int, local_index: int, local_size: int) -> None:
-        """Take a place in a world, before anything was said to anybody in it."""
+        """Set the rank's place in a world, before it has communicated."""
         if not 0 <= index < world_size:
             raise RankError(f"rank {index} is outside a world of {world_size}: ranks go from 0 to {world_size - 1}")
         self.index, self.world_size = index, world_size
         self.local_index, self.local_size = local_index, local_size
 
     def resource(self, name: str, make: Any) -> Any:
-        """What this rank owns under `name`; `make(self)` makes it at first use."""
+        """This rank's resource under `name`; `make(self)` makes it on first use."""
         found = self.resources.get(name)
         if found is None:
             with self._lock:
@@ -59,7 +59,7 @@ class Rank:
 
     def close(self) -> None:
         with self._lock:
-            failed: BaseException | None = None  # the others are closed nevertheless
+            failed: BaseException | None = None  # close the others nevertheless
             while self.resources:
                 _, owned = self.resources.popitem()
                 close = getattr(owned, "close", None)
@@ -88,13 +88,13 @@ def current() -> Rank:
 
 
 def entered() -> Rank | None:
-    """The rank that the running thread entered; None in a thread of the process's own."""
+    """The rank that the running thread entered; None if it entered none."""
     return _here.rank
 
 
 @contextlib.contextmanager
 def enter(rank: Rank) -> Iterator[Rank]:
-    """Run as this rank in this thread."""
+    """Run as this rank in this thread (a context manager)."""
     before, _here.rank = _here.rank, rank
     try:
         yield rank
@@ -104,9 +104,9 @@ def enter(rank: Rank) -> Iterator[Rank]:
 
 @functools.cache
 def of_process() -> Rank:
-    """The rank that torchrun's variables describe; without them, the only one of its world."""
-    index, size = told("RANK", 0), told("WORLD_SIZE", 1)
-    local_index, local_size = told("LOCAL_RANK", index), told("LOCAL_WORLD_SIZE", size)
+    """The rank from torchrun's variables; without them, rank 0 of 1."""
+    index, size = from_environment("RANK", 0), from_environment("WORLD_SIZE", 1)
+    local_index, local_size = from_environment("LOCAL_RANK", index), from_environment("LOCAL_WORLD_SIZE", size)
     if not (0 <= index < size and 0 <= local_index < local_size <= size):
         raise RankError(
             "RANK counts from 0 to WORLD_SIZE - 1, and LOCAL_RANK on its host to LOCAL_WORLD_SIZE - 1; the launcher's "
@@ -120,8 +120,8 @@ def _variables() -> dict[str, str]:
     return {k: os.environ[k] for k in VARIABLES if k in os.environ}
 
 
-def told(variable: str, default: int) -> int:
-    """What the launcher's variable says."""
+def from_environment(variable: str, default: int) -> int:
+    """An integer from the launcher's environment variable."""
     try:
         return int(os.environ.get(variable, default))
     except ValueError:

@@ -1,4 +1,4 @@
-"""Reading what anybody may have written: files that may be no files, JSON that may be no JSON."""
+"""Reading untrusted input: files that may not be files, JSON that may not be JSON."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import stat
 from collections.abc import Callable, Iterable
 from typing import Any, BinaryIO, Final, NoReturn
 
-# What Python raises of text that doesn't hold together; a parser makes one error of its own of them.
+# What Python raises on malformed text; parsers convert it to one error.
 MALFORMED: Final = (
     ArithmeticError, LookupError, MemoryError, RecursionError, SyntaxError, TypeError, ValueError,
 )  # fmt: skip
@@ -20,19 +20,19 @@ KINDS: Final = {
 
 
 def nearest(name: str, known: Iterable[str]) -> str:
-    """The end of a message about a name that isn't there: the one that was meant, if it is near."""
+    """The end of a message about an unknown name: a suggestion, if there is a close match."""
     near = difflib.get_close_matches(name, known, 1, 0.7)
     return f". Did you mean {near[0]!r}?" if near else ""
 
 
 def other_than_file(mode: int) -> str:
-    """What stands in the place of a regular file; empty if one does."""
+    """What is in the place of a regular file; empty if it is one."""
     return "" if stat.S_ISREG(mode) else KINDS.get(stat.S_IFMT(mode), "no file")
 
 
 def opened(path: str | os.PathLike[str], error: type[Exception]) -> BinaryIO:
-    """A regular file, to be read. Anything else is refused before a byte of it is read: a fifo would never end, and to
-    open a device may do something."""
+    """A regular file, opened for reading. Anything else is refused unread: a fifo would never end, and opening a device
+    may have effects."""
 
     def checked(mode: int) -> None:
         kind = other_than_file(mode)
@@ -42,7 +42,7 @@ def opened(path: str | os.PathLike[str], error: type[Exception]) -> BinaryIO:
     checked(os.stat(path).st_mode)
     file = open(os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NONBLOCK), "rb")  # noqa: SIM115
     try:
-        checked(os.fstat(file.fileno()).st_mode)  # it may have been exchanged meanwhile
+        checked(os.fstat(file.fileno()).st_mode)  # it may have been replaced meanwhile
     except BaseException:
         file.close()
         raise
@@ -50,36 +50,36 @@ def opened(path: str | os.PathLike[str], error: type[Exception]) -> BinaryIO:
 
 
 def parsed(text: str | bytes, refuse: Callable[[str], Exception], constants: bool = False) -> Any:
-    """JSON by the letter: no key twice, nothing too deep, and no NaN or Infinity, unless these `constants` are meant.
-    What is wrong with it goes to `refuse`, which makes the error."""
+    """Strict JSON: no duplicate keys, no deep nesting, and no NaN or Infinity, unless `constants`. `refuse` makes the
+    error from a reason."""
 
     def unique(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         made = dict(pairs)
         if len(made) < len(pairs):
             seen: set[str] = set()
             twice = next(k for k, _ in pairs if k in seen or seen.add(k))
-            raise ValueError(f"the key {shortened(twice)} stands there twice")
+            raise ValueError(f"the key {shortened(twice)} occurs twice")
         return made
 
     def constant(name: str) -> NoReturn:
-        raise ValueError(f"{name} is no number of JSON")
+        raise ValueError(f"{name} is not a JSON number")
 
     try:
         return json.loads(text, object_pairs_hook=unique, parse_constant=None if constants else constant)
     except json.JSONDecodeError as cause:
-        raise refuse(f"it is no JSON: {cause}") from None
+        raise refuse(f"it is not JSON: {cause}") from None
     except UnicodeDecodeError as cause:
-        raise refuse(f"it is no text: {cause}") from None
+        raise refuse(f"it is not text: {cause}") from None
     except RecursionError:
-        raise refuse("it nests too deep") from None
-    except ValueError as cause:  # from above, or for an int of thousands of digits
+        raise refuse("it is nested too deeply") from None
+    except ValueError as cause:  # raised above, or for an int of thousands of digits
         raise refuse(str(cause)) from None
 
 
 def shortened(value: Any, most: int = 80) -> str:
-    """What is told of a value that may be huge."""
+    """A value that may be huge, as short text."""
     try:
         text = repr(value)
     except RecursionError:
-        return "something very deep"
+        return "a deeply nested value"
     return text if len(text) <= most else f"{text[: most - 3]}..."

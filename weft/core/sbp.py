@@ -30,7 +30,7 @@ class Sbp:
     def __init__(self, kind: str, dim: int, reduce: str) -> None:
         self.kind, self.dim, self.reduce = kind, dim, reduce
 
-    def __call__(self) -> Sbp:  # OneFlow spells flow.sbp.broadcast(), too, and flow.sbp.split(0)()
+    def __call__(self) -> Sbp:  # OneFlow also has flow.sbp.broadcast() and flow.sbp.split(0)()
         return self
 
     def __repr__(self) -> str:
@@ -67,11 +67,11 @@ partial_sum: Final = Sbp("P", -1, "sum")
 partial_max: Final = Sbp("P", -1, "max")
 partial_min: Final = Sbp("P", -1, "min")
 partials: Final = {"sum": partial_sum, "max": partial_max, "min": partial_min}
-sbp = Sbp  # OneFlow's name of the type
+sbp = Sbp  # OneFlow's name
 
 
 def split(dim: int | None = None, *, axis: int | None = None) -> Sbp:
-    """Each rank of the axis holds a slice along `dim`, which OneFlow first called `axis`."""
+    """Each rank of the axis holds a slice along `dim` (`axis` in older OneFlow)."""
     dim = axis if dim is None else dim
     if isinstance(dim, bool) or not isinstance(dim, int):
         raise SbpError(f"split takes a dimension, an int; got {dim!r}")
@@ -96,21 +96,21 @@ def parse(text: str) -> Sbp:
     spelled = _SPELLED.fullmatch(text)
     if spelled is not None:
         return split(int(spelled[1])) if spelled[1] else partials.get(spelled[2], broadcast)
-    raise SbpError(f"{shortened(text)} is no sbp; write S(0), B, P, P(max) or P(min)")
+    raise SbpError(f"{shortened(text)} is not an sbp; write S(0), B, P, P(max) or P(min)")
 
 
 _SPELLED = re.compile(r"(?:\w+\.)*(?:split\((?:(?:dim|axis)=)?(\d{1,4})\)|broadcast|partial_(sum|max|min))")
 
 
 def nd(value: Sbp | str | Iterable[Sbp | str], axes: int, ndim: int | None = None) -> NdSbp:
-    """One sbp per axis of a placement, as it is or as it prints; a single one stands for a placement of one axis."""
+    """One sbp per axis of a placement, from objects or text; a single one is for a placement of one axis."""
     alone = isinstance(value, (Sbp, str))
     given: Any = (value,) if alone else tuple(value) if isinstance(value, Iterable) else (value,)
     if str in map(type, given):
         given = tuple(parse(s) if isinstance(s, str) else s for s in given)
     for s in given:
         if not isinstance(s, Sbp):
-            raise SbpError(f"{s!r} is no sbp; use flow.sbp.split(dim), flow.sbp.broadcast or flow.sbp.partial_sum")
+            raise SbpError(f"{s!r} is not an sbp; use flow.sbp.split(dim), flow.sbp.broadcast or flow.sbp.partial_sum")
     if len(given) != axes:
         raise SbpError(f"a placement of {axes} axes takes {axes} sbp; got {len(given)}: {show(given)}")
     if ndim is not None:

@@ -1,4 +1,4 @@
-"""The arithmetic of shards: which part of a logical tensor a rank holds. Splits are balanced and may be uneven."""
+"""Shard arithmetic: which part of a logical tensor a rank holds. Splits are balanced and may be uneven."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ Box = tuple[Interval, ...]  # per dimension, [start, stop)
 
 
 def part(size: int, parts: int, index: int) -> Interval:
-    """The index-th of `parts` balanced slices; the first ones are longer by one where it doesn't divide.
+    """The index-th of `parts` balanced slices; the first ones are longer by one if the size doesn't divide.
 
     >>> [part(5, 2, i) for i in range(2)]
     [(0, 3), (3, 5)]
@@ -27,7 +27,7 @@ def sizes(size: int, parts: int) -> tuple[int, ...]:
 
 
 def box(shape: Sequence[int], grid: Sequence[int], nd_sbp: NdSbp, coordinate: Sequence[int]) -> Box:
-    """The part of the logical shape at one coordinate. Axes that split one dimension nest, first axis outermost."""
+    """The part of the logical shape at a coordinate. Axes that split one dimension nest, first axis outermost."""
     intervals = [(0, n) for n in shape]
     for n, s, c in zip(grid, nd_sbp, coordinate, strict=True):
         if s.dim >= 0:
@@ -38,7 +38,7 @@ def box(shape: Sequence[int], grid: Sequence[int], nd_sbp: NdSbp, coordinate: Se
 
 
 def local_shape(shape: Sequence[int], placement: Placement, nd_sbp: NdSbp, rank: int) -> tuple[int, ...]:
-    """The shape of a rank's shard; a rank outside the placement holds nothing: zeros of as many dimensions."""
+    """The shape of a rank's shard; zeros for a rank outside the placement."""
     coordinate = placement.coordinate(rank)
     if coordinate is None:
         return (0,) * max(len(shape), 1)
@@ -51,7 +51,7 @@ def intersect(a: Box, b: Box) -> Box | None:
 
 
 def relative(inner: Box, outer: Box) -> tuple[slice, ...]:
-    """Where the inner box lies within a shard that holds the outer one."""
+    """The slices of the inner box within a shard that holds the outer one."""
     return tuple(slice(p - r, q - r) for (p, q), (r, _) in zip(inner, outer, strict=True))
 
 

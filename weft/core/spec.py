@@ -1,4 +1,4 @@
-"""What is known of a global tensor without its data: logical shape, dtype, placement, sbp. Interned while in use."""
+"""A spec: what is known of a global tensor without its data: logical shape, dtype, placement, sbp. Interned."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ class Spec:
 
     @property
     def bytes(self) -> int:
-        """Of the logical tensor."""
+        """The bytes of the logical tensor."""
         total = self.dtype.itemsize
         for n in self.shape:
             total *= n

@@ -1,6 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""`flow.cuda`: what there is of CUDA devices, and types of tensors on them. Without a device, the questions say so."""
+"""`flow.cuda`: CUDA devices, their streams, memory and random numbers. Queries work without a device."""
 
 from weft.functional.create.typed_tensors import TensorType
 

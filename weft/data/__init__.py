@@ -1,4 +1,4 @@
-"""Datasets, samplers and the loader: torch's, with Weft's tensors in the batches. What `flow.utils.data` names."""
+"""`flow.utils.data`: datasets, samplers and the loader; torch's, with Weft's tensors in the batches."""
 
 from torch.utils.data import (
     BatchSampler,

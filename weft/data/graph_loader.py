@@ -1,4 +1,4 @@
-"""`GraphLoader`: batches that a graph reads by itself, ahead of its steps, on a thread of their own."""
+"""`GraphLoader`: batches that a graph prefetches on a thread of its own."""
 
 from __future__ import annotations
 
@@ -21,14 +21,15 @@ from weft.tensor.tensor import Tensor, of_shard, of_torch
 
 
 class GraphLoader:
-    """Batches for an `nn.Graph`: give it any iterable of tensors, or of tuples and dicts of them, with fixed shapes.
+    """Prefetched batches for an `nn.Graph`, from an iterable of tensors, or of tuples and dicts of them, of fixed
+    shapes.
 
-    In `build`, `x, y = self.loader()` is the launch's batch. It was read while earlier steps ran. Outside of a graph,
-    `loader()` is the next batch. When the iterable has ended the call that lacks a batch raises `EndOfData`; the call
-    after it begins anew, if the iterable can.
+    In `build`, `x, y = self.loader()` is the batch of the launch, read while earlier steps ran. Outside of a graph,
+    `loader()` is the next batch. After the iterable's end, the next call raises `EndOfData`, and the call after that
+    starts again, if the iterable can.
 
-    With `placement` and `sbp` the batches are global. `reads="part"`: each rank's iterable gives its own part;
-    `reads="whole"`: every rank's gives the same whole batch, of which the rank keeps its part.
+    With `placement` and `sbp` the batches are global. `reads="part"`: each rank's iterable yields its own shard;
+    `reads="whole"`: every rank's yields the whole batch, of which the rank keeps its shard.
     """
 
     def __init__(
@@ -44,15 +45,17 @@ class GraphLoader:
                 f"GraphLoader: global batches need both placement and sbp; got placement={placement}, sbp={sbp}"
             )
         if reads not in ("part", "whole"):
-            raise OptionError(f"GraphLoader(reads={reads!r}): 'part', the rank's own, or 'whole', to be cut here")
+            raise OptionError(
+                f"GraphLoader(reads={reads!r}): 'part' (the rank's own shard) or 'whole' (to be split here)"
+            )
         self.iterable, self.placement, self.reads = iterable, placement, reads
         self.sbp: NdSbp | None = None if placement is None else sbps.nd(sbp, placement.ndim)
         if self.sbp is not None and any(s.is_partial for s in self.sbp):
             raise SbpError(f"GraphLoader: batches are split or broadcast, not {sbps.show(self.sbp)}")
-        self.owner = ""  # the graph that reads it
-        self.batches = 0  # read so far, in this pass over the data
+        self.owner = ""  # the name of the graph that reads it
+        self.batches = 0  # read so far in this epoch
         self._iterator: Iterator[Any] | None = None
-        self._first: list[Any] = []  # read to learn its form, not yet handed out
+        self._first: list[Any] = []  # read for its shapes, not yet returned
 
     def __call__(self) -> Any:
         if self.owner:
@@ -68,7 +71,7 @@ class GraphLoader:
         return each(example, Tensor, lambda _: next(symbols))
 
     def next(self) -> Any:
-        """The next batch of this rank, of torch tensors; EndOfData after the last, and then from the start."""
+        """The next batch of this rank, as torch tensors; EndOfData after the last, and then from the start."""
         if self._first:
             batch = self._first.pop()
         else:
@@ -78,13 +81,13 @@ class GraphLoader:
                 batch = to_torch(next(self._iterator))
             except StopIteration:
                 self._iterator = None
-                raise EndOfData(f"the loader has no batch after its first {self.batches}") from None
+                raise EndOfData(f"the loader's data ended after {self.batches} batches") from None
         self.batches += 1
         return batch
 
     def example(self) -> Any:
-        """A batch of Weft tensors in its form, global where it is to be; reading goes on with the same batch."""
-        with dispatch.outside():  # as the batches after it, which are drawn on a thread of their own
+        """The first batch as Weft tensors, global if so configured; it will be returned again as the first one."""
+        with dispatch.outside():  # like later batches, which a thread reads
             batch = self.next()
         self.batches -= 1
         self._first.append(batch)
@@ -112,7 +115,7 @@ class GraphLoader:
         return sbps.nd(self.sbp, self.placement.ndim, t.ndim)
 
     def part(self, t: torch.Tensor, spec: Spec | None) -> torch.Tensor:
-        """What a rank keeps of a tensor that its iterable gave."""
+        """The shard that a rank keeps of a tensor from its iterable."""
         if spec is None or self.reads == "part":
             return t
         if tuple(t.shape) != spec.shape:

@@ -1,4 +1,4 @@
-"""`DataLoader`: torch's, whose batches are Weft's tensors. Workers handle torch's, which travel between processes."""
+"""`DataLoader`: torch's, with batches of Weft's tensors. Workers handle torch's, which can cross processes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weft.tensor.tensor import Tensor, of_torch
 
 
 def each(value: Any, kind: type, turn: Callable[[Any], Any]) -> Any:
-    """A nested structure with every value of a kind turned into something else."""
+    """A nested structure with every value of a type replaced."""
     if isinstance(value, kind):
         return turn(value)
     if isinstance(value, Mapping):
@@ -43,17 +43,17 @@ def to_torch(value: Any) -> Any:
 
 
 def default_collate(samples: Any) -> Any:
-    """Samples as one batch: tensors and numbers stacked, within the structure that the samples have."""
+    """Samples as one batch: tensors and numbers stacked, in the structure of the samples."""
     return to_weft(theirs.default_collate([to_torch(s) for s in samples]))
 
 
 def default_convert(data: Any) -> Any:
-    """A sample with tensors in the places of numpy arrays and torch's tensors."""
+    """A sample with NumPy arrays and torch's tensors converted to Weft's."""
     return to_weft(theirs.default_convert(to_torch(data)))
 
 
 class Collate:
-    """What a loader's workers run: any collation, with torch tensors as its result."""
+    """The collate function in a worker: any collation, with torch tensors as its result."""
 
     def __init__(self, function: Callable[[Any], Any] | None, batched: bool) -> None:
         self.function, self.batched = function, batched
@@ -67,10 +67,9 @@ class Collate:
 
 
 class Begin:
-    """What a loader's workers do first: see to it that they end with their parent and draw as torch's workers do, then
-    what the program asks for.
+    """The worker's init function: ends with the parent, draws as torch's workers do, then calls the user's.
 
-    torch's own look, every five seconds, leaves a killed rank's sockets open and its processors busy for as long.
+    torch's own check, every five seconds, leaves a killed rank's sockets open and its processors busy for as long.
     """
 
     def __init__(self, function: Callable[[int], Any] | None) -> None:
@@ -80,7 +79,7 @@ class Begin:
         threading.Thread(target=end_with, args=(multiprocessing.parent_process(),), daemon=True).start()
         if util.abstract_sockets_supported:
             connection.arbitrary_address = address  # pyright: ignore[reportAttributeAccessIssue]  (missing in its stubs)
-        random.begin_anew(torch.initial_seed())  # torch gives each worker a seed, in each pass
+        random.begin_anew(torch.initial_seed())  # torch seeds each worker in each epoch
         if self.function is not None:
             self.function(number)
 
@@ -96,16 +95,16 @@ def end_with(parent: Any) -> None:
 
 
 def address(family: str) -> str:
-    """Where the parent fetches a batch's memory: a socket in no folder, so none is left when all are killed at once.
-    Who may come there is asked for the processes' common key."""
+    """The address where the parent fetches a batch's memory: an abstract socket, so no file is left when all processes
+    are killed. Clients must know the processes' common key."""
     return f"\0weft-loader-{os.getpid()}-{secrets.token_hex(8)}"
 
 
 class DataLoader(theirs.DataLoader):
     """Batches of a dataset, in order or shuffled; arguments as torch's.
 
-    Shuffling draws from the rank's own source, so that `flow.manual_seed` repeats it. Workers start as torch's do:
-    where they are forked, they may make tensors, but not wait for work of the process that they come from.
+    Shuffling draws from the rank's generator, so `flow.manual_seed` makes it repeatable. Workers start as torch's do:
+    a forked one may make tensors, but not wait for work of its parent process.
     """
 
     generator: Any = Late()

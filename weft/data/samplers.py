@@ -1,4 +1,4 @@
-"""Which samples a rank sees, and datasets made of others."""
+"""Samplers and datasets: which samples a rank sees."""
 
 from __future__ import annotations
 
@@ -17,9 +17,9 @@ from weft.tensor.tensor import Tensor, of_torch
 
 
 class DistributedSampler(TheirDistributedSampler[Any]):
-    """Each rank gets its own part of a dataset, all of the same length; `set_epoch` reshuffles.
+    """Splits a dataset among ranks, in shards of equal length; `set_epoch` reshuffles.
 
-    Without arguments the ranks are this world's. In a pipeline or with tensor parallelism, name the data-parallel ones.
+    By default, the ranks are this world's. In a pipeline or with tensor parallelism, name the data-parallel ones.
     """
 
     def __init__(
@@ -30,17 +30,19 @@ class DistributedSampler(TheirDistributedSampler[Any]):
         replicas = here.world_size if num_replicas is None else num_replicas
         index = here.index if rank is None else rank
         if not 0 <= index < replicas:
-            raise OptionError(f"rank {index} is none of {replicas} replicas; it goes from 0 to {replicas - 1}")
+            raise OptionError(f"rank {index} is not one of {replicas} replicas, which go from 0 to {replicas - 1}")
         super().__init__(dataset, replicas, index, shuffle, seed, drop_last)
 
 
 class TensorDataset(theirs.Dataset[Any]):
-    """Samples that are the slices of tensors along their first dimension."""
+    """A dataset whose samples are slices of tensors along their first dimension."""
 
     def __init__(self, *tensors: Tensor) -> None:
         lengths = {t.shape[0] for t in tensors}
         if len(lengths) != 1:
-            raise ShapeError(f"the tensors of a dataset have one length; got {[list(t.shape) for t in tensors]}")
+            raise ShapeError(
+                f"the tensors of a dataset must have the same length; got {[list(t.shape) for t in tensors]}"
+            )
         self.tensors = tensors
         self._data = [local_data(t, "TensorDataset") for t in tensors]
 
@@ -52,8 +54,8 @@ class TensorDataset(theirs.Dataset[Any]):
 
 
 class Late:
-    """The generator of a sampler or loader, looked up when it draws: after the launches that were called before. The
-    rank's own where none was named."""
+    """A descriptor for the generator of a sampler or loader, resolved when it draws, after earlier launches; the
+    rank's own by default."""
 
     def __get__(self, holder: Any, kind: type | None = None) -> Any:
         return None if holder is None else _source(holder.__dict__.get("named"))
@@ -63,7 +65,7 @@ class Late:
 
 
 def _source(generator: Any) -> torch.Generator:
-    """Where a sampler draws from. It draws when it is iterated, and this is asked for then."""
+    """The torch generator of a sampler, resolved when it is iterated."""
     if generator is not None:
         return getattr(generator, "torch", generator)
     found = random.generator(random.CPU)
@@ -72,7 +74,7 @@ def _source(generator: Any) -> torch.Generator:
 
 
 class RandomSampler(theirs.RandomSampler):
-    """Every sample once, in a random order that `flow.manual_seed` repeats; with replacement, samples at random."""
+    """Every sample once, in random order, repeatable by `flow.manual_seed`; with replacement, random samples."""
 
     def __init__(
         self, data_source: Any, replacement: bool = False, num_samples: int | None = None, generator: Any = None
@@ -91,7 +93,7 @@ class RandomSampler(theirs.RandomSampler):
 
 
 class SubsetRandomSampler(theirs.SubsetRandomSampler):
-    """These samples, in a random order that `flow.manual_seed` repeats."""
+    """A subset of samples in random order, repeatable by `flow.manual_seed`."""
 
     generator: Any = Late()
 
@@ -100,7 +102,7 @@ class SubsetRandomSampler(theirs.SubsetRandomSampler):
 
 
 class WeightedRandomSampler(theirs.WeightedRandomSampler):
-    """Samples drawn by weights; `flow.manual_seed` repeats them."""
+    """Samples drawn by weight, repeatable by `flow.manual_seed`."""
 
     generator: Any = Late()
 
@@ -110,5 +112,5 @@ class WeightedRandomSampler(theirs.WeightedRandomSampler):
 
 
 def random_split(dataset: Any, lengths: Sequence[int | float], generator: Any = None) -> list[theirs.Subset[Any]]:
-    """Parts of these lengths, or fractions, that share no sample."""
+    """Split a dataset randomly into disjoint subsets of these lengths or fractions."""
     return theirs.random_split(dataset, lengths, _source(generator))

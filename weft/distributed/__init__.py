@@ -1,7 +1,7 @@
-"""`flow.distributed`: PyTorch's names for ranks that talk about local tensors, over the same transports as all else.
+"""`flow.distributed`: `torch.distributed`'s API for local tensors, over Weft's transports.
 
-A program written for `torch.distributed` finds its ranks, groups, collectives and messages here. Which transport
-carries them is chosen by where the ranks are, whatever backend is named. The launcher also answers to
+A program written for `torch.distributed` finds its groups, collectives and messages here. The transport is chosen by
+where the ranks are, whatever backend is named. The launcher is also
 `python -m weft.distributed.launch`.
 """
 
@@ -60,7 +60,7 @@ from weft.distributed.objects import (
 )
 from weft.transport import FileStore, HashStore, PrefixStore, Store, TCPStore
 
-DistError = DistBackendError = DistNetworkError = DistStoreError = RankError  # what is raised where ranks can't talk
+DistError = DistBackendError = DistNetworkError = DistStoreError = RankError  # communication errors
 
 __all__ = [
     "Backend", "DeviceMesh", "DistBackendError", "DistError", "DistNetworkError", "DistStoreError", "FileStore",

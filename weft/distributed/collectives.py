@@ -1,4 +1,4 @@
-"""Collectives with `torch.distributed`'s arguments: `flow.comm` does them."""
+"""Collectives with `torch.distributed`'s signatures, on top of `flow.comm`."""
 
 from __future__ import annotations
 
@@ -15,13 +15,13 @@ from weft.tensor.tensor import Tensor
 
 
 class ReduceOp:
-    """What reductions may do."""
+    """The reductions."""
 
     SUM, AVG, MAX, MIN, PRODUCT = "sum", "avg", "max", "min", "prod"
 
 
 def _ready(group: Any) -> tuple[int, ...] | None:
-    """The group's ranks, once nothing that this rank sent is held back."""
+    """The group's ranks, after pending messages were sent."""
     settle()
     return members(group)
 
@@ -31,8 +31,8 @@ def _done(async_op: bool) -> Work | None:
 
 
 def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False) -> Work | None:
-    """Replace the tensor on every rank with the reduction of all ranks' ones. `async_op` over c10d: while the program
-    goes on; whoever reads the tensor waits."""
+    """Replace the tensor on every rank with the reduction over all ranks. `async_op` over c10d runs in the background;
+    reading the tensor waits."""
     if not async_op:
         comm.all_reduce(tensor, op, _ready(group))
         return None
@@ -43,7 +43,7 @@ def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_
 def broadcast(
     tensor: Tensor, src: int | None = None, group: Any = None, async_op: bool = False, group_src: int | None = None
 ) -> Work | None:
-    """Replace the tensor on every rank with that of one."""
+    """Replace the tensor on every rank with the one of rank `src`."""
     comm.broadcast(tensor, root("broadcast", src, group_src, group), _ready(group))
     return _done(async_op)
 
@@ -52,13 +52,13 @@ def reduce(
     tensor: Tensor, dst: int | None = None, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False,
     group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Replace the tensor on one rank with the reduction of all ranks' ones."""
+    """Replace the tensor on rank `dst` with the reduction over all ranks."""
     comm.reduce(tensor, root("reduce", dst, group_dst, group), op, _ready(group))
     return _done(async_op)
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None, async_op: bool = False) -> Work | None:
-    """Fill the list with every rank's tensor, in the order of the ranks."""
+    """Fill the list with every rank's tensor, in rank order."""
     comm.all_gather(tensor_list, tensor, _ready(group))
     return _done(async_op)
 
@@ -66,7 +66,7 @@ def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Any = None,
 def all_gather_into_tensor(
     output_tensor: Tensor, input_tensor: Tensor, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """Fill the output with every rank's tensor, one after another along the first dimension."""
+    """Fill the output with every rank's tensor, concatenated along the first dimension."""
     comm.all_gather_into_tensor(output_tensor, input_tensor, _ready(group))
     return _done(async_op)
 
@@ -74,7 +74,7 @@ def all_gather_into_tensor(
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """The output becomes the reduction over all ranks of their tensor in this rank's place of the list."""
+    """Reduce the lists over all ranks elementwise; the output becomes the result at this rank's index."""
     comm.reduce_scatter(output, input_list, op, _ready(group))
     return _done(async_op)
 
@@ -82,7 +82,7 @@ def reduce_scatter(
 def reduce_scatter_tensor(
     output: Tensor, input: Tensor, op: str = ReduceOp.SUM, group: Any = None, async_op: bool = False
 ) -> Work | None:
-    """The output becomes this rank's part, along the first dimension, of the reduction of all ranks' tensors."""
+    """The output becomes this rank's shard, along the first dimension, of the reduction over all ranks."""
     comm.reduce_scatter_tensor(output, input, op, _ready(group))
     return _done(async_op)
 
@@ -91,7 +91,7 @@ def gather(
     tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int | None = None, group: Any = None,
     async_op: bool = False, group_dst: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Fill the list of one rank with every rank's tensor."""
+    """Fill the list of rank `dst` with every rank's tensor."""
     comm.gather(tensor, gather_list, root("gather", dst, group_dst, group, 0), _ready(group))
     return _done(async_op)
 
@@ -100,7 +100,7 @@ def scatter(
     tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int | None = None, group: Any = None,
     async_op: bool = False, group_src: int | None = None,
 ) -> Work | None:  # fmt: skip
-    """Replace the tensor on every rank with the one in its place of one rank's list."""
+    """Replace the tensor on every rank with the one at its index in the list of rank `src`."""
     comm.scatter(tensor, scatter_list, root("scatter", src, group_src, group, 0), _ready(group))
     return _done(async_op)
 
@@ -117,7 +117,7 @@ def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None, group: Any = None, async_op: bool = False,
 ) -> Work | None:  # fmt: skip
-    """As `all_to_all`, of parts that follow each other along the first dimension: of one size, or of those given."""
+    """As `all_to_all`, with slices of one tensor along the first dimension: equal ones, or of the sizes given."""
     outs, parts = _parts(output, output_split_sizes, group), _parts(input, input_split_sizes, group)
     comm.all_to_all(outs, parts, _ready(group))
     return _done(async_op)
@@ -133,7 +133,7 @@ def _parts(t: Tensor, sizes: Sequence[int] | None, group: Any) -> Sequence[Tenso
 def barrier(
     group: Any = None, async_op: bool = False, device_ids: Any = None, timeout: timedelta | None = None
 ) -> Work | None:
-    """Wait until every rank is here. A rank that isn't coming is noticed by watching it, whatever the timeout."""
+    """Wait until every rank has called this. A rank that fails is noticed by watching it, whatever the timeout."""
     idle("distributed.barrier(timeout)", timeout)
     comm.barrier(_ready(group))
     return _done(async_op)

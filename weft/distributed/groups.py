@@ -12,15 +12,15 @@ import torch
 
 from weft.core.errors import ArgumentError, RankError
 from weft.core.idle import idle
-from weft.core.rank import current, told
+from weft.core.rank import current, from_environment
 from weft.transport import join
 
-JOINED: Final = "distributed"  # what a rank owns once it was told to join
+JOINED: Final = "distributed"  # the name of the resource of a rank that joined
 KNOWN: Final = ("gloo", "nccl", "mpi", "ucc")
 
 
 class Backend:
-    """Names of backends, which programs compare."""
+    """Names of backends, for comparison."""
 
     UNDEFINED, GLOO, NCCL, MPI, UCC = "undefined", "gloo", "nccl", "mpi", "ucc"
 
@@ -43,7 +43,7 @@ class ProcessGroup:
         return self.ranks[i]
 
     def rank(self) -> int:
-        """The caller's place in it, or -1."""
+        """The caller's index in the group, or -1."""
         here = current().index
         return self.ranks.index(here) if here in self.ranks else -1
 
@@ -72,10 +72,10 @@ def init_process_group(
     world_size: int = -1, rank: int = -1, store: Any = None, group_name: str = "", pg_options: Any = None,
     device_id: Any = None,
 ) -> None:  # fmt: skip
-    """Meet the other ranks now, and not when they are first needed. Ranks that a launcher started need no argument.
+    """Meet the other ranks now rather than when they are first needed. Ranks that a launcher started need no argument.
 
-    A process that nobody told its place is told by `rank` and `world_size`, and where to meet by `MASTER_ADDR` and
-    `MASTER_PORT` or `init_method="tcp://host:port"`. The transport suits where the ranks are, whatever `backend` says.
+    Other processes give `rank` and `world_size`, and where to meet by `MASTER_ADDR` and `MASTER_PORT` or
+    `init_method="tcp://host:port"`. The transport is chosen by where the ranks are, whatever `backend` says.
     """
     names = [part.rpartition(":")[2] for part in (backend or "gloo").lower().split(",")]
     if any(name not in KNOWN for name in names):
@@ -92,7 +92,7 @@ def init_process_group(
                 f"init_process_group(rank={rank}, world_size={world_size}): this is rank {here.index} of "
                 f"{here.world_size} already; leave both out, or call it before anything else"
             )
-        here.become(index, size, told("LOCAL_RANK", index), told("LOCAL_WORLD_SIZE", size))
+        here.become(index, size, from_environment("LOCAL_RANK", index), from_environment("LOCAL_WORLD_SIZE", size))
     if JOINED in here.resources:
         raise RankError("init_process_group() was called before: a rank joins its world once")
     join(here, None if timeout is None else timeout.total_seconds())
@@ -100,7 +100,7 @@ def init_process_group(
 
 
 def _meet(init_method: str | None) -> None:
-    """Put the place to meet where the transport looks for it."""
+    """Set the meeting address where the transport reads it."""
     where = urlparse(init_method or "env://")
     if where.scheme == "tcp" and where.hostname and where.port:
         os.environ["MASTER_ADDR"], os.environ["MASTER_PORT"] = where.hostname, str(where.port)
@@ -112,7 +112,7 @@ def _meet(init_method: str | None) -> None:
 
 
 def destroy_process_group(group: Any = None) -> None:
-    """The end of what `init_process_group` began. Transports stay: tensors of several ranks may still need them."""
+    """Undo `init_process_group`. Transports stay open: global tensors may still need them."""
     if group is None:
         current().resources.pop(JOINED, None)
 
@@ -122,7 +122,7 @@ def is_available() -> bool:
 
 
 def is_initialized() -> bool:
-    """Whether there are other ranks to talk to, or `init_process_group` was called."""
+    """Whether there are other ranks, or `init_process_group` was called."""
     here = current()
     return here.world_size > 1 or JOINED in here.resources
 
@@ -144,7 +144,7 @@ def is_mpi_available() -> bool:
 
 
 def is_backend_available(backend: str) -> bool:
-    """Whether there is what a program means by a backend of this name.
+    """Whether a backend of this name, or a substitute, exists.
 
     >>> flow.distributed.is_backend_available("gloo"), flow.distributed.is_backend_available("mpi")
     (True, False)
@@ -168,7 +168,7 @@ def get_world_size(group: Any = None) -> int:
 
 
 def get_backend(group: Any = None) -> str:
-    """What `init_process_group` was told, or what would be told."""
+    """The backend that `init_process_group` was given, or the default."""
     return current().resources.get(JOINED) or ("nccl" if torch.cuda.is_available() else "gloo")
 
 
@@ -177,10 +177,10 @@ def new_group(
     pg_options: Any = None, use_local_synchronization: bool = False, group_desc: str | None = None,
     device_id: Any = None, sort_ranks: bool = True,
 ) -> Any:  # fmt: skip
-    """Some ranks as a group, in rising order unless `sort_ranks=False`. What is no member gets
+    """A group of some ranks, sorted unless `sort_ranks=False`. A rank that is no member gets
     `GroupMember.NON_GROUP_MEMBER`.
 
-    A group is a list of ranks, made without a word to the others; so the options of how to meet them have no effect.
+    A group is a list of ranks, made without communication, so the options for that have no effect.
     """
     idle("distributed.new_group(timeout)", timeout)
     size = current().world_size
@@ -197,15 +197,15 @@ def new_subgroups(
     group_size: int | None = None, group: Any = None, timeout: timedelta | None = None, backend: str | None = None,
     pg_options: Any = None, group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
-    """The world, or a group, in parts of one size, each of ranks that follow each other: the caller's, and all. Without
-    a size, the ranks of one host are a part.
+    """Split the world, or a group, into subgroups of consecutive ranks: the caller's, and all. The default size is one
+    host.
 
     >>> flow.distributed.new_subgroups(1)[0]
     <group of ranks [0]>
     """
     idle("distributed.new_subgroups(timeout)", timeout)
     whole = get_process_group_ranks(group)
-    size = told("LOCAL_WORLD_SIZE", len(whole)) if group_size is None else group_size
+    size = from_environment("LOCAL_WORLD_SIZE", len(whole)) if group_size is None else group_size
     if size < 1 or len(whole) % size:
         raise ArgumentError(f"new_subgroups(): {len(whole)} ranks don't divide into parts of {size}")
     return new_subgroups_by_enumeration([whole[i : i + size] for i in range(0, len(whole), size)])
@@ -215,7 +215,7 @@ def new_subgroups_by_enumeration(
     ranks_per_subgroup_list: Sequence[Sequence[int]], timeout: timedelta | None = None, backend: str | None = None,
     pg_options: Any = None, group_desc: str | None = None,
 ) -> tuple[Any, list[Any]]:  # fmt: skip
-    """Several groups that share no rank: the caller's (None, if it is in none), and all of them."""
+    """Disjoint groups from lists of ranks: the caller's (None, if it is in none), and all of them."""
     idle("distributed.new_subgroups_by_enumeration(timeout)", timeout)
     every = [r for ranks in ranks_per_subgroup_list for r in ranks]
     twice = sorted({r for r in every if every.count(r) > 1})
@@ -248,12 +248,12 @@ def _group(group: Any) -> ProcessGroup:
 
 
 def members(group: Any) -> tuple[int, ...] | None:
-    """A group's ranks, as `flow.comm` takes them."""
+    """A group's ranks, in the form that `flow.comm` takes."""
     return None if group is None else _group(group).ranks
 
 
 def root(what: str, rank: int | None, place: int | None, group: Any, default: int | None = None) -> int:
-    """A rank of the world, told as such or by its place in the group."""
+    """A rank of the world, given as such or by its index in the group."""
     if (rank is None) == (place is None):
         if rank is None and default is not None:
             return default
@@ -265,5 +265,5 @@ def root(what: str, rank: int | None, place: int | None, group: Any, default: in
     ranks = members(group) or range(get_world_size())
     assert place is not None
     if not 0 <= place < len(ranks):
-        raise ArgumentError(f"{what}(): there is no place {place} in a group of {len(ranks)} ranks")
+        raise ArgumentError(f"{what}(): there is no index {place} in a group of {len(ranks)} ranks")
     return ranks[place]

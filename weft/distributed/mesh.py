@@ -1,4 +1,4 @@
-"""`DeviceMesh`: ranks as a grid whose axes have names, and a group along each, as `torch.distributed` has it."""
+"""`DeviceMesh`: a grid of ranks with named axes, and a group along each, as in `torch.distributed`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.tensor.tensor import Tensor, of_torch
 class DeviceMesh:
     """A grid of ranks. `mesh.get_group("dp")`: the ranks that differ from this one along that axis only.
 
-    `mesh.placement` is where a global tensor over the grid lies.
+    `mesh.placement` is the placement of a global tensor over the grid.
     """
 
     def __init__(self, device_type: str, mesh: Any, *, mesh_dim_names: Sequence[str] | None = None) -> None:
@@ -56,16 +56,16 @@ class DeviceMesh:
         return current().index
 
     def get_coordinate(self) -> tuple[int, ...] | None:
-        """The caller's place in the grid, or None."""
+        """The caller's coordinate on the grid, or None."""
         found = np.argwhere(self._ranks == current().index)
         return tuple(found[0].tolist()) if len(found) else None
 
     def get_local_rank(self, mesh_dim: int | str | None = None) -> int:
-        """The caller's place along an axis, which may be left out where there is one."""
+        """The caller's index along an axis; the axis may be omitted if there is one."""
         return self._here()[self._axis(mesh_dim)]
 
     def get_group(self, mesh_dim: int | str | None = None) -> ProcessGroup:
-        """The caller and those who differ from it along an axis only."""
+        """The group of ranks that differ from the caller along one axis only."""
         here, axis = self._here(), self._axis(mesh_dim)
         return ProcessGroup(self._ranks[(*here[:axis], slice(None), *here[axis + 1 :])].tolist())
 
@@ -73,7 +73,7 @@ class DeviceMesh:
         return [self.get_group(axis) for axis in range(self.ndim)]
 
     def __getitem__(self, names: str | tuple[str, ...]) -> DeviceMesh:
-        """The part of the grid with these axes in which the caller is."""
+        """The submesh with these axes that contains the caller."""
         wanted = (names,) if isinstance(names, str) else tuple(names)
         here, axes = self._here(), [self._axis(name) for name in wanted]
         kept = tuple(slice(None) if axis in axes else at for axis, at in enumerate(here))
@@ -109,7 +109,7 @@ class DeviceMesh:
 def init_device_mesh(
     device_type: str, mesh_shape: Sequence[int], *, mesh_dim_names: Sequence[str] | None = None
 ) -> DeviceMesh:
-    """All ranks as a grid, in their order."""
+    """All ranks, in order, as a grid."""
     world, size = current().world_size, int(np.prod(mesh_shape))
     if size != world:
         raise RankError(

@@ -1,7 +1,6 @@
-"""Messages from rank to rank with `torch.distributed`'s arguments.
+"""Point-to-point messages with `torch.distributed`'s signatures.
 
-Those that nobody waits for yet travel with the next that somebody does: all at once, so that ranks that send to each
-other don't wait for each other.
+Asynchronous messages are sent together at the first wait, so that ranks that send to each other don't deadlock.
 """
 
 from __future__ import annotations
@@ -20,7 +19,7 @@ from weft.vm.instruction import Instruction
 
 
 class Work:
-    """What a call that need not be waited for gives. A collective's is done before the call returns."""
+    """The handle of an asynchronous call. A collective is done before its call returns."""
 
     def __init__(self, run: Callable[[], None] | None = None) -> None:
         self._run = run
@@ -38,7 +37,7 @@ class Work:
 
 
 class Begun(Work):
-    """A collective that is under way."""
+    """A collective that is still running."""
 
     def __init__(self, instruction: Instruction) -> None:
         super().__init__(instruction.wait)
@@ -52,7 +51,7 @@ class Begun(Work):
 
 
 class _Pending:
-    """A rank's messages that were not waited for."""
+    """A rank's asynchronous messages, not yet sent."""
 
     def __init__(self, rank: Any) -> None:
         self.sends: list[tuple[int, Tensor]] = []
@@ -79,7 +78,7 @@ def _pending() -> _Pending:
 
 
 def settle() -> None:
-    """Let go what was sent before a collective, which those who receive it may reach only then."""
+    """Send what is pending before a collective: receivers may reach it only then."""
     pending = current().resources.get("distributed messages")
     if pending is not None and pending.sends:
         sends, pending.sends = pending.sends, []
@@ -89,9 +88,9 @@ def settle() -> None:
 def isend(
     tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None
 ) -> Work:
-    """Send a tensor to another rank, which receives into one of its shape and dtype.
+    """Send a tensor to another rank, asynchronously; the receiver's has the same shape and dtype.
 
-    What one rank sends to another arrives in that order, as with NCCL; a `tag` doesn't change it.
+    Messages between two ranks arrive in the order of sending, as with NCCL; a `tag` doesn't change it.
     """
     idle("distributed.isend(tag)", tag)
     return _pending().add([(root("isend", dst, group_dst, group), tensor)], [])
@@ -100,38 +99,38 @@ def isend(
 def irecv(
     tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None
 ) -> Work:
-    """Fill the tensor with what another rank sends next, whatever its `tag`."""
+    """Receive the next message of another rank into the tensor, asynchronously, whatever its `tag`."""
     idle("distributed.irecv(tag)", tag)
     return _pending().add([], [(root("irecv", src, group_src, group), tensor)])
 
 
 def send(tensor: Tensor, dst: int | None = None, group: Any = None, tag: int = 0, group_dst: int | None = None) -> None:
-    """As `isend`, and wait."""
+    """`isend`, and wait."""
     isend(tensor, dst, group, tag, group_dst).wait()
 
 
 def recv(tensor: Tensor, src: int | None = None, group: Any = None, tag: int = 0, group_src: int | None = None) -> int:
-    """As `irecv`, and wait; the number of the rank that sent it."""
+    """`irecv`, and wait; returns the sender's rank."""
     irecv(tensor, src, group, tag, group_src).wait()
     return root("recv", src, group_src, group)
 
 
 class P2POp:
-    """A message to be sent or received with others: `op` is `isend` or `irecv`."""
+    """One message of a batch: `op` is `isend` or `irecv`."""
 
     def __init__(
         self, op: Callable[..., Work], tensor: Tensor, peer: int | None = None, group: Any = None, tag: int = 0,
         group_peer: int | None = None,
     ) -> None:  # fmt: skip
         if op not in (isend, irecv):
-            raise ArgumentError("P2POp(): op is distributed.isend or distributed.irecv")
+            raise ArgumentError("P2POp(): op must be distributed.isend or distributed.irecv")
         idle("distributed.P2POp(tag)", tag)
         self.op, self.tensor, self.group, self.tag = op, tensor, group, tag
         self.peer = root("P2POp", peer, group_peer, group)
 
 
 def batch_isend_irecv(p2p_op_list: Sequence[P2POp]) -> list[Work]:
-    """Several messages; they travel once one of them is waited for."""
+    """Several messages, sent together at the first wait."""
     if not p2p_op_list or not all(isinstance(p, P2POp) for p in p2p_op_list):
         raise ArgumentError("batch_isend_irecv() takes a list of one P2POp or more")
     return [p.op(p.tensor, p.peer) for p in p2p_op_list]

@@ -1,4 +1,4 @@
-"""Plain Python objects from rank to rank, as MessagePack: nothing that is received can run code."""
+"""Collectives and messages of plain Python objects, as MessagePack: nothing that is received can run code."""
 
 from __future__ import annotations
 
@@ -18,12 +18,12 @@ from weft.distributed.groups import get_rank, get_world_size, root
 from weft.distributed.messages import recv, send
 from weft.tensor.tensor import Tensor, of_torch
 
-# What MessagePack has no form for travels as an extension of it: a number that says what it is, and its parts.
+# MessagePack extensions for other types: a type code, and the parts.
 TUPLE, SET, FROZENSET, ITEMS, COMPLEX, ARRAY, TENSOR, DTYPE = range(1, 9)
 
 
 def _plain(value: Any) -> Any:
-    """The value in what MessagePack has, so that the other side gets it back as it was."""
+    """The value in MessagePack's types and extensions, restored exactly by the receiver."""
     if isinstance(value, list):
         return [_plain(v) for v in value]
     if isinstance(value, dict):
@@ -53,7 +53,7 @@ def _extension(code: int, parts: Any) -> msgspec.msgpack.Ext:
 
 
 def _read(raw: Any) -> Any:
-    """What `_plain` made plain, from its bytes: in the very form in which it is written, or not at all."""
+    """Decode the bytes of `_plain`; only the canonical encoding is accepted."""
     tree = msgspec.msgpack.decode(raw)
     if msgspec.msgpack.encode(tree) != bytes(raw):
         raise ValueError("it repeats a key, or isn't written as Weft writes it")
@@ -69,7 +69,7 @@ def _whole(tree: Any) -> Any:
 
 
 def _made(code: int, parts: Any) -> Any:
-    """What `_plain` made an extension of."""
+    """The value of an extension."""
     if code == ARRAY:
         form, shape, data, alone = parts
         dtype = np.dtype(form) if re.fullmatch(r"[<>|=][biufcSUmM]\d+(\[\d*\w+\])?", form) else None
@@ -90,14 +90,14 @@ def _made(code: int, parts: Any) -> Any:
             raise ValueError("a dict repeats a key")
         return found
     if code in (TUPLE, SET, FROZENSET) and not isinstance(parts, list):
-        raise ValueError(f"no elements, but {type(parts).__name__}")
+        raise ValueError(f"expected a list of elements, not {type(parts).__name__}")
     return {TUPLE: tuple, SET: set, FROZENSET: frozenset, COMPLEX: lambda c: complex(*c), DTYPE: dtypes.named}[code](
         parts
     )
 
 
 def _fits(shape: Any, itemsize: int, data: Any) -> bool:
-    """Whether the bytes are those of the shape."""
+    """Whether the bytes have the size of the shape."""
     count = itemsize
     for n in shape:
         if type(n) is not int or not 0 <= n < 1 << 48:
@@ -112,23 +112,21 @@ def _encoded(what: str, value: Any) -> torch.Tensor:
     except MALFORMED as error:
         raise ArgumentError(
             f"{what}(): objects travel as plain data (None, numbers, str, bytes, arrays, local tensors, and lists, "
-            f"tuples, sets and dicts of them), since unpickling what another process sends would run its code; {error}"
+            f"tuples, sets and dicts of them), since unpickling could run code of another process; {error}"
         ) from None
     return torch.frombuffer(bytearray(raw), dtype=torch.uint8)
 
 
 def _decoded(data: torch.Tensor, length: int, what: str = "an object") -> Any:
-    """The object in these bytes; whatever else they hold, an error that says so. Nothing in them can run code."""
+    """The object from its bytes, or an error if they are malformed. Nothing in them can run code."""
     try:
         return _read(data[:length].numpy().tobytes())
     except (*MALFORMED, RuntimeError, msgspec.MsgspecError, WeftError) as error:
-        raise RankError(
-            f"{what}: what came is none that a rank of Weft sends: {type(error).__name__}: {error}"
-        ) from None
+        raise RankError(f"{what}: received a malformed object: {type(error).__name__}: {error}") from None
 
 
 def _room(what: str, length: int, filled: int | None = None) -> torch.Tensor:
-    """Memory for as many bytes as another rank tells that it sends."""
+    """A buffer for the number of bytes that another rank announces."""
     try:
         return (
             torch.empty(length, dtype=torch.uint8)
@@ -136,9 +134,7 @@ def _room(what: str, length: int, filled: int | None = None) -> torch.Tensor:
             else torch.full((length,), filled, dtype=torch.uint8)
         )
     except RuntimeError:
-        raise RankError(
-            f"{what}(): another rank tells that it sends {length} bytes, for which there is no room"
-        ) from None
+        raise RankError(f"{what}(): another rank announces {length} bytes, for which there is no memory") from None
 
 
 def _list(what: str, data: torch.Tensor, src: int, wanted: int) -> list[Any]:
@@ -176,7 +172,7 @@ def gather_object(
     obj: Any, object_gather_list: list[Any] | None = None, dst: int | None = None, group: Any = None,
     group_dst: int | None = None,
 ) -> None:  # fmt: skip
-    """Fill the list of one rank with every rank's object."""
+    """Fill the list of rank `dst` with every rank's object."""
     dst = root("gather_object", dst, group_dst, group, 0)
     found: list[Any] = [None] * get_world_size(group)
     all_gather_object(found, obj, group)
@@ -189,7 +185,7 @@ def gather_object(
 def broadcast_object_list(
     object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
 ) -> None:
-    """Replace the objects of the list on every rank with those of one."""
+    """Replace the objects of the list on every rank with those of rank `src`."""
     src = root("broadcast_object_list", src, group_src, group, 0)
     mine = get_rank() == src
     raw = _encoded("broadcast_object_list", list(object_list)) if mine else torch.zeros(0, dtype=torch.uint8)
@@ -205,7 +201,7 @@ def scatter_object_list(
     scatter_object_output_list: list[Any], scatter_object_input_list: list[Any] | None = None, src: int | None = None,
     group: Any = None, group_src: int | None = None,
 ) -> None:  # fmt: skip
-    """The first element of the output becomes the object in this rank's place of one rank's list."""
+    """Set the first element of the output to the object at this rank's index in the list of rank `src`."""
     src = root("scatter_object_list", src, group_src, group, 0)
     size = get_world_size(group)
     whole: list[Any] = [None] * size
@@ -220,7 +216,7 @@ def scatter_object_list(
 def send_object_list(
     object_list: list[Any], dst: int | None = None, group: Any = None, device: Any = None, group_dst: int | None = None
 ) -> None:
-    """Send the objects of the list to one rank."""
+    """Send the objects of the list to another rank."""
     to = root("send_object_list", dst, group_dst, group)
     raw = _encoded("send_object_list", list(object_list))
     send(of_torch(torch.tensor([len(raw)])), to, group)
@@ -230,7 +226,7 @@ def send_object_list(
 def recv_object_list(
     object_list: list[Any], src: int | None = None, group: Any = None, device: Any = None, group_src: int | None = None
 ) -> int:
-    """Replace the objects of the list with those that one rank sends, and tell which rank."""
+    """Replace the objects of the list with those that another rank sends; returns the sender's rank."""
     of = root("recv_object_list", src, group_src, group)
     length = of_torch(torch.zeros(1, dtype=torch.int64))
     recv(length, of, group)

@@ -16,4 +16,4 @@ def is_floating_point(x: Tensor) -> bool:
     """Whether x holds floating point numbers."""
 
 def set_default_tensor_type(t: Any) -> None:
-    """Set the dtype of new floating point tensors by a type's name, such as "flow.DoubleTensor"."""
+    """Set the default floating-point dtype by a type's name, such as "flow.DoubleTensor"."""

@@ -1,4 +1,4 @@
-"""Public functions composed of ops, and Tensor's methods: a folder for each subject, the same as below `ops`."""
+"""Public functions composed of ops, and Tensor's methods: a folder for each subject, as in `ops`."""
 
 import importlib
 import pkgutil
@@ -6,7 +6,7 @@ import pkgutil
 from weft.api import table
 from weft.functional.tensor.binding import bind
 
-# every file here binds its names in the table when it is imported: a new one touches nothing else
+# every file here binds its names when it is imported, so a new one needs no registration
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(_module.name)
 

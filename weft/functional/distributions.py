@@ -1,4 +1,4 @@
-"""`flow.distributions`: torch's, derived, but for what global tensors, graphs and seeds need otherwise."""
+"""`flow.distributions`: derived from torch's, with changes for global tensors, graphs and seeds."""
 
 from __future__ import annotations
 
@@ -15,18 +15,18 @@ from weft.core.errors import MissingFormulaError
 from weft.core.sbp import broadcast
 from weft.functional.create import creation
 from weft.functional.create.global_view import global_mode
-from weft.functional.create.likeness import beside, fitted
+from weft.functional.create.likeness import device_of, fitted
 from weft.functional.random import random_tensors
 from weft.functional.tensor import conversion
 from weft.ops import ops
 from weft.tensor.data import whole_data
 from weft.tensor.tensor import Tensor
 
-# ---- where a distribution's own tensors lie ----------------------------------------------------------
+# ---- the device of a distribution's own tensors ----------------------------------------------------------
 
 
 class Site:
-    """What `x.device` is in torch's code here if x is global: what is made there lies beside x."""
+    """`x.device` in torch's code for a global x: tensors created there get x's placement."""
 
     def __init__(self, x: Tensor) -> None:
         self.x = x
@@ -37,13 +37,13 @@ def site(x: Tensor) -> Any:
 
 
 def _at_site(make: Callable[..., Any], shaped: bool) -> Callable[..., Any]:
-    """A function that makes tensors, whose `device` may be a site; a shape may be split as the site's tensor is."""
+    """A creation function whose `device` may be a site; a tensor with the site's shape may be split alike."""
 
     @functools.wraps(make)
     def call(*args: Any, device: Any = None, **options: Any) -> Any:
         if isinstance(device, Site):
             shape = options.get("size") if not args else args if isinstance(args[0], int) else args[0]
-            where = fitted(device.x, shape, None, None, None, None) if shaped else beside(device.x)
+            where = fitted(device.x, shape, None, None, None, None) if shaped else device_of(device.x)
             options = {**where, **options}
         elif device is not None:
             options["device"] = device
@@ -89,7 +89,7 @@ def _beside(parameter: str) -> Callable[[Any], Any]:
 
 
 def _is_all_true(valid: Any) -> bool:
-    """Whether every value is as it should; of what isn't there to be looked at, it is taken for granted."""
+    """Whether every value is valid; assumed where values can't be read."""
     if here.trace is not None or valid.value is not None or not valid.numel():
         return True
     if valid.is_local:
@@ -108,20 +108,20 @@ def _unchecked_in_graphs(init: Callable[..., None]) -> Callable[..., None]:
 
 
 ADVICE: Final = {
-    "rsample": "its draws have no gradient; weigh log_prob(sample) by what they bring",
-    "log_prob": "no formula for it is here",
-    "cdf": "no formula for it is here; count (sample <= value)",
-    "icdf": "no formula for it is here; sort draws",
-    "enumerate_support": "its values can't be listed",
-    "entropy": "no formula for it is here; average -log_prob(x)",
-    "mean": "no formula for it is here; average draws",
-    "mode": "no formula for it is here",
-    "variance": "no formula for it is here; average over draws",
+    "rsample": "its draws have no gradient; use the score function, log_prob(sample) * reward",
+    "log_prob": "it has no formula here",
+    "cdf": "it has no formula here; count (sample <= value)",
+    "icdf": "it has no formula here; sort draws",
+    "enumerate_support": "its support can't be enumerated",
+    "entropy": "it has no formula here; average -log_prob(x)",
+    "mean": "it has no formula here; average draws",
+    "mode": "it has no formula here",
+    "variance": "it has no formula here; average over draws",
 }
 
 
 def _missing(name: str) -> Callable[[Any], Any]:
-    """What the base class has where a distribution lacks a formula: torch's says nothing."""
+    """Replace a missing formula's error, which has no text in torch."""
 
     def change(theirs: Any) -> Any:
         reads: Any = theirs.fget if isinstance(theirs, property) else theirs
@@ -136,7 +136,7 @@ def _missing(name: str) -> Callable[[Any], Any]:
 
 
 def _expand(theirs: Any) -> Callable[..., Any]:
-    """What expands a distribution that doesn't say how: made anew of its parameters, as many as a larger batch has."""
+    """The default `expand`: a new distribution with expanded parameters."""
 
     def expand(self: Any, batch_shape: Any, _instance: Any = None) -> Any:
         larger = {}
@@ -151,11 +151,11 @@ def _expand(theirs: Any) -> Callable[..., Any]:
     return expand
 
 
-# ---- what is drawn -----------------------------------------------------------------------------------
+# ---- sampling -----------------------------------------------------------------------------------
 
 
 class Dirichlet:
-    """Draws whose gradient is that of the gamma distribution's."""
+    """Dirichlet draws with the gradient of gamma draws."""
 
     @staticmethod
     def apply(concentration: Any) -> Any:
@@ -164,7 +164,7 @@ class Dirichlet:
 
 
 def _von_mises(loc: Any, concentration: Any, proposal_r: Any, x: Any) -> Any:
-    """Torch's rejection, which would go on forever where a parameter is no number."""
+    """Torch's rejection sampling, which doesn't end if a parameter is NaN."""
     done = ops.isnan(loc + concentration)
     x = ops.where(done, math.nan, x)
     while not bool(done.all()):
@@ -186,7 +186,7 @@ def _standard_normal(shape: Any, dtype: Any, device: Any) -> Any:
 
 
 def _without_second_draws(theirs: Any) -> Callable[..., Any]:
-    """Torch's reads whether a matrix is singular, which a graph can't, and draws again where it is none."""
+    """rsample without torch's retries for singular matrices, which a graph can't read."""
 
     @functools.wraps(theirs)
     def rsample(self: Any, sample_shape: Any = (), max_try_correction: Any = None) -> Any:

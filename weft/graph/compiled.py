@@ -84,7 +84,7 @@ class Compiled:
         self.launches += 1
         self.running.launch(inputs, [n() for n in self.numbers], blobs, self.reads, self.writes)
         if self.scaler is not None:
-            self.scaler.told(tensors[-1])
+            self.scaler.expect(tensors[-1])
         for optimizer, _ in self.scheduled:
             optimizer.counted.step()
         if self.agreement is not None and self.agreement.due():

@@ -226,7 +226,7 @@ class Graph:
         """Trace and compile for arguments of this form, without launching."""
         if self._compiled is None:
             start = time.perf_counter()
-            with collecting.put_off():
+            with collecting.paused():
                 self.__dict__["_compiled"] = compile_graph(self, args, kwargs)
             took = f"{self._name}: compiled in {time.perf_counter() - start:.3f} s"
             LOG.info("%s, %d ops", took, len(self.job.nodes))

@@ -130,7 +130,7 @@ class Running:
             slots = {p.register: self.memory[p.register][s] for p, s in zip(task.consumes, turn.consumed, strict=True)}
             slots |= {p.register: self.memory[p.register][s] for p, s in zip(task.produces, turn.produced, strict=True)}
             trace = None if self.executor.trace is None else partial(self._told, binder.forms)
-            with collecting.put_off():
+            with collecting.paused():
                 return binder.bind(slots, phase, trace)
 
         def act(turn: Turn) -> None:

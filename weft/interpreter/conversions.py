@@ -116,7 +116,7 @@ def _agree(data: torch.Tensor, dtype: DType, placement: Placement, nd_sbp: Any) 
     if rank.world_size == 1:
         sbps.nd(nd_sbp, placement.ndim, data.ndim)
         return tuple(data.shape), dtype
-    mine = header.told(data.shape, dtype)
+    mine = header.encoded(data.shape, dtype)
     table = [torch.empty_like(mine) for _ in range(rank.world_size)]
     transport_of().group(tuple(range(rank.world_size))).all_gather(table, mine)
     forms = {r: header.read(table[r], r) for r in placement.members}

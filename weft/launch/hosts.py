@@ -35,7 +35,7 @@ class Hosts:
         self.node, self.nodes, self.first = node, nodes, node * ranks
         self.failure: str | None = None
         self._answered = time.monotonic()
-        self._seen: dict[int, tuple[bytes, float]] = {}
+        self._expanded: dict[int, tuple[bytes, float]] = {}
         self.run = run or run_of(reach(host, port, 300.0, f"host {node}", "the launcher with --node_rank 0"), known())
         self._agree(f"--nnodes {nodes} --nproc_per_node {ranks}")
         self._ended = threading.Event()
@@ -133,7 +133,7 @@ class Hosts:
                 beat = self.run.get(key) if self.run.check([key]) else b""
             except SecretError:  # none of that host's
                 beat = b""
-            last, since = self._seen.get(node, (None, now))
-            self._seen[node] = beat, since if beat == last else now
-            running = running or (beat != ENDED and now - self._seen[node][1] < SILENCE)
+            last, since = self._expanded.get(node, (None, now))
+            self._expanded[node] = beat, since if beat == last else now
+            running = running or (beat != ENDED and now - self._expanded[node][1] < SILENCE)
         return running

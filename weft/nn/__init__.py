@@ -1,6 +1,4 @@
-"""Modules, parameters and layers, written with the public functions alone. They hold the tensors that a model's data
-meets on its way.
-"""
+"""Modules, parameters and layers, written with public functions alone."""
 
 import sys
 from typing import TYPE_CHECKING

@@ -1,11 +1,11 @@
-"""Attention over several heads."""
+"""Multi-head attention."""
 
 from __future__ import annotations
 
 import math
 from typing import Any
 
-from torch.nn.attention import SDPBackend, sdpa_kernel  # which of torch's kernels may run: they are the same ones
+from torch.nn.attention import SDPBackend, sdpa_kernel  # torch's choice of kernels applies here, too
 
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
@@ -22,7 +22,7 @@ __all__ = ["MultiheadAttention", "SDPBackend", "sdpa_kernel"]
 
 
 class MultiheadAttention(Module):
-    """Each query gathers values, weighted by how well their keys fit; in several heads side by side.
+    """Multi-head attention: averages of values, weighted by how well queries match keys.
 
     >>> x = flow.randn(5, 2, 8)
     >>> y, weights = flow.nn.MultiheadAttention(8, 4)(x, x, x); y.shape, weights.shape
@@ -75,11 +75,11 @@ class MultiheadAttention(Module):
         need_weights: bool = True, attn_mask: Tensor | None = None, average_attn_weights: bool = True,
         is_causal: bool = False,
     ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-        """The gathered values, and the weights if `need_weights`. Masks that are boolean hide where they are true."""
+        """The output, and the weights if `need_weights`. A boolean mask hides where it is true."""
         batched = query.ndim == 3
         if query.ndim not in (2, 3) or not query.ndim == key.ndim == value.ndim:
             raise ShapeError(
-                f"query, key and value are all (length, width) or all have a batch beside; got {list(query.shape)}, "
+                f"query, key and value are all (length, width) or all have a batch dimension; got {list(query.shape)}, "
                 f"{list(key.shape)}, {list(value.shape)}"
             )
         if is_causal and attn_mask is None:
@@ -104,7 +104,7 @@ class MultiheadAttention(Module):
         return y, weights
 
     def _projected(self, query: Tensor, key: Tensor, value: Tensor) -> list[Tensor]:
-        """Query, key and value as the heads see them, in as few matmuls as the inputs allow."""
+        """The projected query, key and value, in as few matmuls as the inputs allow."""
         weight, bias = self.in_proj_weight, self.in_proj_bias
         if weight is not None and query is key is value:
             return list(chunk(F.linear(query, weight, bias), 3, -1))
@@ -116,7 +116,7 @@ class MultiheadAttention(Module):
         return [F.linear(x, w, b) for x, w, b in zip((query, key, value), weights, biases, strict=True)]
 
     def _mask(self, q: Tensor, k: Tensor, mask: Tensor | None, padding: Tensor | None) -> Tensor | None:
-        """Both masks as one to be added, of a shape that fits (batch, heads, queries, keys)."""
+        """Both masks as one additive mask that broadcasts to (batch, heads, queries, keys)."""
         batch, heads = q.shape[1], self.num_heads
         if mask is not None:
             wanted = [q.shape[0], k.shape[0]]
@@ -167,11 +167,11 @@ class MultiheadAttention(Module):
 
 
 def _added(mask: Tensor, like: Tensor) -> Tensor:
-    """A mask as what is added to the scores."""
+    """A mask in additive form."""
     if mask.dtype.differentiable:
         return mask
     if mask.dtype is not dtypes.bool_:
-        raise OptionError(f"a mask is boolean, true where it hides, or real and added; got {mask.dtype}")
+        raise OptionError(f"a mask must be boolean, true where it hides, or floating and additive; got {mask.dtype}")
     return ops.where(mask, float("-inf"), ops.zeros_like(ops.cast(mask, like.dtype)))
 
 
@@ -185,7 +185,7 @@ def multi_head_attention_forward(
     v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
     average_attn_weights: bool = True, is_causal: bool = False,
 ) -> tuple[Tensor, Tensor | None]:  # fmt: skip
-    """What `MultiheadAttention` computes, of weights that are given."""
+    """The computation of `MultiheadAttention` with explicit weights."""
     if query.shape[-1] != embed_dim_to_check:
         raise ShapeError(f"the queries are {query.shape[-1]} wide; embed_dim_to_check says {embed_dim_to_check}")
     if static_k is not None or static_v is not None:

@@ -1,4 +1,4 @@
-"""Averages of a model's weights over the steps of its training: what `flow.optim.swa_utils` names."""
+"""`flow.optim.swa_utils`: averages of a model's weights during training."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.autograd import assign, no_grad
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError
 from weft.functional.create.creation import tensor
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.nn.layers.batchnorm import _BatchNorm
 from weft.nn.module.module import Module
 from weft.ops import ops
@@ -23,12 +23,12 @@ Averages = Callable[[Sequence[Tensor], Sequence[Tensor], Any], None]
 
 def _decay(decay: float) -> float:
     if not 0.0 <= decay <= 1.0:
-        raise OptionError(f"a decay is the share of the average that stays, from 0 to 1; got {decay}")
+        raise OptionError(f"a decay must be from 0 to 1; got {decay}")
     return decay
 
 
 def _all(one: Average) -> Averages:
-    """The average of many tensors, written into them, from that of one."""
+    """The in-place average of many tensors, from the function for one."""
 
     def average(averaged: Sequence[Tensor], current: Sequence[Tensor], count: Any) -> None:
         with no_grad():
@@ -39,7 +39,7 @@ def _all(one: Average) -> Averages:
 
 
 def get_ema_avg_fn(decay: float = 0.999) -> Average:
-    """The moving average, of one tensor: what stays of the average, and the rest of what is now."""
+    """The exponential moving average of one tensor."""
     kept = _decay(decay)
     return lambda averaged, current, count: ops.add(ops.mul(averaged, kept), ops.mul(current, 1 - kept))
 
@@ -54,7 +54,7 @@ def get_swa_avg_fn() -> Average:
 
 
 def get_ema_multi_avg_fn(decay: float = 0.999) -> Averages:
-    """The moving average, of many tensors."""
+    """The exponential moving average of many tensors."""
     return _all(get_ema_avg_fn(decay))
 
 
@@ -64,9 +64,9 @@ def get_swa_multi_avg_fn() -> Averages:
 
 
 class AveragedModel(Module):
-    """A copy of a model whose parameters are averages of the model's: the mean over the calls of `update_parameters`,
-    or what `avg_fn` or `multi_avg_fn` make of the average, what is now, and the count. Buffers are averaged too with
-    `use_buffers`, and are copied else.
+    """A copy of a model whose parameters are averages: the mean over calls of `update_parameters`, or the result of
+    `avg_fn` or `multi_avg_fn` from the average, the current value, and the count. Buffers are averaged too with
+    `use_buffers`, and copied otherwise.
 
     >>> model = flow.nn.Linear(1, 1, bias=False)
     >>> mean = flow.optim.swa_utils.AveragedModel(model)
@@ -90,7 +90,7 @@ class AveragedModel(Module):
         if device is not None:
             self.module = self.module.to(device)
         first = next(itertools.chain(self.module.parameters(), self.module.buffers()), None)
-        where = {} if first is None else beside(first)
+        where = {} if first is None else device_of(first)
         self.register_buffer("n_averaged", tensor(0, dtype=dtypes.int64, **where))
         self.average = multi_avg_fn or _all(avg_fn or get_swa_avg_fn())
         self.use_buffers = use_buffers
@@ -99,9 +99,9 @@ class AveragedModel(Module):
         return self.module(*args, **kwargs)
 
     def update_parameters(self, model: Module) -> None:
-        """Take the model as it is now into the average. The first time, the average becomes the model."""
+        """Add the model's current parameters to the average; the first call copies them."""
         own = [t.detach() for t in self._averaged(self.module)]
-        now = [self._beside(t, a) for t, a in zip(self._averaged(model), own, strict=True)]
+        now = [self._like(t, a) for t, a in zip(self._averaged(model), own, strict=True)]
         with no_grad():
             if not int(self.n_averaged):
                 for a, t in zip(own, now, strict=True):
@@ -110,22 +110,22 @@ class AveragedModel(Module):
                 self.average(own, now, self.n_averaged)
             if not self.use_buffers:
                 for a, t in zip(self.module.buffers(), model.buffers(), strict=True):
-                    assign(a, self._beside(t, a))
+                    assign(a, self._like(t, a))
             assign(self.n_averaged, ops.add(self.n_averaged, 1))
 
     def _averaged(self, model: Module) -> list[Tensor]:
         return [*model.parameters(), *(model.buffers() if self.use_buffers else ())]
 
     @staticmethod
-    def _beside(t: Tensor, like: Tensor) -> Tensor:
+    def _like(t: Tensor, like: Tensor) -> Tensor:
         t = t.detach()
         return t if t.is_global or t.device is like.device else t.to(like.device)  # type: ignore[attr-defined]
 
 
 def update_bn(loader: Iterable[Any], model: Module, device: Any = None) -> None:
-    """Find the statistics of every batch normalisation in a model anew, as means over a loader's batches.
+    """Recompute the statistics of all batch normalization layers, as means over a loader's batches.
 
-    Of a batch that is a list or a tuple, the first part is the input.
+    If a batch is a list or a tuple, its first element is the input.
     """
     norms = [m for m in model.modules() if isinstance(m, _BatchNorm)]
     if not norms:

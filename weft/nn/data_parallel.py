@@ -1,4 +1,4 @@
-"""`DataParallel`, for programs that wrap their module in it: one process drives one device here."""
+"""`DataParallel`, for programs that wrap their module in it: here one process uses one device."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.nn.module.module import Module
 
 
 class DataParallel(Module):
-    """A module that answers as the one inside, under whose name, `module`, its state is saved.
+    """A wrapper that calls its module, and saves the state under the name `module`.
 
     >>> model = flow.nn.DataParallel(flow.nn.Linear(2, 3))
     >>> model(flow.ones(4, 2)).shape, list(model.state_dict())

@@ -1,4 +1,4 @@
-"""What layers compute, as functions: the ops, and what is composed of them."""
+"""`flow.nn.functional`: the functions behind layers."""
 
 from __future__ import annotations
 
@@ -54,12 +54,12 @@ COMPOSED = {
 
 
 def composed(function: Callable[..., Any]) -> Callable[..., Any]:
-    """Offer a function here that is made of a layer, and stands above."""
+    """Add a function that is made of a layer."""
     COMPOSED[function.__name__] = table.ADAPTERS["neural"][function.__name__] = door(function)
     return function
 
 
-for _name, _function in COMPOSED.items():  # so that flow._C finds them
+for _name, _function in COMPOSED.items():  # for flow._C
     table.ADAPTERS["neural"].setdefault(_name, _function)
     if _name in PUBLIC["flow"]:
         table.ADAPTERS["flow"].setdefault(_name, _function)

@@ -1,59 +1,59 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""What layers compute, as functions: the ops, and what is composed of them."""
+"""`flow.nn.functional`: the functions behind layers."""
 
 from collections.abc import Callable, Sequence
 from typing import Any
 from weft.tensor.tensor import Tensor
 
 def adaptive_avg_pool1d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-    """Means of as many windows as the wanted size has elements, over 1 dimension.
+    """Adaptive average pooling to an output size, over 1 dimension.
 
     >>> flow._C.adaptive_avg_pool1d(flow.ones(1, 1, 2), 1).item()
     1.0
     """
 
 def adaptive_avg_pool2d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-    """Means of as many windows as the wanted size has elements, over 2 dimensions.
+    """Adaptive average pooling to an output size, over 2 dimensions.
 
     >>> flow._C.adaptive_avg_pool2d(flow.ones(1, 1, 2, 2), 1).item()
     1.0
     """
 
 def adaptive_avg_pool3d(x: Tensor, output_size: int | Sequence[int | None]) -> Tensor:
-    """Means of as many windows as the wanted size has elements, over 3 dimensions.
+    """Adaptive average pooling to an output size, over 3 dimensions.
 
     >>> flow._C.adaptive_avg_pool3d(flow.ones(1, 1, 2, 2, 2), 1).item()
     1.0
     """
 
 def adaptive_max_pool1d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest of windows that make the given size; with `return_indices`, where it was, too."""
+    """Adaptive max pooling; with `return_indices`, the flat indices, too."""
 
 def adaptive_max_pool1d_with_indices(x: Tensor, output_size: Any) -> Any:
-    """The largest of windows that make the given size, and where each was."""
+    """Adaptive max pooling, and the flat indices."""
 
 def adaptive_max_pool2d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest of windows that make the given size; with `return_indices`, where it was, too."""
+    """Adaptive max pooling; with `return_indices`, the flat indices, too."""
 
 def adaptive_max_pool2d_with_indices(x: Tensor, output_size: Any) -> Any:
-    """The largest of windows that make the given size, and where each was."""
+    """Adaptive max pooling, and the flat indices."""
 
 def adaptive_max_pool3d(x: Tensor, output_size: Any, return_indices: bool = False) -> Any:
-    """The largest of windows that make the given size; with `return_indices`, where it was, too."""
+    """Adaptive max pooling; with `return_indices`, the flat indices, too."""
 
 def adaptive_max_pool3d_with_indices(x: Tensor, output_size: Any) -> Any:
-    """The largest of windows that make the given size, and where each was."""
+    """Adaptive max pooling, and the flat indices."""
 
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The grid of places that affine matrices send an image of this size to, for `grid_sample`.
+    """The grid of positions of affine maps, for an image of this size, for `grid_sample`.
 
     >>> flow.nn.functional.affine_grid(flow.ones(1, 2, 3), (1, 1, 1, 1)).tolist()
     [[[[1.0, 1.0]]]]
     """
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Elements dropped to where a SELU network's mean and variance stay as they are.
+    """Dropout that keeps the mean and variance of a SELU network.
 
     >>> flow.nn.functional.alpha_dropout(flow.ones(2), 1.0, training=True).tolist()
     [0.0, 0.0]
@@ -96,8 +96,8 @@ def batch_norm(
     x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-05
 ) -> Tensor:
-    """(x - mean) / deviation per channel, times weight, plus bias. Training takes the batch's statistics and blends
-    them into the running ones, which are used otherwise.
+    """(x - mean) / deviation per channel, times weight, plus bias. Training uses the batch's statistics and updates the
+    running ones, which are used otherwise.
 
     >>> x = flow.tensor([[1.0], [3.0]])
     >>> flow._C.batch_norm(x, None, None, None, None, True, 0.1, 0.0).tolist()
@@ -105,18 +105,18 @@ def batch_norm(
     """
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
-    """input1 @ weight[k] @ input2 for every k, and the bias."""
+    """input1 @ weight[k] @ input2 for every k, plus the bias."""
 
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean'
 ) -> Tensor:
-    """-log of the probability `input` that the target, 0 or 1 or between, gets."""
+    """The negative log probability of the target, 0 or 1 or between, under probability `input`."""
 
 def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = 'mean',
     pos_weight: Tensor | None = None
 ) -> Tensor:
-    """binary_cross_entropy(sigmoid(input), target), without losing digits."""
+    """binary_cross_entropy(sigmoid(input), target), numerically stable."""
 
 def celu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is above zero, alpha * (exp(x / alpha) - 1) below.
@@ -126,13 +126,13 @@ def celu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
 
 def celu_(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """`celu`, into the memory of its first operand."""
+    """`celu`, in place."""
 
 def channel_shuffle(input: Any, groups: int) -> Any:
-    """Channels dealt out anew: the first of each group, then the second of each, and so on."""
+    """Channels interleaved: the first of each group, then the second of each, and so on."""
 
 def combined_margin_loss(x: Any, label: Any, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0) -> Any:
-    """Cosines with the target class's made harder: cos(m1 * angle + m2) - m3 in its place. For faces, before softmax.
+    """Cosines with an angular margin for the target class, cos(m1 * angle + m2) - m3, as in face recognition.
 
     >>> flow._C.combined_margin_loss(flow.tensor([[1.0, 0.5]]), flow.tensor([0]), 1.0, 0.0, 0.25).tolist()
     [[0.75, 0.5]]
@@ -160,24 +160,24 @@ def conv_transpose1d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1
 ) -> Tensor:
-    """The gradient of a convolution over 1 dimension, as an op of its own: The batch may be left out."""
+    """Transposed convolution over 1 dimension, the gradient of a convolution: The batch may be left out."""
 
 def conv_transpose2d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1
 ) -> Tensor:
-    """The gradient of a convolution over 2 dimensions, as an op of its own: The batch may be left out."""
+    """Transposed convolution over 2 dimensions, the gradient of a convolution: The batch may be left out."""
 
 def conv_transpose3d(
     input: Tensor, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     output_padding: Any = 0, groups: int = 1, dilation: Any = 1
 ) -> Tensor:
-    """The gradient of a convolution over 3 dimensions, as an op of its own: The batch may be left out."""
+    """Transposed convolution over 3 dimensions, the gradient of a convolution: The batch may be left out."""
 
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = 'mean'
 ) -> Tensor:
-    """How far pairs are from pointing the same way, where the target is 1; or apart by the margin, where it is -1."""
+    """1 - cosine where the target is 1, the cosine above the margin where it is -1."""
 
 def cosine_similarity(x1: Tensor, x2: Tensor, dim: int = 1, eps: float = 1e-08) -> Tensor:
     """The cosine of the angle between two tensors, along `dim`."""
@@ -186,15 +186,15 @@ def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean',
     label_smoothing: float = 0.0
 ) -> Tensor:
-    """How far scores are from labels, or from probabilities of all classes. Dimension 1 holds the classes.
+    """The cross entropy of scores with labels, or with class probabilities. Dimension 1 holds the classes.
 
     >>> round(flow.nn.functional.cross_entropy(flow.zeros(1, 2), flow.tensor([[0.5, 0.5]])).item(), 4)
     0.6931
     """
 
 def ctc_greedy_decoder(log_probs: Any, input_lengths: Any, merge_repeated: bool = True) -> tuple[Tensor, Tensor]:
-    """The most likely class at each time, repetitions taken as one, without blanks (the last class): labels of each
-    sequence, filled up with zeros; and minus the logarithm of the path's probability.
+    """Greedy decoding: the most likely class at each time, repetitions merged, blanks (the last class) removed. Returns
+    the labels of each sequence, padded with zeros, and the negative log probability of the path.
 
     >>> scores = flow.tensor([[[0.0, 2.0, 1.0]], [[0.0, 2.0, 1.0]], [[0.0, 1.0, 2.0]], [[0.0, 2.0, 1.0]]])
     >>> flow.nn.functional.ctc_greedy_decoder(scores, flow.tensor([4]))[0].tolist()
@@ -205,10 +205,10 @@ def ctc_loss(
     log_probs: Tensor, targets: Tensor, input_lengths: Any, target_lengths: Any, blank: int = 0,
     reduction: str = 'mean', zero_infinity: bool = False
 ) -> Tensor:
-    """-log of the probability of each target, over all ways to spread its labels over time with blanks between.
+    """The negative log probability of each target, over all alignments of its labels with blanks between.
 
-    `log_probs` is (time, batch, classes), `targets` (batch, labels) or all labels one after another. The mean is that
-    of each loss divided by its target's length.
+    `log_probs` is (time, batch, classes), `targets` (batch, labels) or all labels concatenated. The mean divides each
+    loss by its target's length first.
 
     >>> x = flow.zeros(1, 1, 2).log_softmax(-1)
     >>> round(flow.nn.functional.ctc_loss(x, flow.tensor([[1]]), [1], [1]).item(), 4)
@@ -219,29 +219,29 @@ def deform_conv2d(
     input: Tensor, offset: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, mask: Tensor | None = None
 ) -> Any:
-    """A convolution that reads each place of its window somewhat elsewhere, as the offset says, (y, x) by (y, x).
+    """Deformable convolution: each tap of the kernel reads at an offset, (y, x).
 
-    `offset` is (batch, 2 * groups * window, out high, out wide), the mask (batch, groups * window, ...): how much of
-    each place counts.
+    `offset` is (batch, 2 * groups * window, out high, out wide), the mask (batch, groups * window, ...): a weight for
+    each tap.
     """
 
 def dropout(
     x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None,
     addend: Tensor | None = None
 ) -> Tensor:
-    """x with each element dropped with probability p and the others scaled by 1 / (1 - p), while training.
+    """x with each element zeroed with probability p and the others scaled by 1 / (1 - p), while training.
 
-    OneFlow's: draws from a generator, and something to add to what is left.
+    OneFlow's extra arguments: a generator, and a tensor to add to the result.
     """
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of ([batch,] channels, length) dropped with probability p, the others scaled by 1 / (1 - p)."""
+    """Channels of ([batch,] channels, length) zeroed with probability p, the others scaled by 1 / (1 - p)."""
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (batch, channels, ...) dropped, as in PyTorch also where there aren't two dimensions more."""
+    """Channels of (batch, channels, ...) zeroed, as in PyTorch also with other than two more dimensions."""
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (batch, channels, depth, height, width) dropped; any other shape is one without a batch."""
+    """Channels of (batch, channels, depth, height, width) zeroed; other shapes are taken as without a batch."""
 
 def elu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """x where it is above zero, alpha * (exp(x) - 1) below.
@@ -251,14 +251,14 @@ def elu(x: Tensor, alpha: float = 1.0, inplace: bool = False) -> Tensor:
     """
 
 def elu_(x: Tensor, alpha: float = 1.0) -> Tensor:
-    """`elu`, into the memory of its first operand."""
+    """`elu`, in place."""
 
 def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False
 ) -> Tensor:
-    """The rows of the weight that the input names. `scale_grad_by_freq`: each row's gradient is the mean of those of
-    its places, not their sum.
+    """The rows of the weight at the input's indices. `scale_grad_by_freq` divides each row's gradient by the count of
+    its index.
 
     >>> flow.nn.functional.embedding(flow.tensor([1]), flow.tensor([[1., 2.], [3., 4.]])).tolist()
     [[3.0, 4.0]]
@@ -269,7 +269,7 @@ def embedding_bag(
     scale_grad_by_freq: bool = False, mode: str = 'mean', sparse: bool = False, per_sample_weights: Any = None,
     include_last_offset: bool = False, padding_idx: int | None = None
 ) -> Any:
-    """The sums, means or largest elements of bags of rows; bags are rows of the input, or begin at the offsets.
+    """The sums, means or maxima of bags of rows; bags are rows of the input, or start at the offsets.
 
     >>> rows = flow.tensor([[1.0], [2.0], [4.0]])
     >>> flow.nn.functional.embedding_bag(flow.tensor([0, 1, 2]), rows, flow.tensor([0, 2]), mode="sum").tolist()
@@ -277,59 +277,59 @@ def embedding_bag(
     """
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Likewise, whole channels of (batch, channels, ...)."""
+    """Alpha dropout of channels of (batch, channels, ...)."""
 
 def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (batch, channels, ...) dropped with probability p, the others scaled by 1 / (1 - p)."""
+    """Channels of (batch, channels, ...) zeroed with probability p, the others scaled by 1 / (1 - p)."""
 
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """The image of which `unfold` would make these columns; where windows meet, their sum."""
+    """The inverse of `unfold`; overlapping windows are summed."""
 
 def fractional_max_pool2d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None
 ) -> Any:
-    """The largest of windows that make the given size, or fraction of the size; their steps are drawn."""
+    """Max pooling by random windows to the given size, or fraction of the size."""
 
 def fractional_max_pool2d_with_indices(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None
 ) -> Any:
-    """The largest of windows that make the given size, or fraction of the size; their steps are drawn, and where each was."""
+    """Max pooling by random windows to the given size, or fraction of the size, and the flat indices."""
 
 def fractional_max_pool3d(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None
 ) -> Any:
-    """The largest of windows that make the given size, or fraction of the size; their steps are drawn."""
+    """Max pooling by random windows to the given size, or fraction of the size."""
 
 def fractional_max_pool3d_with_indices(
     input: Tensor, kernel_size: Any, output_size: Any = None, output_ratio: Any = None, return_indices: bool = False,
     _random_samples: Tensor | None = None
 ) -> Any:
-    """The largest of windows that make the given size, or fraction of the size; their steps are drawn, and where each was."""
+    """Max pooling by random windows to the given size, or fraction of the size, and the flat indices."""
 
 def gaussian_nll_loss(
     input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-06, reduction: str = 'mean'
 ) -> Tensor:
-    """Minus the log-probability of targets that are normal around `input` with these variances."""
+    """The negative log likelihood of targets that are normal around `input` with these variances."""
 
 def gelu(x: Tensor, approximate: str = 'none', inplace: bool = False) -> Tensor:
-    """x times the probability that a normal draw is below x; approximate="tanh" for the usual fast formula.
+    """x * Phi(x), Phi being the normal distribution's CDF; approximate="tanh" for the usual fast formula.
 
     >>> flow.gelu(flow.tensor([0., 100.])).tolist()
     [0.0, 100.0]
     """
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half times the sigmoid of the second."""
+    """Gated linear unit: the first half times the sigmoid of the second."""
 
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = 'bilinear', padding_mode: str = 'zeros', align_corners: bool | None = None
 ) -> Tensor:
-    """The input read at the places of a grid, which go from -1 to 1.
+    """The input sampled at the positions of a grid, from -1 to 1.
 
     >>> flow.nn.functional.grid_sample(flow.tensor([[[[1., 3.]]]]), flow.zeros(1, 1, 1, 2)).item()
     2.0
@@ -338,7 +338,7 @@ def grid_sample(
 def group_norm(
     x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-05
 ) -> Tensor:
-    """(x - mean) / deviation over each sample's groups of channels, times weight, plus bias, per channel.
+    """(x - mean) / deviation per sample and group of channels, times weight, plus bias, per channel.
 
     >>> flow._C.group_norm(flow.tensor([[1.0, 3.0]]), 1, None, None, 0.0).tolist()
     [[-1.0, 1.0]]
@@ -347,7 +347,7 @@ def group_norm(
 def gumbel_softmax(
     logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, generator: Any = None
 ) -> Tensor:
-    """A draw from the distribution that logits tell, soft; or hard, one at the drawn place, with the soft gradient.
+    """A sample of the Gumbel-softmax distribution, soft; or hard, one-hot, with the soft sample's gradient.
 
     >>> flow.nn.functional.gumbel_softmax(flow.zeros(4), hard=True).sum().item()
     1.0
@@ -361,7 +361,7 @@ def hardshrink(x: Tensor, lambd: float = 0.5) -> Tensor:
     """
 
 def hardsigmoid(x: Tensor, inplace: bool = False) -> Tensor:
-    """x / 6 + 1/2, kept between 0 and 1.
+    """x / 6 + 1/2, limited to [0, 1].
 
     >>> flow.nn.functional.hardsigmoid(flow.tensor([-4., 0., 4.])).tolist()
     [0.0, 0.5, 1.0]
@@ -375,41 +375,43 @@ def hardswish(x: Tensor, inplace: bool = False) -> Tensor:
     """
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x, held in [min_val, max_val]."""
+    """x limited to [min_val, max_val]."""
 
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """`hardtanh`, into the input's memory."""
+    """In-place `hardtanh`."""
 
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = 'mean') -> Tensor:
-    """A distance, where the target is 1; how much it lacks to the margin, where it is -1."""
+    """The input, a distance, where the target is 1; how far it is below the margin, where it is -1."""
 
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = 'mean', delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Square below `delta`, straight above it, with one slope where they meet; each element times its weight."""
+    """Quadratic below `delta`, linear above it, with a continuous derivative; each element times its weight."""
 
 def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-05
 ) -> Tensor:
-    """Each channel of each sample scaled to mean zero and variance one, then weighed."""
+    """Each channel of each sample normalized to mean zero and variance one, times weight, plus bias."""
 
 def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False
 ) -> Tensor:
-    """(batch, channels, ...) at another size: from the nearest, or blended between neighbours; with `antialias`, all
-    that a new element covers counts.
+    """(batch, channels, ...) resized: nearest neighbor or interpolated; `antialias` averages all that a new element
+    covers.
 
     >>> flow.nn.functional.interpolate(flow.tensor([[[1.0, 2.0]]]), scale_factor=2).tolist()
     [[[1.0, 1.0, 2.0, 2.0]]]
     """
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = 'mean', log_target: bool = False) -> Tensor:
-    """How far the distribution whose logarithm is `input` lies from `target`; "batchmean" divides by the batch size."""
+    """The Kullback-Leibler divergence from log probabilities `input` to `target`; "batchmean" divides by the batch
+    size.
+    """
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
-    """The size of the difference; of weighted elements, the mean is over their weights."""
+    """The absolute difference; with a weight, the mean is weighted."""
 
 def layer_norm(
     x: Tensor, normalized_shape: tuple[int, ...] | list[int], weight: Tensor | None = None, bias: Tensor | None = None,
@@ -422,10 +424,10 @@ def layer_norm(
     """
 
 def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """x where it is above zero, negative_slope * x below."""
+    """x where positive, negative_slope * x elsewhere."""
 
 def leaky_relu_(x: Tensor, alpha: float = 0.01) -> Tensor:
-    """`leaky_relu`, into the memory of its first operand."""
+    """`leaky_relu`, in place."""
 
 def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """x @ weight.T + bias.
@@ -435,10 +437,10 @@ def linear(x: Tensor, weight: Tensor, bias: Tensor | None = None) -> Tensor:
     """
 
 def local_response_norm(input: Any, size: int, alpha: float = 0.0001, beta: float = 0.75, k: float = 1.0) -> Any:
-    """x over a power of the mean square of the channels around."""
+    """x divided by a power of the mean square of neighboring channels."""
 
 def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """The logarithm of softmax, computed in one."""
+    """log(softmax(x)), numerically stable."""
 
 def logsigmoid(x: Tensor) -> Tensor:
     """log(sigmoid(x)), exact for large negative x.
@@ -448,31 +450,31 @@ def logsigmoid(x: Tensor) -> Tensor:
     """
 
 def lp_pool1d(input: Any, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False) -> Any:
-    """The p-norm of every window."""
+    """Power-average pooling: the p-norm of every window."""
 
 def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
-    """The p-norm of every window."""
+    """Power-average pooling: the p-norm of every window."""
 
 def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
-    """The p-norm of every window."""
+    """Power-average pooling: the p-norm of every window."""
 
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = 'mean'
 ) -> Tensor:
-    """How far `input1` is from being above `input2` by the margin, where the target is 1; below, where it is -1."""
+    """max(0, -target * (input1 - input2) + margin)."""
 
 def max_pool1d(
     x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False
 ) -> Any:
-    """The largest of each window; with `return_indices`, where it was, too."""
+    """Max pooling; with `return_indices`, the flat indices, too."""
 
 def max_pool1d_with_indices(
     x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
     padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
     ceil_mode: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The largest of each window of 1 dimension, and its place, counted through all of them.
+    """The maximum of each window of 1 dimension, and its flat index.
 
     >>> flow._C.max_pool1d_with_indices(flow.ones(1, 1, 2), 2)[1].item()
     0
@@ -482,14 +484,14 @@ def max_pool2d(
     x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False
 ) -> Any:
-    """The largest of each window; with `return_indices`, where it was, too."""
+    """Max pooling; with `return_indices`, the flat indices, too."""
 
 def max_pool2d_with_indices(
     x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
     padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
     ceil_mode: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The largest of each window of 2 dimensions, and its place, counted through all of them.
+    """The maximum of each window of 2 dimensions, and its flat index.
 
     >>> flow._C.max_pool2d_with_indices(flow.ones(1, 1, 2, 2), 2)[1].item()
     0
@@ -499,14 +501,14 @@ def max_pool3d(
     x: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, dilation: Any = 1, ceil_mode: bool = False,
     return_indices: bool = False
 ) -> Any:
-    """The largest of each window; with `return_indices`, where it was, too."""
+    """Max pooling; with `return_indices`, the flat indices, too."""
 
 def max_pool3d_with_indices(
     x: Tensor, kernel_size: int | tuple[int, ...] | list[int], stride: int | tuple[int, ...] | list[int] | None = None,
     padding: int | tuple[int, ...] | list[int] = 0, dilation: int | tuple[int, ...] | list[int] = 1,
     ceil_mode: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The largest of each window of 3 dimensions, and its place, counted through all of them.
+    """The maximum of each window of 3 dimensions, and its flat index.
 
     >>> flow._C.max_pool3d_with_indices(flow.ones(1, 1, 2, 2, 2), 2)[1].item()
     0
@@ -515,17 +517,17 @@ def max_pool3d_with_indices(
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Each value where max_pool1d found it; zero elsewhere."""
+    """The partial inverse of max_pool1d: values at their indices, zero elsewhere."""
 
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Each value where max_pool2d found it; zero elsewhere."""
+    """The partial inverse of max_pool2d: values at their indices, zero elsewhere."""
 
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Each value where max_pool3d found it; zero elsewhere."""
+    """The partial inverse of max_pool3d: values at their indices, zero elsewhere."""
 
 def mish(x: Tensor, inplace: bool = False) -> Tensor:
     """x * tanh(softplus(x)).
@@ -535,7 +537,7 @@ def mish(x: Tensor, inplace: bool = False) -> Tensor:
     """
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = 'mean', weight: Tensor | None = None) -> Tensor:
-    """The square of the difference; of weighted elements, the mean is over their weights.
+    """The squared difference; with a weight, the mean is weighted.
 
     >>> flow.nn.functional.mse_loss(flow.tensor([1.0, 2.0]), flow.tensor([1.0, 4.0])).item()
     2.0
@@ -550,23 +552,23 @@ def multi_head_attention_forward(
     v_proj_weight: Tensor | None = None, static_k: Tensor | None = None, static_v: Tensor | None = None,
     average_attn_weights: bool = True, is_causal: bool = False
 ) -> tuple[Tensor, Tensor | None]:
-    """What `MultiheadAttention` computes, of weights that are given."""
+    """The computation of `MultiheadAttention` with explicit weights."""
 
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = 'mean'
 ) -> Any:
-    """How far the target class is from scoring above every other by the margin."""
+    """How much other classes' scores exceed the target's minus the margin."""
 
 def multilabel_margin_loss(input: Any, target: Any, reduction: str = 'mean') -> Any:
-    """How far every target class is from scoring above every other by 1; a row's targets end with -1."""
+    """How much other classes' scores exceed each target's minus 1; a row's targets end with -1."""
 
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, reduction: str = 'mean') -> Any:
-    """Each class for itself: minus the log of the probability that its target, 0 or 1, gets; the mean over classes."""
+    """Binary cross entropy of each class, averaged over classes."""
 
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = 'mean'
 ) -> Tensor:
-    """-input at the label, the input being logarithms of probabilities. Dimension 1 holds the classes.
+    """-input at the label, input being log probabilities. Dimension 1 holds the classes.
 
     >>> flow.nn.functional.nll_loss(flow.tensor([[-1., -2.]]), flow.tensor([1])).item()
     2.0
@@ -580,14 +582,14 @@ def normalize(input: Tensor, p: float = 2.0, dim: int = 1, eps: float = 1e-12) -
     """
 
 def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: Any = 0) -> Tensor:
-    """A new last dimension that holds `on_value` at the place the integer names.
+    """`on_value` at the index given by each integer, along a new last dimension.
 
     >>> flow.nn.functional.one_hot(flow.tensor([0, 2]), 3).tolist()
     [[1, 0, 0], [0, 0, 1]]
     """
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = 'constant', value: float | None = None) -> Tensor:
-    """A border around: (left, right) of the last dimension, then of the one before it, and so on.
+    """x padded: (left, right) of the last dimension, then of the one before it, and so on.
 
     >>> flow.nn.functional.pad(flow.ones(2), (1, 2)).tolist()
     [0.0, 1.0, 1.0, 0.0, 0.0]
@@ -600,21 +602,21 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     """The distances between all pairs of rows."""
 
 def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tensor:
-    """Channels become pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
+    """Rearranges channels to pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Pixels become channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
+    """Rearranges pixels to channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
 
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-08, reduction: str = 'mean'
 ) -> Tensor:
-    """Minus the log-probability of counts, of which `input` is the mean, or its logarithm."""
+    """The negative log likelihood of counts, with `input` the Poisson mean, or its logarithm."""
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x, or weight times x below zero; one weight for everything or one per channel."""
+    """x where positive, weight * x elsewhere; one weight in all or one per channel."""
 
 def quick_gelu(x: Tensor) -> Tensor:
-    """x * sigmoid(1.702 x), which is near gelu.
+    """x * sigmoid(1.702 x), an approximation of gelu.
 
     >>> flow._C.quick_gelu(flow.zeros(1)).tolist()
     [0.0]
@@ -628,16 +630,16 @@ def relu(x: Tensor, inplace: bool = False) -> Tensor:
     """
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """x, held in [0, 6]."""
+    """x limited to [0, 6]."""
 
 def relu_(x: Tensor) -> Tensor:
-    """`relu`, into the memory of its first operand."""
+    """`relu`, in place."""
 
 def rms_norm(
     x: Tensor, normalized_shape: tuple[int, ...] | list[int], weight: Tensor | None = None, eps: float | None = None
 ) -> Tensor:
-    """x divided by the root of its mean square over the last dimensions, times weight. Without an eps, next to nothing
-    is added to the mean.
+    """x divided by the root of its mean square over the last dimensions, times weight. The default eps is the machine
+    epsilon.
 
     >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
     [[1.0, -1.0]]
@@ -647,7 +649,7 @@ def roi_align(
     x: Tensor, rois: Any, spatial_scale: float = 1.0, pooled_h: int = 1, pooled_w: int = 1, sampling_ratio: int = -1,
     aligned: bool = False
 ) -> Any:
-    """Each box's part of its image, at one size: the means of `sampling_ratio` x `sampling_ratio` readings per cell.
+    """RoI align: each box of an image pooled to one size; a cell averages `sampling_ratio` x `sampling_ratio` samples.
 
     `rois` are rows of (image number, x1, y1, x2, y2), or a list of boxes for each image.
     """
@@ -655,26 +657,26 @@ def roi_align(
 def rrelu(
     input: Any, lower: float = 0.125, upper: float = 0.3333333333333333, training: bool = False, inplace: bool = False
 ) -> Any:
-    """x, or below zero x times a slope that is drawn from [lower, upper] while training, else their mean."""
+    """x where positive, elsewhere x times a slope: drawn from [lower, upper] while training, else their mean."""
 
 def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False
 ) -> Tensor:
-    """softmax(query @ key.T * scale + mask) @ value, in one kernel; step by step where weights are dropped.
+    """softmax(query @ key.T * scale + mask) @ value, in one kernel, or in steps with dropout.
 
     `enable_gqa`: several heads of the query share one of the key and the value.
     """
 
 def selu(x: Tensor, inplace: bool = False) -> Tensor:
-    """elu, scaled so that a network's variance stays about one.
+    """elu, scaled to keep a network's variance near one.
 
     >>> flow.nn.functional.selu(flow.zeros(1)).tolist()
     [0.0]
     """
 
 def selu_(x: Tensor) -> Tensor:
-    """`selu`, into the memory of its first operand."""
+    """`selu`, in place."""
 
 def sigmoid(x: Tensor, inplace: bool = False) -> Tensor:
     """1 / (1 + exp(-x)).
@@ -691,13 +693,13 @@ def silu(x: Tensor, inplace: bool = False) -> Tensor:
     """
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = 'mean', beta: float = 1.0) -> Tensor:
-    """Square below `beta`, straight above it."""
+    """Quadratic below `beta`, linear above it."""
 
 def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = 'mean') -> Tensor:
     """log(1 + exp(-target * input)), for targets 1 and -1."""
 
 def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """exp(x), scaled to sum to one along a dimension.
+    """exp(x), normalized to sum to one along a dimension.
 
     >>> flow.softmax(flow.zeros(2), 0).tolist()
     [0.5, 0.5]
@@ -714,7 +716,7 @@ def softplus(x: Tensor, beta: float = 1.0, threshold: float = 20.0) -> Tensor:
     """
 
 def softshrink(x: Tensor, alpha: float = 0.5) -> Tensor:
-    """x moved towards zero by alpha, and zero where it is nearer than that.
+    """x shrunk towards zero by alpha, and zero where |x| is at most alpha.
 
     >>> flow.nn.functional.softshrink(flow.tensor([0.1, 2.])).tolist()
     [0.0, 1.5]
@@ -728,7 +730,7 @@ def softsign(x: Tensor) -> Tensor:
     """
 
 def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
-    """Per row, the cross entropy of the label's class.
+    """The cross entropy of each row with its label.
 
     >>> flow.nn.functional.sparse_softmax_cross_entropy(flow.tensor([0]), flow.zeros(1, 2)).tolist()
     [0.693...]
@@ -752,19 +754,19 @@ def threshold(x: Tensor, threshold: float, value: float, inplace: bool = False) 
     """
 
 def threshold_(x: Tensor, threshold: float, value: float) -> Tensor:
-    """`threshold`, into the memory of its first operand."""
+    """`threshold`, in place."""
 
 def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-06,
     swap: bool = False, reduction: str = 'mean'
 ) -> Tensor:
-    """How far the positive is from being nearer to the anchor than the negative, by the margin."""
+    """How much the distance to the positive, plus the margin, exceeds that to the negative."""
 
 def triplet_margin_with_distance_loss(
     anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = 'mean'
 ) -> Any:
-    """How far the positive is from being nearer to the anchor than the negative, by any distance and a margin."""
+    """How much the distance to the positive, plus the margin, exceeds that to the negative, for a custom distance."""
 
 def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1) -> Tensor:
     """Each window of an image as a column: (batch, channels, h, w) to (batch, channels * window, windows)."""
@@ -772,10 +774,10 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = 'nearest', align_corners: bool | None = None
 ) -> Tensor:
-    """interpolate, by its older name."""
+    """interpolate, under its deprecated name."""
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate between neighbours, the corners staying where they are, by its older name."""
+    """interpolate with mode "bilinear" and aligned corners, under its deprecated name."""
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate from the nearest, by its older name."""
+    """interpolate with mode "nearest", under its deprecated name."""

@@ -1,6 +1,6 @@
-"""Filling parameters with their first values, in place and outside of the graph of gradients; by the laws of torch's.
+"""Initialization of parameters, in place and without autograd, with torch's distributions.
 
-A global tensor gets the same logical values whatever its layout.
+A global tensor gets the same logical values in any layout.
 """
 
 from __future__ import annotations
@@ -28,7 +28,7 @@ GAINS = {
 
 
 def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
-    """By how much a nonlinearity shrinks what passes: the factor that the initial weights make up for.
+    """The gain of a nonlinearity: the factor by which initial weights compensate it.
 
     >>> flow.nn.init.calculate_gain("leaky_relu", 0.2)
     1.3867504905630728
@@ -45,7 +45,7 @@ def calculate_gain(nonlinearity: str, param: float | None = None) -> float:
 
 
 def calc_fan(shape: Sequence[int], mode: str = "fan_in", data_format: str = "NCHW") -> int:
-    """How many inputs an output sees ("fan_in"), or outputs an input feeds ("fan_out"); or their sum ("fan_sum")."""
+    """The fan of a weight: inputs per output ("fan_in"), outputs per input ("fan_out"), or their sum ("fan_sum")."""
     if len(shape) < 2:
         raise ShapeError(
             f"Fan in and fan out can not be computed for tensor with fewer than 2 dimensions; this has "
@@ -65,13 +65,13 @@ def _calculate_fan_in_and_fan_out(tensor: Tensor) -> tuple[int, int]:
 
 
 def get_data_format(data_format: str) -> str:
-    """ "NCHW" where channels come first, "NHWC" where they come last; "NCL" and "NCDHW" count as the former."""
+    """ "NCHW" for channels first ("NCL" and "NCDHW", too), "NHWC" for channels last."""
     if data_format not in ("NCL", "NCHW", "NCDHW", "NLC", "NHWC", "NDHWC"):
-        raise OptionError(f"data_format is NCHW or NHWC; got {data_format!r}")
+        raise OptionError(f"data_format must be NCHW or NHWC; got {data_format!r}")
     return "NCHW" if data_format[1] == "C" else "NHWC"
 
 
-# ---- by value ----------------------------------------------------------------------------------------
+# ---- constants ---------------------------------------------------------------------------------------
 
 
 def constant_(tensor: Tensor, val: float) -> Tensor:
@@ -97,7 +97,7 @@ def eye_(tensor: Tensor) -> Tensor:
 
 
 def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
-    """Make a convolution's weight pass as many channels through unchanged as it can."""
+    """Initialize a convolution's weight as the identity on as many channels as possible."""
     shape = tuple(tensor.shape)
     if len(shape) not in (3, 4, 5) or shape[0] % groups:
         raise ShapeError(
@@ -111,11 +111,11 @@ def dirac_(tensor: Tensor, groups: int = 1) -> Tensor:
     return _give(tensor, whole)
 
 
-# ---- by chance ---------------------------------------------------------------------------------------
+# ---- random ------------------------------------------------------------------------------------------
 
 
 def uniform_(tensor: Tensor, a: float = 0.0, b: float = 1.0, generator: Any = None) -> Tensor:
-    """Draw evenly from [a, b)."""
+    """Draw from the uniform distribution over [a, b)."""
     return _draw(tensor, "uniform", a, b, generator=generator)
 
 
@@ -126,18 +126,18 @@ def normal_(tensor: Tensor, mean: float = 0.0, std: float = 1.0, generator: Any 
 def trunc_normal_(
     tensor: Tensor, mean: float = 0.0, std: float = 1.0, a: float = -2.0, b: float = 2.0, generator: Any = None
 ) -> Tensor:
-    """Draw from a normal law of which only [a, b] remains."""
+    """Draw from the normal distribution truncated to [a, b]."""
     return _draw(tensor, "trunc_normal", mean, std, a, b, generator=generator)
 
 
 def xavier_uniform_(tensor: Tensor, gain: float = 1.0, generator: Any = None, *, data_format: str = "NCHW") -> Tensor:
-    """Evenly, so that variance passes through a layer unchanged both ways."""
+    """Xavier (Glorot) initialization, uniform: keeps the variance forward and backward."""
     bound = gain * math.sqrt(6.0 / calc_fan(tensor.shape, "fan_sum", get_data_format(data_format)))
     return uniform_(tensor, -bound, bound, generator)
 
 
 def xavier_normal_(tensor: Tensor, gain: float = 1.0, generator: Any = None, *, data_format: str = "NCHW") -> Tensor:
-    """Normally, so that variance passes through a layer unchanged both ways."""
+    """Xavier (Glorot) initialization, normal: keeps the variance forward and backward."""
     std = gain * math.sqrt(2.0 / calc_fan(tensor.shape, "fan_sum", get_data_format(data_format)))
     return normal_(tensor, 0.0, std, generator)
 
@@ -146,7 +146,7 @@ def kaiming_uniform_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None, *,
     data_format: str = "NCHW",
 ) -> Tensor:  # fmt: skip
-    """Evenly, so that variance passes through a layer and its nonlinearity."""
+    """Kaiming (He) initialization, uniform: keeps the variance through a nonlinearity."""
     bound = math.sqrt(3.0) * _kaiming(tensor, a, mode, nonlinearity, data_format)
     return uniform_(tensor, -bound, bound, generator)
 
@@ -155,7 +155,7 @@ def kaiming_normal_(
     tensor: Tensor, a: float = 0, mode: str = "fan_in", nonlinearity: str = "leaky_relu", generator: Any = None, *,
     data_format: str = "NCHW",
 ) -> Tensor:  # fmt: skip
-    """Normally, so that variance passes through a layer and its nonlinearity."""
+    """Kaiming (He) initialization, normal: keeps the variance through a nonlinearity."""
     return normal_(tensor, 0.0, _kaiming(tensor, a, mode, nonlinearity, data_format), generator)
 
 
@@ -166,7 +166,7 @@ def _kaiming(tensor: Tensor, a: float, mode: str, nonlinearity: str, data_format
 
 
 def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Tensor:
-    """Rows, or columns where they are fewer, at right angles and of length `gain`."""
+    """A (semi-)orthogonal matrix times `gain`."""
     if tensor.ndim < 2:
         raise ShapeError(f"orthogonal_ needs at least 2 dimensions; got {list(tensor.shape)}")
     rows, cols = tensor.shape[0], math.prod(tensor.shape[1:])
@@ -185,7 +185,7 @@ def orthogonal_(tensor: Tensor, gain: float = 1.0, generator: Any = None) -> Ten
 
 
 def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any = None) -> Tensor:
-    """Draws from the normal law, but for a share of each column that is zero."""
+    """Draw from the normal distribution, with a fraction of each column zero."""
     if tensor.ndim != 2:
         raise ShapeError(f"sparse_ takes a matrix; got shape {list(tensor.shape)}")
     rows, cols = tensor.shape
@@ -200,19 +200,19 @@ def sparse_(tensor: Tensor, sparsity: float, std: float = 0.01, generator: Any =
         return assign(tensor, ops.mul(tensor.detach(), _like(whole, tensor)))
 
 
-def _draw(tensor: Tensor, law: str, *parameters: float, generator: Any) -> Tensor:
+def _draw(tensor: Tensor, distribution: str, *parameters: float, generator: Any) -> Tensor:
     with no_grad():
-        return draws_in_place.drawn(tensor, law, parameters, generator)
+        return draws_in_place.drawn(tensor, distribution, parameters, generator)
 
 
 def _give(tensor: Tensor, whole: torch.Tensor) -> Tensor:
-    """Overwrite with a value that every rank has alike."""
+    """Overwrite with a value that is equal on every rank."""
     with no_grad():
         return assign(tensor, _like(whole, tensor))
 
 
 def _like(whole: torch.Tensor, tensor: Tensor) -> Tensor:
-    """A value that every rank has alike, laid out as the tensor is."""
+    """A value that is equal on every rank, in the tensor's layout."""
     whole = whole.to(tensor.dtype.torch)
     if tensor.spec is None:
         return of_torch(whole.to(tensor.device.torch))
@@ -221,7 +221,7 @@ def _like(whole: torch.Tensor, tensor: Tensor) -> Tensor:
     return ops.to_global(value, tensor.placement, tensor.sbp)
 
 
-# by the names from before a trailing underscore said that memory is overwritten
+# deprecated names without the underscore
 uniform, normal, constant, eye, dirac, sparse = uniform_, normal_, constant_, eye_, dirac_, sparse_
 xavier_uniform, xavier_normal, orthogonal = xavier_uniform_, xavier_normal_, orthogonal_
 kaiming_uniform, kaiming_normal = kaiming_uniform_, kaiming_normal_

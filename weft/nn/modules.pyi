@@ -1,8 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""Modules, parameters and layers, written with the public functions alone. They hold the tensors that a model's data
-meets on its way.
-"""
+"""Modules, parameters and layers, written with public functions alone."""
 
 
 __all__ = [

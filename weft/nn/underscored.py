@@ -1,4 +1,4 @@
-"""PyTorch's names with an underscore that programs use all the same: what layers subclass and are asked for by."""
+"""PyTorch's private names that programs use all the same."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ from weft.nn.layers.loss import _Loss
 
 
 def _ntuple(n: int, name: str = "") -> Callable[[Any], tuple[int, ...]]:
-    """What makes n numbers of one, and leaves several as they are."""
+    """A function that repeats one number n times, and keeps n numbers as given."""
     return lambda x: tuple(x) if isinstance(x, Sequence) else several(x, n, name or f"{n} numbers")
 
 
 def consume_prefix_in_state_dict_if_present(state_dict: dict[str, Any], prefix: str) -> None:
-    """Take a prefix, such as the "module." of torch's DistributedDataParallel, from a state's keys, in place.
+    """Remove a prefix, such as the "module." of torch's DistributedDataParallel, from a state's keys, in place.
 
     >>> state = {"module.weight": 1}; flow.nn.modules.consume_prefix_in_state_dict_if_present(state, "module."); state
     {'weight': 1}

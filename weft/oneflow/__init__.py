@@ -1,6 +1,6 @@
-"""Once this is imported, `import oneflow` gives Weft: `python -m weft.oneflow train.py` runs a program so.
+"""Makes `import oneflow` give Weft: `python -m weft.oneflow train.py` runs a program so.
 
-Every module of OneFlow's that Weft has is Weft's own module under that name, not a copy.
+OneFlow's modules that Weft has are Weft's own modules under those names, not copies.
 """
 
 from __future__ import annotations
@@ -24,14 +24,14 @@ WEFT: Final = __name__.partition(".")[0]
 THEIRS: Final = "oneflow"
 FOLDER: Final = Path(__file__).parent / "path"  # on PYTHONPATH, it lets every Python find an `oneflow`, which is Weft
 
-# numpy's names of OneFlow's day, which its programs use and numpy has since taken away
+# NumPy's names that OneFlow's programs use and NumPy has removed
 NUMPYS: Final = {"float": float, "int": int, "bool": bool, "object": object, "str": str, "complex": complex,
                  "product": np.prod, "cumproduct": np.cumprod, "sometrue": np.any, "alltrue": np.all,
                  "float_": np.float64, "complex_": np.complex128, "Inf": np.inf, "NaN": np.nan}  # fmt: skip
 
 
 class Names(MetaPathFinder, InspectLoader):
-    """Finds modules of OneFlow's: those of Weft's that have their paths."""
+    """An import finder for OneFlow's modules that Weft has under the same path."""
 
     def find_spec(self, name: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:
         if name.partition(".")[0] != THEIRS or (own := _own(name)) is None:
@@ -45,7 +45,7 @@ class Names(MetaPathFinder, InspectLoader):
         sys.modules[module.__name__] = importlib.import_module(_ours(module.__name__))
 
     def get_code(self, fullname: str) -> CodeType | None:
-        """What `python -m oneflow.distributed.launch` runs."""
+        """The code that `python -m oneflow.distributed.launch` runs."""
         own = _own(fullname)
         return own.loader.get_code(own.name) if own and isinstance(own.loader, InspectLoader) else None
 
@@ -59,7 +59,7 @@ def _ours(name: str) -> str:
 
 
 def _own(name: str) -> ModuleSpec | None:
-    """How the module of Weft's under this name was found or would be; some are made by hand."""
+    """The spec of the Weft module under this name; some modules are made by hand."""
     own = _ours(name)
     made = sys.modules.get(own)
     if made is None:
@@ -83,7 +83,7 @@ def _enable() -> None:
 
 
 def for_children() -> None:
-    """Let every Python that this process starts, such as a launcher's ranks, find OneFlow here."""
+    """Let every Python that this process starts, such as a launcher's ranks, import oneflow."""
     others = os.environ.get("PYTHONPATH", "")
     if str(FOLDER) not in others.split(os.pathsep):
         os.environ["PYTHONPATH"] = os.pathsep.join(filter(None, (str(FOLDER), others)))

@@ -1,6 +1,6 @@
 """`python -m weft.oneflow train.py arguments`: run a program written for OneFlow on Weft; `-m module`, as in Python.
 
-Without a program, the folder is printed that does the same where it is put on PYTHONPATH.
+Without a program, it prints a folder that does the same when it is put on PYTHONPATH.
 """
 
 from __future__ import annotations

@@ -8,10 +8,10 @@ import pkgutil
 from weft.ops import ops
 from weft.ops.declaration import OPS, Op, op
 
-# every family in this folder declares itself: a new op, or a new file of ops, touches nothing else
+# every file of this folder is imported, so a new file of ops needs no registration
 for _module in pkgutil.walk_packages(__path__, f"{__name__}."):
     importlib.import_module(_module.name)
 
-ops.__dict__.update(OPS)  # from now on a look at `ops.mul` is a look into a module
+ops.__dict__.update(OPS)  # so that `ops.mul` is a plain attribute
 
 __all__ = ["OPS", "Op", "op", "ops"]

@@ -1,8 +1,7 @@
-"""Which part of a call a kernel's complaint is about: found by what would have to be otherwise for the call to work.
+"""Finds which argument a kernel's error is about: the one whose change makes the call work.
 
-Kernels say what is wrong in words that differ from one to the next and from release to release. So the words decide
-nothing: the call is tried again with one thing changed, on small tensors: what is large is made small in the same way
-everywhere.
+Kernels' messages differ from one to the next and between releases, so they aren't parsed: the call is retried with
+one thing changed, on small tensors, with large sizes scaled down consistently.
 """
 
 from __future__ import annotations
@@ -26,20 +25,20 @@ OTHERS: Final = (
     torch.bool,
     torch.int32,
     torch.complex64,
-)  # what kernels take that don't take what they were given
-SMALL: Final = 1 << 14  # elements
-FEW: Final = 16  # of larger sizes, equal ones become equal ones beyond this
+)  # dtypes to try instead
+SMALL: Final = 1 << 14  # elements: larger tensors are scaled down
+FEW: Final = 16  # larger sizes are mapped to small ones beyond this, equal ones to equal ones
 
-Found = tuple[type[WeftError], str]  # the error, and what would work
+Found = tuple[type[WeftError], str]  # the error's class, and what would work
 Change = Callable[[torch.Tensor], torch.Tensor]
 
 
 def blamed(op: Op, args: tuple[Any, ...]) -> Found:
-    """For a RuntimeError of an op's kernel."""
+    """The error's class and advice, for a RuntimeError of an op's kernel."""
     local = _local(op, args)
     if local is None or op.writes or op.conversion:
         return errors.ShapeError, ""
-    with random.seeded(0) if op.random else contextlib.nullcontext():  # what is drawn here is drawn beside the program
+    with random.seeded(0) if op.random else contextlib.nullcontext():  # the program's generator isn't advanced
         return _blamed(op, local)
 
 
@@ -50,13 +49,13 @@ def _blamed(op: Op, local: tuple[Any, ...]) -> Found:
         fewer = {n: FEW + 1 + i for i, n in enumerate(sizes)}
         local = _changed(op, local, lambda t: t.new_zeros([fewer.get(n, n) for n in t.shape]))
     made = _made(op, local)
-    if made is not None:  # it is by being written into the first operand that it fails
+    if made is not None:  # the kernel works: writing into the first operand fails
         fits = all(torch.can_cast(y.dtype, held[0].dtype) for y in made[:1])
         return (errors.ShapeError if fits else errors.DtypeError), ""
     if any(map(_counts, held)) and _works(op, _changed(op, local, _zeros)):
         return errors.IndexingError, ""
     if any(t.is_floating_point() for t in held) and _works(op, _changed(op, local, _drawn)):
-        return errors.OpError, ""  # of its numbers
+        return errors.OpError, ""  # because of its values
     places = {t.device.type for t in held}
     together = "meta" if "meta" in places else "cpu"
     if len(places) > 1 and _works(op, _changed(op, local, lambda t: t.to(together))):
@@ -65,9 +64,9 @@ def _blamed(op: Op, local: tuple[Any, ...]) -> Found:
 
 
 def _of_dtype(op: Op, local: tuple[Any, ...]) -> Iterator[Found]:
-    """Whether the call works with one operand, or all, of another dtype."""
+    """Whether the call works with another dtype of one operand, or of all."""
     held = list(_tensors(op, local))
-    for i, t in sorted(enumerate(held), key=lambda pair: pair[1].is_floating_point()):  # whole numbers before others
+    for i, t in sorted(enumerate(held), key=lambda pair: pair[1].is_floating_point()):  # integers first
         for dtype in dict.fromkeys((*(o.dtype for o in held), *OTHERS)):
             if dtype is not t.dtype and _works(
                 op, _changed(op, local, lambda o, t=t, d=dtype: o.to(d) if o is t else o)
@@ -86,7 +85,7 @@ def _of_dtype(op: Op, local: tuple[Any, ...]) -> Iterator[Found]:
 
 
 def _of_option(op: Op, local: tuple[Any, ...]) -> Iterator[Found]:
-    """Whether the call works with an attribute left at its default."""
+    """Whether the call works with an attribute's default."""
     for i, p in enumerate(op.params):
         if p.kind == "attribute" and not p.required and local[i] != p.default:
             if _works(op, (*local[:i], p.default, *local[i + 1 :])):
@@ -100,11 +99,11 @@ def _works(op: Op, local: tuple[Any, ...]) -> bool:
 
 
 def _made(op: Op, local: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """What a kernel gives; None where it fails."""
+    """What a kernel returns; None if it fails."""
     n = len(local) - len(op.keywords)
     try:
         made = op.kernel(*local[:n], **dict(zip(op.keywords, local[n:], strict=True)))
-    except torch.linalg.LinAlgError:  # of its numbers
+    except torch.linalg.LinAlgError:  # because of its values
         return ()
     except Exception:
         return None
@@ -112,7 +111,7 @@ def _made(op: Op, local: tuple[Any, ...]) -> tuple[Any, ...] | None:
 
 
 def _local(op: Op, args: tuple[Any, ...]) -> tuple[Any, ...] | None:
-    """The arguments with the tensors that are at hand for Weft's; None where one isn't."""
+    """The arguments with torch tensors for Weft's; None if one has no data at hand."""
     local = list(args)
     for i in op.operands:
         value = args[i]
@@ -156,7 +155,7 @@ def _zeros(t: torch.Tensor) -> torch.Tensor:
 
 
 def _drawn(t: torch.Tensor) -> torch.Tensor:
-    """Numbers of no particular kind: a matrix of them is regular."""
+    """Random values: a matrix of them is regular."""
     if not t.is_floating_point():
         return t
     return torch.rand(t.shape, generator=torch.Generator().manual_seed(0)).to(t)

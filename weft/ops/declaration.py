@@ -1,4 +1,4 @@
-"""What an op is: one declaration that says everything the rest of the system needs.
+"""What an op is: one declaration of its kernel, layout, gradient and samples.
 
     @op("m k, k n -> m n", linear="a b")
     def matmul(a: Tensor, b: Tensor) -> Tensor:      # parameters annotated Tensor are operands, the others attributes
@@ -7,8 +7,8 @@
     @matmul.grad
     def _(dy, a, b): ...                             # its parameter names say what to save
 
-The decorators hang the rest on it: `grad`, `samples`, `out` (the kernel into given memory), `inplace`, `ranked` (the
-kernel that knows its part), `instead` (a composition for layouts that one kernel can't do), `layout`.
+The other decorators: `grad`, `samples`, `out` (the out-variant kernel), `inplace`, `ranked` (the kernel that knows
+its shard), `instead` (a composition for layouts that one kernel can't do), `layout`.
 """
 
 from __future__ import annotations
@@ -61,7 +61,7 @@ class Param:
 
 @dataclass(frozen=True, slots=True)
 class Where:
-    """What a ranked kernel knows of its part: per operand (flattened) and output, the box it holds of which shape."""
+    """What a ranked kernel knows of its shards: per operand (flattened) and output, its box and the whole shape."""
 
     inputs: tuple[tuple[tuple[int, int], ...], ...]
     input_shapes: tuple[tuple[int, ...], ...]
@@ -100,7 +100,7 @@ class Op:
         self.placed = self.names.index("placement") if "placement" in self.names else None
         self.writes = tuple(self.names.index(n) for n in writes.split())
         self.steady = tuple(self.names.index(n) for n in steady.split())
-        self.shape_of = shape_of  # the attribute that tells the logical shape of the output, hence local per rank
+        self.shape_of = shape_of  # the attribute with the output's logical shape, made local per rank
         visible, _, hidden = returns.partition("|")
         every = visible.split() + hidden.split()
         self.returns = tuple(n.rstrip("*") for n in every)
@@ -149,7 +149,7 @@ class Op:
     def __repr__(self) -> str:
         return f"<op {self.name}>"
 
-    # ---- what hangs on a declaration ---------------------------------------------------------------
+    # ---- the decorators ---------------------------------------------------------------
 
     def grad(self, f: Callable[..., Any]) -> Callable[..., Any]:
         """The gradient, in terms of public ops. Its parameter names say what to save.
@@ -256,10 +256,10 @@ class Op:
         self._say(composition=f)
         return f
 
-    # ---- reading it ----------------------------------------------------------------------------------
+    # ---- queries ----------------------------------------------------------------------------------
 
     def bind(self, args: tuple[Any, ...], kwargs: dict[str, Any]) -> tuple[Any, ...]:
-        """Complete positional arguments, or a TypeError like Python's."""
+        """Complete positional arguments, defaults included; raises a TypeError like Python's."""
         n = len(self.params)
         if len(args) > n:
             raise TypeError(f"{self.name}() takes {n} positional arguments but {len(args)} were given")
@@ -285,38 +285,38 @@ class Op:
     def rules(
         self, args: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], outputs: tuple[tuple[int, ...], ...]
     ) -> tuple[Rule, ...]:
-        """Every legal layout on one axis. `args` has shapes in the places of tensors; `shapes` are these, flattened."""
+        """Every legal layout on one axis. `args` has shapes in place of tensors; `shapes` are the same, flattened."""
         described = self.described(args)
         found = [notation.whole(len(shapes), len(outputs))]
         if isinstance(described, str):
-            # one element needs no split, but what is written where it lies, or made where it is wanted, may have one
+            # one element needs no split, unless it is written in place or created with one
             least = 1 if self.writes or self.placed is not None else 2
             found.extend(notation.rules(described, shapes, outputs, self.reduce, least)[1:])
         elif described is not None:
             found.extend(described)
-        groups, places = [], self._places(args)
+        groups, places = [], self._operand_indices(args)
         for group in self.linear:
             members = tuple(place for name in group for place in places.get(name, ()))
             if members and all(places.get(name) for name in group):
                 groups.append(members)
-        # what only moves elements carries every kind of partial
+        # moving elements is legal for every kind of partial
         for partial in notation.partials.values() if self.view else (partial_sum,):
             found.extend(notation.linear(tuple(groups), len(shapes), len(outputs), partial))
         return tuple(dict.fromkeys(found))
 
     def described(self, args: tuple[Any, ...]) -> str | Iterable[Rule] | None:
-        """What the declaration says of layouts: a notation for the tensors that this call has, rules, or nothing."""
+        """The declared layout: a notation for the tensors of this call, rules, or None."""
         described = self.layout_function(*args) if self.layout_function else self.notation
         return self._present(described, args) if isinstance(described, str) else described
 
     def _present(self, text: str, args: tuple[Any, ...]) -> str:
-        places = self._places(args)
+        places = self._operand_indices(args)
         return notation.present(text, tuple(len(places[self.names[i]]) for i in self.operands))
 
     def products(
         self, args: tuple[Any, ...], shapes: tuple[tuple[int, ...], ...], outputs: tuple[tuple[int, ...], ...]
     ) -> int:
-        """How many elements a call goes through, or multiplies: what it costs to compute grows with that."""
+        """The number of elements, or of multiplications, of a call: its cost grows with it."""
         described = self.described(args)
         if not isinstance(described, str):
             described = self._present(self.notation, args) if self.notation else None
@@ -324,8 +324,8 @@ class Op:
             return notation.products(described, shapes, outputs)
         return max(map(math.prod, (*shapes, *outputs)), default=0)
 
-    def _places(self, args: tuple[Any, ...]) -> dict[str, tuple[int, ...]]:
-        """Which flattened operands each parameter stands for."""
+    def _operand_indices(self, args: tuple[Any, ...]) -> dict[str, tuple[int, ...]]:
+        """Which flattened operands each parameter has."""
         places, at = {}, 0
         for i in self.operands:
             value, p = args[i], self.params[i]
@@ -344,11 +344,13 @@ def op(
 
     layout     axis notation (`ops/notation.py`); None with no `.layout` function: whole operands only
     linear     groups of operands that a partial sum passes through: "a b" one at a time, "a+b" together
-    returns    output names; those after `|` are for the gradient only; `*` marks what has no gradient
+    returns    output names; ` are for the gradient only; `*` marks what has no gradient|those after `|` are for the
+               gradient only; `*` marks non-differentiable ones|` are for the gradient only; `*` marks what has no
+               gradient
     reduce     how outputs that lack a split axis combine: sum, max or min
     view       the output shares memory with the first operand
     random     draws from the generator; dynamic: the output's shape depends on data
-    rejection  how many numbers a draw takes from the generator only its data tells
+    rejection  how many random numbers it draws depends on their values
     writes     operands that the kernel overwrites
     shape_of   the attribute that holds the output's logical shape
     conversion between local and global, or between layouts: done by boxing, not by a kernel
@@ -373,7 +375,7 @@ def op(
 
 
 def _declaring() -> str:
-    """The file of Weft's ops that declares one now, maybe by a function of another that makes them."""
+    """The file that declares an op now, perhaps through a helper of another file."""
     frame: types.FrameType | None = sys._getframe(2)
     while frame is not None and frame.f_code.co_name != "<module>":
         frame = frame.f_back
@@ -384,7 +386,7 @@ def _declaring() -> str:
 def _params(kernel: Callable[..., Any]) -> Iterable[Param]:
     for p in inspect.signature(kernel).parameters.values():
         assert p.kind in (p.POSITIONAL_OR_KEYWORD, p.KEYWORD_ONLY), f"{kernel.__name__}: no *args in a declaration"
-        # a file that doesn't import annotations from __future__ gives types in the place of their names
+        # without `from __future__ import annotations`, annotations are types, not names
         text = p.annotation
         if text is p.empty:
             raise ArgumentError(

@@ -1,4 +1,4 @@
-"""From a kernel's complaint, or a call that fits no signature, to an error that teaches."""
+"""Error messages: from a kernel's exception, or a call that fits no signature, to an error that says what works."""
 
 from __future__ import annotations
 
@@ -22,26 +22,26 @@ from weft.tensor.tensor import Tensor
 NUMBERS = (int, float, bool, complex)
 MEMORY_WORDS = ("allocate memory", "not enough memory", "out of memory", "Storage size calculation overflowed")
 
-PYTHONS = (  # words of Python's own errors, in a kernel or an adapter: they say nothing of the call
+PYTHONS = (  # Python's own errors in a kernel or an adapter, which don't explain the call
     "tuple index out of range", "list index out of range", "values to unpack", "zip() argument", "x not in tuple",
     "division by zero", "is not subscriptable", "unsupported operand", "'NoneType' object",
 )  # fmt: skip
 
-ALTERNATIVES = re.compile(r"\|(?![^\[]*\])")  # the bars of a type that stand in no brackets
+ALTERNATIVES = re.compile(r"\|(?![^\[]*\])")  # the top-level bars of a union type
 
 INNER = "The inner dimensions must agree: a[n, k] times b[k, m]; a linear weight is [m, k]"
-HINTS = (  # what would work, for complaints that don't say it
+HINTS = (  # what would work, for messages that don't say it
     ("cannot be multiplied", INNER),
-    ("same reduction dim", INNER),  # the same, of shapes alone
+    ("same reduction dim", INNER),  # the same, from shape inference
     ("must match the size of tensor", "Dimensions are aligned at the last; each pair must be equal, or one of it 1"),
-    ("is invalid for input of size", "A new shape keeps the number of elements; -1 stands for what is left over"),
+    ("is invalid for input of size", "A new shape keeps the number of elements; -1 is inferred from the others"),
     ("Sizes of tensors must match", "cat() joins along one dimension; in all others the tensors must agree"),
-    ("Expected p_in >= 0", "What is drawn from are probabilities, between 0 and 1"),
+    ("Expected p_in >= 0", "Probabilities are between 0 and 1"),
     ("Dimension out of range", "Negative dimensions count from the last"),
 )
 
 
-# What takes arguments that an op of this name doesn't, so that the op's own costs no more for it.
+# Functions for arguments that an op of this name lacks, so that the op itself stays fast.
 LONGER: Final[dict[str, Callable[..., Any]]] = {}
 
 
@@ -50,11 +50,11 @@ class _Absent:
         return "nothing"
 
 
-ABSENT: Final = _Absent()  # stands where a call gave no argument
+ABSENT: Final = _Absent()  # the default of a required argument
 
 
 def missing(op: Op, args: tuple[Any, ...]) -> Exception:
-    """The error of a call that lacks arguments."""
+    """The error for a call without its required arguments."""
     lacking = [p.name for p, a in zip(op.params, args, strict=True) if p.required and a is ABSENT]
     return errors.ArgumentError(
         f"{op.name}(): missing required argument{'s' * (len(lacking) > 1)} {', '.join(map(repr, lacking))}\n"
@@ -66,9 +66,9 @@ def refit(
     op: Op, args: tuple[Any, ...], rest: tuple[Any, ...], more: dict[str, Any],
     run: Callable[[Op, tuple[Any, ...]], Any], overwrite: Callable[[Op, tuple[Any, ...]], Any],
 ) -> Any:  # fmt: skip
-    """The call with its keywords where they belong, under the names that others have for them, too; or why not.
+    """The call with aliased keywords renamed and `inplace` or `out` applied, or an ArgumentError.
 
-    `inplace` is a keyword of every op that can overwrite its operand, `out` of every op that doesn't.
+    `inplace` is accepted by every op with an in-place kernel, `out` by every other op.
     """
     given, more = out_argument.taken(op.name, op.names, more) if run is not overwrite else ({}, more)
     if given:
@@ -81,7 +81,7 @@ def refit(
         more = dict(more)
         run = overwrite if more.pop("inplace") else run
     elif op.inplace_kernel is not None and len(rest) == 1 and isinstance(rest[0], bool) and not more:
-        rest, run = (), overwrite if rest[0] else run  # relu(x, True): by place, after all of its own
+        rest, run = (), overwrite if rest[0] else run  # relu(x, True): positional, after all of its own
     if rest:
         own = len(op.params) - len(op.keywords)
         n = own + (taking_inplace(op) and run is not overwrite)
@@ -108,7 +108,7 @@ def refit(
 
 
 def describe(value: Any) -> str:
-    """An argument as an error shows it: float32[2,3] for a tensor, itself otherwise."""
+    """An argument as errors show it: float32[2,3] for a tensor, itself otherwise."""
     if isinstance(value, Tensor):
         if value.spec is not None:
             return repr(value.spec)
@@ -127,7 +127,7 @@ def call_text(op: Op, args: tuple[Any, ...]) -> str:
 
 
 def accepts(p: Param, value: Any) -> bool:
-    """Whether a value fits a parameter's declared type; attributes are judged by the names in their annotation."""
+    """Whether a value has a parameter's declared type; attributes are checked by the names in their annotation."""
     if p.kind == "tensor":
         return isinstance(value, Tensor)
     if p.kind == "optional":
@@ -166,14 +166,14 @@ def _is(kind: str, value: Any) -> bool:
             return isinstance(value, Device)
         case "Placement":
             return isinstance(value, Placement)
-    # of sequences of what isn't told above, only that they are some
+    # elements of other sequences aren't checked
     return not kind.startswith(("Sequence[", "list[", "tuple[")) or (
         hasattr(value, "__iter__") and not isinstance(value, str)
     )
 
 
 def check_arguments(op: Op, args: tuple[Any, ...]) -> None:
-    """Refuse arguments of types that were not declared, by name."""
+    """Raise if an argument's type isn't the declared one."""
     for p, value in zip(op.params, args, strict=True):
         if value is ABSENT:
             raise missing(op, args)
@@ -187,12 +187,12 @@ def check_arguments(op: Op, args: tuple[Any, ...]) -> None:
 
 
 def taking_inplace(op: Op) -> bool:
-    """Whether a call may say `inplace`, last by place or by name, though the op doesn't declare it."""
+    """Whether a call may give `inplace`, as the last argument or by keyword, though the op doesn't declare it."""
     return op.inplace_kernel is not None and "inplace" not in op.names
 
 
 def signature(op: Op) -> str:
-    """What a call may give, as one writes it down."""
+    """The signature as text."""
     parts = []
     for p in op.params:
         text = f"{p.name}: {p.type}" + ("" if p.required else f" = {p.default!r}")
@@ -205,8 +205,8 @@ def signature(op: Op) -> str:
 
 
 def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
-    """The error to raise for a kernel's exception; a Weft error passes through, and so does one from outside, of a
-    signal's handler, say, that ran amid a kernel of ours."""
+    """The error to raise for a kernel's exception. Weft's own errors pass through, and so do errors from elsewhere,
+    such as a signal handler that ran amid a kernel."""
     home = (getattr(op.kernel, "__module__", None) or "").partition(".")[0]
     if isinstance(cause, WeftError) or (home in errors.OURS and not errors.ours(cause)):
         return cause
@@ -215,7 +215,7 @@ def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
     except WeftError as better:
         return better
     kind, message = named(cause)
-    if type(cause) is IndexError and "Dimension" not in message:  # Python's own words
+    if type(cause) is IndexError and "Dimension" not in message:  # Python's own message
         message = misplaced(dict(zip(op.names, args, strict=False))) or message
     advice = hint(message)
     if kind is errors.OpError and not isinstance(cause, torch.linalg.LinAlgError):
@@ -227,21 +227,21 @@ def explain(op: Op, cause: Exception, args: tuple[Any, ...]) -> Exception:
         reason, found = blamed(op, args)
         advice += f".\n{found}" * (reason is errors.DtypeError and bool(found))
     if kind is errors.DeviceError:
-        message = f"operands lie on {' and '.join(sorted({str(d) for a in args for d in _devices(a)}))}"
+        message = f"operands are on {' and '.join(sorted({str(d) for a in args for d in _devices(a)}))}"
     return kind(f"{message}{_reach(message, args)}\n  in {call_text(op, args)}{advice}")
 
 
-KERNEL: Final = re.compile(r"""^"[^"]*" not implemented for '(\w+)'""")  # a kernel's own name says nothing of the call
+KERNEL: Final = re.compile(r"""^"[^"]*" not implemented for '(\w+)'""")  # the kernel's name doesn't help the user
 
 
 def _dtype(name: str) -> str:
-    """A dtype by the name that torch's kernels have for it, such as Long."""
+    """A dtype by its name in torch's messages, such as Long."""
     tensor = getattr(torch, f"{name}Tensor", None)
     return str(tensor.dtype).removeprefix("torch.") if tensor is not None else name
 
 
 def _devices(value: Any) -> Iterator[torch.device]:
-    """Where the local tensors of an argument lie."""
+    """The devices of an argument's local tensors."""
     if isinstance(value, Tensor):
         data = value.shard.data if value.shard is not None else value.blob.data
         if data is not None:
@@ -251,7 +251,7 @@ def _devices(value: Any) -> Iterator[torch.device]:
             yield from _devices(v)
 
 
-# by the class of what was raised, the first that fits
+# by the class of the exception, the first that matches
 NAMED: Final[tuple[tuple[Any, type[WeftError]], ...]] = (
     (ArithmeticError, errors.OptionError),
     (IndexError, errors.IndexingError),
@@ -263,7 +263,7 @@ NAMED: Final[tuple[tuple[Any, type[WeftError]], ...]] = (
 
 
 def named(cause: Exception) -> tuple[type[WeftError], str]:
-    """The named error that stands for one of Python's or torch's, and its first words."""
+    """The Weft error for one of Python's or torch's, and its message."""
     message = re.split(r"\nException raised from|  \(Could this error message", str(cause))[0].strip()
     if isinstance(cause, MemoryError) or any(w in message for w in MEMORY_WORDS):
         asked = re.search(r"allocate (\d+) bytes", message)
@@ -278,7 +278,7 @@ DIMS: Final = ("dim", "axis", "dims", "dim0", "dim1", "dim2", "start_dim", "end_
 
 
 def misplaced(given: dict[str, Any]) -> str:
-    """Which dimension of a call, its arguments by name, its first tensor doesn't have; nothing if it has them all."""
+    """The message about a dimension that the first tensor of a call lacks; empty if it has them all."""
     x = next((a for a in given.values() if isinstance(a, Tensor)), None)
     if x is None:
         return ""
@@ -299,7 +299,7 @@ def hint(message: str) -> str:
 
 
 def _reach(message: str, args: tuple[Any, ...]) -> str:
-    """From where to where the indices reach, where the kernel only says that one is out of range."""
+    """The range of the indices, if the kernel only says that one is out of range."""
     if message != "index out of range in self":
         return ""
     held = [a.blob.now for a in args if isinstance(a, Tensor) and a.dtype.name in ("int32", "int64")]

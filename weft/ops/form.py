@@ -1,8 +1,8 @@
-"""Forms without kernels: what a declaration tells of its outputs' shapes and dtypes.
+"""Shape and dtype inference from declarations, without kernels.
 
-Three ways, tried in this order: a function of the declaration (`@name.form`); the axis notation, for ops declared
-`uniform`; and for element-wise ops one run on a single element, which tells the dtype, while shapes broadcast.
-Where none applies, or the operands don't fit, the kernel is asked on meta tensors (`ops/infer.py`).
+Three ways, tried in this order: the declaration's function (`@name.form`); the axis notation, for `uniform` ops; and
+for element-wise ops one run on a single element, which gives the dtype, while shapes broadcast. Otherwise, or if the
+operands don't fit, the kernel runs on meta tensors (`ops/infer.py`).
 """
 
 from __future__ import annotations
@@ -21,18 +21,18 @@ FLOATS = (dtypes.float32, dtypes.float64)
 
 
 class Form(NamedTuple):
-    """What is known of a tensor of which only the outside matters."""
+    """The shape and dtype of a tensor."""
 
     shape: tuple[int, ...]
     dtype: DType
 
 
-def told(op: Op, args: tuple[Any, ...]) -> tuple[Form, ...] | None:
-    """The outputs' forms, from `args` with a Form for every tensor; None where the kernel must be asked."""
+def declared(op: Op, args: tuple[Any, ...]) -> tuple[Form, ...] | None:
+    """The outputs' forms, from `args` with a Form in place of every tensor; None if the kernel must be run."""
     if op.form_function is not None:
         try:
             found = op.form_function(*args)
-        except (TypeError, ValueError, IndexError, ArithmeticError):  # an argument that isn't what it should be
+        except (TypeError, ValueError, IndexError, ArithmeticError):  # an invalid argument
             return None
         return (found,) if isinstance(found, Form) else found
     if op.uniform:
@@ -51,17 +51,17 @@ def _given(args: tuple[Any, ...]) -> Iterator[Form]:
 
 
 def _of_one_kind(op: Op, args: tuple[Any, ...]) -> tuple[Form, ...] | None:
-    """Operands of one floating dtype give outputs of it."""
+    """Operands of one floating dtype give outputs of that dtype."""
     given = list(_given(args))
     shapes = _shapes(op, args) if alike(*given) and all(0 not in f.shape for f in given) else None
     return None if shapes is None else tuple(Form(s, given[0].dtype) for s in shapes)
 
 
 def _shapes(op: Op, args: tuple[Any, ...]) -> tuple[tuple[int, ...], ...] | None:
-    """The outputs' shapes, as far as the notation tells them."""
+    """The outputs' shapes by the notation; None if it doesn't determine them."""
     try:
         text = op.described(tuple(map(_outline, args)))
-    except Exception:  # no such dimension: the kernel knows how to say it
+    except Exception:  # no such dimension: the kernel raises
         return None
     return notation.shapes(text, tuple(f.shape for f in _given(args))) if isinstance(text, str) else None
 
@@ -86,20 +86,20 @@ def _of_one_element(op: Op, args: tuple[Any, ...]) -> tuple[Form, ...] | None:
     return tuple(Form(s, dtypes.of_torch(y.dtype)) for s, y in zip(shapes, results, strict=True))
 
 
-# ---- words for declarations --------------------------------------------------------------------------
+# ---- helpers for declarations --------------------------------------------------------------------------
 
 
 def alike(*forms: Form | None) -> bool:
-    """Whether these floating operands (None for those that are absent) have one dtype."""
+    """Whether these operands (None for absent ones) have one floating dtype."""
     kinds = {f.dtype for f in forms if f is not None}
     return len(kinds) == 1 and kinds <= {*FLOATS}
 
 
 def of_floats(x: Form, *others: Any) -> Form | None:
-    """What is made in x's own form, if that is of floats."""
+    """x's own form, if it is floating."""
     return x if alike(x) else None
 
 
 def counts(form: Form) -> bool:
-    """Whether it holds what indices and labels are made of."""
+    """Whether the dtype is one of indices and labels."""
     return form.dtype in (dtypes.int32, dtypes.int64)

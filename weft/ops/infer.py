@@ -1,4 +1,4 @@
-"""Shapes and dtypes without running: told by the declaration, else the op's own body on meta tensors; cached."""
+"""Shape and dtype inference: by the declaration, else by the kernel on meta tensors; cached."""
 
 from __future__ import annotations
 
@@ -12,22 +12,22 @@ from weft.core.device import Device
 from weft.core.errors import TraceError
 from weft.ops.declaration import OPS, Op
 from weft.ops.explain import call_text, explain
-from weft.ops.form import Form, told
+from weft.ops.form import Form, declared
 from weft.tensor.tensor import of_torch
 
 META = Device("meta")
-READS_VALUES = ("on meta tensors", "register_meta function for torch.nonzero")  # complaints of a kernel that does
+READS_VALUES = ("on meta tensors", "register_meta function for torch.nonzero")  # messages of kernels that do
 
 
 class Number(NamedTuple):
-    """A number in a key: 1, 1.0 and True are equal in Python, and promote differently."""
+    """A number in a cache key: 1, 1.0 and True are equal in Python, and promote differently."""
 
     value: Any
     type: type
 
 
 class Between(NamedTuple):
-    """A slice in a key: Python's can't be hashed."""
+    """A slice in a cache key: Python's isn't hashable."""
 
     start: Any
     stop: Any
@@ -35,7 +35,7 @@ class Between(NamedTuple):
 
 
 def freeze(value: Any) -> Any:
-    """A hashable twin of an argument."""
+    """A hashable copy of an argument."""
     if isinstance(value, slice):
         return Between(value.start, value.stop, value.step)
     if isinstance(value, (int, float, complex)):
@@ -56,7 +56,7 @@ def thaw(value: Any) -> Any:
 
 
 def infer(op: Op, args: tuple[Any, ...]) -> tuple[Form, ...]:
-    """The outputs' forms. `args` hold a Form in the place of every tensor."""
+    """The outputs' forms. `args` hold a Form in place of every tensor."""
     return _infer(op.name, freeze(args))
 
 
@@ -65,7 +65,7 @@ def _infer(name: str, frozen: tuple[Any, ...]) -> tuple[Form, ...]:
     op, args = OPS[name], thaw(frozen)
     if op.conversion:
         return (args[0],)
-    forms = told(op, args)
+    forms = declared(op, args)
     if forms is not None:
         return forms
     meta = [_meta(a) for a in args]
@@ -78,7 +78,7 @@ def _infer(name: str, frozen: tuple[Any, ...]) -> tuple[Form, ...]:
         shown = tuple(_shown(a) for a in args)
         if any(words in str(cause) for words in READS_VALUES):
             raise TraceError(
-                f"{op.name} here tells its result's shape from the values of a tensor, which aren't known before it "
+                f"{op.name} has a result whose shape depends on a tensor's values, which aren't known before it "
                 f"runs: {call_text(op, shown)}. In a graph, call it outside of build(), give a number in the tensor's "
                 "place, or use flow.where or a mask, which keep the shape"
             ) from cause
@@ -96,7 +96,7 @@ def _meta(a: Any) -> Any:
 
 
 def _shown(a: Any) -> Any:
-    """For an error: a Weft tensor in the form's stead, so that the message shows shapes."""
+    """The argument with Weft tensors for forms, so that errors show shapes."""
     if isinstance(a, tuple) and not isinstance(a, Form):
         return tuple(_shown(v) for v in a)
     return of_torch(_meta(a)) if isinstance(a, Form) else a

@@ -1,6 +1,6 @@
-"""Torch's kernels by the shortest way that Python has to them.
+"""Torch's kernels by the fastest Python call.
 
-`torch.ops.aten` looks for the overload at every call; functions that torch has bound for modules of its own don't.
+`torch.ops.aten` resolves the overload at every call; functions that torch binds for its own modules don't.
 """
 
 from __future__ import annotations
@@ -13,7 +13,8 @@ _BOUND = [getattr(torch._C, name) for name in ("_nn", "_VariableFunctions")]
 
 
 class Kernels:
-    """`aten.silu(x)`. Overloads (`aten.silu_backward.grad_input`) are there for what isn't bound."""
+    """`aten.silu(x)`, by the fastest binding. Unbound overloads (`aten.silu_backward.grad_input`) come from
+    torch.ops."""
 
     def __getattr__(self, name: str) -> Any:
         found = next((getattr(space, name) for space in _BOUND if hasattr(space, name)), None)

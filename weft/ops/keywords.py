@@ -1,5 +1,5 @@
-"""Keywords: by which other names a function's parameters go. PyTorch's are read off its function of the same name,
-place by place; OneFlow's stand in a table. Only a call that doesn't fit looks here.
+"""Aliases of keywords: PyTorch's names are read from its function of the same name, by position; OneFlow's are in a
+table. Used only for a call that doesn't fit.
 """
 
 from __future__ import annotations
@@ -12,15 +12,15 @@ from typing import Final
 
 import torch
 
-HOMES: Final = {  # where PyTorch has functions, layers and methods, and how their names begin in ATen
+NAMESPACES: Final = {  # where PyTorch has functions, layers and methods, and their prefixes in ATen
     torch: "", torch.nn.functional: "", torch.linalg: "linalg_", torch.special: "special_", torch.fft: "fft_",
     torch.nn: "", torch.Tensor: "",
 }  # fmt: skip
 NUMPY: Final = {"input": ("x", "a", "x1"), "dim": ("axis",), "keepdim": ("keepdims",)}
-SCRIPTED: Final = frozenset({"a", "l", "t", "reverse"})  # of TorchScript's own functions of lists and numbers
-FORMER: Final = ("size_average", "reduce")  # what said `reduction` in older programs
+SCRIPTED: Final = frozenset({"a", "l", "t", "reverse"})  # parameters of TorchScript's builtins
+FORMER: Final = ("size_average", "reduce")  # deprecated forms of `reduction`
 
-# place by place the names that a parameter goes by; and those that have no place
+# the names of each positional parameter; and the keyword-only ones
 Signature = tuple[tuple[tuple[str, ...], ...], frozenset[str]]
 
 
@@ -29,8 +29,8 @@ def _table(text: str) -> dict[str, dict[str, str]]:
     return {name: {other: own for own, other in (pair.split("=") for pair in pairs)} for name, *pairs in lines}
 
 
-# our name = another's, which PyTorch's function hasn't in that place: OneFlow's, or an alias's; or
-# the same, where PyTorch has something else there
+# our name = an alias that PyTorch's function lacks in that position: OneFlow's, or another function's; or our own name,
+# where PyTorch has something else there
 OTHERS: Final = _table("""
     asarray data=obj
     bmm mat2=b
@@ -75,7 +75,7 @@ OTHERS: Final = _table("""
 
 
 def place_of(function: str, keyword: str, names: Sequence[str]) -> int | None:
-    """Which of a function's parameters goes by this name, or by it in PyTorch or OneFlow; None if none does."""
+    """The index of the parameter with this name, here, in PyTorch or in OneFlow; None if there is none."""
     name = OTHERS.get(function, {}).get(keyword)
     if name is not None or keyword in names:
         own = name or keyword
@@ -89,15 +89,15 @@ def place_of(function: str, keyword: str, names: Sequence[str]) -> int | None:
 
 
 def known(function: str, keyword: str) -> bool:
-    """Whether PyTorch's function of this name takes this argument in some place."""
+    """Whether PyTorch's function of this name takes this argument."""
     return any(keyword in given for placed, _ in signatures(function) for given in placed)
 
 
 @functools.cache
 def signatures(function: str) -> tuple[Signature, ...]:
-    """How PyTorch's functions of this name are called."""
+    """The signatures of PyTorch's functions of this name."""
     found: list[Signature] = []
-    for home, prefix in HOMES.items():
+    for home, prefix in NAMESPACES.items():
         try:
             f = attrgetter(function)(home)
         except AttributeError:
@@ -117,7 +117,7 @@ def signatures(function: str) -> tuple[Signature, ...]:
 
 
 def _native(name: str) -> Iterable[Signature]:
-    """Those of a function of ATen's, whose parameters go by NumPy's names, too."""
+    """The signatures of an ATen function, whose parameters also have NumPy's names."""
     for schema in torch._C._jit_get_schemas_for_operator(f"aten::{name}"):
         names = [a.name for a in schema.arguments if not a.kwarg_only]
         others = frozenset(a.name for a in schema.arguments if a.kwarg_only)

@@ -1,12 +1,12 @@
-"""Layouts read off an axis notation.
+"""Layout rules from an axis notation.
 
-    "m k, k n -> m n"         a shared axis splits everywhere; absent from an input: broadcast; from an output: partial
+    "m k, k n -> m n"         a shared axis may be split; absent from an input: broadcast; from an output: partial
     "... d!, d! -> ... d!"    `!`: never split along it; `...`: any leading axes, aligned to the right, as broadcasting
-    "v@ d, ... -> ... d"      `@`: splitting it takes the kernel that knows which part it holds
+    "v@ d, ... -> ... d"      `@`: splitting it needs the kernel that knows its shard
     "... 1 -> ..."            `1`: an axis of size one
-    "_"                       an operand that stays whole on every rank, whatever its shape
+    "_"                       an operand that is never split, whatever its shape
 
-What no notation can say takes a function from shapes and attributes to such a text, or to rules.
+What the notation can't express is a function from shapes and attributes to a notation or to rules.
 """
 
 from __future__ import annotations
@@ -27,8 +27,8 @@ Shape = tuple[int, ...]
 class Rule:
     """One legal layout on one axis of a placement: an sbp per input and per output.
 
-    `ranked` says that the kernel must know which part of the whole it works on; `even` names sizes that the number of
-    ranks on the axis must divide.
+    `ranked`: the kernel must know its shard of the whole; `even`: sizes that the number of ranks on the axis must
+    divide.
     """
 
     inputs: tuple[Sbp, ...]
@@ -50,7 +50,7 @@ def _terms(side: str) -> list[list[str]]:
 
 
 def present(text: str, counts: tuple[int, ...]) -> str:
-    """The notation for the tensors that a call has: operands that are numbers or None drop out, lists repeat."""
+    """The notation for the tensors of a call: operands that are numbers or None are dropped, lists repeated."""
     left, arrow, right = text.partition("->")
     terms = left.split(",")
     if len(terms) != len(counts) or all(n == 1 for n in counts):
@@ -77,15 +77,15 @@ class _Axes(NamedTuple):
 
 
 def _axes(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...]) -> _Axes | None:
-    """None where the kernel takes more than the notation tells of: a vector for a matrix, say."""
+    """The axes; None if the kernel accepts more than the notation covers, such as a vector for a matrix."""
     left, _, right = text.partition("->")
     ins, outs = (
         _terms(side) or [[] for s in of if not s] for side, of in ((left, shapes), (right, outputs))
-    )  # an empty side of one 0-d tensor looks like none
+    )  # an empty side is one 0-d tensor or none
     if len(ins) == 1 and len(shapes) > 1:  # one term for a list of operands
         ins = ins * len(shapes)
     assert len(ins) == len(shapes), f"{text!r} has {len(ins)} inputs; the call has {len(shapes)}"
-    if len(outs) != len(outputs):  # an empty term for what isn't 0-d
+    if len(outs) != len(outputs):  # an empty term, but an output that isn't 0-d
         return None
     dots = [len(s) - len(t) + 1 for t, s in zip(ins, shapes, strict=True) if "..." in t]
     dots += [len(s) - len(t) + 1 for t, s in zip(outs, outputs, strict=True) if "..." in t]
@@ -105,7 +105,7 @@ def _axes(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...]) -> _
 def rules(
     text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...], reduce: str = "sum", least: int = 2
 ) -> tuple[Rule, ...]:
-    """The rules that a notation allows for operands and results of these shapes, the whole first; axes shorter than
+    """The rules of a notation for operands and results of these shapes, the unsplit one first; axes shorter than
     `least` are not split."""
     found = [whole(len(shapes), len(outputs))]
     axes = _axes(text, shapes, outputs)
@@ -118,7 +118,7 @@ def rules(
             continue
         if not any(axis in t for t in inputs):
             if inputs:
-                continue  # an axis that the op makes up
+                continue  # a new axis of the op
         places = [_place(axis, t, s, size[axis]) for t, s in zip(inputs, shapes, strict=True)]
         found.append(
             Rule(
@@ -131,9 +131,9 @@ def rules(
 
 
 def products(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...]) -> int:
-    """How many elements a contraction multiplies, or an element-wise op goes through: the most that the axes of one
-    operand or result span, or of two operands that share an axis which others lack. (An attention multiplies queries by
-    keys, then scores by values, and never the axes of all three.)"""
+    """The number of elements of an element-wise op, or of multiplications of a contraction: the largest span of one
+    operand's or result's axes, or of two operands that share an axis which others lack. (Attention multiplies queries
+    by keys, then scores by values, and never all three.)"""
     axes = _axes(text, shapes, outputs)
     if axes is None:
         return max(map(math.prod, (*shapes, *outputs)), default=0)
@@ -145,7 +145,7 @@ def products(text: str, shapes: tuple[Shape, ...], outputs: tuple[Shape, ...]) -
 
 
 def shapes(text: str, operands: tuple[Shape, ...]) -> tuple[Shape, ...] | None:
-    """The results' shapes: None where they have an axis that the op makes up, or operands don't agree."""
+    """The results' shapes; None if they have a new axis of the op, or operands don't agree."""
     left, _, right = text.partition("->")
     ins = _terms(left) or [[] for s in operands if not s]
     if len(ins) == 1 and len(operands) > 1:
@@ -162,7 +162,7 @@ def shapes(text: str, operands: tuple[Shape, ...]) -> tuple[Shape, ...] | None:
             known = size.setdefault(axis, n)
             if known == n or axis == "_":
                 continue
-            if not axis.startswith(".") or 1 not in (known, n):  # only what `...` stands for is broadcast
+            if not axis.startswith(".") or 1 not in (known, n):  # only the axes of `...` broadcast
                 return None
             size[axis] = max(known, n) if 0 not in (known, n) else 0
     results = [_expand(t, leading, len(t) - 1 + leading) for t in (side.split() for side in right.split(","))]
@@ -172,7 +172,7 @@ def shapes(text: str, operands: tuple[Shape, ...]) -> tuple[Shape, ...] | None:
 
 
 def _place(axis: str, term: list[str], shape: Shape, size: int) -> int | None:
-    """Where an operand carries the axis; None where it doesn't, or broadcasts along it."""
+    """The dimension of an operand with the axis; None if it lacks it or broadcasts along it."""
     if axis not in term:
         return None
     place = term.index(axis)
@@ -182,7 +182,7 @@ def _place(axis: str, term: list[str], shape: Shape, size: int) -> int | None:
 def linear(
     groups: tuple[tuple[int, ...], ...], inputs: int, outputs: int, partial: Sbp = sbps.partial_sum
 ) -> tuple[Rule, ...]:
-    """P passes through the operands of a group, the others being whole."""
+    """Rules by which P passes through the operands of a group, the others being broadcast."""
     return tuple(
         Rule(tuple(partial if i in group else broadcast for i in range(inputs)), (partial,) * outputs)
         for group in groups

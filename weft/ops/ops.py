@@ -1,6 +1,6 @@
-"""Every op by its name: `ops.mul(a, b)`. What is called here is the op itself, on tensors of any interpreter.
+"""Every op by its name: `ops.mul(a, b)` calls the op, on tensors of any interpreter.
 
-The names are filled in once all are declared; `ops.pyi`, written by `make stubs`, says in which file each is.
+The names are set once all are declared; `ops.pyi`, written by `make stubs`, gives each one's type and file.
 """
 
 from __future__ import annotations

@@ -1,8 +1,8 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""Every op by its name: `ops.mul(a, b)`. What is called here is the op itself, on tensors of any interpreter.
+"""Every op by its name: `ops.mul(a, b)` calls the op, on tensors of any interpreter.
 
-The names are filled in once all are declared; `ops.pyi`, written by `make stubs`, says in which file each is.
+The names are set once all are declared; `ops.pyi`, written by `make stubs`, gives each one's type and file.
 """
 
 from weft.ops.declaration import Op

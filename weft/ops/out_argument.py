@@ -1,5 +1,5 @@
-"""Arguments that any function takes, beyond its own: `out`, where its result goes; and of those that make tensors,
-PyTorch's words for how memory lies. They cost nothing where nobody gives them: only a call that doesn't fit looks here.
+"""Keywords that every function takes: `out`, and for functions that create tensors `layout` and `pin_memory`. They cost
+nothing unless given: only a call that doesn't fit gets here.
 """
 
 from __future__ import annotations
@@ -13,9 +13,9 @@ from weft.core.errors import ArgumentError, DtypeError, OptionError, ShapeError
 from weft.ops.declaration import OPS, Op
 from weft.tensor.tensor import Tensor
 
-PLACES: Final = ("layout", "pin_memory")  # of what is made, where a device can be named
+PLACES: Final = ("layout", "pin_memory")  # for functions with a device argument
 
-# what writes into an out of another dtype, besides what goes element by element; others refuse, as in torch
+# ops that accept an out of another dtype, besides element-wise ones; others raise, as in torch
 CASTING: Final = frozenset(
     ("sum", "mean", "prod", "cumsum", "cumprod", "cat", "stack", "variance", "logsumexp", "norm")
 )
@@ -24,34 +24,34 @@ Overwrite = Callable[[Op, tuple[Any, ...]], Any]
 
 
 def taken(name: str, names: Collection[str], kwargs: dict[str, Any]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """Of keywords those for here, and the rest; the first are empty where a function has parameters of its own for
-    them. What writes into an operand has no other place for its result."""
+    """Splits keywords into those handled here and the rest. A function's own parameters come first; an op that writes
+    into an operand takes no `out`."""
     kinds = {*(() if name.endswith("_") else ("out",)), *(PLACES if "device" in names else ())}.difference(names)
     given = {k: v for k, v in kwargs.items() if k in kinds}
     return given, {k: v for k, v in kwargs.items() if k not in given} if given else kwargs
 
 
 def applied(name: str, given: dict[str, Any], made: Any, overwrite: Overwrite) -> Any:
-    """What a function made, as these keywords want it."""
+    """The result of a function, with these keywords applied."""
     layout, out = given.get("layout"), given.get("out")
     if layout is not None and layout is not torch.strided:
-        raise OptionError(f"{name}(): tensors are strided here; got layout={layout}")
+        raise OptionError(f"{name}(): all tensors are strided; got layout={layout}")
     if given.get("pin_memory"):
         made = made.pin_memory()
     return made if out is None else into(name, out, made, overwrite)
 
 
 def into(name: str, out: Any, made: Any, overwrite: Overwrite) -> Any:
-    """The result in the memory of `out`, a tensor or several; gives `out` back, several by the result's names."""
+    """The result written into `out`, a tensor or several; returns `out`, several under the result's names."""
     if isinstance(made, tuple):
         if not isinstance(out, (tuple, list)) or len(out) != len(made):
-            raise ArgumentError(f"{name}(): out is a tensor for each of {len(made)} results; got {out!r}")
+            raise ArgumentError(f"{name}(): out must be a tensor for each of {len(made)} results; got {out!r}")
         both = [into(name, o, m, overwrite) for o, m in zip(out, made, strict=True)]
         return type(made)(*both) if hasattr(made, "_fields") else tuple(both)
     if not isinstance(made, Tensor):
-        raise ArgumentError(f"{name}(): got an unexpected argument 'out': its answer is {made!r}, and no tensor")
+        raise ArgumentError(f"{name}(): got an unexpected argument 'out': its result is {made!r}, not a tensor")
     if not isinstance(out, Tensor):
-        raise ArgumentError(f"{name}(): out is a tensor; got {type(out).__name__}")
+        raise ArgumentError(f"{name}(): out must be a tensor; got {type(out).__name__}")
     op = OPS.get(name)
     if op is not None and not op.elementwise and name not in CASTING and out.dtype is not made.dtype:
         raise DtypeError(
@@ -59,7 +59,9 @@ def into(name: str, out: Any, made: Any, overwrite: Overwrite) -> Any:
             f"leave out away, and cast the result: .to({out.dtype})"
         )
     if not torch.can_cast(made.dtype.torch, out.dtype.torch):
-        raise DtypeError(f"{name}(): a result of {made.dtype} can't go into an out of {out.dtype}; make it of floats")
+        raise DtypeError(
+            f"{name}(): a result of {made.dtype} can't be written to an out of {out.dtype}; use a floating dtype"
+        )
     if tuple(out.shape) == tuple(made.shape):
         return overwrite(OPS["copy"], (out, made))
     if out.numel():

@@ -1,6 +1,6 @@
-"""Forms of ops whose meta kernels are Python, which loads torch's compiler when the first of them runs.
+"""Shape inference for ops whose meta kernels are written in Python, which would load torch's compiler at first use.
 
-Each row tells what the kernel makes of operands that fit for sure; of others nothing, and the kernel is asked.
+Each row infers the form for operands that certainly fit; otherwise it returns None, and the meta kernel runs.
 """
 
 from __future__ import annotations
@@ -48,7 +48,7 @@ Found = Form | tuple[Form, ...] | None
 
 
 def plain(x: Any) -> bool:
-    """Floats or numbers that count, at least one of them, along at least one dimension."""
+    """Whether x is floating or of indices, not empty, and not 0-d."""
     return isinstance(x, Form) and (alike(x) or counts(x)) and bool(x.shape) and 0 not in x.shape
 
 
@@ -77,15 +77,15 @@ def along(x: Form, dim: int, *_: Any) -> Found:
     return x if plain(x) and inside(x, dim) else None
 
 
-def with_places(x: Form, dim: int = -1, *_: Any) -> Found:
+def values_and_indices(x: Form, dim: int = -1, *_: Any) -> Found:
     return (x, Form(x.shape, int64)) if plain(x) and inside(x, dim) else None
 
 
-def places(x: Form, dim: int = -1, *_: Any) -> Found:
+def indices_of(x: Form, dim: int = -1, *_: Any) -> Found:
     return Form(x.shape, int64) if plain(x) and inside(x, dim) else None
 
 
-def place(x: Form, dim: int | None, keepdim: bool) -> Found:
+def index_of(x: Form, dim: int | None, keepdim: bool) -> Found:
     return Form(without(x, dim, keepdim), int64) if plain(x) and (dim is None or inside(x, dim)) else None
 
 
@@ -112,7 +112,7 @@ def of_truth(x: Form, dim: Any, keepdim: bool) -> Found:
     return Form(without(x, dim, keepdim), boolean) if fits and (dim in (None, ()) or all_inside(x, dim)) else None
 
 
-def turned(x: Form, dims: Any) -> Found:
+def flipped(x: Form, dims: Any) -> Found:
     return x if plain(x) and dims and all_inside(x, dims) else None
 
 
@@ -125,11 +125,11 @@ def rolled(x: Form, shifts: Any, dims: Any) -> Found:
     return x if equal and all_inside(x, dims) else None
 
 
-# ---- by indices --------------------------------------------------------------------------------------
+# ---- indexing ----------------------------------------------------------------------------------------
 
 
 def picked(x: Form, indices: tuple[Form | None, ...]) -> tuple[int, ...] | None:
-    """The shape of x[indices]: what the indices broadcast to stands where they do, or first if they stand apart."""
+    """The shape of x[indices]: the broadcast index dimensions are at the indices, or first if they aren't adjacent."""
     given = [d for d, i in enumerate(indices) if i is not None]
     lists = [indices[d] for d in given]
     if not plain(x) or not given or len(indices) > len(x.shape):
@@ -159,7 +159,7 @@ def put(x: Form, indices: tuple[Form | None, ...], value: Form, accumulate: bool
 
 
 def reaches(x: Form, dim: int, index: Form) -> bool:
-    """Whether an index has x's dimensions, none of them longer but the one along which it looks."""
+    """Whether an index has x's number of dimensions, none of them longer, except along `dim`."""
     if not plain(x) or not inside(x, dim) or index.dtype is not int64 or len(index.shape) != len(x.shape):
         return False
     return 0 not in index.shape and all(
@@ -196,7 +196,7 @@ def put_in_zeros(value: Form, indices: tuple[Form | None, ...], shape: Any) -> F
     return put(Form(tuple(shape), value.dtype), indices, value) if alike(value) else None
 
 
-# ---- by windows --------------------------------------------------------------------------------------
+# ---- windows -----------------------------------------------------------------------------------------
 
 
 def columns(x: Form, kernel_size: Any, dilation: Any, padding: Any, stride: Any) -> Found:
@@ -245,7 +245,7 @@ def sampled(x: Form, grid: Form, mode: str, padding_mode: str, align_corners: bo
     return Form((*x.shape[:2], *grid.shape[1:-1]), x.dtype) if fits and known else None
 
 
-# ---- of matrices -------------------------------------------------------------------------------------
+# ---- matrices ----------------------------------------------------------------------------------------
 
 
 def matrices(x: Form, square: bool = True) -> bool:
@@ -310,19 +310,19 @@ def square(x: Form) -> Found:
     return x if matrices(x) else None
 
 
-TOLD: tuple[tuple[Op, Any], ...] = (
+INFERRED: tuple[tuple[Op, Any], ...] = (
     (cumsum, lambda x, dim: along(x, dim) if alike(x) else None),
     (cumprod, lambda x, dim: along(x, dim) if alike(x) else None),
-    (sort, with_places),
-    (argsort, places),
+    (sort, values_and_indices),
+    (argsort, indices_of),
     (topk, most),
     (kthvalue, at_rank),
-    (argmax, place),
-    (argmin, place),
+    (argmax, index_of),
+    (argmin, index_of),
     (prod, product),
     (some, of_truth),
     (every, of_truth),
-    (flip, turned),
+    (flip, flipped),
     (roll, rolled),
     (index, indexed),
     (index_put, put),
@@ -352,5 +352,5 @@ TOLD: tuple[tuple[Op, Any], ...] = (
     (searchsorted, found_among),
 )
 
-for _op, _form in TOLD:
+for _op, _form in INFERRED:
     _op.form(_form)

@@ -1,6 +1,4 @@
-"""Optimizers and learning rate schedules. Gradients come in, parameters are written, by the same ops eagerly and in
-a graph.
-"""
+"""Optimizers and learning rate schedules. Parameters are updated by the same ops eagerly and in a graph."""
 
 import functools
 from collections.abc import Iterable
@@ -24,12 +22,12 @@ if TYPE_CHECKING:
 
 
 def _checked(kind: Any) -> Any:
-    """Torch's LBFGS, whose options are checked when it is made, and on whose steps ranks agree."""
+    """Torch's LBFGS, with options checked at construction, and steps on which ranks agree."""
 
     def check_options(self: Any, options: Any) -> None:
         at_least_zero(options, "lr", "tolerance_grad", "tolerance_change")
         if options["line_search_fn"] not in (None, "strong_wolfe"):
-            raise OptionError(f"line_search_fn is None or 'strong_wolfe'; got {options['line_search_fn']!r}")
+            raise OptionError(f"line_search_fn must be None or 'strong_wolfe'; got {options['line_search_fn']!r}")
 
     theirs = kind.step
 
@@ -52,8 +50,8 @@ _derived = lazily(__name__, {"lbfgs": ("LBFGS",)})
 def __getattr__(name: str) -> Any:
     if name == "SparseAdam":
         raise AttributeError(
-            "weft.optim has no 'SparseAdam': gradients are dense here, and don't tell which rows were looked up. Adam "
-            "steps every row, SGD and Adagrad only those with a gradient"
+            "weft.optim has no 'SparseAdam': gradients are dense here, without the rows that were looked up. Adam "
+            "updates every row, SGD and Adagrad only those with a gradient"
         )
     return _derived(name)
 

@@ -1,4 +1,4 @@
-"""Adafactor: steps by the size of the gradients, of which a matrix keeps a row and a column instead of itself."""
+"""Adafactor: adaptive steps with factored second moments."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from weft.optim.optimizer import Bucket, Optimizer
 from weft.optim.ranges import at_least_zero
 from weft.tensor.tensor import Tensor
 
-FACTORS = ("row_var", "col_var")  # the means of squares along the last dimension, and along the one before it
+FACTORS = ("row_var", "col_var")  # mean squares along the last dimension, and along the one before it
 
 
 class Adafactor(Optimizer):
-    """Divides by the root of a running mean of squares, which for a matrix is told by its rows' means and its columns'.
+    """Divides by the root of a running mean square, which for a matrix is factored into row and column means.
 
-    The mean forgets less and less, by `beta2_decay`; a step is in proportion to the parameter's own size, at least
-    `eps[1]`, and no longer than `d`. `foreach` is accepted: its parameters are written one by one.
+    The mean's decay grows by `beta2_decay`; a step is relative to the parameter's scale, at least `eps[1]`, and clipped
+    to `d`. `foreach` is accepted and ignored: parameters are updated one by one.
 
     >>> w = flow.nn.Parameter(flow.ones(3, 4))
     >>> optimizer = flow.optim.Adafactor([w])
@@ -51,11 +51,11 @@ class Adafactor(Optimizer):
         if options["beta2_decay"] > 0:
             raise OptionError(f"Invalid beta2_decay: {options['beta2_decay']}; it must be at most 0")
         if options["d"] < 1:
-            raise OptionError(f"Invalid d: {options['d']}; what clips a step must be at least 1")
+            raise OptionError(f"Invalid d: {options['d']}; the clipping threshold must be at least 1")
         for p in options.get("params", ()):
             if p.dtype.is_complex:
                 raise DtypeError(
-                    f"Adafactor doesn't know the size of complex numbers; a parameter has dtype {p.dtype}. Give "
+                    f"Adafactor doesn't support complex numbers; a parameter has dtype {p.dtype}. Give "
                     "flow.view_as_real(p) to it, or p to Adam"
                 )
 
@@ -72,7 +72,7 @@ class Adafactor(Optimizer):
         with no_grad():
             t: Any = bucket.step
             assign(t, t + 1)
-            fresh = ops.pow(t, group["beta2_decay"])  # the share of this gradient in the mean
+            fresh = ops.pow(t, group["beta2_decay"])  # the weight of this gradient in the mean
             most = ops.minimum(ops.rsqrt(t), ops.full_like(t, 1.0, None) * lr)
             for p, given in zip(bucket.params, grads, strict=True):
                 if p.numel():
@@ -97,7 +97,7 @@ class Adafactor(Optimizer):
 
 
 def _nearer(state: Tensor, mean: Any, share: Any) -> Any:
-    """The state, moved towards what it should be by a share of the way."""
+    """The state moved towards the mean by a weight."""
     return assign(state, state + (mean - state) * share)
 
 
@@ -111,7 +111,7 @@ def _length(t: Tensor) -> Any:
 
 
 def _whole(t: Tensor) -> Tensor:
-    """Sums over ranks, summed: a root needs the whole sum."""
+    """Reduce partial sums over ranks: a root needs the whole sum."""
     if not t.is_global or not any(s.is_partial for s in t.spec.nd_sbp):  # type: ignore[union-attr]
         return t
     return ops.to_global(t, t.placement, [broadcast if s.is_partial else s for s in t.spec.nd_sbp])  # type: ignore[union-attr]

@@ -1,4 +1,4 @@
-"""Adam, and AdamW, whose weight decay touches the parameters alone."""
+"""Adam and AdamW."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ _coupled, _decoupled = short(adam_update), short(adamw_update)
 
 
 class Adam(Optimizer):
-    """Steps along the gradient's running mean over the root of its square's; weight decay adds to the gradient, or
-    shrinks the parameters by themselves, if it is decoupled.
+    """Adam: steps along the gradient's running mean divided by the root of its running mean square; weight decay is
+    added to the gradient, or applied to the parameters directly, if decoupled.
 
-    `fused`, `foreach`, `capturable` and `contiguous_params` are accepted: it is always fused.
+    `fused`, `foreach`, `capturable` and `contiguous_params` are accepted and ignored: it is always fused.
     """
 
     def __init__(
@@ -54,7 +54,7 @@ class Adam(Optimizer):
 
 
 class AdamW(Adam):
-    """Adam whose weight decay shrinks the parameters by themselves, not through the means."""
+    """Adam with decoupled weight decay."""
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
@@ -70,13 +70,13 @@ class AdamW(Adam):
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         super().load_state_dict(state_dict)
         for group in self.param_groups:
-            group["decoupled_weight_decay"] = True  # whatever Adam's saved groups say
+            group["decoupled_weight_decay"] = True  # also if Adam's state is loaded
 
 
 def check_betas(options: Mapping[str, Any]) -> None:
     betas = options["betas"]
     if not (hasattr(betas, "__len__") and hasattr(betas, "__getitem__") and len(betas) == 2):
-        raise OptionError(f"betas are two numbers, such as (0.9, 0.999); got {betas!r}")
+        raise OptionError(f"betas must be two numbers, such as (0.9, 0.999); got {betas!r}")
     below_one({name: betas[i] for i, name in enumerate(_NAMES)}, *_NAMES)
 
 

@@ -1,6 +1,6 @@
-"""Adagrad, RMSprop and Adadelta: steps scaled by the size of the gradients so far.
+"""Adagrad, RMSprop and Adadelta: steps scaled by past gradients.
 
-`fused`, `foreach`, `capturable` and `contiguous_params` are accepted for their writers' sake: updates are always fused.
+`fused`, `foreach`, `capturable` and `contiguous_params` are accepted and ignored: updates are always fused.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ _adadelta, _adagrad, _rmsprop = short(adadelta_update), short(adagrad_update), s
 
 
 class Adagrad(Optimizer):
-    """Divides by the root of the sum of all squares."""
+    """Divides by the root of the sum of squared gradients."""
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, lr_decay: float = 0.0, weight_decay: float = 0.0,
@@ -50,7 +50,7 @@ class Adagrad(Optimizer):
 
 
 class RMSprop(Optimizer):
-    """Divides by the root of a running mean of squares; `centered` takes the mean gradient out of it."""
+    """Divides by the root of a running mean square; `centered` subtracts the mean gradient."""
 
     counts_steps = False
 
@@ -82,7 +82,7 @@ class RMSprop(Optimizer):
 
 
 class Adadelta(Optimizer):
-    """Steps as large as the recent steps were, in the gradients' proportions."""
+    """Scales gradients by the ratio of the running mean squares of steps and gradients."""
 
     counts_steps = False
 

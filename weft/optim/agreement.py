@@ -1,4 +1,4 @@
-"""That ranks which train parameters together do so by the same options, and keep them alike."""
+"""Checks that ranks which train common parameters use the same options and stay equal."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ TENSORS = frozenset({list, Tensor, Parameter})
 
 
 class Agreement:
-    """What an optimizer has told other ranks."""
+    """What an optimizer has announced to other ranks."""
 
     def __init__(self) -> None:
         self.seen: list[Any] = []
@@ -30,7 +30,7 @@ class Agreement:
         self.steps = 0
 
     def step(self, optimizer: Optimizer) -> None:
-        """Before every step."""
+        """Run the checks before every step."""
         rank = current()
         if rank.world_size > 1:
             self.announce(optimizer)
@@ -42,14 +42,14 @@ class Agreement:
                 check_alike((f"buffer {i}, {name}, {b.spec}", b) for i, (name, b) in enumerate(buffers))
 
     def due(self) -> bool:
-        """Whether data is to be compared at this step."""
+        """Whether data is compared at this step."""
         self.steps += 1
         return self.steps % every_steps() == 0
 
     def announce(self, optimizer: Optimizer) -> None:
-        """Compare the options, with the next collective, among the ranks that train the same parameters."""
+        """Compare the options, with the next collective, among ranks that train common parameters."""
         seen = [v for g in optimizer.param_groups for v in g.values() if v.__class__ not in TENSORS]
-        if seen == self.seen:  # nearly always
+        if seen == self.seen:  # the usual case
             return
         self.seen = seen
         shared = [(g, _together(g["params"])) for g in optimizer.param_groups]  # other groups are a rank's own
@@ -78,7 +78,7 @@ def _together(params: Iterable[Tensor]) -> frozenset[int]:
 
 
 def check_alike(tensors: Iterable[tuple[str, Tensor]]) -> None:
-    """Raise if a global tensor is not the same wherever it is to be."""
+    """Raise if a global tensor differs between ranks that must hold the same."""
     rank = current()
     placed: dict[Any, dict[str, Any]] = {}
     for name, p in tensors:
@@ -93,6 +93,6 @@ def check_alike(tensors: Iterable[tuple[str, Tensor]]) -> None:
 
 
 def _first(placement: Any, nd_sbp: Any, rank: int) -> int:
-    """The first of the ranks that hold the same part as this one."""
+    """The first of the ranks that hold the same shard as this one."""
     place = placement.coordinate(rank)
     return placement.at(tuple(0 if s.is_broadcast else c for c, s in zip(place, nd_sbp, strict=True)))

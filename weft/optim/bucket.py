@@ -1,4 +1,4 @@
-"""Parameters that one op writes together, and how they were when they were put together."""
+"""Buckets: parameters that one op updates together, and the state that the grouping depends on."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ RATES = {"cpu": torch.float64}  # kernels for GPUs read a rate as float32
 
 
 class Bucket:
-    """Parameters that one op writes, with their states: by name, a list along the parameters, or the common step."""
+    """Parameters that one op updates, with their states: by name, a list along the parameters, or the common step."""
 
     __slots__ = ("params", "states", "step", "first", "_rate")
 
@@ -23,7 +23,8 @@ class Bucket:
         self._rate: tuple[float, Tensor] | None = None
 
     def rate(self, lr: Any) -> Any:
-        """The learning rate as the op takes it. On global parameters a number would be part of what is planned."""
+        """The learning rate as the op takes it. For global parameters it is a tensor: a number would be part of the
+        plan."""
         spec = self.params[0].spec
         if spec is None or isinstance(lr, Tensor):
             return lr
@@ -33,7 +34,7 @@ class Bucket:
 
 
 class Plan:
-    """The buckets of one parameter group, and the parameters as they were when these were found."""
+    """The buckets of a parameter group, and the parameters' state when they were formed."""
 
     __slots__ = ("forms", "buckets")
 
@@ -42,7 +43,7 @@ class Plan:
 
 
 def form(p: Tensor) -> Any:
-    """What must stay for a plan to hold; cheap to compare."""
+    """What must be unchanged for a plan to be valid; cheap to compare."""
     return p.blob if p.spec is None else p.spec
 
 
@@ -51,6 +52,6 @@ def form_of(t: Tensor) -> Any:
 
 
 def whole(value: torch.Tensor, spec: Spec) -> Tensor:
-    """A 0-d tensor that every rank of a layout holds."""
+    """A 0-d tensor, broadcast on a layout's placement."""
     flat = (broadcast,) * spec.placement.ndim
     return of_shard(value, Spec((), of_torch(value).dtype, spec.placement, flat))

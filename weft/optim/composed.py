@@ -1,6 +1,6 @@
-"""Optimizers that are asked for less often, composed of plain ops: NAdam, RAdam, Adamax, ASGD and Rprop.
+"""Less common optimizers, composed of plain ops: NAdam, RAdam, Adamax, ASGD and Rprop.
 
-`foreach` and `capturable` are accepted for their writers' sake: a graph is what makes such updates quick.
+`foreach` and `capturable` are accepted and ignored: a graph fuses such updates.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.optim.optimizer import Bucket, Optimizer
 from weft.optim.ranges import at_least_zero, below_one
 from weft.tensor.tensor import Tensor
 
-SMALL = 1 << 14  # elements: what has fewer costs more to call for than to compute, and is moved in a row with others
+SMALL = 1 << 14  # elements: call overhead dominates below, so small parameters are updated as one vector
 
 
 def _small(p: Tensor, grad: Tensor) -> bool:
@@ -25,9 +25,9 @@ def _small(p: Tensor, grad: Tensor) -> bool:
 
 
 class Composed(Optimizer, ABC):
-    """Subclasses write `move`: what a parameter becomes, and its states."""
+    """Subclasses implement `move`: the new parameter, and its new states."""
 
-    by_element = True  # what an element becomes, it does whatever lies beside it
+    by_element = True  # the update is element-wise
 
     @abstractmethod
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
@@ -72,7 +72,7 @@ def _moments(group: Mapping[str, Any], grad: Any, mean: Any, square: Any) -> tup
 
 
 class _Moments(Composed):
-    """What keeps running means of gradients and of their squares."""
+    """The common part of optimizers with running means of gradients and their squares."""
 
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         return ("exp_avg", "exp_avg_sq")
@@ -84,7 +84,7 @@ class _Moments(Composed):
 
 
 class NAdam(_Moments):
-    """Adam that looks ahead, as Nesterov's momentum does."""
+    """Adam with Nesterov momentum."""
 
     def __init__(
         self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
@@ -119,7 +119,7 @@ class NAdam(_Moments):
 
 
 class RAdam(_Moments):
-    """Adam that takes plain steps until it knows the size of the gradients well enough."""
+    """Adam with a rectified variance: plain momentum until the second moment is reliable."""
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
@@ -150,7 +150,7 @@ class RAdam(_Moments):
 
 
 class Adamax(Composed):
-    """Adam by the largest gradient instead of the mean square."""
+    """Adam by the infinity norm instead of the mean square."""
 
     def __init__(
         self, params: Iterable[Any], lr: float = 2e-3, betas: tuple[float, float] = (0.9, 0.999), eps: float = 1e-8,
@@ -176,7 +176,7 @@ class Adamax(Composed):
 
 
 class ASGD(Composed):
-    """Gradient descent with falling rates, and beside it the mean of where it has been: the state "ax"."""
+    """Averaged SGD: decaying rates, and the mean of past parameters as the state "ax"."""
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, lambd: float = 1e-4, alpha: float = 0.75, t0: float = 1e6,
@@ -207,7 +207,8 @@ class ASGD(Composed):
 
 
 class Rprop(Composed):
-    """Steps of each element's own size, which grows while its gradient keeps its sign and shrinks when it turns."""
+    """Resilient backpropagation: a step size per element, which grows while the gradient keeps its sign, and shrinks
+    when it flips."""
 
     def __init__(
         self, params: Iterable[Any], lr: float = 1e-2, etas: tuple[float, float] = (0.5, 1.2),
@@ -225,7 +226,7 @@ class Rprop(Composed):
     def check_options(self, options: Mapping[str, Any]) -> None:
         super().check_options(options)
         if not 0 < options["etas"][0] < 1 < options["etas"][1]:
-            raise OptionError(f"Invalid eta values: {options['etas']}; one below 1 and one above")
+            raise OptionError(f"Invalid eta values: {options['etas']}; the first must be below 1, the second above")
 
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
         return ("prev", "step_size")
@@ -235,10 +236,10 @@ class Rprop(Composed):
 
     def move(self, group: Mapping[str, Any], p: Any, grad: Any, t: Any, lr: Any, **states: Any) -> tuple[Any, ...]:
         along = grad * states["prev"]
-        turned = along < 0
-        factor = ops.where(turned, group["etas"][0], ops.where(along > 0, group["etas"][1], ops.ones_like(grad)))
+        flipped = along < 0
+        factor = ops.where(flipped, group["etas"][0], ops.where(along > 0, group["etas"][1], ops.ones_like(grad)))
         size = ops.clamp(states["step_size"] * factor, *group["step_sizes"])
-        grad = ops.where(turned, 0.0, grad)
+        grad = ops.where(flipped, 0.0, grad)
         return p - ops.sign(grad) * size, grad, size
 
 

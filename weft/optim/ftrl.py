@@ -1,4 +1,4 @@
-"""FTRL, which follows the regularised leader: `flow.one_embedding.Ftrl`."""
+"""FTRL (follow the regularized leader): `flow.one_embedding.Ftrl`."""
 
 from __future__ import annotations
 

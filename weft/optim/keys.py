@@ -1,8 +1,8 @@
-"""The keys of a parameter group: options, what others keep there, and mistakes.
+"""Validation of the keys of a parameter group.
 
-PyTorch and OneFlow let every key pass, so a misspelt option trains with its default. On the other hand, schedules and
-model libraries keep notes in groups. So a key that is an option of another optimizer, or nearly one of this, is
-refused; a note that is known passes; any other passes with a warning that nobody reads it.
+PyTorch and OneFlow accept any key, so a misspelled option trains with its default. But schedules and model libraries
+store their own keys in groups. So a key that is an option of another optimizer, or close to one of this one, raises; a
+known key of a library passes; any other passes with a warning.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from typing import Any, Final
 from weft.core.errors import OptionError
 from weft.core.program_line import warn
 
-# what schedules, model libraries and users keep in groups for themselves
+# keys that schedules, model libraries and users store in groups
 NOTES: Final = frozenset({
     "initial_lr", "max_lr", "min_lr", "base_lr", "swa_lr", "target_lr", "lr_mult", "lr_scale", "initial_momentum",
     "base_momentum", "max_momentum", "name", "names", "group_name", "param_name", "param_names", "params_names",
@@ -24,7 +24,7 @@ NOTES: Final = frozenset({
 
 
 def judge_keys(optimizer: Any, group: Mapping[str, Any], base: type) -> None:
-    """Refuse or remark upon what an optimizer has no use for; `base` is that of all optimizers."""
+    """Raise or warn about keys that an optimizer doesn't use; `base` is the base class of optimizers."""
     kind = type(optimizer)
     known = {*optimizer.defaults, *_options(kind)} - {"params", "defaults"}
     for key in group:
@@ -38,7 +38,7 @@ def judge_keys(optimizer: Any, group: Mapping[str, Any], base: type) -> None:
                 f"{', '.join(sorted(known))}"
             )
         warn(
-            f"{kind.__name__} reads nothing of {key!r}, which a parameter group sets: it is kept for whoever does",
+            f"{kind.__name__} ignores {key!r}, which a parameter group sets",
         )
 
 
@@ -52,7 +52,7 @@ def _named(kind: type) -> Iterator[str]:
 
 
 def _kinds(base: type) -> Iterator[type]:
-    """Every optimizer of Weft's."""
+    """Every optimizer class of Weft."""
     if base.__module__.startswith("weft."):
         yield base
         for kind in base.__subclasses__():
@@ -60,7 +60,7 @@ def _kinds(base: type) -> Iterator[type]:
 
 
 def remark_on_scale(optimizer: Any, group: Mapping[str, Any]) -> None:
-    """An eager step takes `lr` as it stands, as in PyTorch and OneFlow: schedules that know lr_scale have put it in."""
+    """Warn that an eager step ignores `lr_scale`, as PyTorch and OneFlow do: some schedules have applied it already."""
     if group.get("lr_scale", 1.0) != 1.0:
         warn(
             f"{type(optimizer).__name__}.step(): lr_scale={group['lr_scale']!r} of a parameter group multiplies its "

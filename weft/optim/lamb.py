@@ -1,4 +1,4 @@
-"""LAMB: Adam's direction, with a step for each parameter in proportion to the parameter's own length."""
+"""LAMB: Adam with a trust ratio per parameter."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from weft.tensor.tensor import Tensor
 
 
 class LAMB(Optimizer):
-    """params -= lr * (|params| / |direction|) * direction, where the direction is Adam's.
+    """params -= lr * (|params| / |direction|) * direction, with Adam's direction.
 
-    `adam_w_mode` adds the decayed parameters to the direction once its length was taken, as OneFlow; otherwise they are
-    added to the gradient. `amsgrad` and
-    `contiguous_params` are accepted as OneFlow accepts them: the first has no effect there either.
+    `adam_w_mode` adds decay to the direction after the trust ratio, as OneFlow; otherwise it is added to the gradient.
+    `amsgrad` and `contiguous_params` are accepted as in OneFlow: the first has no effect there either.
     """
 
     def __init__(
@@ -78,12 +77,12 @@ class LAMB(Optimizer):
 
 
 def _correction(beta: float, step: Tensor) -> Tensor:
-    """1 - beta ** step: what a running mean that began at zero lacks."""
+    """1 - beta ** step: the bias correction of a running mean that starts at zero."""
     return ops.sub(1.0, ops.exp(ops.mul(step, math.log(beta)))) if beta else ops.ones_like(step)
 
 
 def _length(t: Tensor) -> Tensor:
     squares = ops.sum(ops.square(t))
-    if t.is_global:  # a root needs the whole sum
+    if t.is_global:  # reduce before the root
         squares = ops.to_global(squares, t.placement, (broadcast,) * t.placement.ndim)
     return ops.sqrt(squares)

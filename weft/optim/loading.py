@@ -1,4 +1,4 @@
-"""Saved states of optimizers, brought to where their parameters are now."""
+"""Loading of optimizer states to their parameters' device or layout."""
 
 from __future__ import annotations
 
@@ -15,8 +15,8 @@ from weft.tensor.tensor import Tensor, of_torch
 
 
 def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], named: bool) -> Any:
-    """A copy of a saved state, where its parameter lies; it has its shape if it is `named`, one that an op writes.
-    Parameters of one place that shared a step share its copy."""
+    """A copy of a saved state on its parameter's device or layout, with its shape if it is `named` (one that an op
+    writes). Parameters of one layout that shared a step share its copy."""
     if not isinstance(value, Tensor):
         return value
     home = layout(p)
@@ -52,7 +52,7 @@ def placed_state(what: str, value: Any, p: Tensor, placed: dict[Any, Tensor], na
 
 
 def filled_like(p: Tensor, value: float) -> Tensor:
-    """A state of one value, laid out as its parameter is, also along dimensions of one element."""
+    """A constant state with its parameter's layout, also along dimensions of size one."""
     made = ops.full_like(p.detach(), float(value), None)
     made = made if p.is_local else ops.to_global(made, p.placement, p.sbp)
     made.part_of = p.part_of
@@ -60,7 +60,7 @@ def filled_like(p: Tensor, value: float) -> Tensor:
 
 
 def layout(t: Tensor) -> Spec | None:
-    """Of a global tensor, or of what a local one is a part of."""
+    """The spec of a global tensor, or of the global tensor that a local one is a shard of."""
     return t.spec or t.part_of
 
 

@@ -1,4 +1,4 @@
-"""Muon: momentum whose matrices are made orthogonal before each step."""
+"""Muon: momentum, orthogonalized before each step."""
 
 from __future__ import annotations
 
@@ -16,10 +16,10 @@ LR_BY_SHAPE = (None, "original", "match_rms_adamw")
 
 
 class Muon(Composed):
-    """For the matrices of hidden layers; what isn't a matrix goes to another optimizer.
+    """For the matrices of hidden layers; other parameters go to another optimizer.
 
-    The momentum becomes nearly orthogonal by `ns_steps` steps of Newton and Schulz, rounded to bfloat16 as in PyTorch.
-    `adjust_lr_fn` says how the rate grows with a matrix's sides: "original", or "match_rms_adamw" for Adam's rates.
+    The momentum is orthogonalized by `ns_steps` Newton-Schulz steps, rounded to bfloat16 as in PyTorch. `adjust_lr_fn`
+    scales the rate by a matrix's sides: "original", or "match_rms_adamw" for Adam's rates.
     """
 
     counts_steps = False
@@ -43,12 +43,12 @@ class Muon(Composed):
     def check_options(self, options: Mapping[str, Any]) -> None:
         at_least_zero(options, "lr", "weight_decay", "momentum", "eps")
         if options["adjust_lr_fn"] not in LR_BY_SHAPE:
-            raise OptionError(f"adjust_lr_fn is 'original' or 'match_rms_adamw'; got {options['adjust_lr_fn']!r}")
+            raise OptionError(f"adjust_lr_fn must be 'original' or 'match_rms_adamw'; got {options['adjust_lr_fn']!r}")
         for p in options.get("params", ()):
             if p.ndim != 2:
                 raise OptionError(
                     f"Muon is for matrices; a parameter has shape {list(p.shape)}. Give vectors, embeddings and "
-                    "convolutions to another optimizer, AdamW say"
+                    "convolutions to another optimizer, such as AdamW"
                 )
 
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
@@ -67,7 +67,7 @@ class Muon(Composed):
 
 
 def _orthogonal(x: Any, group: Mapping[str, Any]) -> Any:
-    """A matrix with x's directions, whose singular values are all about one."""
+    """A nearly orthogonal matrix with x's singular vectors."""
     tall, (a, b, c) = x.shape[0] > x.shape[1], group["ns_coefficients"]
     x = _rounded(ops.transpose(x, 0, 1) if tall else x)
     x = _rounded(x / ops.clamp(_rounded(ops.sqrt(ops.sum(x * x))), group["eps"]))
@@ -78,5 +78,5 @@ def _orthogonal(x: Any, group: Mapping[str, Any]) -> Any:
 
 
 def _rounded(x: Any) -> Any:
-    """To bfloat16's numbers; what is computed of them is as exact as float32."""
+    """Rounded to bfloat16; computation stays in float32."""
     return ops.cast(ops.cast(x, dtypes.bfloat16), dtypes.float32)

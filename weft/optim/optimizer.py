@@ -1,10 +1,10 @@
-"""The base of every optimizer: groups of parameters with options, states per parameter, and one op per group.
+"""The base class of optimizers: groups of parameters with options, states per parameter, and one op per bucket.
 
-Parameters that share dtype, device, layout and count of steps are written together, by one op over all of them. The
-grouping is found once and kept until a parameter moves, or gets no gradient.
+Parameters with the same dtype, device, layout and count of steps are updated by one op. The grouping is cached until a
+parameter moves, or gets no gradient.
 
-Eagerly, `step()` takes the gradients of the parameters. For a graph, `prepare(params)` makes the states eagerly, and
-`apply_update(gradients, rates)` issues the same ops in the trace, which then become nodes.
+An eager `step()` takes the gradients of the parameters. For a graph, `prepare(params)` makes the states eagerly, and
+`apply_update(gradients, rates)` calls the same ops in the trace, where they become nodes.
 """
 
 from __future__ import annotations
@@ -34,10 +34,10 @@ STEP = "step"
 
 
 class Optimizer:
-    """Subclasses say which states a parameter has (`states_of`) and which op writes a bucket (`update`); or, where no
-    graph needs that, they have a `step` of their own, as in PyTorch, and keep in `state` what they like."""
+    """Subclasses define a parameter's states (`states_of`) and the op that updates a bucket (`update`); or, for eager
+    programs only, a custom `step`, as in PyTorch, with any `state`."""
 
-    counts_steps = True  # whether the update needs to know how many there were
+    counts_steps = True  # whether the update needs the count of steps
 
     def __init__(self, params: Iterable[Any], defaults: dict[str, Any]) -> None:
         if isinstance(params, Tensor):
@@ -61,16 +61,16 @@ class Optimizer:
         self.check_options(defaults)
         self.state: defaultdict[Tensor, dict[str, Any]] = defaultdict(dict)
         self.param_groups: list[dict[str, Any]] = []
-        self.exchanges = 0  # how often a group was added, or a state became another tensor: graphs look
+        self.exchanges = 0  # counts added groups and replaced states, for graphs to check
         self.counted: Any = None  # the schedule whose steps a graph's launches count
-        self.stepped = False  # eagerly, since one was counted
+        self.stepped = False  # whether an eager step was made since the last counted one
         self.agreement = Agreement()
         self._plans: list[Plan | None] = []
         self._before: dict[int, Callable[..., Any]] = {}
         self._after: dict[int, Callable[..., Any]] = {}
         self._around_state: defaultdict[str, dict[int, Callable[..., Any]]] = defaultdict(dict)
         groups = list(params)
-        if not groups and isinstance(params, Iterator):  # OneFlow takes a model without parameters so
+        if not groups and isinstance(params, Iterator):  # OneFlow accepts a model without parameters
             groups = [{"params": []}]
             warn(
                 f"{type(self).__name__} got a generator of no parameters, and will train nothing: the model has none, "
@@ -84,35 +84,35 @@ class Optimizer:
         for group in groups if isinstance(groups[0], dict) else [{"params": groups}]:
             self.add_param_group(group)
 
-    # ---- what a kind of optimizer says ---------------------------------------------------------------
+    # ---- for subclasses ------------------------------------------------------------------------------
 
     def states_of(self, group: Mapping[str, Any]) -> tuple[str, ...]:
-        """The names of the states that each parameter of a group has, in its own form."""
+        """The names of the states of each parameter of a group."""
         return ()
 
     def update(self, group: Mapping[str, Any], bucket: Bucket, grads: list[Tensor], lr: Any) -> None:
-        """Issue the op that writes a bucket."""
+        """Call the op that updates a bucket."""
         name = type(self).__name__
         if type(self).step is not Optimizer.step:
             raise OptionError(
-                f"{name}.step() runs eagerly: a graph can't know which states it makes and keeps. Let build() return "
+                f"{name}.step() runs eagerly: a graph can't know its states. Let build() return "
                 "the .grad of its parameters, give them those, and step it outside of the graph; or give it "
                 "states_of() and update(), as weft.optim.SGD has"
             )
         raise OptionError(f"{name} should have its own step(); in a graph, states_of() and update()")
 
     def check_options(self, options: Mapping[str, Any]) -> None:
-        """Refuse options out of range."""
+        """Raise if an option is out of range."""
         at_least_zero(options, "lr", "weight_decay", "eps", "momentum", "lr_decay")
 
     def first_value(self, group: Mapping[str, Any], name: str) -> float:
-        """What a state begins as."""
+        """The initial value of a state."""
         return 0.0
 
     # ---- groups --------------------------------------------------------------------------------------
 
     def add_param_group(self, param_group: dict[str, Any]) -> None:
-        """Train more parameters, with options of their own."""
+        """Add parameters, with options of their own."""
         if not isinstance(param_group, dict) or "params" not in param_group:
             raise ArgumentError(f'a parameter group is a dict with "params"; got {param_group!r}')
         given = param_group["params"]
@@ -138,7 +138,7 @@ class Optimizer:
         group = {"params": params, **{k: v for k, v in param_group.items() if k != "params"}}
         for name, value in self.defaults.items():
             group.setdefault(name, value)
-        group.update({k: tuple(v) for k, v in group.items() if is_others(v)})  # they are saved
+        group.update({k: tuple(v) for k, v in group.items() if is_others(v)})  # custom sequences as tuples, to be saved
         self.check_options(group)
         self.param_groups.append(group)
         self._plans.append(None)
@@ -158,7 +158,7 @@ class Optimizer:
                 clip_grad_norm(group["params"], *norm, error_if_nonfinite)
 
     def clipped(self, grads: Mapping[Tensor, Tensor]) -> dict[Tensor, Tensor]:
-        """These gradients as `clip_grad` would leave them; they stay as they are."""
+        """These gradients clipped as by `clip_grad`; the originals don't change."""
         made = dict(grads)
         for group in self.param_groups:
             own = [p for p in group["params"] if p in made]
@@ -170,10 +170,10 @@ class Optimizer:
     # ---- stepping ------------------------------------------------------------------------------------
 
     def step(self, closure: Callable[[], Any] | None = None) -> Any:
-        """Update every parameter that has a gradient. `closure` computes the loss anew, if given."""
+        """Update every parameter that has a gradient. `closure`, if given, recomputes the loss."""
         if here.trace is not None:
             raise TraceError(
-                "optimizer.step() inside of build(): a graph updates by itself, after each loss.backward() of build(). "
+                "optimizer.step() inside of build(): a graph updates after each loss.backward() of build(). "
                 "Give it the optimizer in __init__, self.add_optimizer(optimizer), and leave step() out"
             )
         self.stepped, loss = True, None
@@ -206,15 +206,15 @@ class Optimizer:
         return True
 
     def prepare(self, params: Container[Tensor]) -> None:
-        """Make the states of those parameters that a graph updates."""
+        """Make the states of the parameters that a graph updates."""
         for i, group in enumerate(self.param_groups):
             self._plans[i] = self._plan(group, [p for p in group["params"] if p in params])
 
     def apply_update(self, gradients: Mapping[Tensor, Tensor], rates: Sequence[Any] | None = None) -> None:
-        """Issue the ops that update the parameters by these gradients; `rates`, one per group, may be tensors."""
+        """Call the ops that update the parameters by these gradients; `rates`, one per group, may be tensors."""
         for i, group in enumerate(self.param_groups):
             plan = self._plans[i]
-            assert plan is not None, "prepare() comes first"
+            assert plan is not None, "call prepare() first"
             lr = group["lr"] if rates is None else rates[i]
             for bucket in plan.buckets:
                 self.update(group, bucket, [gradients[p] for p in bucket.params], bucket.rate(lr))
@@ -236,7 +236,7 @@ class Optimizer:
         return Plan([form(p) if id(p) in wanted else None for p in group["params"]], buckets)
 
     def _follow(self, p: Tensor, moved: dict[Any, Tensor]) -> None:
-        """Bring a parameter's states to where it went since: to another layout, or out of it."""
+        """Move a parameter's states to its new layout."""
         state = self.state[p]
         for name, t in state.items():
             if isinstance(t, Tensor) and not lies_beside(t, p):
@@ -244,7 +244,7 @@ class Optimizer:
                 self.exchanges += 1
 
     def _fill(self, group: Mapping[str, Any], p: Tensor, names: tuple[str, ...]) -> bool:
-        """Give a parameter the states it lacks; whether it had none."""
+        """Create a parameter's missing states; returns whether it had none."""
         state = self.state[p]
         fresh = not state
         for name in names:
@@ -261,7 +261,7 @@ class Optimizer:
         return of_torch(torch.zeros((), device=p.device.torch))
 
     def _bucket(self, names: tuple[str, ...], fresh: bool, members: list[Tensor]) -> Bucket:
-        """Members were updated equally often, so one step counts for all, if nobody else counts with it."""
+        """A bucket of parameters with the same count of steps, which share one step tensor, unless others share it."""
         step = None
         if self.counts_steps:
             inside = {id(p) for p in members}
@@ -276,33 +276,33 @@ class Optimizer:
     # ---- hooks ---------------------------------------------------------------------------------------
 
     def register_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHook:
-        """`hook(optimizer)` before `state_dict`."""
+        """Call `hook(optimizer)` before `state_dict`."""
         return RemovableHook(self._around_state["save"], hook, prepend)
 
     def register_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHook:
-        """`hook(optimizer, state_dict)` after `state_dict`; what it returns is given in its stead."""
+        """Call `hook(optimizer, state_dict)` after `state_dict`; its result, if any, replaces the state."""
         return RemovableHook(self._around_state["saved"], hook, prepend)
 
     def register_load_state_dict_pre_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHook:
-        """`hook(optimizer, state_dict)` before `load_state_dict`; what it returns is loaded in its stead."""
+        """Call `hook(optimizer, state_dict)` before `load_state_dict`; its result, if any, replaces the state."""
         return RemovableHook(self._around_state["load"], hook, prepend)
 
     def register_load_state_dict_post_hook(self, hook: Callable[..., Any], prepend: bool = False) -> RemovableHook:
-        """`hook(optimizer)` after `load_state_dict`."""
+        """Call `hook(optimizer)` after `load_state_dict`."""
         return RemovableHook(self._around_state["loaded"], hook, prepend)
 
     def register_step_pre_hook(self, hook: Callable[..., Any]) -> RemovableHook:
-        """`hook(optimizer, args, kwargs)` before every step."""
+        """Call `hook(optimizer, args, kwargs)` before every step."""
         return RemovableHook(self._before, hook)
 
     def register_step_post_hook(self, hook: Callable[..., Any]) -> RemovableHook:
-        """`hook(optimizer, args, kwargs)` after every step."""
+        """Call `hook(optimizer, args, kwargs)` after every step."""
         return RemovableHook(self._after, hook)
 
     # ---- state ---------------------------------------------------------------------------------------
 
     def state_dict(self) -> dict[str, Any]:
-        """States by the number of their parameter, and the groups with numbers in the parameters' stead."""
+        """States by parameter index, and the groups with indices for parameters."""
         for hook in tuple(self._around_state["save"].values()):
             hook(self)
         numbers = {id(p): i for i, p in enumerate(p for g in self.param_groups for p in g["params"])}
@@ -314,13 +314,13 @@ class Optimizer:
         return made
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
-        """Take over a state that `state_dict` gave; checked before anything is changed."""
+        """Load a state from `state_dict`; it is checked before anything is changed."""
         for hook in tuple(self._around_state["load"].values()):
             state_dict = hook(self, state_dict) or state_dict
         lacking = {"param_groups", "state"} - set(state_dict)
         if lacking:
             raise CheckpointError(
-                f"an optimizer's state holds 'param_groups' and 'state', as its state_dict() gives; this lacks "
+                f"an optimizer's state has 'param_groups' and 'state', as from state_dict(); this lacks "
                 f"{', '.join(map(repr, sorted(lacking)))} and has {list(state_dict)[:5]}"
             )
         groups, state = state_dict["param_groups"], state_dict["state"]
@@ -359,7 +359,7 @@ class Optimizer:
             hook(self)
 
     def _keep_tensors(self, loaded: dict[Tensor, dict[str, Any]]) -> None:
-        """Give the memory of loaded states to the tensors that are the states now, as graphs know those."""
+        """Copy loaded states to the existing state tensors, which graphs refer to."""
         heir: dict[int, Tensor] = {}
         given: set[int] = set()
         for p, values in loaded.items():
@@ -389,4 +389,4 @@ def _count(step: Any) -> Any:
     there = local_data(step, "step") if isinstance(step, Tensor) else None
     return (
         there.item() if there is not None and there.numel() else None
-    )  # a rank outside of the placement holds nothing, and counts nothing
+    )  # a rank outside of the placement holds an empty shard

@@ -1,4 +1,4 @@
-"""What range an option may have."""
+"""Range checks of options."""
 
 from __future__ import annotations
 

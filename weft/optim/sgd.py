@@ -16,9 +16,9 @@ update = short(sgd_update)
 
 
 class SGD(Optimizer):
-    """params -= lr * grads; with momentum, through a running sum of them.
+    """params -= lr * grads; with momentum, by a running sum of gradients.
 
-    `fused`, `foreach` and `contiguous_params` are accepted for their writers' sake: an update is always fused.
+    `fused`, `foreach` and `contiguous_params` are accepted and ignored: updates are always fused.
     """
 
     counts_steps = False
@@ -48,7 +48,7 @@ class SGD(Optimizer):
         dampening = group["dampening"]
         if dampening and bucket.first and here.trace is not None:
             raise TraceError(
-                "with dampening, the first step differs from the later ones, but a graph's steps are all alike; take "
+                "with dampening, the first step differs from the later ones, but a graph's steps are the same; take "
                 "one step eagerly before the graph is traced, or use dampening=0"
             )
         update(

@@ -1,4 +1,4 @@
-"""The short way of an op over lists of tensors: local data at hand, nothing pending, no interceptor, no gradient."""
+"""The fast path of an op over lists of tensors: local data at hand, nothing pending, no interceptor, no gradient."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.tensor.tensor import Tensor
 
 
 def short(op: Op) -> Callable[..., None]:
-    """The op, called with all its arguments in order; what isn't at hand goes the general way."""
+    """The op, called with positional arguments; falls back to the general path."""
     lists = tuple(i for i in op.operands if op.params[i].kind == "tensors")
     singles = tuple(i for i in op.operands if op.params[i].kind != "tensors")
     kernel = op.kernel

@@ -1,8 +1,8 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""`flow.signal.windows`: how much each of M samples counts, most in the middle.
+"""`flow.signal.windows`: window functions of M samples.
 
-`sym=False` leaves the last sample of a window of M + 1 out, so that windows side by side go on evenly.
+`sym=False` gives a periodic window: the first M samples of a window of M + 1.
 """
 
 

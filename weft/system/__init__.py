@@ -1,4 +1,4 @@
-"""What a program asks of the machine: devices, ranks, threads, and collectives on local tensors."""
+"""The machine as a program sees it: devices, ranks, threads, and collectives on local tensors."""
 
 from weft.system import flow_c_collectives, kernel_threads  # they bind names in the table
 

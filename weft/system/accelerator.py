@@ -1,4 +1,4 @@
-"""`flow.accelerator`: the device beside the CPU, whichever there is; CUDA's is the one that is known here."""
+"""`flow.accelerator`: the accelerator device, which is CUDA's where there is one."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.system import cuda
 
 
 def is_available() -> bool:
-    """Whether there is one.
+    """Whether there is an accelerator.
 
     >>> flow.device("cuda" if flow.accelerator.is_available() else "cpu").type in ("cpu", "cuda")
     True
@@ -21,29 +21,29 @@ def is_available() -> bool:
 
 
 def current_accelerator(check_available: bool = False) -> Device | None:
-    """The kind of device that there is, or None."""
+    """The accelerator's device type, or None."""
     return Device("cuda") if cuda.is_available() else None
 
 
 def device_count() -> int:
-    """How many there are."""
+    """The number of accelerator devices."""
     return cuda.device_count()
 
 
 def current_device_index() -> int:
-    """The number of the device that is used unless another is named."""
+    """The index of the current device."""
     _there("current_device_index")
     return cuda.current_device()
 
 
 def set_device_index(device: Any) -> None:
-    """Use this device unless another is named."""
+    """Set the current device."""
     _there("set_device_index")
     cuda.set_device(device)
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait for all that this rank has under way."""
+    """Wait for all pending work of this rank."""
     cuda.synchronize(device)
 
 
@@ -53,12 +53,12 @@ memory_reserved, max_memory_reserved = cuda.memory_reserved, cuda.max_memory_res
 memory_stats, get_memory_info = cuda.memory_stats, cuda.mem_get_info
 reset_peak_memory_stats = cuda.reset_peak_memory_stats
 reset_accumulated_memory_stats = cuda.reset_accumulated_memory_stats
-current_device_idx, set_device_idx = current_device_index, set_device_index  # by their older names
+current_device_idx, set_device_idx = current_device_index, set_device_index  # deprecated names
 
 
 @contextlib.contextmanager
 def device_index(device: int | None) -> Iterator[None]:
-    """Use this device for a while unless another is named; None changes nothing."""
+    """A context manager that sets the current device; None changes nothing."""
     _there("device_index")
     with contextlib.nullcontext() if device is None else cuda.device(device):
         yield
@@ -66,7 +66,9 @@ def device_index(device: int | None) -> Iterator[None]:
 
 def _there(name: str) -> None:
     if not cuda.is_available():
-        raise DeviceError(f"accelerator.{name}(): there is none here; ask is_available() first, or use the CPU")
+        raise DeviceError(
+            f"accelerator.{name}(): there is no accelerator here; check is_available() first, or use the CPU"
+        )
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""`flow.asyncs`: ops on a thread of their own, beside the program's. Whoever reads a result waits for it."""
+"""`flow.asyncs`: ops on a thread of their own. Reading a result waits for it."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ from weft.vm.machine import vm_of
 
 
 class Thread:
-    """A thread for ops; they run there one after another, in the order of the program."""
+    """A worker thread for ops, which run there in program order."""
 
     _count = itertools.count()
 
@@ -29,10 +29,10 @@ class Thread:
 
 
 class thread:
-    """A context whose ops run on a `Thread`.
+    """A context manager: its ops run on a `Thread`.
 
-    >>> beside = flow.asyncs.Thread()
-    >>> with flow.asyncs.thread(beside):
+    >>> worker = flow.asyncs.Thread()
+    >>> with flow.asyncs.thread(worker):
     ...     y = flow.ones(2, 2) @ flow.ones(2, 2)
     >>> y.tolist()
     [[2.0, 2.0], [2.0, 2.0]]
@@ -51,7 +51,7 @@ class thread:
         self._contexts.pop().__exit__(*error)
 
     def intercept(self, op: Op, args: tuple[Any, ...], proceed: Callable[..., Any]) -> Any:
-        """The call, issued; at once, if its result shares memory, is drawn, or has a shape that only data tells."""
+        """Issue the call to the worker; run it here if it returns a view, draws, or has a data-dependent shape."""
         given = stack.tensors(op, args)
         local = here.trace is None and bool(given) and all(t.spec is None and t.value is None for t in given)
         if not local or op.view or op.random or op.dynamic or op.writes or op.conversion:
@@ -72,7 +72,7 @@ def _submit(stream: str, op: Op, args: tuple[Any, ...], blobs: list[Blob], outpu
         made = eager_local.execute(op, op.kernel, tuple(_read(a) for a in args), args)
         for blob, y in zip(outputs, made, strict=True):
             assert blob.data is not None
-            blob.data.data.copy_(y)  # through an alias: the tape knows this memory as never overwritten
+            blob.data.data.copy_(y)  # through an alias, so that the tape sees no in-place write
 
     machine = vm_of()
     machine.submit("op", machine.stream(stream, "worker"), run, const=blobs, mut=outputs, name=op.name)

@@ -1,6 +1,6 @@
 """`flow.comm`: collectives and messages on local tensors, spelled as in torch.distributed.
 
-Every rank of the world takes part, or every one of a `group` of ranks, in the same order of calls. Messages go from one
+Every rank of the world, or of `group`, must call each collective, in the same order. Messages go from one rank to
 rank to another. Ranks are always counted in the world.
 """
 
@@ -42,7 +42,7 @@ def _members(what: str, group: Ranks = None) -> Group:
 
 
 def _place(what: str, rank: int, group: Ranks) -> int:
-    """Where a rank of the world stands in the group."""
+    """The index of a world rank within the group."""
     ranks = _ranks(what, group)
     if _rank(what, rank) not in ranks:
         raise RankError(f"comm.{what}(): rank {rank} is not one of the group's ranks, {list(ranks)}")
@@ -50,7 +50,7 @@ def _place(what: str, rank: int, group: Ranks) -> int:
 
 
 def _data(what: str, t: Any, write: bool = False) -> torch.Tensor:
-    """The memory of a local tensor, there to be read or written."""
+    """The memory of a local tensor, once it is safe to read or write."""
     if not isinstance(t, Tensor):
         raise ArgumentError(f"comm.{what}(): takes tensors, not {type(t).__name__}")
     if t.is_global:
@@ -88,7 +88,7 @@ def _same(what: str, left: torch.Tensor, right: torch.Tensor) -> None:
 
 
 def all_reduce(tensor: Tensor, op: str = "sum", group: Ranks = None) -> Tensor:
-    """Replace the tensor on every rank with the sum (or max, min) of all ranks' ones."""
+    """Replace the tensor on every rank with the sum (or max, min) over all ranks."""
     data = _data("all_reduce", tensor, True)
     whole = _dense(data)
     _members("all_reduce", group).all_reduce(whole, op)
@@ -97,12 +97,12 @@ def all_reduce(tensor: Tensor, op: str = "sum", group: Ranks = None) -> Tensor:
     return tensor
 
 
-LATER = "later"  # the line of transports' groups that keeps the order of sums that nobody waits for
+LATER = "later"  # the transport queue that keeps asynchronous sums in order
 
 
 def all_reduce_later(tensor: Tensor, op: str = "sum", group: Ranks = None) -> Instruction | None:
-    """`all_reduce` as an instruction, beside the program: whoever reads or writes the tensor waits for it. All ranks of
-    a group begin such sums in one order. None where it was done at once, since that takes less time."""
+    """`all_reduce` as an asynchronous instruction: reading or writing the tensor waits for it. All ranks of a group
+    must begin such sums in one order. Returns None if it was done at once, because that is faster."""
     transport, ranks = transport_of(), _ranks("all_reduce", group)
     data = _data("all_reduce", tensor)
     if not transport.overlaps or not data.is_contiguous() or here.trace is not None:
@@ -116,13 +116,13 @@ def all_reduce_later(tensor: Tensor, op: str = "sum", group: Ranks = None) -> In
 
 
 def all_gather(tensor_list: Sequence[Tensor], tensor: Tensor, group: Ranks = None) -> None:
-    """Fill the list with every rank's tensor, in the order of the ranks."""
+    """Fill the list with every rank's tensor, in rank order."""
     outs = _list("all_gather", tensor_list, group, True)
     _members("all_gather", group).all_gather(outs, _dense(_data("all_gather", tensor)))
 
 
 def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: Ranks = None) -> None:
-    """Fill the output with every rank's tensor, one after another along the first dimension."""
+    """Fill the output with every rank's tensor, concatenated along the first dimension."""
     out, data = _data("all_gather_into_tensor", output_tensor, True), _data("all_gather_into_tensor", input_tensor)
     size = len(_ranks("all_gather_into_tensor", group))
     if out.numel() != data.numel() * size:
@@ -135,7 +135,7 @@ def all_gather_into_tensor(output_tensor: Tensor, input_tensor: Tensor, group: R
 
 
 def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = "sum", group: Ranks = None) -> None:
-    """The output becomes the sum over all ranks of their tensor in this rank's place of the list."""
+    """Sum the lists over all ranks elementwise; the output becomes the sum at this rank's index."""
     parts = [_dense(p) for p in _list("reduce_scatter", input_list, group)]
     out = _data("reduce_scatter", output, True)
     _same("reduce_scatter", parts[_place("reduce_scatter", current().index, group)], out)
@@ -143,7 +143,7 @@ def reduce_scatter(output: Tensor, input_list: Sequence[Tensor], op: str = "sum"
 
 
 def reduce_scatter_tensor(output_tensor: Tensor, input_tensor: Tensor, op: str = "sum", group: Ranks = None) -> None:
-    """The output becomes this rank's part, along the first dimension, of the sum of all ranks' tensors."""
+    """The output becomes this rank's shard, along the first dimension, of the sum of all ranks' tensors."""
     out, data = _data("reduce_scatter_tensor", output_tensor, True), _data("reduce_scatter_tensor", input_tensor)
     size = len(_ranks("reduce_scatter_tensor", group))
     if data.numel() != out.numel() * size:
@@ -156,7 +156,7 @@ def reduce_scatter_tensor(output_tensor: Tensor, input_tensor: Tensor, op: str =
 
 
 def broadcast(tensor: Tensor, src: int = 0, group: Ranks = None) -> None:
-    """Replace the tensor on every rank with that of one."""
+    """Replace the tensor on every rank with the one of rank `src`."""
     data = _data("broadcast", tensor, True)
     whole = _dense(data)
     _members("broadcast", group).broadcast(whole, _place("broadcast", src, group))
@@ -165,7 +165,7 @@ def broadcast(tensor: Tensor, src: int = 0, group: Ranks = None) -> None:
 
 
 def reduce(tensor: Tensor, dst: int = 0, op: str = "sum", group: Ranks = None) -> None:
-    """Replace the tensor on one rank with the sum (or max, min) of all ranks' ones."""
+    """Replace the tensor on rank `dst` with the sum (or max, min) over all ranks."""
     data = _data("reduce", tensor, True)
     whole = data.clone(memory_format=torch.contiguous_format)
     place = _place("reduce", dst, group)
@@ -176,7 +176,7 @@ def reduce(tensor: Tensor, dst: int = 0, op: str = "sum", group: Ranks = None) -
 
 
 def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int = 0, group: Ranks = None) -> None:
-    """Fill the list of one rank with every rank's tensor."""
+    """Fill the list of rank `dst` with every rank's tensor."""
     data, here = _dense(_data("gather", tensor)), current().index
     receives = []
     ranks, place = _ranks("gather", group), _place("gather", dst, group)
@@ -187,7 +187,7 @@ def gather(tensor: Tensor, gather_list: Sequence[Tensor] | None = None, dst: int
 
 
 def scatter(tensor: Tensor, scatter_list: Sequence[Tensor] | None = None, src: int = 0, group: Ranks = None) -> None:
-    """Replace the tensor on every rank with the one in its place of one rank's list."""
+    """Replace the tensor on every rank with the one at its index in the list of rank `src`."""
     data, here = _data("scatter", tensor, True), current().index
     sends = []
     ranks, place = _ranks("scatter", group), _place("scatter", src, group)
@@ -209,12 +209,12 @@ def send(input: Tensor, dst: int, send_meta: bool = True) -> None:
     data, transport = _dense(_data("send", input)), transport_of()
     transport.note(f"comm.send to rank {_rank('send', dst)}")
     if send_meta:
-        transport.send(header.told(data.shape, input.dtype), dst)
+        transport.send(header.encoded(data.shape, input.dtype), dst)
     transport.send(data, dst)
 
 
 def recv(src: int, shape: Any = None, dtype: Any = None, device: Any = None, *, out: Tensor | None = None) -> Tensor:
-    """The tensor that another rank sends. Give shape and dtype, or `out`, where it sends without them."""
+    """The tensor that rank `src` sends. Give shape and dtype, or `out`, if it was sent without them."""
     transport = transport_of()
     transport.note(f"comm.recv from rank {_rank('recv', src)}")
     if out is not None:
@@ -238,12 +238,12 @@ def recv(src: int, shape: Any = None, dtype: Any = None, device: Any = None, *, 
 
 
 def barrier(group: Ranks = None) -> None:
-    """Wait until every rank is here."""
+    """Wait until every rank has called this."""
     _members("barrier", group).barrier()
 
 
 def exchange(sends: Sequence[tuple[int, Tensor]], receives: Sequence[tuple[int, Tensor]]) -> None:
-    """Several messages at once: ranks with the tensors that they get, and ranks with tensors that take in theirs."""
+    """Several messages at once: (rank, tensor) pairs to send, and (rank, tensor) pairs to receive into."""
     out = [(_rank("exchange", r), _dense(_data("exchange", t))) for r, t in sends]
     into = [(_rank("exchange", r), _data("exchange", t, True)) for r, t in receives]
     dense = [(r, torch.empty_like(t, memory_format=torch.contiguous_format)) for r, t in into]

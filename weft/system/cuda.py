@@ -1,4 +1,4 @@
-"""`flow.cuda`: what there is of CUDA devices, and types of tensors on them. Without a device, the questions say so."""
+"""`flow.cuda`: CUDA devices, their streams, memory and random numbers. Queries work without a device."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ def is_available() -> bool:
 
 
 def device_count() -> int:
-    """How many CUDA devices this process sees."""
+    """The number of CUDA devices that this process sees."""
     return torch.cuda.device_count()
 
 
@@ -39,56 +39,56 @@ def _index(device: Any) -> int:
 
 
 def current_device() -> int:
-    """The number of the device that "cuda" stands for: what was set, or else the rank's own on its host."""
+    """The index of the current CUDA device: what was set, or else the rank's own on its host."""
     return Device("cuda").check().index
 
 
 def set_device(device: Any) -> None:
-    """Let "cuda" stand for this device."""
+    """Set the current CUDA device."""
     choose_cuda(_index(device))
 
 
 @contextlib.contextmanager
 def device(device: Any) -> Iterator[None]:
-    """Let "cuda" stand for this device for a while."""
+    """A context manager that sets the current CUDA device."""
     with torch.cuda.device(_index(device)):
         yield
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait for all that this rank has under way, here and on the device; raises an error of it that nobody saw."""
+    """Wait for all pending work of this rank, here and on the device; raises its errors that nobody saw."""
     vm_of().sync()
     if is_available():
         torch.cuda.synchronize(_index(device))
 
 
-Stream, Event = torch.cuda.Stream, torch.cuda.Event  # kernels are torch's, and so are the queues that they wait in
+Stream, Event = torch.cuda.Stream, torch.cuda.Event  # kernels are torch's, and so are their streams
 
 
 def current_stream(device: Any = None) -> torch.cuda.Stream:
-    """The queue to which this thread's ops on a device go."""
+    """The stream of this thread's ops on a device."""
     return torch.cuda.current_stream(_index(device))
 
 
 def default_stream(device: Any = None) -> torch.cuda.Stream:
-    """The queue to which ops go unless `stream` says otherwise."""
+    """The stream that ops use unless `stream` says otherwise."""
     return torch.cuda.default_stream(_index(device))
 
 
 @contextlib.contextmanager
 def stream(stream: torch.cuda.Stream | None) -> Iterator[None]:
-    """Let this thread's ops go to another queue; None changes nothing. Between queues, `wait_stream` orders."""
+    """A context manager: this thread's ops use another stream; None changes nothing. Order streams by `wait_stream`."""
     with torch.cuda.stream(stream):  # type: ignore[arg-type]
         yield
 
 
 def empty_cache() -> None:
-    """Give memory that no tensor uses back to the device."""
+    """Return cached memory that no tensor uses to the device."""
     torch.cuda.empty_cache()
 
 
 def manual_seed(seed: int) -> None:
-    """Start this rank's random numbers anew: its generators share one seed."""
+    """Seed this rank's random numbers: its generators share one seed."""
     generators.manual_seed(seed)
 
 
@@ -98,12 +98,12 @@ def manual_seed_all(seed: int) -> None:
 
 
 def initial_seed() -> int:
-    """The seed that this rank's random numbers started from."""
+    """The seed of this rank's random numbers."""
     return generators.initial_seed()
 
 
 def seed() -> int:
-    """Start this rank's random numbers anew from a seed that nobody knows; gives the seed."""
+    """Seed this rank's random numbers from entropy; returns the seed."""
     return generators.seed()
 
 
@@ -111,12 +111,12 @@ seed_all = seed
 
 
 def get_rng_state(device: Any = "cuda") -> Tensor:
-    """The state of this rank's random numbers on a device, for `set_rng_state`."""
+    """The state of this rank's generator on a device, for `set_rng_state`."""
     return of_torch(_generator(device).get_state())
 
 
 def get_rng_state_all() -> list[Tensor]:
-    """The state on every device; of none, where there is none."""
+    """The generator states of every device."""
     return [get_rng_state(i) for i in range(device_count())]
 
 
@@ -138,32 +138,32 @@ def _generator(device: Any) -> torch.Generator:
 
 
 def init() -> None:
-    """Begin with the device now, which the first tensor there does by itself."""
+    """Initialize CUDA now rather than with the first tensor."""
     torch.cuda.init()
 
 
 def is_initialized() -> bool:
-    """Whether the process has begun with a device."""
+    """Whether CUDA is initialized."""
     return torch.cuda.is_initialized()
 
 
 def memory_stats(device: Any = None) -> dict[str, Any]:
-    """Figures of the device's memory; none without a device."""
+    """Statistics of the device's memory; empty without a device."""
     return dict(torch.cuda.memory_stats(_index(device))) if is_available() else {}
 
 
 def memory_summary(device: Any = None, abbreviated: bool = False) -> str:
-    """Likewise, as a table to be read."""
+    """Likewise, as a table for reading."""
     return torch.cuda.memory_summary(_index(device), abbreviated) if is_available() else "there is no CUDA device here"
 
 
 def get_device_name(device: Any = None) -> str:
-    """What the device is sold as."""
+    """The product name of the device."""
     return torch.cuda.get_device_name(_index(device))
 
 
 def get_device_properties(device: Any = None) -> Any:
-    """Name, memory and more of a device."""
+    """Name, memory and other properties of a device."""
     return torch.cuda.get_device_properties(_index(device))
 
 
@@ -173,12 +173,12 @@ def get_device_capability(device: Any = None) -> tuple[int, int]:
 
 
 def is_bf16_supported(including_emulation: bool = True) -> bool:
-    """Whether the device computes in bfloat16, if need be by other means."""
+    """Whether the device computes in bfloat16, by emulation if need be."""
     return is_available() and torch.cuda.is_bf16_supported(including_emulation)
 
 
 def is_tf32_supported() -> bool:
-    """Whether the device computes in the short form of float32."""
+    """Whether the device computes in TF32."""
     return is_available() and torch.cuda.is_tf32_supported()
 
 
@@ -193,82 +193,82 @@ def _counted(name: str, says: str) -> Callable[..., int]:
     return ask
 
 
-memory_allocated = _counted("memory_allocated", "What tensors hold of the device's memory")
-max_memory_allocated = _counted("max_memory_allocated", "The most that tensors have held of the device's memory")
-memory_reserved = _counted("memory_reserved", "What the process has taken of the device's memory")
-max_memory_reserved = _counted("max_memory_reserved", "The most that the process has taken of the device's memory")
+memory_allocated = _counted("memory_allocated", "Device memory that tensors use")
+max_memory_allocated = _counted("max_memory_allocated", "Peak device memory that tensors used")
+memory_reserved = _counted("memory_reserved", "Device memory that the process has reserved")
+max_memory_reserved = _counted("max_memory_reserved", "Peak device memory that the process reserved")
 
 
 def mem_get_info(device: Any = None) -> tuple[int, int]:
-    """The device's memory, in bytes: what is free, and all of it."""
+    """The device's free and total memory, in bytes."""
     return torch.cuda.mem_get_info(_index(device))
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Let the largest use of memory be counted from now on."""
+    """Reset the peak of memory use."""
     if is_available():
         torch.cuda.reset_peak_memory_stats(_index(device))
 
 
 def reset_accumulated_memory_stats(device: Any = None) -> None:
-    """Let uses of memory be summed up from now on."""
+    """Reset the accumulated memory statistics."""
     if is_available():
         torch.cuda.reset_accumulated_memory_stats(_index(device))
 
 
-reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats  # by their older names
+reset_max_memory_allocated = reset_max_memory_cached = reset_peak_memory_stats  # deprecated names
 memory_cached, max_memory_cached = memory_reserved, max_memory_reserved
 
 
 def set_per_process_memory_fraction(fraction: float, device: Any = None) -> None:
-    """Let this process take only so much of the device's memory; more is an OutOfMemoryError."""
+    """Limit this process to a fraction of the device's memory; more is an OutOfMemoryError."""
     if not isinstance(fraction, (int, float)) or not 0 <= fraction <= 1:
-        raise OptionError(f"set_per_process_memory_fraction(): from 0 to 1; got {fraction!r}")
+        raise OptionError(f"set_per_process_memory_fraction(): takes a fraction from 0 to 1; got {fraction!r}")
     torch.cuda.set_per_process_memory_fraction(float(fraction), _index(device))
 
 
 def get_per_process_memory_fraction(device: Any = None) -> float:
-    """How much of the device's memory this process may take."""
+    """The fraction of the device's memory that this process may use."""
     return torch.cuda.get_per_process_memory_fraction(_index(device))
 
 
 def can_device_access_peer(device: Any, peer_device: Any) -> bool:
-    """Whether one device reads the other's memory itself."""
+    """Whether one device can access the other's memory directly."""
     return torch.cuda.can_device_access_peer(_index(device), _index(peer_device))
 
 
 def set_stream(stream: torch.cuda.Stream) -> None:
-    """Let this thread's ops go to another queue from now on."""
+    """Set the stream of this thread's ops."""
     torch.cuda.set_stream(stream)
 
 
 @contextlib.contextmanager
 def device_of(obj: Any) -> Iterator[None]:
-    """Let "cuda" stand for a tensor's device for a while; one on the host changes nothing."""
+    """A context manager that sets the current device to a tensor's; a CPU tensor changes nothing."""
     with device(obj.device) if obj.is_cuda else contextlib.nullcontext():
         yield
 
 
-def _told(name: str, says: str) -> Callable[..., Any]:
-    """A question that the device's driver answers."""
+def _driver_query(name: str, says: str) -> Callable[..., Any]:
+    """A query that the device's driver answers."""
     question = getattr(torch.cuda, name)
 
     def ask(device: Any = None) -> Any:
         return question(_index(device))
 
     ask.__name__ = ask.__qualname__ = name
-    ask.__doc__ = f"{says}, as the device's driver tells it."
+    ask.__doc__ = f"{says}, as the device's driver reports it."
     return ask
 
 
-utilization = _told("utilization", "For what share of the last second the device computed, in percent")
-memory_usage = _told("memory_usage", "For what share of the last second memory was moved, in percent")
-temperature = _told("temperature", "How warm it is, in degrees Celsius")
-power_draw = _told("power_draw", "How much power it draws, in milliwatts")
-clock_rate = _told("clock_rate", "How fast its clock runs, in MHz")
-list_gpu_processes = _told("list_gpu_processes", "Which processes use its memory, and how much")
+utilization = _driver_query("utilization", "Utilization over the last second, in percent")
+memory_usage = _driver_query("memory_usage", "Memory bandwidth utilization over the last second, in percent")
+temperature = _driver_query("temperature", "Temperature, in degrees Celsius")
+power_draw = _driver_query("power_draw", "Power draw, in milliwatts")
+clock_rate = _driver_query("clock_rate", "Clock rate, in MHz")
+list_gpu_processes = _driver_query("list_gpu_processes", "Processes that use the device's memory, and how much")
 
-# what neither takes nor gives tensors is torch's
+# torch's own: what neither takes nor returns tensors
 nvtx, StreamContext, ExternalStream = torch.cuda.nvtx, torch.cuda.StreamContext, torch.cuda.ExternalStream
 cudart, ipc_collect, get_arch_list = torch.cuda.cudart, torch.cuda.ipc_collect, torch.cuda.get_arch_list
 get_gencode_flags, get_allocator_backend = torch.cuda.get_gencode_flags, torch.cuda.get_allocator_backend

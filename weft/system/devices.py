@@ -1,4 +1,4 @@
-"""What programs ask of each kind of device before they choose one: `flow.cpu`, `flow.xpu`, `flow.mps`."""
+"""Availability of each kind of device: `flow.cpu`, `flow.xpu`, `flow.mps`."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.system import cuda, host_memory
 
 
 def _questions(kind: str, count: int) -> dict[str, Callable[..., Any]]:
-    """Whether there are such devices, and how many."""
+    """The functions that say whether there are such devices, and how many."""
 
     def is_available() -> bool:
         return count > 0
@@ -17,8 +17,8 @@ def _questions(kind: str, count: int) -> dict[str, Callable[..., Any]]:
     def device_count() -> int:
         return count
 
-    is_available.__doc__ = f"Whether this library computes on {kind} devices here."
-    device_count.__doc__ = f"How many {kind} devices this library computes on here."
+    is_available.__doc__ = f"Whether Weft computes on {kind} devices here."
+    device_count.__doc__ = f"How many {kind} devices Weft computes on here."
     return {"is_available": is_available, "device_count": device_count}
 
 
@@ -28,7 +28,7 @@ def current_device() -> str:
 
 
 def synchronize(device: Any = None) -> None:
-    """Wait for all that this rank has under way."""
+    """Wait for all pending work of this rank."""
     cuda.synchronize()
 
 

@@ -1,4 +1,4 @@
-"""`flow.env`: who runs this, and beside whom."""
+"""`flow.env`: this rank's number, and the size of the world."""
 
 from __future__ import annotations
 
@@ -22,16 +22,16 @@ def get_local_rank() -> int:
 
 
 def get_node_size() -> int:
-    """How many hosts the world spans, each with as many ranks as this one."""
+    """The number of hosts of the world, each with as many ranks as this one."""
     rank = current()
     return -(-rank.world_size // max(rank.local_size, 1))
 
 
 def is_multi_client() -> bool:
-    """True: every rank runs the program. OneFlow's old name for it."""
+    """True: every rank runs the program (OneFlow's name)."""
     return True
 
 
 def all_device_placement(type: str = "cpu") -> Placement:
-    """Every rank of the world, in one axis."""
+    """A placement of every rank of the world, with one axis."""
     return Placement.all(type)

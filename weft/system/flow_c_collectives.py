@@ -17,21 +17,21 @@ def local_all_reduce(x: Any, inplace: bool = False) -> Any:
 
 @public("bound")
 def local_all_gather(output: Any, x: Any) -> Any:
-    """Every rank's tensor, one after another, into the output."""
+    """Concatenate every rank's tensor into the output."""
     comm.all_gather_into_tensor(output, x)
     return output
 
 
 @public("bound")
 def local_reduce_scatter(output: Any, x: Any) -> Any:
-    """This rank's part of the sum over all ranks, into the output."""
+    """This rank's shard of the sum over all ranks, into the output."""
     comm.reduce_scatter_tensor(output, x)
     return output
 
 
 @public("bound")
 def local_reduce(x: Any, dst: int = 0, inplace: bool = False) -> Any:
-    """The sum over all ranks, on one of them."""
+    """The sum over all ranks, on rank `dst`."""
     y = x if inplace else ops.clone(x.detach())
     comm.reduce(y, dst)
     return y
@@ -39,7 +39,7 @@ def local_reduce(x: Any, dst: int = 0, inplace: bool = False) -> Any:
 
 @public("bound")
 def comm_broadcast(x: Any, src_rank: int = 0, inplace: bool = False) -> Any:
-    """One rank's tensor, on every rank."""
+    """The tensor of rank `src_rank`, on every rank."""
     y = x if inplace else ops.clone(x.detach())
     comm.broadcast(y, src_rank)
     return y

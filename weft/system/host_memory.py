@@ -1,7 +1,7 @@
-"""`flow.cpu`'s figures of memory: what the process has taken of the host's, as its allocator and the kernel count it.
+"""`flow.cpu`'s memory statistics: what the process has allocated, as the C library and the kernel count it.
 
-Tensors on the CPU come from the C library's allocator, as much else does; so what a tensor takes is the difference of
-two figures. Nothing is counted while nobody asks.
+Tensors on the CPU come from the C library's allocator, as much else does, so a tensor's memory is the difference of
+two figures. Counting costs nothing until one is read.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ def _library() -> Any:
 
 
 def memory_allocated(device: Any = None) -> int:
-    """The bytes of the host's memory that are in use, those of tensors among them.
+    """The bytes of host memory in use, tensors among them.
 
     >>> before = flow.cpu.memory_allocated()
     >>> x = flow.ones(1 << 20)
@@ -47,23 +47,23 @@ def memory_allocated(device: Any = None) -> int:
 
 
 def memory_reserved(device: Any = None) -> int:
-    """The bytes that the process has of the host's memory, whether in use or not."""
+    """The bytes of host memory that the process holds, in use or not."""
     return _kilobytes("VmRSS") * 1024
 
 
 def max_memory_reserved(device: Any = None) -> int:
-    """The most that it has had, since it began or `reset_peak_memory_stats()`."""
+    """The peak of `memory_reserved`, since the process began or `reset_peak_memory_stats()`."""
     return _kilobytes("VmHWM") * 1024
 
 
 def reset_peak_memory_stats(device: Any = None) -> None:
-    """Let the most be counted from now on."""
+    """Reset the peak of memory use."""
     with contextlib.suppress(OSError):  # some containers forbid it
         _FORGET.write_text("5")
 
 
 def memory_stats(device: Any = None) -> dict[str, int]:
-    """These figures, under the names of CUDA's."""
+    """These figures, under CUDA's names."""
     return {
         "allocated_bytes.all.current": memory_allocated(), "reserved_bytes.all.current": memory_reserved(),
         "reserved_bytes.all.peak": max_memory_reserved(),
@@ -71,7 +71,7 @@ def memory_stats(device: Any = None) -> dict[str, int]:
 
 
 def empty_cache() -> None:
-    """Give memory that nothing uses back to the host."""
+    """Return unused memory to the host."""
     _library().malloc_trim(0)
 
 
@@ -79,4 +79,4 @@ def _kilobytes(name: str) -> int:
     for line in _STATUS.read_text().splitlines():
         if line.startswith(name + ":"):
             return int(line.split()[1])
-    raise DeviceError(f"the kernel doesn't tell {name} of a process")
+    raise DeviceError(f"the kernel doesn't report {name} of a process")

@@ -1,4 +1,4 @@
-"""`flow.jit`: the names of OneFlow's, which compile nothing. What compiles is `nn.Graph`."""
+"""`flow.jit`: OneFlow's names, which compile nothing. `nn.Graph` compiles."""
 
 from __future__ import annotations
 
@@ -23,12 +23,12 @@ def script(obj: T, *_: Any, **__: Any) -> T:
 
 @public("flow")
 def ignore(drop: Any = False, **_: Any) -> Any:
-    """A decorator that changes nothing, with or without arguments."""
+    """Returns the function itself, as `ignore` does; so do the other markers."""
     return drop if callable(drop) else lambda function: function
 
 
 def unused(fn: T) -> T:
-    """The function itself, as `ignore` gives it; so do the other marks for a compiler."""
+    """The function itself, as `ignore` gives it; so do the other markers."""
     return fn
 
 
@@ -36,7 +36,7 @@ export = interface = script_method = script_if_tracing = _script_if_tracing = un
 
 
 def annotate(the_type: Any, the_value: T) -> T:
-    """The value: types are Python's own here."""
+    """The value; the type is ignored."""
     return the_value
 
 
@@ -59,14 +59,14 @@ def is_tracing() -> bool:
 
 
 def _nothing(*_: Any, **__: Any) -> None:
-    """Nothing to do: nothing was compiled."""
+    """Does nothing, as nothing was compiled."""
 
 
 def _no() -> bool:
     return False
 
 
-COMPILER: dict[str, Any] = {  # what `torch.compiler` names, said of functions that are never compiled
+COMPILER: dict[str, Any] = {  # the names of `torch.compiler`
     "disable": ignore, "allow_in_graph": ignore, "assume_constant_result": ignore, "is_compiling": is_tracing,
     "is_dynamo_compiling": _no, "reset": _nothing, "cudagraph_mark_step_begin": _nothing,
 }  # fmt: skip
@@ -74,12 +74,12 @@ COMPILER: dict[str, Any] = {  # what `torch.compiler` names, said of functions t
 
 @public("flow")
 def _assert(condition: Any, message: str = "") -> None:
-    """`assert`, under the name that programs give it which are also traced."""
+    """`assert` as a function, as traced programs call it."""
     if not condition:
         raise AssertionError(message)
 
 
 @public("flow")
 def compile(model: Any = None, **_: Any) -> Any:
-    """The function or module itself, or a decorator that changes nothing: what compiles here is `nn.Graph`."""
+    """The function or module itself, or a decorator that changes nothing: `nn.Graph` compiles here."""
     return ignore(False) if model is None else model

@@ -10,9 +10,9 @@ from weft.core.errors import ArgumentError
 
 @public("flow")
 def set_num_threads(num: int) -> None:
-    """How many threads one op may use on the CPU."""
+    """Set how many threads one op may use on the CPU."""
     if not isinstance(num, int) or num < 1:
-        raise ArgumentError(f"set_num_threads(): at least one thread; got {num!r}")
+        raise ArgumentError(f"set_num_threads(): takes at least 1; got {num!r}")
     torch.set_num_threads(num)
 
 

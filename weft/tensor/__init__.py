@@ -1,3 +1,3 @@
-"""The tensor: a handle with a spec, a blob with the data, and the blob's access record. Data lies here; the layers
-above pass handles around, and only kernels and transports open them.
+"""The tensor: a handle with a spec, a blob with the data, and the blob's access record. Upper layers pass handles
+around; only kernels and transports read the data.
 """

@@ -1,4 +1,4 @@
-"""A tensor's numbers as numpy's."""
+"""Conversion of a tensor's data to NumPy."""
 
 from __future__ import annotations
 
@@ -13,4 +13,4 @@ def array_of(data: torch.Tensor) -> np.ndarray:
     try:
         return data.numpy() if data.device.type == "cpu" else data.cpu().numpy()
     except TypeError as cause:
-        raise DtypeError(f"numpy has no {dtypes.of_torch(data.dtype)}; write x.float().numpy()") from cause
+        raise DtypeError(f"NumPy has no {dtypes.of_torch(data.dtype)}; write x.float().numpy()") from cause

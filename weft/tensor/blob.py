@@ -1,4 +1,4 @@
-"""A blob: the memory behind a tensor, and who is about to touch it."""
+"""A blob: the memory behind a tensor, and the record of its pending readers and writers."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ import torch
 
 
 class Blob:
-    """`data` is the memory, as a torch tensor. `now` is the same while nothing pending writes it, else None.
+    """`data` is the memory, as a torch tensor. `now` is the same unless a write is pending, else None.
 
     `access` is the virtual machine's record of pending readers and the last writer (`vm/dependency.py`), None while
     nothing is pending. Tensors that share memory (views, `detach`) share the record, and so `now` of each of them.
-    `written` tells when a global tensor's part was last overwritten; others have none.
+    `written` is the time at which a global tensor's shard was last overwritten; others have none.
     """
 
     __slots__ = ("now", "data", "access", "written", "__weakref__")
@@ -27,5 +27,5 @@ class Blob:
 
 
 def blob_of(t: Any) -> Blob:
-    """The memory of a tensor: of a global one, its part here."""
+    """The memory of a tensor; of a global one, its shard here."""
     return t.blob if t.shard is None else t.shard

@@ -1,4 +1,4 @@
-"""What a tensor tells of itself: the short answers of local tensors first, which nothing else can change."""
+"""The properties of a tensor, in the order local first, as the fast path."""
 
 from __future__ import annotations
 
@@ -31,10 +31,10 @@ class Described(Methods):
     blob: Blob
     spec: Spec | None = None
     shard: Blob | None = None
-    part_of: Spec | None = None  # of a local tensor: what it is this rank's part of, where it came by to_local
+    part_of: Spec | None = None  # of a local tensor from to_local: the spec of its global tensor
     value: Any = None  # lazy: the symbol; its `meta` is a torch tensor on the meta device
 
-    # ---- what it is ---------------------------------------------------------------------------------
+    # ---- properties ---------------------------------------------------------------------------------
 
     @property
     def is_global(self) -> bool:
@@ -46,7 +46,7 @@ class Described(Methods):
 
     @property
     def is_lazy(self) -> bool:
-        """Whether it is a symbol of a graph; in `build`, also whether it is a parameter or buffer of the graph's."""
+        """Whether it is a symbol of a graph; in `build`, also whether it is a parameter or buffer of the graph."""
         return self.value is not None or (here.trace is not None and here.trace.named(self))
 
     @property
@@ -62,11 +62,11 @@ class Described(Methods):
 
     @property
     def _meta(self) -> torch.Tensor:
-        """A torch tensor with this tensor's local shape, dtype and strides; its data may not be there yet."""
+        """A torch tensor with this tensor's local shape, dtype and strides, perhaps without data."""
         if self.value is not None:
             return self.value.meta
         blob = self.shard if self.shard is not None else self.blob
-        if blob.data is None:  # a shape that only the running instruction will tell
+        if blob.data is None:  # its shape is known once the pending instruction has run
             hooks.wait_read(blob)
         assert blob.data is not None
         return blob.data

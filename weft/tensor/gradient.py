@@ -1,5 +1,4 @@
-"""What may be assigned to `.grad`: a tensor like the one whose gradient it is. The phrases are those that programs know
-from torch."""
+"""Validation of what is assigned to `.grad`: it must be like its tensor. Messages contain torch's phrases."""
 
 from __future__ import annotations
 
@@ -10,7 +9,7 @@ from weft.tensor.described import Described
 
 
 def check_gradient(t: Described, given: Any) -> None:
-    """A global gradient may have another sbp than its tensor: optimizers lay it out as that one."""
+    """A global gradient may have another sbp than its tensor: optimizers convert it."""
     if not isinstance(given, Described):
         raise ArgumentError(
             f"assigned grad expected to be a Tensor or None but got grad of type {type(given).__name__}; "

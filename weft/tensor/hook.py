@@ -6,7 +6,7 @@ from typing import Any
 
 
 class RemovableHook:
-    """Takes its hook away again: `remove()`, or leaving a `with` block. The `first` stands before those there are."""
+    """Removes its hook: `remove()`, or leaving a `with` block. `first` puts the hook before existing ones."""
 
     _count = 0
 
@@ -15,7 +15,7 @@ class RemovableHook:
         self.table, self.key = table, RemovableHook._count
         late = list(table.items()) if first else []
         table[self.key] = hook
-        for key, other in late:  # a dict has no front: what stood before goes behind
+        for key, other in late:  # a dict can't prepend: reinsert the others
             del table[key]
             table[key] = other
 

@@ -1,6 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""Where Tensor's methods that are ops have their types: `methods.pyi`, written by `make stubs`."""
+"""The types of Tensor's methods that are ops: `methods.pyi`, written by `make stubs`."""
 
 from builtins import bool as _bool, float as _float, int as _int
 from collections.abc import Callable, Iterator, Sequence
@@ -16,11 +16,11 @@ from weft.tensor.tensor import Tensor
 class Methods:
     @property
     def H(self) -> Tensor:
-        """The conjugate with its last two dimensions exchanged."""
+        """The conjugate transpose."""
 
     @property
     def T(self) -> Tensor:
-        """x with its dimensions in the reverse order."""
+        """x with its dimensions reversed."""
 
     def __abs__(self) -> Tensor: ...
 
@@ -29,12 +29,12 @@ class Methods:
     def __and__(self, other: Tensor | _float | _int | _bool | complex) -> Tensor: ...
 
     def __array_function__(self, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-        """One of numpy's functions, on arrays. By itself, numpy would call the tensor's method of its name, which may mean
-        something else: torch's `repeat` and `nonzero` aren't numpy's.
+        """Apply a NumPy function to arrays. NumPy itself would call the tensor's method of that name, which may differ:
+        torch's `repeat` and `nonzero` aren't NumPy's.
         """
 
     def __array_wrap__(self, array: Any, context: Any = None, return_scalar: _bool = False) -> Tensor:
-        """What one of numpy's functions of arrays made of a tensor, as a tensor: `np.sqrt(x)`."""
+        """The result of a NumPy ufunc on a tensor, as a tensor: `np.sqrt(x)`."""
 
     def __complex__(self) -> complex: ...
 
@@ -145,7 +145,7 @@ class Methods:
         """Overwrite an array with x's elements."""
 
     def _register_post_grad_accumulation_hook(self, hook: Callable[[Tensor], Tensor | None]) -> RemovableHook:
-        """OneFlow's: call the hook with x's gradient, once it is accumulated; what the hook gives is the gradient then."""
+        """OneFlow's: call the hook with x's gradient once it is accumulated; its result replaces the gradient."""
 
     @property
     def _site(self) -> Any: ...
@@ -157,70 +157,70 @@ class Methods:
         """The absolute value."""
 
     def abs_(self) -> Tensor:
-        """`abs`, into the memory of its first operand."""
+        """`abs`, in place."""
 
     def absolute(self) -> Tensor:
         """The absolute value."""
 
     def absolute_(self) -> Tensor:
-        """`abs`, into the memory of its first operand."""
+        """`abs`, in place."""
 
     def acos(self) -> Tensor:
         """The arc cosine."""
 
     def acos_(self) -> Tensor:
-        """`acos`, into the memory of its first operand."""
+        """`acos`, in place."""
 
     def acosh(self) -> Tensor:
         """The inverse of cosh."""
 
     def acosh_(self) -> Tensor:
-        """`acosh`, into the memory of its first operand."""
+        """`acosh`, in place."""
 
     def add(self, other: Any = None, *, alpha: Any = 1) -> Tensor:
-        """x + alpha * other, element by element; of a list of tensors alone, their sum."""
+        """x + alpha * other, element-wise; of a list of tensors alone, their sum."""
 
     def add_(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """`add`, into x's memory."""
+        """`add`, in place."""
 
     def addbmm(self, batch1: Any, batch2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         """beta * x + alpha * the sum of the products of two batches of matrices."""
 
     def addbmm_(self, *args: Any, **options: Any) -> Tensor:
-        """`addbmm`, into x's memory."""
+        """`addbmm`, in place."""
 
     def addcdiv(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
         """x + value * tensor1 / tensor2."""
 
     def addcdiv_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-        """`addcdiv`, into x's memory."""
+        """In-place `addcdiv`."""
 
     def addcmul(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
         """x + value * tensor1 * tensor2."""
 
     def addcmul_(self, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-        """`addcmul`, into x's memory."""
+        """In-place `addcmul`."""
 
     def addmm(self, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * x + alpha * (mat1 @ mat2)."""
 
     def addmm_(self, *args: Any, **options: Any) -> Tensor:
-        """`addmm`, into x's memory."""
+        """`addmm`, in place."""
 
     def addmv(self, mat: Tensor, vec: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * x + alpha * (mat @ vec)."""
 
     def addmv_(self, *args: Any, **options: Any) -> Tensor:
-        """`addmv`, into x's memory."""
+        """`addmv`, in place."""
 
     def addr(self, vec1: Any, vec2: Any, *, beta: Any = 1, alpha: Any = 1) -> Any:
         """beta * x + alpha * (vec1 outer vec2)."""
 
     def addr_(self, *args: Any, **options: Any) -> Tensor:
-        """`addr`, into x's memory."""
+        """`addr`, in place."""
 
     def adjoint(self) -> Tensor:
-        """The conjugate with its last two dimensions exchanged."""
+        """The conjugate transpose."""
 
     def all(self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """Whether every element is true, over some dimensions or all."""
@@ -240,7 +240,7 @@ class Methods:
         """The smallest and the largest element, over a dimension or all."""
 
     def angle(self) -> Tensor:
-        """The direction of a complex number, from -pi to pi; of a real one, 0 or pi."""
+        """The angle of a complex number, from -pi to pi; of a real one, 0 or pi."""
 
     def any(self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False) -> Tensor:
         """Whether any element is true, over some dimensions or all."""
@@ -252,43 +252,43 @@ class Methods:
         """The arc cosine."""
 
     def arccos_(self) -> Tensor:
-        """`acos`, into the memory of its first operand."""
+        """`acos`, in place."""
 
     def arccosh(self) -> Tensor:
         """The inverse of cosh."""
 
     def arccosh_(self) -> Tensor:
-        """`acosh`, into the memory of its first operand."""
+        """`acosh`, in place."""
 
     def arcsin(self) -> Tensor:
         """The arc sine."""
 
     def arcsin_(self) -> Tensor:
-        """`asin`, into the memory of its first operand."""
+        """`asin`, in place."""
 
     def arcsinh(self) -> Tensor:
         """The inverse of sinh."""
 
     def arcsinh_(self) -> Tensor:
-        """`asinh`, into the memory of its first operand."""
+        """`asinh`, in place."""
 
     def arctan(self) -> Tensor:
         """The arc tangent."""
 
     def arctan2(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """The angle of the point (b, a), in its right quadrant."""
+        """The angle of the point (b, a), in the correct quadrant."""
 
     def arctan2_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`atan2`, into the memory of its first operand."""
+        """`atan2`, in place."""
 
     def arctan_(self) -> Tensor:
-        """`atan`, into the memory of its first operand."""
+        """`atan`, in place."""
 
     def arctanh(self) -> Tensor:
         """The inverse of tanh."""
 
     def arctanh_(self) -> Tensor:
-        """`atanh`, into the memory of its first operand."""
+        """`atanh`, in place."""
 
     def argmax(self, dim: _int | None = None, keepdim: _bool = False) -> Tensor:
         """The index of the largest element, along a dimension or of all."""
@@ -297,10 +297,10 @@ class Methods:
         """The index of the smallest element, along a dimension or of all."""
 
     def argsort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Tensor:
-        """Where the elements in order along a dimension stood."""
+        """The indices that sort the elements along a dimension."""
 
     def argwhere(self) -> Tensor:
-        """The positions of the elements that aren't zero, one per row."""
+        """The indices of the nonzero elements, one per row."""
 
     def as_strided(
         self, size: Sequence[_int], stride: Sequence[_int], storage_offset: _int | None = None
@@ -311,40 +311,40 @@ class Methods:
         """The arc sine."""
 
     def asin_(self) -> Tensor:
-        """`asin`, into the memory of its first operand."""
+        """`asin`, in place."""
 
     def asinh(self) -> Tensor:
         """The inverse of sinh."""
 
     def asinh_(self) -> Tensor:
-        """`asinh`, into the memory of its first operand."""
+        """`asinh`, in place."""
 
     def atan(self) -> Tensor:
         """The arc tangent."""
 
     def atan2(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """The angle of the point (b, a), in its right quadrant."""
+        """The angle of the point (b, a), in the correct quadrant."""
 
     def atan2_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`atan2`, into the memory of its first operand."""
+        """`atan2`, in place."""
 
     def atan_(self) -> Tensor:
-        """`atan`, into the memory of its first operand."""
+        """`atan`, in place."""
 
     def atanh(self) -> Tensor:
         """The inverse of tanh."""
 
     def atanh_(self) -> Tensor:
-        """`atanh`, into the memory of its first operand."""
+        """`atanh`, in place."""
 
     def baddbmm(self, batch1: Tensor, batch2: Tensor, *, beta: Any = 1, alpha: Any = 1) -> Tensor:
         """beta * x + alpha * (batch1 @ batch2)."""
 
     def baddbmm_(self, *args: Any, **options: Any) -> Tensor:
-        """`baddbmm`, into x's memory."""
+        """`baddbmm`, in place."""
 
     def bernoulli(self, p: _float | None = None, *, generator: Any = None, dtype: Any = None) -> Tensor:
-        """1 with probability x, else 0, element by element; or with probability p wherever x has an element."""
+        """1 with probability x, else 0, element-wise; or with probability p everywhere, in x's shape."""
 
     def bernoulli_(self, p: Any = 0.5, *, generator: Any = None) -> Tensor:
         """Overwrite x with ones, each with probability p, and zeros; p may be a tensor."""
@@ -359,51 +359,51 @@ class Methods:
         """a & b, bit by bit."""
 
     def bitwise_and_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`bitwise_and`, into the memory of its first operand."""
+        """`bitwise_and`, in place."""
 
     def bitwise_left_shift(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a << b."""
 
     def bitwise_left_shift_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`bitwise_left_shift`, into the memory of its first operand."""
+        """`bitwise_left_shift`, in place."""
 
     def bitwise_not(self) -> Tensor:
-        """~x, bit by bit; of truths, whether x is False."""
+        """~x, bitwise; logical not of booleans."""
 
     def bitwise_not_(self) -> Tensor:
-        """`bitwise_not`, into the memory of its first operand."""
+        """`bitwise_not`, in place."""
 
     def bitwise_or(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a | b, bit by bit."""
 
     def bitwise_or_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`bitwise_or`, into the memory of its first operand."""
+        """`bitwise_or`, in place."""
 
     def bitwise_right_shift(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a >> b."""
 
     def bitwise_right_shift_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`bitwise_right_shift`, into the memory of its first operand."""
+        """`bitwise_right_shift`, in place."""
 
     def bitwise_xor(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a ^ b, bit by bit."""
 
     def bitwise_xor_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`bitwise_xor`, into the memory of its first operand."""
+        """`bitwise_xor`, in place."""
 
     def bmm(
         self, mat2: Tensor, transpose_a: _bool = False, transpose_b: _bool = False, alpha: _float = 1.0
     ) -> Tensor:
-        """The products of two batches of matrices. OneFlow's further arguments are those of `matmul`."""
+        """The products of two batches of matrices, with the extra arguments of `matmul`."""
 
     def bool(self) -> Tensor:
         """x as bool."""
 
     def broadcast_to(self, shape: Sequence[_int]) -> Tensor:
-        """x seen as a larger shape, without copying."""
+        """x broadcast to a larger shape, as a view."""
 
     def bucketize(self, boundaries: Tensor, *, out_int32: _bool = False, right: _bool = False) -> Tensor:
-        """Between which boundaries, in rising order, each element lies."""
+        """The index of the bin of each element, for sorted boundaries."""
 
     def byte(self) -> Tensor:
         """x as uint8."""
@@ -418,13 +418,13 @@ class Methods:
         """x in complex128."""
 
     def ceil(self) -> Tensor:
-        """The smallest whole number that is at least x."""
+        """The smallest integer that is at least x."""
 
     def ceil_(self) -> Tensor:
-        """`ceil`, into the memory of its first operand."""
+        """`ceil`, in place."""
 
     def celu_(self, alpha: _float = 1.0) -> Tensor:
-        """`celu`, into the memory of its first operand."""
+        """`celu`, in place."""
 
     def cfloat(self) -> Tensor:
         """x in complex64."""
@@ -433,7 +433,7 @@ class Methods:
         """x as int8."""
 
     def check_meta_consistency(self) -> None:
-        """Nothing: a global tensor's shape and dtype are compared over all ranks when it is made."""
+        """Does nothing: a global tensor's shape and dtype are compared across ranks when it is created."""
 
     def cholesky(self, upper: _bool = False) -> Tensor:
         """The lower triangular l of x = l @ l.T, for symmetric positive definite x; or its transpose, `upper`."""
@@ -445,34 +445,34 @@ class Methods:
         """The y of A @ y = x, where L is A's Cholesky factor."""
 
     def chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of at most so many parts along a dimension, all of one size but the last."""
+        """Views of at most `chunks` equal parts along a dimension, the last one smaller if need be."""
 
     def clamp(self, min: Any = None, max: Any = None) -> Tensor:
-        """x, held between min and max: numbers, tensors that broadcast, or None."""
+        """x limited to [min, max]: numbers, tensors that broadcast, or None."""
 
     def clamp_(self, min: Any = None, max: Any = None) -> Tensor:
-        """`clamp`, into x's memory."""
+        """In-place `clamp`."""
 
     def clamp_max(self, max: Any) -> Tensor:
-        """x, but at most max."""
+        """x limited to at most max."""
 
     def clamp_max_(self, max: Any) -> Tensor:
-        """`clamp_max`, into x's memory."""
+        """In-place `clamp_max`."""
 
     def clamp_min(self, min: Any) -> Tensor:
-        """x, but at least min."""
+        """x limited to at least min."""
 
     def clamp_min_(self, min: Any) -> Tensor:
-        """`clamp_min`, into x's memory."""
+        """In-place `clamp_min`."""
 
     def clip(self, min: Any = None, max: Any = None) -> Tensor:
-        """x, held between min and max: numbers, tensors that broadcast, or None."""
+        """x limited to [min, max]: numbers, tensors that broadcast, or None."""
 
     def clip_(self, min: Any = None, max: Any = None) -> Tensor:
-        """`clamp`, into x's memory."""
+        """In-place `clamp`."""
 
     def clone(self, memory_format: Any = None) -> Tensor:
-        """x in memory of its own. Memory formats are for kernels to choose."""
+        """A copy of x. Memory formats are chosen by kernels."""
 
     def conj(self) -> Tensor:
         """The complex conjugate; x itself, if it is real."""
@@ -481,10 +481,10 @@ class Methods:
         """The complex conjugate."""
 
     def contiguous(self, memory_format: Any = None) -> Tensor:
-        """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
+        """x, or a contiguous copy of it. Memory formats are chosen by kernels."""
 
     def contiguous_(self) -> Tensor:
-        """Let x's elements lie in order in memory."""
+        """Make x contiguous, in place."""
 
     def copy_(self, value: Any, non_blocking: _bool = False) -> Tensor:
         """Overwrite x with the value, which may have another dtype, device or layout, and broadcasts."""
@@ -493,93 +493,93 @@ class Methods:
         """a with the sign of b."""
 
     def copysign_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`copysign`, into the memory of its first operand."""
+        """`copysign`, in place."""
 
     def corrcoef(self) -> Any:
-        """How variables, a row each, go along with each other, from -1 to 1."""
+        """The correlation coefficients of variables in rows."""
 
     def cos(self) -> Tensor:
         """The cosine."""
 
     def cos_(self) -> Tensor:
-        """`cos`, into the memory of its first operand."""
+        """`cos`, in place."""
 
     def cosh(self) -> Tensor:
         """The hyperbolic cosine."""
 
     def cosh_(self) -> Tensor:
-        """`cosh`, into the memory of its first operand."""
+        """`cosh`, in place."""
 
     def count_nonzero(self, dim: Any = None) -> Tensor:
-        """How many elements aren't zero, over some dimensions or all."""
+        """The number of nonzero elements, over some dimensions or all."""
 
     def cov(self, *, correction: _int = 1, fweights: Any = None, aweights: Any = None) -> Any:
-        """How variables, a row each, vary together; observations may be repeated (fweights) or weighed (aweights)."""
+        """The covariance matrix of variables in rows; observations may be repeated (fweights) or weighted (aweights)."""
 
     def cpu(self) -> Tensor:
-        """x in the CPU's memory."""
+        """x on the CPU."""
 
     def cross(self, other: Tensor, dim: _int | None = None) -> Tensor:
-        """The cross product along a dimension; without one, the first dimension of size three."""
+        """The cross product along a dimension, by default the first of size three."""
 
     def cuda(self, device: Any = None, non_blocking: _bool = False) -> Tensor:
-        """x on a CUDA device, the current one if none is named."""
+        """x on a CUDA device, by default the current one."""
 
     def cummax(self, dim: _int) -> Ranked:
-        """The largest of each element and all before it along a dimension, and where it stands."""
+        """The cumulative maximum along a dimension, and its index."""
 
     def cummin(self, dim: _int) -> Ranked:
-        """The smallest of each element and all before it along a dimension, and where it stands."""
+        """The cumulative minimum along a dimension, and its index."""
 
     def cumprod(self, dim: _int, *, dtype: Any = None) -> Tensor:
-        """The product of each element and all before it along a dimension."""
+        """The cumulative product along a dimension."""
 
     def cumprod_(self, dim: _int) -> Tensor:
-        """`cumprod`, into the memory of its first operand."""
+        """`cumprod`, in place."""
 
     def cumsum(self, dim: _int, *, dtype: Any = None) -> Tensor:
-        """The sum of each element and all before it along a dimension."""
+        """The cumulative sum along a dimension."""
 
     def cumsum_(self, dim: _int) -> Tensor:
-        """`cumsum`, into the memory of its first operand."""
+        """`cumsum`, in place."""
 
     def deg2rad(self) -> Tensor:
         """From degrees to radians."""
 
     def deg2rad_(self) -> Tensor:
-        """`deg2rad`, into the memory of its first operand."""
+        """`deg2rad`, in place."""
 
     def det(self) -> Tensor:
         """The determinant of matrices."""
 
     def detach_(self) -> Tensor:
-        """Leave the graph of gradients."""
+        """Detach the tensor from the autograd graph, in place."""
 
     def diag(self, diagonal: _int = 0) -> Tensor:
-        """The matrix with this diagonal, or the diagonal of a matrix."""
+        """A matrix with this diagonal, or the diagonal of a matrix."""
 
     def diag_embed(self, offset: _int = 0, dim1: _int = -2, dim2: _int = -1) -> Tensor:
-        """Matrices, zero but for their diagonals, the last dimension of x."""
+        """Matrices with x's last dimension as their diagonals, zero elsewhere."""
 
     def diagflat(self, offset: _int = 0) -> Tensor:
-        """The matrix with all of x on a diagonal."""
+        """A matrix with x, flattened, as a diagonal."""
 
     def diagonal(self, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-        """A diagonal of two dimensions, as the last one."""
+        """A diagonal of two dimensions, as a new last dimension."""
 
     def diagonal_scatter(self, src: Tensor, offset: _int = 0, dim1: _int = 0, dim2: _int = 1) -> Tensor:
-        """x with another diagonal of two dimensions."""
+        """x with a diagonal of two dimensions replaced."""
 
     def diff(
         self, n: _int = 1, dim: _int = -1, prepend: Tensor | None = None, append: Tensor | None = None
     ) -> Tensor:
-        """Each element less the one before it along a dimension, n times over."""
+        """The difference of neighboring elements along a dimension, n times over."""
 
     def digamma(self) -> Tensor:
         """The derivative of lgamma."""
 
     def digamma_(self) -> Tensor:
-        """`digamma`, into the memory of its first operand."""
+        """`digamma`, in place."""
 
     def dim_order(self) -> tuple[_int, ...]:
         """The dimensions as they lie in memory, the one with the longest steps first."""
@@ -591,13 +591,13 @@ class Methods:
         """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
 
     def div_(self, other: Any, rounding_mode: str | None = None) -> Tensor:
-        """`div`, into x's memory."""
+        """In-place `div`."""
 
     def divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
 
     def divide_(self, other: Any, rounding_mode: str | None = None) -> Tensor:
-        """`div`, into x's memory."""
+        """In-place `div`."""
 
     def dot(self, other: Tensor) -> Tensor:
         """The inner product of two vectors."""
@@ -606,40 +606,40 @@ class Methods:
         """x as float64."""
 
     def dsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Parts one behind the other, along the third dimension."""
+        """Views split along the third dimension."""
 
     def eig(self) -> tuple[Tensor, Tensor]:
-        """The eigenvalues of square matrices, complex ones, and their eigenvectors as columns; `eigvals` has a gradient."""
+        """The complex eigenvalues of square matrices, and their eigenvectors as columns; `eigvals` has a gradient."""
 
     def elu_(self, alpha: _float = 1.0) -> Tensor:
-        """`elu`, into the memory of its first operand."""
+        """`elu`, in place."""
 
     def eq(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a equals b, element by element."""
 
     def eq_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`eq`, into the memory of its first operand."""
+        """`eq`, in place."""
 
     def equal(self, other: Tensor) -> _bool:
         """Whether two tensors have the same shape and elements."""
 
     def erf(self) -> Tensor:
-        """The error function: the probability of a normal draw of variance 1/2 within x of its mean."""
+        """The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x."""
 
     def erf_(self) -> Tensor:
-        """`erf`, into the memory of its first operand."""
+        """`erf`, in place."""
 
     def erfc(self) -> Tensor:
         """1 - erf(x)."""
 
     def erfc_(self) -> Tensor:
-        """`erfc`, into the memory of its first operand."""
+        """`erfc`, in place."""
 
     def erfinv(self) -> Tensor:
         """The inverse of erf."""
 
     def erfinv_(self) -> Tensor:
-        """`erfinv`, into the memory of its first operand."""
+        """`erfinv`, in place."""
 
     def exp(self) -> Tensor:
         """e to the power x."""
@@ -648,22 +648,22 @@ class Methods:
         """2 to the power x."""
 
     def exp2_(self) -> Tensor:
-        """`exp2`, into the memory of its first operand."""
+        """`exp2`, in place."""
 
     def exp_(self) -> Tensor:
-        """`exp`, into the memory of its first operand."""
+        """`exp`, in place."""
 
     def expand(self, *shape: _int | Sequence[_int]) -> Tensor:
-        """x seen as a larger shape, without copying; -1 keeps a dimension."""
+        """x expanded to a larger shape, as a view; -1 keeps a dimension."""
 
     def expand_as(self, other: Tensor) -> Tensor:
-        """x seen as the other's shape, without copying."""
+        """x expanded to the other's shape, as a view."""
 
     def expm1(self) -> Tensor:
         """exp(x) - 1, exact near zero."""
 
     def expm1_(self) -> Tensor:
-        """`expm1`, into the memory of its first operand."""
+        """`expm1`, in place."""
 
     def exponential_(self, lambd: _float = 1.0, *, generator: Any = None) -> Tensor:
         """Overwrite x with draws from the exponential distribution."""
@@ -675,22 +675,22 @@ class Methods:
         """Overwrite the diagonal with one value."""
 
     def fix(self) -> Tensor:
-        """x without its fraction."""
+        """x without its fractional part."""
 
     def fix_(self) -> Tensor:
-        """`trunc`, into the memory of its first operand."""
+        """`trunc`, in place."""
 
     def flatten(self, start_dim: _int = 0, end_dim: _int = -1) -> Tensor:
-        """x with a run of dimensions made one."""
+        """x with a range of dimensions merged into one."""
 
     def flip(self, *dims: _int | Sequence[_int]) -> Tensor:
-        """x with the order turned round along some dimensions."""
+        """x with the order of elements reversed along some dimensions."""
 
     def fliplr(self) -> Tensor:
-        """x with its columns in the reverse order."""
+        """x with its columns reversed."""
 
     def flipud(self) -> Tensor:
-        """x with its rows in the reverse order."""
+        """x with its rows reversed."""
 
     def float(self) -> Tensor:
         """x as float32."""
@@ -699,95 +699,95 @@ class Methods:
         """x ** exponent, in float64, or of complex numbers in complex128."""
 
     def float_power_(self, *args: Any, **options: Any) -> Tensor:
-        """`float_power`, into x's memory."""
+        """`float_power`, in place."""
 
     def floor(self) -> Tensor:
-        """The largest whole number that is at most x."""
+        """The largest integer that is at most x."""
 
     def floor_(self) -> Tensor:
-        """`floor`, into the memory of its first operand."""
+        """`floor`, in place."""
 
     def floor_divide(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """The whole number of times that b goes into a."""
+        """a / b, rounded down."""
 
     def floor_divide_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`floor_divide`, into the memory of its first operand."""
+        """`floor_divide`, in place."""
 
     def fmax(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """The larger of a and b; the other, where one is no number."""
+        """The larger of a and b; the other one where one is NaN."""
 
     def fmin(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """The smaller of a and b; the other, where one is no number."""
+        """The smaller of a and b; the other one where one is NaN."""
 
     def fmod(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """What is left of a by b, with a's sign, as C's %."""
+        """The remainder of a / b, with a's sign, as C's fmod."""
 
     def fmod_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`fmod`, into the memory of its first operand."""
+        """`fmod`, in place."""
 
     def frac(self) -> Tensor:
-        """What is behind the point."""
+        """The fractional part of x."""
 
     def frac_(self) -> Tensor:
-        """`frac`, into the memory of its first operand."""
+        """`frac`, in place."""
 
     def frexp(self) -> Parts:
         """The elements as mantissa * 2 ** exponent, with mantissas from 0.5 to 1."""
 
     def gather(self, dim: _int, index: Tensor, *, sparse_grad: _bool = False) -> Tensor:
-        """The elements of x at the positions along a dimension that the index tells."""
+        """The elements of x at an index along a dimension."""
 
     def gcd(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """The largest number that divides both."""
+        """The greatest common divisor."""
 
     def gcd_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`gcd`, into the memory of its first operand."""
+        """`gcd`, in place."""
 
     def ge(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is at least b, element by element."""
 
     def ge_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`ge`, into the memory of its first operand."""
+        """`ge`, in place."""
 
     def gelu(self, approximate: str = 'none') -> Tensor:
-        """x times the probability that a normal draw is below x; approximate="tanh" for the usual fast formula."""
+        """x * Phi(x), Phi being the normal distribution's CDF; approximate="tanh" for the usual fast formula."""
 
     def gelu_(self, approximate: str = 'none') -> Tensor:
-        """`gelu`, into the memory of its first operand."""
+        """`gelu`, in place."""
 
     def geometric_(self, p: _float, *, generator: Any = None) -> Tensor:
-        """Overwrite x with draws of how many tries it takes until something of probability p comes true."""
+        """Overwrite x with draws from the geometric distribution."""
 
     def ger(self, other: Tensor) -> Tensor:
         """Every product of an element of x and one of the other."""
 
     @property
     def global_id(self) -> _int:
-        """A number that is this tensor's alone, the same on every rank that asks for numbers in the same order."""
+        """A number that identifies this tensor, equal on all ranks that ask in the same order."""
 
     def global_to_global(
         self, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: _bool = False,
         copy: _bool = False
     ) -> Tensor:
-        """The same logical tensor in another layout."""
+        """The same logical tensor with another placement and sbp."""
 
     def greater(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is greater than b, element by element."""
 
     def greater_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`gt`, into the memory of its first operand."""
+        """`gt`, in place."""
 
     def greater_equal(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is at least b, element by element."""
 
     def greater_equal_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`ge`, into the memory of its first operand."""
+        """`ge`, in place."""
 
     def gt(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is greater than b, element by element."""
 
     def gt_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`gt`, into the memory of its first operand."""
+        """`gt`, in place."""
 
     def half(self) -> Tensor:
         """x as float16."""
@@ -796,56 +796,56 @@ class Methods:
         """x where its absolute value is above lambd, zero elsewhere."""
 
     def hardsigmoid_(self) -> Tensor:
-        """`hardsigmoid`, into the memory of its first operand."""
+        """`hardsigmoid`, in place."""
 
     def hardswish_(self) -> Tensor:
-        """`hardswish`, into the memory of its first operand."""
+        """`hardswish`, in place."""
 
     def hardtanh_(self, min_val: _float = -1.0, max_val: _float = 1.0) -> Tensor:
-        """`hardtanh`, into the memory of its first operand."""
+        """`hardtanh`, in place."""
 
     def heaviside(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """0 below zero, 1 above, b at zero."""
 
     def heaviside_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`heaviside`, into the memory of its first operand."""
+        """`heaviside`, in place."""
 
     def histc(self, bins: _int = 100, min: _float = 0, max: _float = 0) -> Any:
-        """How many elements lie in each of so many equal parts of [min, max]; of their own range, if both are equal."""
+        """A histogram with equal bins over [min, max], or over x's range if both are equal."""
 
     def histogram(
         self, bins: Any, *, range: Sequence[_float] | None = None, weight: Any = None, density: _bool = False
     ) -> Histogram:
-        """How many elements lie between each two edges: of so many equal parts of a range, by default x's own, or of these.
-        With weights, their sums; as a `density`, whose integral is 1.
+        """A histogram by edges: a number of equal bins over a range, by default x's own, or the given edges. Optionally
+        weighted, or as a `density`, whose integral is 1.
         """
 
     def hsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Parts side by side: along the second dimension, of a vector along its only one."""
+        """Views split along the second dimension, of a vector along its only one."""
 
     def hypot(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """sqrt(a * a + b * b), without overflow."""
 
     def hypot_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`hypot`, into the memory of its first operand."""
+        """`hypot`, in place."""
 
     def i0(self) -> Tensor:
         """The modified Bessel function of the first kind, of order 0."""
 
     def i0_(self) -> Tensor:
-        """`i0`, into the memory of its first operand."""
+        """`i0`, in place."""
 
     def igamma(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """The lower incomplete gamma function of order a at b, as a share of the whole."""
+        """The lower incomplete gamma function of order a at b, regularized."""
 
     def igamma_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`igamma`, into the memory of its first operand."""
+        """`igamma`, in place."""
 
     def igammac(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """The upper incomplete gamma function of order a at b, likewise."""
+        """The upper incomplete gamma function of order a at b, regularized."""
 
     def igammac_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`igammac`, into the memory of its first operand."""
+        """`igammac`, in place."""
 
     @property
     def imag(self) -> Tensor:
@@ -855,51 +855,51 @@ class Methods:
         """Whether each target is among the k largest predictions of its row."""
 
     def index(self, indices: Sequence[Tensor | None]) -> Tensor:
-        """x[indices]: the elements at these positions; None keeps a dimension."""
+        """x[indices]: the elements at these indices; None keeps a dimension."""
 
     def index_add(
         self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | complex = 1
     ) -> Tensor:
-        """x with alpha * source added to its slices along a dimension at these positions."""
+        """x with alpha * source added to its slices along a dimension at these indices."""
 
     def index_add_(
         self, dim: _int, index: Tensor, source: Tensor, *, alpha: _float | _int | _bool | complex = 1
     ) -> Tensor:
-        """`index_add`, into the memory of its first operand."""
+        """`index_add`, in place."""
 
     def index_copy(self, dim: _int, index: Tensor, source: Tensor) -> Tensor:
-        """x with the slices along a dimension at these positions replaced."""
+        """x with the slices at these indices along a dimension replaced."""
 
     def index_copy_(self, *args: Any, **options: Any) -> Tensor:
-        """`index_copy`, into x's memory."""
+        """`index_copy`, in place."""
 
     def index_fill(self, dim: _int, index: Tensor, value: Any) -> Tensor:
-        """x with one value in the slices along a dimension at these positions."""
+        """x with the slices at these indices along a dimension filled with one value."""
 
     def index_fill_(self, *args: Any, **options: Any) -> Tensor:
-        """`index_fill`, into x's memory."""
+        """`index_fill`, in place."""
 
     def index_put(self, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
-        """x with the value at these positions, or added to what is there."""
+        """x with the value at these indices, or added there."""
 
     def index_put_(self, indices: Sequence[Tensor | None], value: Tensor, accumulate: _bool = False) -> Tensor:
-        """`index_put`, into the memory of its first operand."""
+        """`index_put`, in place."""
 
     def index_reduce(
         self, dim: _int, index: Tensor, source: Tensor, reduce: str, *, include_self: _bool = True
     ) -> Tensor:
-        """x with the source's slices put in along a dimension at these positions; where several meet, they are reduced:
-        "prod", "mean", "amax" or "amin".
+        """x with the source's slices scattered along a dimension at the indices; duplicates are reduced: "prod", "mean",
+        "amax" or "amin".
         """
 
     def index_reduce_(self, *args: Any, **options: Any) -> Tensor:
-        """`index_reduce`, into x's memory."""
+        """`index_reduce`, in place."""
 
     def index_select(self, dim: _int, index: Tensor) -> Tensor:
-        """The slices of x along a dimension at these positions."""
+        """The slices of x along a dimension at these indices."""
 
     def inner(self, other: Any) -> Any:
-        """The sums of products along both last dimensions."""
+        """The inner product along the last dimension of both."""
 
     def int(self) -> Tensor:
         """x as int32."""
@@ -911,7 +911,7 @@ class Methods:
         """Whether x holds complex numbers."""
 
     def is_conj(self) -> _bool:
-        """False: conjugates are computed, not marked."""
+        """False: conjugation is never lazy."""
 
     @property
     def is_consistent(self) -> Any: ...
@@ -920,7 +920,7 @@ class Methods:
     def is_cpu(self) -> Any: ...
 
     def is_inference(self) -> _bool:
-        """False: tensors made in inference mode are tensors like others."""
+        """False: tensors made in inference mode are ordinary ones."""
 
     @property
     def is_meta(self) -> Any: ...
@@ -932,13 +932,13 @@ class Methods:
     def is_mps(self) -> Any: ...
 
     def is_neg(self) -> _bool:
-        """False: what is negated is computed, not marked."""
+        """False: negation is never lazy here."""
 
     @property
     def is_nested(self) -> Any: ...
 
     def is_nonzero(self) -> _bool:
-        """Whether the only element of x is not zero."""
+        """Whether the only element of x is nonzero."""
 
     def is_pinned(self) -> _bool:
         """Whether x lies in page-locked memory."""
@@ -956,7 +956,7 @@ class Methods:
         """Whether x lies in memory that other processes see."""
 
     def is_signed(self) -> _bool:
-        """Whether x's dtype has numbers below zero."""
+        """Whether x's dtype has negative numbers."""
 
     @property
     def is_sparse(self) -> Any: ...
@@ -976,7 +976,7 @@ class Methods:
         """Whether x is a finite number."""
 
     def isin(self, test_elements: Any, *, assume_unique: _bool = False, invert: _bool = False) -> Tensor:
-        """Whether each element is among others."""
+        """Whether each element is among the test elements."""
 
     def isinf(self) -> Tensor:
         """Whether x is infinite."""
@@ -985,10 +985,10 @@ class Methods:
         """Whether x is not a number."""
 
     def isneginf(self) -> Tensor:
-        """Whether x is infinite and below zero."""
+        """Whether x is negative infinity."""
 
     def isposinf(self) -> Tensor:
-        """Whether x is infinite and above zero."""
+        """Whether x is positive infinity."""
 
     def isreal(self) -> Tensor:
         """Whether the elements have no imaginary part."""
@@ -998,7 +998,7 @@ class Methods:
         center: _bool = True, normalized: _bool = False, onesided: _bool | None = None, length: _int | None = None,
         return_complex: _bool = False
     ) -> Any:
-        """The signal that `stft` makes these windows of: each put back in its place, where they overlap their mean."""
+        """The inverse of `stft`: overlapping windows are averaged."""
 
     @property
     def itemsize(self) -> Any: ...
@@ -1007,72 +1007,72 @@ class Methods:
         self, a: _float = 0, mode: str = 'fan_in', nonlinearity: str = 'leaky_relu', generator: Any = None, *,
         data_format: str = 'NCHW'
     ) -> Tensor:
-        """Normally, so that variance passes through a layer and its nonlinearity."""
+        """Kaiming (He) initialization, normal: keeps the variance through a nonlinearity."""
 
     def kaiming_uniform_(
         self, a: _float = 0, mode: str = 'fan_in', nonlinearity: str = 'leaky_relu', generator: Any = None, *,
         data_format: str = 'NCHW'
     ) -> Tensor:
-        """Evenly, so that variance passes through a layer and its nonlinearity."""
+        """Kaiming (He) initialization, uniform: keeps the variance through a nonlinearity."""
 
     def kron(self, other: Any) -> Any:
-        """Every element of x times the whole other."""
+        """The Kronecker product."""
 
     def kthvalue(self, k: _int, dim: _int = -1, keepdim: _bool = False) -> Ranked:
-        """The k-th smallest element along a dimension, and where it stands."""
+        """The k-th smallest element along a dimension, and its index."""
 
     @property
     def layout(self) -> Any: ...
 
     def lcm(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """The smallest number that both divide."""
+        """The least common multiple."""
 
     def lcm_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`lcm`, into the memory of its first operand."""
+        """`lcm`, in place."""
 
     def ldexp(self, other: Any) -> Any:
         """x * 2 ** other."""
 
     def ldexp_(self, *args: Any, **options: Any) -> Tensor:
-        """`ldexp`, into x's memory."""
+        """`ldexp`, in place."""
 
     def le(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is at most b, element by element."""
 
     def le_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`le`, into the memory of its first operand."""
+        """`le`, in place."""
 
     def leaky_relu_(self, alpha: _float = 0.01) -> Tensor:
-        """`leaky_relu`, into the memory of its first operand."""
+        """`leaky_relu`, in place."""
 
     def lerp(self, b: Tensor, weight: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a + weight * (b - a): a where the weight is 0, b where it is 1."""
 
     def lerp_(self, b: Tensor, weight: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`lerp`, into the memory of its first operand."""
+        """`lerp`, in place."""
 
     def less(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is less than b, element by element."""
 
     def less_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`lt`, into the memory of its first operand."""
+        """`lt`, in place."""
 
     def less_equal(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a is at most b, element by element."""
 
     def less_equal_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`le`, into the memory of its first operand."""
+        """`le`, in place."""
 
     def lgamma(self) -> Tensor:
         """The logarithm of the gamma function's absolute value."""
 
     def lgamma_(self) -> Tensor:
-        """`lgamma`, into the memory of its first operand."""
+        """`lgamma`, in place."""
 
     def local_to_global(
         self, placement: Placement | None = None, sbp: Any = None, *, check_meta: _bool = True, copy: _bool = False
     ) -> Tensor:
-        """The global tensor whose parts are the ranks' local ones."""
+        """The global tensor whose shards are the ranks' local tensors."""
 
     def log(self) -> Tensor:
         """The natural logarithm."""
@@ -1081,28 +1081,28 @@ class Methods:
         """The logarithm to base 10."""
 
     def log10_(self) -> Tensor:
-        """`log10`, into the memory of its first operand."""
+        """`log10`, in place."""
 
     def log1p(self) -> Tensor:
         """log(1 + x), exact near zero."""
 
     def log1p_(self) -> Tensor:
-        """`log1p`, into the memory of its first operand."""
+        """`log1p`, in place."""
 
     def log2(self) -> Tensor:
         """The logarithm to base 2."""
 
     def log2_(self) -> Tensor:
-        """`log2`, into the memory of its first operand."""
+        """`log2`, in place."""
 
     def log_(self) -> Tensor:
-        """`log`, into the memory of its first operand."""
+        """`log`, in place."""
 
     def log_normal_(self, mean: _float = 1.0, std: _float = 2.0, *, generator: Any = None) -> Tensor:
-        """Overwrite x with numbers whose logarithms are draws from the normal distribution."""
+        """Overwrite x with draws from the log-normal distribution."""
 
     def log_softmax(self, dim: _int | None = None, dtype: Any = None) -> Tensor:
-        """The logarithm of softmax, computed in one."""
+        """log(softmax(x)), numerically stable."""
 
     def logaddexp(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """log(exp(a) + exp(b)), without overflow."""
@@ -1111,7 +1111,7 @@ class Methods:
         """log2(2 ** a + 2 ** b), without overflow."""
 
     def logcumsumexp(self, dim: _int) -> Tensor:
-        """The logarithms of running sums of exp(x)."""
+        """The logarithm of the cumulative sum of exp(x)."""
 
     def logdet(self) -> Any:
         """The logarithm of the determinant."""
@@ -1120,31 +1120,31 @@ class Methods:
         """Whether a and b are both true, as non-zero is."""
 
     def logical_and_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`logical_and`, into the memory of its first operand."""
+        """`logical_and`, in place."""
 
     def logical_not(self) -> Tensor:
         """True where x is zero or False."""
 
     def logical_not_(self) -> Tensor:
-        """`logical_not`, into the memory of its first operand."""
+        """`logical_not`, in place."""
 
     def logical_or(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether a or b is true, as non-zero is."""
 
     def logical_or_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`logical_or`, into the memory of its first operand."""
+        """`logical_or`, in place."""
 
     def logical_xor(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """Whether one of a and b is true, and one isn't."""
 
     def logical_xor_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`logical_xor`, into the memory of its first operand."""
+        """`logical_xor`, in place."""
 
     def logit(self, eps: _float | None = None) -> Tensor:
-        """log(x / (1 - x)), the inverse of sigmoid; x is held in [eps, 1 - eps] if that is given."""
+        """log(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if eps is given."""
 
     def logit_(self, eps: _float | None = None) -> Tensor:
-        """`logit`, into the memory of its first operand."""
+        """`logit`, in place."""
 
     def logsumexp(self, dim: _int | tuple[_int, ...] | list[_int], keepdim: _bool = False) -> Tensor:
         """log(sum(exp(x))) over some dimensions, without overflow."""
@@ -1156,49 +1156,49 @@ class Methods:
         """Whether a is less than b, element by element."""
 
     def lt_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`lt`, into the memory of its first operand."""
+        """`lt`, in place."""
 
     def lu_solve(self, LU_data: Any, LU_pivots: Any) -> Any:
-        """The x of A @ x = b, of what `lu_factor` made of A."""
+        """The x of A @ x = b, from `lu_factor`'s result."""
 
     @property
     def mH(self) -> Tensor:
-        """The conjugate with its last two dimensions exchanged."""
+        """The conjugate transpose."""
 
     @property
     def mT(self) -> Tensor:
-        """x with its last two dimensions exchanged."""
+        """x with its last two dimensions swapped."""
 
     def map_(self, other: Tensor, f: Callable[[Any, Any], Any]) -> Tensor:
         """Overwrite each element of a CPU tensor with what a Python function makes of it and of the other's. Slow."""
 
     def masked_fill(self, mask: Tensor, value: Any) -> Tensor:
-        """x with `value` where the mask holds."""
+        """x with `value` where the mask is true."""
 
     def masked_fill_(self, mask: Tensor, value: Any) -> Tensor:
-        """`masked_fill`, into x's memory."""
+        """In-place `masked_fill`."""
 
     def masked_scatter(self, mask: Tensor, source: Tensor) -> Tensor:
-        """x with the first elements of the source, one after another, where the mask is True."""
+        """x with the source's elements, in order, where the mask is true."""
 
     def masked_scatter_(self, *args: Any, **options: Any) -> Tensor:
-        """`masked_scatter`, into x's memory."""
+        """`masked_scatter`, in place."""
 
     def masked_select(self, mask: Tensor) -> Tensor:
-        """The elements of x where the mask holds, in a row; a mask of numbers holds where they aren't zero."""
+        """The elements of x where the mask is true, as a vector; a mask of numbers is true where nonzero."""
 
     def matmul(self, other: Tensor) -> Tensor:
-        """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector."""
+        """The matrix product over the last two dimensions; leading dimensions broadcast; a 1-d operand is a vector."""
 
     def matrix_exp(self) -> Any:
-        """The exponential of matrices: the sum of their powers over factorials."""
+        """The matrix exponential."""
 
     def matrix_power(self, n: _int) -> Any:
-        """The product of n times the same matrix; of its inverse, if n is below zero."""
+        """The n-th power of a matrix; of its inverse, if n is negative."""
 
     @overload
     def max(self) -> Tensor:
-        """The largest element; with `dim`, that of each slice and its index; of two tensors, the larger elements."""
+        """The maximum; with `dim`, that of each slice and its index; of two tensors, the element-wise maximum."""
 
     @overload
     def max(self, dim: _int, keepdim: _bool = False) -> Ranked: ...
@@ -1216,14 +1216,14 @@ class Methods:
 
     @overload
     def median(self) -> Tensor:
-        """The middle element; with `dim`, that of each slice and its index. Of two middle ones, the lower."""
+        """The median; with `dim`, that of each slice and its index. Of two middle elements, the lower one."""
 
     @overload
     def median(self, dim: _int, keepdim: _bool = False) -> Ranked: ...
 
     @overload
     def min(self) -> Tensor:
-        """The smallest element; with `dim`, that of each slice and its index; of two tensors, the smaller elements."""
+        """The minimum; with `dim`, that of each slice and its index; of two tensors, the element-wise minimum."""
 
     @overload
     def min(self, dim: _int, keepdim: _bool = False) -> Ranked: ...
@@ -1238,19 +1238,19 @@ class Methods:
         """x * tanh(softplus(x))."""
 
     def mish_(self) -> Tensor:
-        """`mish`, into the memory of its first operand."""
+        """`mish`, in place."""
 
     def mm(self, other: Tensor) -> Tensor:
         """The product of two matrices."""
 
     def mode(self, dim: _int = -1, keepdim: _bool = False) -> Ranked:
-        """The most frequent element along a dimension, and where it stands."""
+        """The most frequent element along a dimension, and its index."""
 
     def moveaxis(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-        """x with some dimensions moved elsewhere, the others in their order."""
+        """x with some dimensions moved, the others in order."""
 
     def movedim(self, source: _int | Sequence[_int], destination: _int | Sequence[_int]) -> Tensor:
-        """x with some dimensions moved elsewhere, the others in their order."""
+        """x with some dimensions moved, the others in order."""
 
     def msort(self) -> Tensor:
         """x sorted along its first dimension."""
@@ -1259,25 +1259,25 @@ class Methods:
         """a * b, element by element."""
 
     def mul_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`mul`, into the memory of its first operand."""
+        """`mul`, in place."""
 
     def multinomial(self, num_samples: _int, replacement: _bool = False, *, generator: Any = None) -> Tensor:
-        """Draws of indices, with probabilities in proportion to x's last dimension."""
+        """Draws of indices, with probabilities proportional to x along its last dimension."""
 
     def multiply(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
         """a * b, element by element."""
 
     def multiply_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`mul`, into the memory of its first operand."""
+        """`mul`, in place."""
 
     def mv(self, other: Tensor) -> Tensor:
         """The product of a matrix and a vector."""
 
     def mvlgamma(self, p: _int) -> Tensor:
-        """The logarithm of the gamma function of p dimensions."""
+        """The logarithm of the multivariate gamma function of dimension p."""
 
     def mvlgamma_(self, p: _int) -> Tensor:
-        """`mvlgamma`, into the memory of its first operand."""
+        """`mvlgamma`, in place."""
 
     @property
     def names(self) -> Any: ...
@@ -1285,29 +1285,29 @@ class Methods:
     def nan_to_num(
         self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
     ) -> Tensor:
-        """x with other numbers in the places of those that are none: 0, and the largest and least there are, unless told."""
+        """x with NaN replaced by 0, and infinities by the largest and least finite numbers, unless given."""
 
     def nan_to_num_(
         self, nan: _float | None = None, posinf: _float | None = None, neginf: _float | None = None
     ) -> Tensor:
-        """`nan_to_num`, into the memory of its first operand."""
+        """`nan_to_num`, in place."""
 
     def nanmean(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Any:
-        """The mean of the elements that are numbers."""
+        """The mean, ignoring NaN."""
 
     def nanmedian(self, dim: _int | None = None, keepdim: _bool = False) -> Any:
-        """The middle of the elements that are numbers: of all, or along a dimension, with where it stands."""
+        """`median`, ignoring NaN."""
 
     def nanquantile(
         self, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
     ) -> Tensor:
-        """What a share q of the elements that are numbers lies below."""
+        """`quantile`, ignoring NaN."""
 
     def nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
-        """The sum of the elements that are numbers."""
+        """The sum, ignoring NaN."""
 
     def narrow(self, dim: _int, start: _int, length: _int, step: _int = 1) -> Tensor:
-        """The elements start, start + step, ... along a dimension, `length` of them."""
+        """`length` elements along a dimension: start, start + step, ..."""
 
     @property
     def nbytes(self) -> Any: ...
@@ -1316,64 +1316,66 @@ class Methods:
         """Whether a differs from b, element by element."""
 
     def ne_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`ne`, into the memory of its first operand."""
+        """`ne`, in place."""
 
     def neg(self) -> Tensor:
         """-x."""
 
     def neg_(self) -> Tensor:
-        """`neg`, into the memory of its first operand."""
+        """`neg`, in place."""
 
     def negative(self) -> Tensor:
         """-x."""
 
     def negative_(self) -> Tensor:
-        """`neg`, into the memory of its first operand."""
+        """`neg`, in place."""
 
     def new(self, *data: Any) -> Tensor:
-        """A tensor of x's dtype, where x lies: of data, or of a size."""
+        """A tensor of x's dtype on x's device, from data or a size."""
 
     def new_empty(
         self, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
         sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor:
-        """A tensor of this size, in the form of x for the rest: see `flow.empty`."""
+        """A tensor of this size, otherwise like x: see `flow.empty`."""
 
     def new_full(
         self, size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
         requires_grad: _bool = False
     ) -> Tensor:
-        """A tensor of this size and value, in the form of x for the rest."""
+        """A tensor of this size and value, otherwise like x."""
 
     def new_ones(
         self, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
         sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor:
-        """A tensor of this size, in the form of x for the rest: see `flow.ones`."""
+        """A tensor of this size, otherwise like x: see `flow.ones`."""
 
     def new_tensor(
         self, data: Any, dtype: Any = None, device: Any = None, requires_grad: _bool = False, placement: Any = None,
         sbp: Any = None
     ) -> Tensor:
-        """A tensor of this data, in the form of x for the rest."""
+        """A tensor of this data, otherwise like x."""
 
     def new_zeros(
         self, *size: _int | Sequence[_int], dtype: Any = None, device: Any = None, placement: Any = None,
         sbp: Any = None, requires_grad: _bool = False
     ) -> Tensor:
-        """A tensor of this size, in the form of x for the rest: see `flow.zeros`."""
+        """A tensor of this size, otherwise like x: see `flow.zeros`."""
 
     def nextafter(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """The next number from a towards b."""
+        """The next floating-point number after a, towards b."""
 
     def nextafter_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`nextafter`, into the memory of its first operand."""
+        """`nextafter`, in place."""
 
     def nms(self, scores: Tensor, iou_threshold: _float) -> Tensor:
-        """The boxes (x1, y1, x2, y2) that overlap no better one by more than the threshold, best first."""
+        """Non-maximum suppression: the indices of boxes (x1, y1, x2, y2) that overlap no better one by more than the
+        threshold.
+        """
 
     def nonzero(self, as_tuple: _bool = False) -> Any:
-        """The positions of the elements that aren't zero, one per row; `as_tuple`: one tensor per dimension."""
+        """The indices of the nonzero elements, one per row; `as_tuple`: one tensor per dimension."""
 
     def norm(
         self, ord: Any = None, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False,
@@ -1388,28 +1390,28 @@ class Methods:
         """Whether a differs from b, element by element."""
 
     def not_equal_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`ne`, into the memory of its first operand."""
+        """`ne`, in place."""
 
     def orthogonal_(self, gain: _float = 1.0, generator: Any = None) -> Tensor:
-        """Rows, or columns where they are fewer, at right angles and of length `gain`."""
+        """A (semi-)orthogonal matrix times `gain`."""
 
     def outer(self, other: Tensor) -> Tensor:
         """Every product of an element of x and one of the other."""
 
     def permute(self, *dims: _int | Sequence[_int]) -> Tensor:
-        """x with its dimensions in another order."""
+        """x with its dimensions permuted."""
 
     def pin_memory(self) -> Tensor:
-        """x in page-locked memory, from which copies to a CUDA device overlap with compute."""
+        """x in pinned memory, from which copies to a CUDA device overlap with compute."""
 
     def pinverse(self, rcond: _float = 1e-15) -> Any:
-        """`linalg.pinv`, where singular values below `rcond` times the largest count as none."""
+        """`linalg.pinv` with singular values below `rcond` times the largest taken as zero."""
 
     def polygamma(self, n: _int) -> Tensor:
-        """The derivative number n of digamma, which is that of lgamma."""
+        """The n-th derivative of digamma, which is the derivative of lgamma."""
 
     def polygamma_(self, n: _int) -> Tensor:
-        """`polygamma`, into the memory of its first operand."""
+        """`polygamma`, in place."""
 
     def positive(self) -> Tensor:
         """x."""
@@ -1418,7 +1420,7 @@ class Methods:
         """a to the power b, element by element."""
 
     def pow_(self, exponent: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`pow`, into the memory of its first operand."""
+        """`pow`, in place."""
 
     def prod(
         self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
@@ -1426,34 +1428,34 @@ class Methods:
         """The product of the elements, over some dimensions or all."""
 
     def put(self, index: Tensor, source: Tensor, accumulate: _bool = False) -> Tensor:
-        """x with other elements at these positions, as if it were one row; or with them added."""
+        """x with the elements at these indices of the flattened x replaced or added to."""
 
     def put_(self, *args: Any, **options: Any) -> Tensor:
-        """`put`, into x's memory."""
+        """`put`, in place."""
 
     def qr(self, mode: str = 'reduced') -> QR:
-        """The decomposition x = q @ r into orthogonal columns and an upper triangle: thin, or with q square, "complete";
-        of "r" alone q is empty. What makes q square has no gradient.
+        """The QR decomposition, x = q @ r: "reduced", or "complete" with a square q; with "r", q is empty. The columns that
+        complete q have no gradient.
         """
 
     def quantile(
         self, q: _float | Tensor, dim: _int | None = None, keepdim: _bool = False, *, interpolation: str = 'linear'
     ) -> Tensor:
-        """What a share q of the elements lies below; a vector of shares gives a new first dimension."""
+        """The q-th quantile of the elements; a vector q gives a new first dimension."""
 
     def rad2deg(self) -> Tensor:
         """From radians to degrees."""
 
     def rad2deg_(self) -> Tensor:
-        """`rad2deg`, into the memory of its first operand."""
+        """`rad2deg`, in place."""
 
     def random_(self, from_: _int | None = None, to: _int | None = None, *, generator: Any = None) -> Tensor:
-        """Overwrite x with integers from `from_` to `to` - 1; `random_(n)` draws from 0 to n - 1, and without bounds from
-        all that the dtype counts.
+        """Overwrite x with integers from `from_` to `to` - 1; `random_(n)` draws from 0 to n - 1, and without bounds over
+        the dtype's range.
         """
 
     def ravel(self) -> Tensor:
-        """x as one row."""
+        """x flattened."""
 
     @property
     def real(self) -> Tensor:
@@ -1463,129 +1465,129 @@ class Methods:
         """1 / x."""
 
     def reciprocal_(self) -> Tensor:
-        """`reciprocal`, into the memory of its first operand."""
+        """`reciprocal`, in place."""
 
     def record_stream(self, stream: Any) -> None:
-        """Nothing: memory is given back when the last who reads it is done."""
+        """Does nothing: memory is freed after its last reader."""
 
     def reduce_nansum(self, dim: Any = None, keepdim: _bool = False, *, dtype: Any = None) -> Tensor:
-        """The sum of the elements that are numbers."""
+        """The sum, ignoring NaN."""
 
     def relu(self) -> Tensor:
         """max(x, 0), element by element."""
 
     def relu_(self) -> Tensor:
-        """`relu`, into the memory of its first operand."""
+        """`relu`, in place."""
 
     def remainder(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """What is left of a by b, with b's sign, as Python's %."""
+        """The remainder of a / b, with b's sign, as Python's %."""
 
     def remainder_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`remainder`, into the memory of its first operand."""
+        """`remainder`, in place."""
 
     def renorm(self, p: _float, dim: _int, maxnorm: _float) -> Any:
         """x with each slice along a dimension scaled down to a p-norm of at most maxnorm."""
 
     def renorm_(self, *args: Any, **options: Any) -> Tensor:
-        """`renorm`, into x's memory."""
+        """`renorm`, in place."""
 
     def repeat(self, *sizes: _int | Sequence[_int]) -> Tensor:
-        """Copies of x laid side by side, so many along each dimension."""
+        """Copies of x, so many along each dimension."""
 
     def repeat_interleave(
         self, repeats: _int | Tensor, dim: _int | None = None, *, output_size: _int | None = None
     ) -> Tensor:
-        """Every element, or slice along a dimension, so many times in a row."""
+        """Every element, or slice along a dimension, repeated so many times."""
 
     def reshape(self, *shape: _int | Sequence[_int]) -> Tensor:
-        """x in another shape, sharing memory where strides allow; -1 stands for what is left."""
+        """x with another shape, sharing memory if strides allow; -1 is inferred."""
 
     def reshape_as(self, other: Tensor) -> Tensor:
-        """x in the other's shape."""
+        """x with the other's shape."""
 
     def resize(
         self, size: tuple[_int, ...] | list[_int], mode: str = 'nearest', align_corners: _bool = False,
         scales: Sequence[_float] | None = None
     ) -> Tensor:
-        """(batch, channels, ...) at another size, values taken from the nearest or blended between neighbours."""
+        """(batch, channels, ...) resized by nearest-neighbor or linear interpolation."""
 
     def resize_(self, *size: _int | Sequence[_int]) -> Tensor:
-        """Another shape; elements that there were stay in their order, new ones are whatever the memory held."""
+        """Change the shape in place; existing elements keep their order, new ones are uninitialized."""
 
     def resize_as_(self, other: Tensor) -> Tensor:
-        """The other's shape, as `resize_`."""
+        """`resize_` to the other's shape."""
 
     def resolve_conj(self) -> Tensor:
-        """x: conjugates, and what is negated, are computed, not marked."""
+        """x: conjugation and negation are never lazy here."""
 
     def resolve_neg(self) -> Tensor:
-        """x: conjugates, and what is negated, are computed, not marked."""
+        """x: conjugation and negation are never lazy here."""
 
     def roll(
         self, shifts: _int | tuple[_int, ...] | list[_int], dims: _int | tuple[_int, ...] | list[_int] = ...
     ) -> Tensor:
-        """x shifted along some dimensions, what leaves at one end coming in at the other; all as one without dims."""
+        """x rotated along some dimensions; without dims, as if it were flat."""
 
     def rot90(self, k: _int = 1, dims: Sequence[_int] = ...) -> Tensor:
-        """x turned by k quarters in the plane of two dimensions."""
+        """x rotated k times by 90 degrees in the plane of two dimensions."""
 
     def round(self, decimals: _int = 0) -> Tensor:
-        """The nearest whole number, of two the even one; or the nearest with so many decimals."""
+        """The nearest integer, ties to even; or the nearest number with so many decimals."""
 
     def round_(self) -> Tensor:
-        """`round`, into the memory of its first operand."""
+        """`round`, in place."""
 
     def rsqrt(self) -> Tensor:
         """One over the square root."""
 
     def rsqrt_(self) -> Tensor:
-        """`rsqrt`, into the memory of its first operand."""
+        """`rsqrt`, in place."""
 
     def rsub(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """other - alpha * x."""
 
     def scatter(self, dim: _int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
-        """x with src at the positions along a dimension that the index tells; or added to what is there, or multiplied."""
+        """x with src written at an index along a dimension; or added (reduce="add"), or multiplied ("multiply")."""
 
     def scatter_(self, dim: _int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
-        """`scatter`, into x's memory."""
+        """In-place `scatter`."""
 
     def scatter_add(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-        """x with src added at the positions along a dimension that the index tells."""
+        """x with src added along a dimension at the index."""
 
     def scatter_add_(self, dim: _int, index: Tensor, src: Tensor) -> Tensor:
-        """`scatter_add`, into the memory of its first operand."""
+        """`scatter_add`, in place."""
 
     def scatter_reduce(
         self, dim: _int, index: Tensor, src: Any, reduce: str, *, include_self: _bool = True
     ) -> Tensor:
-        """x with src put in along a dimension at the places that the index tells; where several meet, they are reduced:
-        "sum", "prod", "mean", "amax" or "amin". `include_self`: with what x held there.
+        """x with src scattered along a dimension at the index; duplicates are reduced: "sum", "prod", "mean", "amax" or
+        "amin". `include_self`: together with x's own elements.
         """
 
     def scatter_reduce_(self, *args: Any, **options: Any) -> Tensor:
-        """`scatter_reduce`, into x's memory."""
+        """`scatter_reduce`, in place."""
 
     def select(self, dim: _int, index: _int) -> Tensor:
-        """One slice along a dimension, which goes away."""
+        """One slice along a dimension, which is removed."""
 
     def select_scatter(self, src: Tensor, dim: _int, index: _int) -> Tensor:
-        """x with another slice in a place along a dimension."""
+        """x with one slice along a dimension replaced."""
 
     def selu(self) -> Tensor:
-        """elu, scaled so that a network's variance stays about one."""
+        """elu, scaled to keep a network's variance near one."""
 
     def selu_(self) -> Tensor:
-        """`selu`, into the memory of its first operand."""
+        """`selu`, in place."""
 
     def set_(self, source: Tensor) -> Tensor:
-        """The source's memory, shape and all."""
+        """Set x to the source's memory and shape."""
 
     def sgn(self) -> Tensor:
-        """-1, 0 or 1 by the sign of x; of a complex number, its direction."""
+        """-1, 0 or 1 by the sign of x; of a complex number, x / abs(x)."""
 
     def sgn_(self) -> Tensor:
-        """`sgn`, into the memory of its first operand."""
+        """`sgn`, in place."""
 
     def share_memory_(self) -> Tensor:
         """Move a CPU tensor's data to memory that other processes see."""
@@ -1597,13 +1599,13 @@ class Methods:
         """1 / (1 + exp(-x))."""
 
     def sigmoid_(self) -> Tensor:
-        """`sigmoid`, into the memory of its first operand."""
+        """`sigmoid`, in place."""
 
     def sign(self) -> Tensor:
         """-1, 0 or 1, by the sign of x."""
 
     def sign_(self) -> Tensor:
-        """`sign`, into the memory of its first operand."""
+        """`sign`, in place."""
 
     def signbit(self) -> Tensor:
         """Whether x has a minus sign."""
@@ -1612,36 +1614,36 @@ class Methods:
         """x * sigmoid(x)."""
 
     def silu_(self) -> Tensor:
-        """`silu`, into the memory of its first operand."""
+        """`silu`, in place."""
 
     def sin(self) -> Tensor:
         """The sine."""
 
     def sin_(self) -> Tensor:
-        """`sin`, into the memory of its first operand."""
+        """`sin`, in place."""
 
     def sinc(self) -> Tensor:
         """sin(pi x) / (pi x), and 1 at zero."""
 
     def sinc_(self) -> Tensor:
-        """`sinc`, into the memory of its first operand."""
+        """`sinc`, in place."""
 
     def sinh(self) -> Tensor:
         """The hyperbolic sine."""
 
     def sinh_(self) -> Tensor:
-        """`sinh`, into the memory of its first operand."""
+        """`sinh`, in place."""
 
     def slice_scatter(
         self, src: Tensor, dim: _int = 0, start: _int | None = None, end: _int | None = None, step: _int = 1
     ) -> Tensor:
-        """x with other elements from start to end along a dimension."""
+        """x with the slice from start to end along a dimension replaced."""
 
     def slogdet(self) -> SignAndSize:
         """The sign of the determinant of matrices, and the logarithm of its absolute value."""
 
     def softmax(self, dim: _int | None = None, dtype: Any = None) -> Tensor:
-        """exp(x), scaled to sum to one along a dimension."""
+        """exp(x), normalized to sum to one along a dimension."""
 
     def softplus(self, beta: _float = 1.0, threshold: _float = 20.0) -> Tensor:
         """log(1 + exp(beta x)) / beta: a smooth relu; x itself where beta x is above the threshold."""
@@ -1653,10 +1655,10 @@ class Methods:
         """The x of a @ x = b, for matrices a and b."""
 
     def sort(self, dim: _int = -1, descending: _bool = False, stable: _bool = False) -> Ranked:
-        """The elements in rising order along a dimension, and where each of them stood."""
+        """The elements sorted along a dimension, and their indices."""
 
     def split(self, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes."""
+        """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes."""
 
     def split_with_sizes(self, split_sizes: Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
         """Views of parts of these sizes along a dimension."""
@@ -1665,19 +1667,19 @@ class Methods:
         """The square root."""
 
     def sqrt_(self) -> Tensor:
-        """`sqrt`, into the memory of its first operand."""
+        """`sqrt`, in place."""
 
     def square(self) -> Tensor:
         """x * x."""
 
     def square_(self) -> Tensor:
-        """`square`, into the memory of its first operand."""
+        """`square`, in place."""
 
     def squeeze(self, dim: _int | tuple[_int, ...] | list[_int] | None = None) -> Tensor:
-        """x without its dimensions of size one, or without those of them that are named."""
+        """x without its dimensions of size one, or without the given ones of them."""
 
     def squeeze_(self, *args: Any, **options: Any) -> Tensor:
-        """`squeeze`, of the tensor itself: it has another shape from now on."""
+        """`squeeze`, in place: the tensor's shape changes."""
 
     def std(
         self, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
@@ -1690,7 +1692,7 @@ class Methods:
         center: _bool = True, pad_mode: str = 'reflect', normalized: _bool = False, onesided: _bool | None = None,
         return_complex: _bool | None = None
     ) -> Any:
-        """The Fourier transforms of windows of a signal, one every `hop_length` samples: (..., frequencies, windows)."""
+        """The short-time Fourier transform, one window every `hop_length` samples: (..., frequencies, windows)."""
 
     def storage(self) -> Any:
         """The memory that x looks at, of this rank's part of it: torch's own storage, with `data_ptr()` and `nbytes()`."""
@@ -1699,13 +1701,13 @@ class Methods:
         """x - alpha * other, element by element."""
 
     def sub_(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """`sub`, into x's memory."""
+        """`sub`, in place."""
 
     def subtract(self, other: Any, *, alpha: Any = 1) -> Tensor:
         """x - alpha * other, element by element."""
 
     def subtract_(self, other: Any, *, alpha: Any = 1) -> Tensor:
-        """`sub`, into x's memory."""
+        """`sub`, in place."""
 
     def sum(
         self, dim: _int | tuple[_int, ...] | list[_int] | None = None, keepdim: _bool = False, *, dtype: Any = None
@@ -1713,64 +1715,64 @@ class Methods:
         """The sum of the elements, over some dimensions or all."""
 
     def sum_to_size(self, *size: _int | Sequence[_int]) -> Tensor:
-        """x summed over the dimensions that broadcasting from this size would have made."""
+        """x summed to a size that broadcasts to x's."""
 
     def svd(self, some: _bool = True, compute_uv: _bool = True) -> SVDWithV:
-        """The singular value decomposition: x = u @ diag(s) @ v.T, thin if only `some` of u and v. Gives u, s and v."""
+        """The singular value decomposition, x = u @ diag(s) @ v.T, reduced with `some`. Returns u, s and v."""
 
     def swapaxes(self, dim0: _int, dim1: _int) -> Tensor:
-        """x with two dimensions exchanged."""
+        """x with two dimensions swapped."""
 
     def swapaxes_(self, *args: Any, **options: Any) -> Tensor:
-        """`swapaxes`, of the tensor itself: it has another shape from now on."""
+        """`swapaxes`, in place: the tensor's shape changes."""
 
     def swapdims(self, dim0: _int, dim1: _int) -> Tensor:
-        """x with two dimensions exchanged."""
+        """x with two dimensions swapped."""
 
     def swapdims_(self, *args: Any, **options: Any) -> Tensor:
-        """`swapdims`, of the tensor itself: it has another shape from now on."""
+        """`swapdims`, in place: the tensor's shape changes."""
 
     def t(self) -> Tensor:
-        """The transpose of a matrix; a vector is its own."""
+        """The transpose of a matrix; a vector itself."""
 
     def t_(self, *args: Any, **options: Any) -> Tensor:
-        """`t`, of the tensor itself: it has another shape from now on."""
+        """`t`, in place: the tensor's shape changes."""
 
     def take(self, index: Tensor) -> Tensor:
-        """The elements at these positions of x, as if it were one row."""
+        """The elements at these indices of the flattened x."""
 
     def take_along_dim(self, indices: Tensor, dim: _int | None = None) -> Tensor:
-        """The elements of x at these positions along a dimension, the others broadcast; without one, of x in a row."""
+        """The elements of x at these indices along a dimension, the others broadcast; without `dim`, of x flattened."""
 
     def tan(self) -> Tensor:
         """The tangent."""
 
     def tan_(self) -> Tensor:
-        """`tan`, into the memory of its first operand."""
+        """`tan`, in place."""
 
     def tanh(self) -> Tensor:
         """The hyperbolic tangent."""
 
     def tanh_(self) -> Tensor:
-        """`tanh`, into the memory of its first operand."""
+        """`tanh`, in place."""
 
     def tensor_split(self, indices_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of parts along a dimension: so many balanced ones, or cut at these places."""
+        """Views of parts along a dimension: a number of balanced ones, or split at these indices."""
 
     def threshold_(self, threshold: _float, value: _float) -> Tensor:
-        """`threshold`, into the memory of its first operand."""
+        """`threshold`, in place."""
 
     def tile(self, *dims: _int | Sequence[_int]) -> Tensor:
-        """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
+        """`repeat`, with missing leading counts taken as one."""
 
     def to(
         self, *targets: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None, copy: _bool = False,
         non_blocking: _bool = False, placement: Placement | None = None, sbp: Any = None, memory_format: Any = None
     ) -> Tensor:
-        """x in another dtype, on another device, or as another tensor: `to(flow.half)`, `to("cuda", flow.half)`, `to(y)`"""
+        """x with another dtype, device, or both as of another tensor: `to(flow.half)`, `to("cuda", flow.half)`, `to(y)`"""
 
     def to_consistent(self, placement: Any = None, sbp: Any = None, **options: Any) -> Any:
-        """`to_global`, by its older name."""
+        """`to_global`, under its deprecated name."""
 
     def to_dense(self) -> Tensor:
         """x: every tensor is dense here."""
@@ -1779,68 +1781,68 @@ class Methods:
         self, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,
         check_meta: _bool | None = None, copy: _bool = False
     ) -> Any:
-        """A global tensor of local parts, or a global tensor in another layout; of nested tensors, each of them."""
+        """A global tensor from local shards, or with another layout; nested tensors are converted one by one."""
 
     def to_local(self, *, copy: _bool = False) -> Any:
-        """This rank's part of a global tensor, sharing memory; of nested tensors, each of them."""
+        """This rank's shard of a global tensor, sharing memory; nested tensors are converted one by one."""
 
     def topk(self, k: _int, dim: _int = -1, largest: _bool = True, sorted: _bool = True) -> Ranked:
-        """The k largest elements along a dimension, or the smallest, and where they stand."""
+        """The k largest (or smallest) elements along a dimension, and their indices."""
 
     def trace(self) -> Tensor:
         """The sum of a matrix's diagonal."""
 
     def transpose(self, dim0: _int, dim1: _int) -> Tensor:
-        """x with two dimensions exchanged."""
+        """x with two dimensions swapped."""
 
     def transpose_(self, *args: Any, **options: Any) -> Tensor:
-        """`transpose`, of the tensor itself: it has another shape from now on."""
+        """`transpose`, in place: the tensor's shape changes."""
 
     def tril(self, diagonal: _int = 0) -> Tensor:
         """The lower triangle of every matrix, from a diagonal on; zeros elsewhere."""
 
     def tril_(self, diagonal: _int = 0) -> Tensor:
-        """`tril`, into the memory of its first operand."""
+        """`tril`, in place."""
 
     def triu(self, diagonal: _int = 0) -> Tensor:
         """The upper triangle of every matrix, from a diagonal on; zeros elsewhere."""
 
     def triu_(self, diagonal: _int = 0) -> Tensor:
-        """`triu`, into the memory of its first operand."""
+        """`triu`, in place."""
 
     def true_divide(self, other: Any, *, rounding_mode: str | None = None) -> Tensor:
         """x / other, element by element; rounded down with "floor", towards zero with "trunc"."""
 
     def true_divide_(self, other: Any, rounding_mode: str | None = None) -> Tensor:
-        """`div`, into x's memory."""
+        """In-place `div`."""
 
     def trunc(self) -> Tensor:
-        """x without its fraction."""
+        """x without its fractional part."""
 
     def trunc_(self) -> Tensor:
-        """`trunc`, into the memory of its first operand."""
+        """`trunc`, in place."""
 
     def trunc_normal_(
         self, mean: _float = 0.0, std: _float = 1.0, a: _float = -2.0, b: _float = 2.0, generator: Any = None
     ) -> Tensor:
-        """Draw from a normal law of which only [a, b] remains."""
+        """Draw from the normal distribution truncated to [a, b]."""
 
     def type(self, dtype: Any = None) -> Any:
-        """x in another dtype, or as flow.FloatTensor, say, which names where it is, too; without one, the name of x's type,
-        such as weft.FloatTensor.
+        """x with another dtype, or as a type such as flow.FloatTensor, which also determines the device; without one, the
+        name of x's type, such as weft.FloatTensor.
         """
 
     def type_as(self, other: Tensor) -> Tensor:
         """x in the other's dtype, on its device."""
 
     def unbind(self, dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of every slice along a dimension, which goes away."""
+        """Views of every slice along a dimension, which is removed."""
 
     def unflatten(self, dim: _int, sizes: Sequence[_int]) -> Tensor:
-        """x with a dimension divided into several; one of them may be -1."""
+        """x with a dimension split into several; one of their sizes may be -1."""
 
     def unfold(self, dimension: _int, size: _int, step: _int) -> Tensor:
-        """Every window of this size along a dimension, as a view."""
+        """The sliding windows of this size and step along a dimension, as a view."""
 
     @overload
     def uniform_(self, from_: _float = 0.0, to: _float = 1.0, *, generator: Any = None) -> Tensor:
@@ -1853,29 +1855,29 @@ class Methods:
         self, sorted: _bool = True, return_inverse: _bool = False, return_counts: _bool = False,
         dim: _int | None = None, *, dtype: Any = None
     ) -> Any:
-        """The different elements in order; and if wanted which of them each one is, and how often each occurs."""
+        """The unique elements, sorted; optionally the index of each element in them, and their counts."""
 
     def unique_consecutive(
         self, return_inverse: _bool = False, return_counts: _bool = False, dim: _int | None = None
     ) -> Any:
-        """The elements, each run of equals once."""
+        """The elements with consecutive duplicates removed."""
 
     def unsafe_chunk(self, chunks: _int, dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of at most so many parts along a dimension, all of one size but the last."""
+        """Views of at most `chunks` equal parts along a dimension, the last one smaller if need be."""
 
     def unsafe_split(self, split_size_or_sections: _int | Sequence[_int], dim: _int = 0) -> tuple[Tensor, ...]:
-        """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes."""
+        """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes."""
 
     def unsafe_split_with_sizes(
         self, split_size_or_sections: _int | Sequence[_int], dim: _int = 0
     ) -> tuple[Tensor, ...]:
-        """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes."""
+        """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes."""
 
     def unsqueeze(self, dim: _int) -> Tensor:
-        """x with a dimension of size one put in."""
+        """x with a new dimension of size one."""
 
     def unsqueeze_(self, *args: Any, **options: Any) -> Tensor:
-        """`unsqueeze`, of the tensor itself: it has another shape from now on."""
+        """`unsqueeze`, in place: the tensor's shape changes."""
 
     def untyped_storage(self) -> Any:
         """The memory that x looks at, of this rank's part of it: torch's own storage, with `data_ptr()` and `nbytes()`."""
@@ -1884,41 +1886,41 @@ class Methods:
         self, dim: _int | tuple[_int, ...] | list[_int] | None = None, unbiased: _bool = True, keepdim: _bool = False,
         *, correction: _int | None = None
     ) -> Tensor:
-        """The variance of the elements, over some dimensions or all; divided by one less than their number."""
+        """The variance of the elements, over some dimensions or all; unbiased by default."""
 
     def vdot(self, other: Any) -> Any:
-        """The inner product of two vectors, of which the first is conjugated."""
+        """The inner product of two vectors, the first one conjugated."""
 
     def view(self, *shape: _int | Sequence[_int]) -> Tensor:
-        """x in another shape, sharing memory; -1 stands for what is left. Given a dtype, x's memory read as that."""
+        """x with another shape, sharing memory; -1 is inferred. Given a dtype, x's memory reinterpreted."""
 
     def view_as(self, other: Tensor) -> Tensor:
-        """x in the other's shape, sharing memory."""
+        """x with the other's shape, sharing memory."""
 
     def vsplit(self, indices_or_sections: _int | Sequence[_int]) -> tuple[Tensor, ...]:
-        """Parts one below the other, along the first dimension."""
+        """Views split along the first dimension."""
 
     def where(self, condition: Any, other: Any) -> Tensor:
-        """x where the condition holds, the other elsewhere. OneFlow's order is another, and known by the mask's place:
-        `condition.where(x, other)`.
+        """x where the condition is true, the other elsewhere. In OneFlow's order, `condition.where(x, other)`, the mask
+        is first.
         """
 
     def where_(
         self, a: Tensor | _float | _int | _bool | complex, b: Tensor | _float | _int | _bool | complex
     ) -> Tensor:
-        """`where`, into the memory of its first operand."""
+        """`where`, in place."""
 
     def xavier_normal_(self, gain: _float = 1.0, generator: Any = None, *, data_format: str = 'NCHW') -> Tensor:
-        """Normally, so that variance passes through a layer unchanged both ways."""
+        """Xavier (Glorot) initialization, normal: keeps the variance forward and backward."""
 
     def xavier_uniform_(self, gain: _float = 1.0, generator: Any = None, *, data_format: str = 'NCHW') -> Tensor:
-        """Evenly, so that variance passes through a layer unchanged both ways."""
+        """Xavier (Glorot) initialization, uniform: keeps the variance forward and backward."""
 
     def xlogy(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """a * log(b), and 0 where a is."""
+        """a * log(b), and 0 where a is 0."""
 
     def xlogy_(self, other: Tensor | _float | _int | _bool | complex) -> Tensor:
-        """`xlogy`, into the memory of its first operand."""
+        """`xlogy`, in place."""
 
     def zero_(self) -> Tensor:
         """Overwrite every element with zero."""

@@ -1,4 +1,4 @@
-"""A parameter: a tensor that a module trains. A buffer: one that it keeps."""
+"""Parameter and Buffer: tensors that a module trains, and that it keeps."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.tensor.tensor import Tensor
 
 @final
 class Parameter(Tensor):
-    """A tensor over the same memory, which modules list among their parameters.
+    """A tensor that modules list among their parameters; it shares its data's memory.
 
     >>> p = flow.nn.Parameter(flow.ones(2)); p.requires_grad
     True
@@ -22,8 +22,8 @@ class Parameter(Tensor):
 
 @final
 class Buffer(Tensor):
-    """A tensor over the same memory, which modules list among their buffers once it is their attribute; saved with
-    their state unless `persistent=False`.
+    """A tensor that modules list among their buffers once it is an attribute, sharing its data's memory; saved unless
+    `persistent=False`.
 
     >>> m = flow.nn.Module(); m.count = flow.nn.Buffer(flow.zeros(1)); list(m.state_dict())
     ['count']
@@ -36,7 +36,7 @@ class Buffer(Tensor):
 
 
 def _over(x: Tensor, data: Any) -> None:
-    """Let a new tensor have the memory of another, or what data says."""
+    """Set a new tensor's memory to another's, or to data."""
     if not isinstance(data, Tensor):
         Tensor.__init__(x, *(() if data is None else (data,)))
         return

@@ -1,4 +1,4 @@
-"""How a tensor prints: torch's own numbers, then what else there is to know."""
+"""Printing of tensors: torch's text of the numbers, then Weft's attributes."""
 
 from __future__ import annotations
 
@@ -15,14 +15,14 @@ from weft.tensor.data import local_data, whole_data
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor
 
-_TAIL = re.compile(r"(, (device='[^']*'|size=\([^)]*\)|dtype=[\w.]+))*\)$")  # what torch says behind the numbers
+_TAIL = re.compile(r"(, (device='[^']*'|size=\([^)]*\)|dtype=[\w.]+))*\)$")  # torch's attributes after the numbers
 
 
 def text(t: Tensor) -> str:
     """`repr` and `str`: `tensor([[1., 2.]], requires_grad=True)`.
 
-    Of a global tensor it is what this rank holds, as far as that is computed: whoever looks at one on one rank alone,
-    in a debugger, a logger or a traceback, waits for no other rank and raises nothing.
+    A global tensor shows what this rank holds, if computed: in a debugger, a logger or a traceback of one rank,
+    printing waits for no other rank and raises nothing.
     """
     if t.value is not None:
         return _titled(t, _symbol(t))
@@ -34,15 +34,15 @@ def text(t: Tensor) -> str:
 def show(x: Tensor) -> str:
     """The text of a tensor's logical value: `print(flow.show(x))`.
 
-    A global tensor is gathered for it, so every rank of the world calls this. `print(x)` shows the rank's own part.
+    A global tensor is gathered, so every rank of the world must call this. `print(x)` shows the rank's own shard.
     """
     if x.value is None and x.is_global:
         return _titled(x, _global(x))
     return text(x)
 
 
-def _titled(t: Tensor, told: str) -> str:
-    return f"Parameter containing:\n{told}" if isinstance(t, Parameter) else told
+def _titled(t: Tensor, numbers: str) -> str:
+    return f"Parameter containing:\n{numbers}" if isinstance(t, Parameter) else numbers
 
 
 def _numbers(data: torch.Tensor) -> str:
@@ -71,7 +71,7 @@ def _global(t: Tensor) -> str:
 
 
 def _part(t: Tensor) -> str:
-    """What this rank holds of a global tensor: all of it, where each rank does."""
+    """The text of this rank's shard of a global tensor."""
     assert t.spec is not None and t.shard is not None
     more, data = [*_where(t), *_gradient(t)], _at_hand(t.shard)
     if data is None:
@@ -81,27 +81,27 @@ def _part(t: Tensor) -> str:
         more = [f"part of size={tuple(t.shape)}", *more]
     try:
         return _bare(data.detach().cpu(), more)
-    except Exception as error:  # memory of a device that failed
+    except Exception as error:  # the device failed
         return _with("tensor(...)", [*more, *_form(t), f"unreadable={type(error).__name__}"])
 
 
 def _at_hand(blob: Blob) -> torch.Tensor | None:
-    """The data, where no other rank has to do anything for it."""
+    """The data, if it needs no communication."""
     writers = () if blob.access is None else blob.access.writers
     if writers and all(w.machine.rank.world_size == 1 for w in writers):
-        with contextlib.suppress(Exception):  # what failed is told
+        with contextlib.suppress(Exception):  # the failure is shown
             hooks.wait_read(blob)
     return blob.now
 
 
 def _missing(blob: Blob) -> str:
-    """Why there are no numbers to show: what writes them is under way, or failed."""
+    """Why there are no numbers: their writer is pending, or failed."""
     failed = None if blob.access is None else blob.access.failed
     return "not computed yet" if failed is None else f"not computed: {failed.name} failed with {failed.error!r}"
 
 
 def _bare(data: torch.Tensor, more: list[str]) -> str:
-    """The numbers, with what is said of the logical tensor in place of what torch says of these."""
+    """The numbers, with the logical tensor's attributes in place of torch's."""
     numbers = _numbers(data)
     tail = _TAIL.search(numbers)
     assert tail is not None
@@ -126,7 +126,7 @@ def _form(t: Tensor) -> list[str]:
 
 
 def formatted(t: Tensor, specification: str) -> str:
-    """`format(tensor, spec)`: a number formats as one, and with a specification so does a tensor of one element."""
+    """`format(tensor, spec)`: a 0-d tensor, or with a spec a one-element tensor, formats as a number."""
     if not specification:
         known = t.ndim == 0 and t.value is None and t.is_local and t.device.type != "meta"
         return format(t.item()) if known and not isinstance(t, Parameter) else text(t)
@@ -141,5 +141,5 @@ def set_printoptions(
     precision: int | None = None, threshold: int | None = None, edgeitems: int | None = None,
     linewidth: int | None = None, profile: Any = None, sci_mode: bool | None = None,
 ) -> None:  # fmt: skip
-    """How numbers are printed: torch's own options, for both."""
+    """Set how numbers are printed: torch's own options, for both."""
     torch.set_printoptions(precision, threshold, edgeitems, linewidth, profile, sci_mode)

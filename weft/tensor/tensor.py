@@ -1,10 +1,10 @@
-"""The tensor: what a user holds. A bridge over memory (a blob), or over a shard and a spec of the whole.
+"""The tensor: a handle to memory (a blob), or to a shard and the spec of the whole.
 
     local    blob is the memory; spec is None
-    global   spec tells the logical tensor; shard is the blob of this rank's part
-    lazy     value is a symbol of a graph that is being traced; spec or meta tell what is known
+    global   spec is of the logical tensor; blob is this rank's shard
+    lazy     value is a symbol of a graph that is being traced; spec or meta describe it
 
-Methods that are ops (`relu`, `sum`, `__add__`, ...) are bound by `functional/` from the registry.
+Methods that are ops (`relu`, `sum`, `__add__`, ...) are bound by `functional/` from the registry of ops.
 """
 
 from __future__ import annotations
@@ -30,13 +30,13 @@ from weft.tensor.described import Described
 from weft.tensor.gradient import check_gradient
 from weft.tensor.hook import RemovableHook
 
-ABSENT = Blob(None)  # the blob of what has no local memory of its own: the short way ends here
+ABSENT = Blob(None)  # the blob of tensors without local memory: no fast path
 
 NOT_COPIED = ("_hooks", "_accumulated", "_retains_grad", "_static", "_view_of", "_grad", "node")  # by copy.deepcopy
 
 
 def size_asked(data: tuple[Any, ...]) -> tuple[int, ...] | None:
-    """The size that one of PyTorch's older constructors is called with: f(2, 3), f(x.shape) or f(); None for data."""
+    """The size in a legacy constructor's call: f(2, 3), f(x.shape) or f(); None for data."""
     if len(data) == 1 and not isinstance(data[0], (int, np.integer)):
         return data[0] if isinstance(data[0], Size) else None
     return data or (0,)
@@ -170,7 +170,7 @@ class Tensor(Described):
         return RemovableHook(self._hooks, hook)
 
     def register_post_accumulate_grad_hook(self, hook: Callable[[Tensor], None]) -> RemovableHook:
-        """`hook(tensor)` runs as soon as backward has added all there is to a leaf's `.grad`."""
+        """`hook(tensor)` runs once backward has accumulated a leaf's `.grad`."""
         if self.node is not None or not self._requires_grad:
             raise AutogradError("a post-accumulate hook belongs to a leaf that requires a gradient")
         if self._accumulated is None:
@@ -179,7 +179,7 @@ class Tensor(Described):
         return RemovableHook(self._accumulated, hook)
 
     def detach(self) -> Tensor:
-        """The same memory, outside the graph of gradients."""
+        """A tensor over the same memory, detached from the autograd graph."""
         if self._view_of is None and here.trace is None:
             return rewrap(self)
         return hooks.detached(self)
@@ -194,7 +194,7 @@ class Tensor(Described):
             raise DtypeError(f"tensor.data takes a tensor; got {type(other).__name__}")
         if here.trace is not None:
             return hooks.exchange(self, other)
-        if self.part_of is not None or other.part_of is not None:  # another dtype, say, of the part that it was
+        if self.part_of is not None or other.part_of is not None:  # such as another dtype of a shard
             same = other.spec is None and self.spec is None and other.shape == self.shape
             self.part_of = other.part_of or (self.part_of if same else None)
         self.blob, self.spec, self.shard, self.value = other.blob, other.spec, other.shard, other.value
@@ -314,7 +314,7 @@ def of_value(value: Any, spec: Spec | None) -> Tensor:
 
 
 def rewrap(t: Tensor) -> Tensor:
-    """Another tensor over the same memory or symbol, without gradient."""
+    """Another tensor over the same memory or symbol, without autograd state."""
     self = object.__new__(Tensor)
     self.blob = t.blob
     if t.spec is not None:
@@ -327,6 +327,6 @@ def rewrap(t: Tensor) -> Tensor:
 
 
 def at_hand(t: Tensor) -> torch.Tensor | None:
-    """A local tensor's numbers, where reading them waits for nothing: on the CPU, outside of graphs; None elsewhere."""
+    """A local tensor's data, if reading it waits for nothing: on the CPU, outside of graphs; else None."""
     data = t.blob.data if t.spec is None and t.value is None and here.trace is None else None
     return data if data is not None and data.device.type == "cpu" else None

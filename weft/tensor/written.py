@@ -1,7 +1,7 @@
-"""When memory was overwritten, in the sequence in which calls are recorded: what a view is compared with.
+"""When memory was overwritten, on the clock of recorded calls, so that views can check whether they are current.
 
-A local view looks at the memory itself. A global one may look at what was boxed for it, and is made anew if its base
-was overwritten since. Every rank must find the same, so what each op, launch and assignment overwrites is marked.
+A local view shares memory. A global one may be of a boxed copy, and is made again if its base was overwritten
+since. All ranks must agree, so every op, launch and assignment marks what it overwrites.
 """
 
 from __future__ import annotations

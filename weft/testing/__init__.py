@@ -1,6 +1,4 @@
-"""Oracles and tools for tests: comparison with torch, layouts by brute force, programs that run on several ranks at
-once.
-"""
+"""Oracles for tests: comparison with torch, layouts by brute force, programs that run on several ranks at once."""
 
 from weft.testing.compare import assert_close
 

@@ -1,4 +1,4 @@
-"""What the generic test runs an op on: the samples of its declaration."""
+"""The cases that the generic tests run an op on: the samples of its declaration."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ class Skipped(Exception):
 
 
 def rand(*shape: int) -> torch.Tensor:
-    """What samples are made of: float64, repeatable within a case."""
+    """A random float64 sample, repeatable within a case."""
     return torch.randn(shape, dtype=torch.float64)
 
 

@@ -1,4 +1,4 @@
-"""Tensors set beside each other, as tests do."""
+"""`assert_close`: comparison of tensors in tests."""
 
 from __future__ import annotations
 
@@ -15,9 +15,9 @@ def assert_close(
     equal_nan: bool = False, check_device: bool = True, check_dtype: bool = True, check_layout: bool = True,
     check_stride: bool = False, msg: Any = None,
 ) -> None:  # fmt: skip
-    """Raise an AssertionError that says where two tensors, or lists and dicts of them, differ by more than rounding.
+    """Raise an AssertionError that shows where two tensors, or lists and dicts of them, differ by more than rounding.
 
-    A global tensor stands for its logical value; every rank of its placement takes part.
+    A global tensor is compared by its logical value; every rank of its placement takes part.
 
     >>> flow.testing.assert_close(flow.ones(2), flow.ones(2) + 1e-9)
     """
@@ -29,7 +29,7 @@ def assert_close(
 
 
 def _plain(value: Any) -> Any:
-    """The same with torch's tensors."""
+    """The same structure with torch's tensors."""
     if isinstance(value, Tensor):
         return whole_data(value, "assert_close()").detach()
     if isinstance(value, dict):

@@ -1,5 +1,5 @@
-"""Gradients, and gradients of gradients, against torch's autograd of the same kernel; against finite differences where
-torch has none.
+"""Gradient checks: first and second derivatives against torch's autograd of the same kernel, or finite differences
+if torch has none.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from weft.tensor.tensor import Tensor, of_torch
 from weft.testing.cases import Skipped, copied, rand
 from weft.testing.layouts import Args, close, replaced, run_kernel, tensors, written
 
-# operands that are functions of other operands, whose gradient includes theirs, or constants by definition
+# operands without a gradient: functions of other operands, or constants by definition
 BY_VALUE = {
     "cross_entropy": ("weight",),
     "cross_entropy_grad": ("weight", "count"),
@@ -38,7 +38,7 @@ def differentiable(op: Op, args: Args) -> list[int]:
 
 
 def of_truth(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], second: bool) -> Any:
-    """Torch's gradients of the kernel, or the gradients of their sum weighted by `dys`-like numbers; None: it can't."""
+    """Torch's gradients of the kernel, or those of their sum weighted by `dys`-like numbers; None if there are none."""
     leaves = [t.detach().clone() for t in tensors(op, args)]
     for i in which:
         leaves[i].requires_grad_()
@@ -48,7 +48,7 @@ def of_truth(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], seco
         xs = [leaves[i] for i in which]
         if not any(y.requires_grad for y in ys):
             return None
-        nothing = torch.stack([x.sum() * 0 for x in xs]).sum()  # for outputs that no operand changes
+        nothing = torch.stack([x.sum() * 0 for x in xs]).sum()  # for outputs that depend on no operand
         return _gradients(torch, [y if y.requires_grad else y + nothing for y in ys], xs, dys, second)
     except (RuntimeError, NotImplementedError):
         return None
@@ -70,7 +70,7 @@ def _keywords(op: Op, args: Args) -> dict[str, Any]:
 
 
 def _chosen(op: Op, outputs: Any, dys: list[Any]) -> tuple[list[Any], list[Any]]:
-    """The outputs that have gradients, with those that are given for them."""
+    """The outputs that have gradients, with their output gradients."""
     pairs = [(y, d) for y, d, ok in zip(outputs, dys, op.differentiable, strict=False) if ok and _floating(y)]
     return [y for y, _ in pairs], [d for _, d in pairs]
 
@@ -89,7 +89,7 @@ def _gradients(library: Any, ys: list[Any], xs: list[Any], dys: list[Any], secon
     if not second:
         return list(first)
     kept = [(g, _weight(g)) for g in first if g is not None and g.requires_grad]
-    if not kept:  # a first gradient that nothing changes
+    if not kept:  # a constant first gradient
         return [None] * (len(xs) + len(dys))
     return list(of([g for g, _ in kept], [*xs, *dys], [w for _, w in kept], allow_unused=True))
 
@@ -100,7 +100,7 @@ def _weight(g: Any) -> Any:
 
 
 def numeric(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], second: bool) -> list[torch.Tensor]:
-    """Gradients by central differences: of sum(y * dy), or of our own first gradients weighted."""
+    """Gradients by central differences: of sum(y * dy), or of Weft's own first gradients weighted."""
     given = tensors(op, args)
 
     def value(xs: list[torch.Tensor], weights: list[torch.Tensor]) -> float:
@@ -129,16 +129,16 @@ def numeric(op: Op, args: Args, which: list[int], dys: list[torch.Tensor], secon
 
 
 def check_gradient(op: Op, args: Args, second: bool = False) -> None:
-    """Ours against torch's autograd of the kernel, or against finite differences where torch has none."""
+    """Weft's gradients against torch's autograd of the kernel, or finite differences if torch has none."""
     if op.vjp is None or op.conversion:
         raise Skipped("it declares no gradient")
     which = differentiable(op, args)
     if not which:
-        raise Skipped("no operand can have one")
+        raise Skipped("no operand is differentiable")
     wholes = run_kernel(op, copied(op, args))[: op.visible]
     dys = [rand(*y.shape) if y.is_floating_point() else torch.zeros(y.shape) for y in wholes]
     if not any(y.is_floating_point() for y in wholes):
-        raise Skipped("no output can have one")
+        raise Skipped("no output is differentiable")
 
     def fresh() -> list[torch.Tensor]:
         return [d.clone() for d in dys]
@@ -165,7 +165,7 @@ def check_gradient(op: Op, args: Args, second: bool = False) -> None:
 
 
 def check_again(op: Op, args: Args) -> None:
-    """A second backward is refused only where torch refuses it, and gives what the first gave where it isn't."""
+    """A second backward is refused only where torch refuses it; otherwise it gives what the first gave."""
     which = differentiable(op, args)
     if op.vjp is None or op.conversion or not which:
         raise Skipped("it has no gradient")
@@ -188,7 +188,7 @@ def check_again(op: Op, args: Args) -> None:
         ys, given = _chosen(op, run_kernel(op, replaced(op, args, leaves)), dys)
         truth = twice(torch.autograd.grad, ys, [leaves[i] for i in which], given)[1]
     except (RuntimeError, NotImplementedError, AssertionError):
-        pass  # torch has no gradient of it at all
+        pass  # torch has no gradient for it
     first, second = _of_ours_again(op, args, which, dys, twice)
     assert second is not None or truth is None, "torch goes back a second time, and we refuse"
     for a, b in zip(first, second or first, strict=True):

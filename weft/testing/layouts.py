@@ -1,4 +1,4 @@
-"""Layout rules by brute force: an op run on shards must give the shards of what it gives on the whole."""
+"""Layout rules by brute force: an op on shards must give the shards of its result on the whole."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ Args = tuple[Any, ...]
 
 
 def run_kernel(op: Op, args: Args, kernel: Callable[..., Any] | None = None) -> tuple[torch.Tensor, ...]:
-    """The outputs of a kernel on complete arguments; draws repeat."""
+    """The outputs of a kernel on complete arguments; random draws are seeded."""
     n = len(args) - len(op.keywords)
     with random.seeded(11):
         result = (kernel or op.kernel)(*args[:n], **dict(zip(op.keywords, args[n:], strict=True)))
@@ -32,12 +32,12 @@ def run_kernel(op: Op, args: Args, kernel: Callable[..., Any] | None = None) -> 
 
 
 def tensors(op: Op, args: Args) -> list[torch.Tensor]:
-    """The operands that are tensors, lists opened: the order in which rules name them."""
+    """The operands that are tensors, lists flattened: the order in which rules name them."""
     return signature.flatten(op, args)
 
 
 def replaced(op: Op, args: Args, values: Sequence[Any]) -> Args:
-    """The arguments with other values in the places of tensors."""
+    """The arguments with the tensors replaced."""
     todo = iter(values)
     new = signature.replaced(op, args, lambda _: next(todo))
     return tuple(list(v) if op.params[i].kind == "tensors" else v for i, v in enumerate(new))
@@ -62,7 +62,7 @@ def rules_of(op: Op, args: Args, outputs: Sequence[torch.Tensor]) -> tuple[Rule,
 
 
 def shards(t: torch.Tensor, nd_sbp: NdSbp, placement: Placement) -> dict[tuple[int, ...], torch.Tensor]:
-    """What each coordinate holds of a whole tensor; partial ones get random parts."""
+    """The shard of a whole tensor at each coordinate; partial ones get random parts."""
     g = torch.Generator().manual_seed(5)
     pieces: dict[tuple[int, ...], torch.Tensor] = {(): t}
     for size, s in zip(placement.shape, nd_sbp, strict=True):
@@ -94,7 +94,7 @@ def _parts(t: torch.Tensor, s: Sbp, n: int, g: torch.Generator) -> list[torch.Te
 
 
 def assemble(held: dict[tuple[int, ...], torch.Tensor], nd_sbp: NdSbp) -> torch.Tensor | None:
-    """The whole that the shards make; None where they contradict each other."""
+    """The whole tensor from its shards; None if they contradict each other."""
     for s in reversed(nd_sbp):
         groups: dict[tuple[int, ...], list[torch.Tensor]] = {}
         for c in sorted(held):
@@ -133,12 +133,12 @@ def close(a: torch.Tensor, b: torch.Tensor) -> bool:
 
 
 def possible(rules: Sequence[Rule], placement: Placement) -> bool:
-    """Whether these rules, one per axis, go together: some hold only where sizes divide."""
+    """Whether these rules, one per axis, can be combined: some need sizes that divide."""
     return signature._fits(tuple(rules), placement)
 
 
 def disagreements(op: Op, args: Args, rules: Sequence[Rule], placement: Placement) -> dict[str, str]:
-    """By output, what an op run on shards gives that the whole doesn't; empty if the rules, one per axis, hold."""
+    """Per output, how an op on shards differs from the whole; empty if the rules, one per axis, hold."""
     given = tensors(op, args)
     fresh = [t.clone() for t in given]
     whole = run_kernel(op, replaced(op, args, fresh))
@@ -184,7 +184,7 @@ def _shown(t: torch.Tensor) -> str:
 
 
 def undeclared(op: Op, args: Args) -> Iterator[str]:
-    """Layouts that hold by brute force, over 2 and over 3 ranks, but that no rule declares."""
+    """Layouts that hold by brute force, over 2 and 3 ranks, but that no rule declares."""
     given = tensors(op, args)
     if not 0 < len(given) <= 3 or op.writes or op.dynamic or op.random or math.prod(t.dim() + 3 for t in given) > 300:
         return

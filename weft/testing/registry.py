@@ -1,4 +1,4 @@
-"""One test for every op: what a declaration says of itself must be true.
+"""Generic tests of every op's declaration.
 
 `cases(op)` are its samples; each `check_` takes one and raises AssertionError, or Skipped with a reason. Oracles:
 torch's autograd of the same kernel, finite differences where torch has none, and the whole tensor for its shards.
@@ -38,7 +38,7 @@ from weft.testing.layouts import (
     undeclared,
 )  # fmt: skip
 
-# ops that the generic test can't run, and why
+# ops that the generic tests can't run, and why
 WITHOUT_SAMPLES = {
     "empty": "its values are whatever the memory held",
     "empty_like": "its values are whatever the memory held",
@@ -61,10 +61,10 @@ def check_inference(op: Op, args: Args) -> None:
 
 
 def check_strides(op: Op, args: Args) -> None:
-    """How operands lie in memory changes nothing: neither the order of their dimensions, nor gaps between elements."""
+    """Strides of operands must not matter: neither the order of their dimensions, nor gaps between elements."""
     operands = tensors(op, args)
     if op.view or op.random:
-        raise Skipped("its result shows how x lies" if op.view else "it draws in the order of memory, as torch")
+        raise Skipped("its result has x's strides" if op.view else "it draws in memory order, as torch")
     if not any(t.dim() for t in operands):
         raise Skipped("no operand has strides")
     expected = run_kernel(op, copied(op, args))
@@ -79,17 +79,17 @@ def check_strides(op: Op, args: Args) -> None:
 
 
 def _turned(t: torch.Tensor) -> torch.Tensor:
-    """The last dimension lies outermost."""
+    """The tensor with its last dimension outermost in memory."""
     return t.movedim(-1, 0).contiguous().movedim(0, -1) if t.dim() > 1 else _gapped(t)
 
 
 def _gapped(t: torch.Tensor) -> torch.Tensor:
-    """Every element has another one beside it that isn't its neighbour."""
+    """The tensor with gaps between its elements."""
     return torch.stack([t, t], -1)[..., 0]
 
 
 def _into_new(op: Op, args: Args, like: tuple[torch.Tensor, ...]) -> tuple[torch.Tensor, ...]:
-    """What the kernel that writes into given memory leaves there."""
+    """The result of the out-variant kernel."""
     assert op.out_kernel is not None
     given = tuple(torch.empty_like(y, memory_format=torch.contiguous_format) for y in like)
     for y in given:
@@ -98,14 +98,14 @@ def _into_new(op: Op, args: Args, like: tuple[torch.Tensor, ...]) -> tuple[torch
     with random.seeded(11):
         op.out_kernel(given[0] if len(given) == 1 else given, *args)
     for name, y, place in zip(op.returns, given, places, strict=True):
-        assert y.data_ptr() == place and y.is_contiguous(), f"{name}: the memory was exchanged"
+        assert y.data_ptr() == place and y.is_contiguous(), f"{name}: the memory was replaced"
     return given
 
 
 def check_out(op: Op, args: Args) -> None:
-    """The kernel that writes into given memory gives what the kernel gives."""
+    """The out-variant kernel gives what the kernel gives."""
     if op.out_kernel is None:
-        raise Skipped("no kernel of that kind")
+        raise Skipped("no out-variant kernel")
     expected = run_kernel(op, copied(op, args))
     given = _into_new(op, copied(op, args), expected)
     for name, y, e in zip(op.returns, given, expected, strict=True):
@@ -113,9 +113,9 @@ def check_out(op: Op, args: Args) -> None:
 
 
 def check_inplace(op: Op, args: Args) -> None:
-    """The kernel that overwrites its first operand leaves there what the kernel gives."""
+    """The in-place kernel leaves in its first operand what the kernel gives."""
     if op.inplace_kernel is None:
-        raise Skipped("no kernel of that kind")
+        raise Skipped("no in-place kernel")
     expected = run_kernel(op, copied(op, args))[0]
     mine = copied(op, args)
     if not isinstance(mine[0], torch.Tensor) or mine[0].shape != expected.shape or mine[0].dtype != expected.dtype:
@@ -139,7 +139,7 @@ def check_scattered(op: Op, args: Args) -> None:
 
 
 def check_example(op: Op, flow: Any) -> None:
-    """The docstring's example, with the package as `flow`."""
+    """Run the docstring's example, with the package as `flow`."""
     test = doctest.DocTestParser().get_doctest(op.__doc__ or "", {"flow": flow}, op.name, None, None)
     if not test.examples:
         raise Skipped("no example")
@@ -155,7 +155,7 @@ def check_example(op: Op, flow: Any) -> None:
 
 
 def check_layouts(op: Op, args: Args) -> int:
-    """Every rule, over 2 and 3 ranks, also with uneven parts; how many held."""
+    """Check every rule over 2 and 3 ranks, also with uneven shards; returns how many held."""
     if op.random or op.dynamic or op.conversion:
         raise Skipped("no kernel of it runs on parts")
     rules = rules_of(op, args, run_kernel(op, copied(op, args)))
@@ -171,7 +171,7 @@ def check_layouts(op: Op, args: Args) -> int:
 
 
 def check_empty_parts(op: Op, args: Args) -> None:
-    """Every rule over more ranks than there are elements along what it splits: some hold an empty part."""
+    """Check every rule over more ranks than there are elements, so that some shards are empty."""
     if op.random or op.dynamic or op.conversion:
         raise Skipped("no kernel of it runs on parts")
     for rule in rules_of(op, args, run_kernel(op, copied(op, args))):
@@ -183,7 +183,7 @@ def check_empty_parts(op: Op, args: Args) -> None:
 
 
 def check_grids(op: Op, args: Args) -> None:
-    """Every pair of rules on a 2x2 grid."""
+    """Check every pair of rules on a 2x2 grid."""
     grid = Placement("cpu", [[0, 1], [2, 3]])
     rules = rules_of(op, args, run_kernel(op, copied(op, args)))
     for pair in itertools.product(rules, repeat=2):

@@ -1,8 +1,8 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""`checkpoint`: what lies inside a function is not kept for backward, but computed once more when backward gets there.
+"""Activation checkpointing: a function's activations are recomputed in backward instead of kept.
 
-What `flow.utils.checkpoint` names. It costs a second forward, and saves the memory between its inputs and outputs.
+`flow.utils.checkpoint`. It costs a second forward, and saves the memory between the function's inputs and outputs.
 """
 
 

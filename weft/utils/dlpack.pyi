@@ -7,7 +7,7 @@ from weft.tensor.tensor import Tensor
 
 
 def from_dlpack(exporter: Any) -> Tensor:
-    """A tensor that shares memory with whatever speaks DLPack: numpy, torch, jax, cupy."""
+    """A tensor that shares memory with any DLPack exporter: NumPy, torch, jax, cupy."""
 
 def to_dlpack(x: Tensor) -> Any:
     """A DLPack capsule over the tensor's memory."""

@@ -1,9 +1,9 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""`flow.utils.global_view`: programs that make tensors themselves, run with global ones; trees of tensors, converted.
+"""`flow.utils.global_view`: programs that create tensors, run with global ones; conversion of nested tensors.
 
-A model that makes masks or positions in `forward` would mix local tensors with its global ones. Under `global_mode`
-what it makes is global, too.
+A model that creates masks or positions in `forward` would mix local tensors with its global ones. Under
+`global_mode` it creates global ones.
 """
 
 

@@ -28,7 +28,7 @@ def test_unpooling_undoes_pooling(dims: int, options: dict[str, Any]) -> None:
         got = ours(ours_y, ours_where, size)
         assert got.detach().to_torch().equal(theirs(y, where, output_size=size))
         got.sum().backward()
-    with pytest.raises(ShapeError, match="every value has an index"):
+    with pytest.raises(ShapeError, match="need indices of this shape"):
         ours(ours_y, ours_where[:1])
 
 
@@ -36,7 +36,7 @@ def test_borders_that_wrap_around() -> None:
     x = torch.arange(24.0).reshape(1, 2, 3, 4)
     got = F.pad(of_torch(x), (1, 2, 3, 0), mode="circular").to_torch()
     assert got.equal(torch.nn.functional.pad(x, (1, 2, 3, 0), mode="circular"))
-    with pytest.raises(ShapeError, match="at most as wide"):
+    with pytest.raises(ShapeError, match="circular padding is at most the size"):
         F.pad(of_torch(x), (5, 0), mode="circular")
     with pytest.raises(ShapeError, match="two numbers per dimension"):
         F.pad(of_torch(x), (5,))

@@ -152,7 +152,7 @@ def test_data_has_a_gradient_where_build_asks_for_it() -> None:
     with pytest.raises(AutogradError, match=r"A graph's inputs are data.*requires_grad_\(\) in build"):
         Asks()(x, False)
     model = layers(flow)
-    with pytest.raises(AutogradError, match=r"Of what a graph returns.*build\(\)"):
+    with pytest.raises(AutogradError, match=r"For a graph's outputs.*build\(\)"):
         Step(lambda m, model, x: model(x).sum(), model)(flow.ones(4, 3)).backward()
 
 

@@ -146,7 +146,7 @@ def test_an_eager_step_is_refused_inside_of_build() -> None:
             optimizer.step()
             return loss
 
-    with pytest.raises(TraceError, match="a graph updates by itself"):
+    with pytest.raises(TraceError, match="a graph updates after each"):
         Eagerly(net, optimizer)(batch(0))
 
 

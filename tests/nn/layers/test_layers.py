@@ -274,7 +274,7 @@ def test_dropout_drops_while_training_only() -> None:
         (lambda: flow.nn.Conv2d(3, 4, 3, groups=2), "divisible by groups"),
         (lambda: flow.nn.Conv2d(4, 4, (3, 3, 3)), "kernel_size is one number, or 2"),
         (lambda: flow.nn.GroupNorm(3, 4), "divisible by num_groups"),
-        (lambda: flow.nn.Linear(-1, 2), "at least 0"),
+        (lambda: flow.nn.Linear(-1, 2), "nonnegative integers"),
         (lambda: flow.nn.Embedding(3, 2, padding_idx=3), "within num_embeddings"),
         (lambda: flow.nn.BatchNorm2d(3)(flow.ones(2, 3)), "expected 4D input"),
         (lambda: flow.nn.ReLU6(1, 2), r"takes 1 positional argument but 2 were given"),

@@ -101,7 +101,7 @@ def test_what_cannot_be_is_said() -> None:
         flow.nn.LSTM(4, 5, proj_size=5)
     with pytest.raises(ShapeError, match=r"LSTM takes a sequence.*got \[6, 2, 3\]"):
         flow.nn.LSTM(4, 5)(flow.ones(6, 2, 3))
-    with pytest.raises(ShapeError, match=r"begins with states of shapes \[\[1, 2, 5\]\]"):
+    with pytest.raises(ShapeError, match=r"takes initial states of shapes \[\[1, 2, 5\]\]"):
         flow.nn.GRU(4, 5)(flow.ones(6, 2, 4), flow.zeros(2, 2, 5))
 
 

@@ -1,1 +1,1 @@
-"""Where `torch.distributed` has the names of its elastic launcher; of these, what programs say."""
+"""`torch.distributed.elastic`: the few names that programs use."""

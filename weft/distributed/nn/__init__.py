@@ -1,4 +1,4 @@
-"""Collectives that gradients flow through, as `torch.distributed.nn` has them."""
+"""Differentiable collectives, as in `torch.distributed.nn`."""
 
 from weft.distributed.nn.functional import (
     all_gather,

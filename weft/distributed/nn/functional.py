@@ -1,6 +1,6 @@
-"""Collectives as functions of tensors: what ranks send each other forward, gradients take back.
+"""Differentiable collectives: functions of tensors, whose backward is the transposed collective.
 
-Every rank of the group goes backward through the call, as every rank made it.
+Every rank of the group must run the backward, as every rank made the call.
 """
 
 from __future__ import annotations
@@ -17,36 +17,36 @@ from weft.tensor.tensor import Tensor
 
 
 def all_reduce(tensor: Tensor, op: str = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The sum of all ranks' tensors, on each of them."""
+    """The sum of all ranks' tensors, on each rank."""
     return _AllReduce.apply(tensor, _linear("all_reduce", op), group)
 
 
 def all_gather(tensor: Tensor, group: Any = None) -> tuple[Tensor, ...]:
-    """Every rank's tensor, in the order of the ranks."""
+    """Every rank's tensor, in rank order."""
     return _AllGather.apply(tensor, group)
 
 
 def broadcast(tensor: Tensor, src: int, group: Any = None) -> Tensor:
-    """One rank's tensor, on all of them."""
+    """The tensor of rank `src`, on every rank."""
     return _Broadcast.apply(tensor, src, group)
 
 
 def reduce(tensor: Tensor, dst: int, op: str = ReduceOp.SUM, group: Any = None) -> Tensor:
-    """The sum of all ranks' tensors on one rank; on others, their own."""
+    """The sum of all ranks' tensors on rank `dst`; other ranks get their own tensor."""
     return _Reduce.apply(tensor, dst, _linear("reduce", op), group)
 
 
 def reduce_scatter(
     output: Tensor, input_list: Sequence[Tensor], op: str = ReduceOp.SUM, group: Any = None
 ) -> Tensor:  # fmt: skip
-    """The sum of what all ranks give in this rank's place of their lists; `output` tells its form."""
+    """The sum over all ranks of the tensors at this rank's index; `output` gives its shape and dtype."""
     return _ReduceScatter.apply(_linear("reduce_scatter", op), group, *input_list)
 
 
 def all_to_all(
     output_tensor_list: Sequence[Tensor], input_tensor_list: Sequence[Tensor], group: Any = None
 ) -> tuple[Tensor, ...]:
-    """What each rank gives for this one; the list of outputs tells their forms."""
+    """The tensor that each rank has for this one; the list of outputs gives their shapes and dtypes."""
     return _AllToAll.apply(group, [tuple(t.shape) for t in output_tensor_list], *input_tensor_list)
 
 
@@ -54,14 +54,14 @@ def all_to_all_single(
     output: Tensor, input: Tensor, output_split_sizes: Sequence[int] | None = None,
     input_split_sizes: Sequence[int] | None = None, group: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A slice of the input to each rank, and one from each; `output` tells the form of the result."""
+    """A slice of the input to each rank, and one from each; `output` gives the shape and dtype."""
     splits = output_split_sizes, input_split_sizes
     return _AllToAllSingle.apply(input, tuple(output.shape), splits, group)
 
 
 def _linear(what: str, op: str) -> str:
     if op not in (ReduceOp.SUM, ReduceOp.AVG):
-        raise ArgumentError(f"{what}(): gradients flow through sums and means; for {op!r} call flow.distributed.{what}")
+        raise ArgumentError(f"{what}(): only sums and means have gradients; for {op!r} call flow.distributed.{what}")
     return op
 
 

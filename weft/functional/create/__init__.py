@@ -1,1 +1,1 @@
-"""New tensors: from sizes, from values, in another one's form."""
+"""New tensors: from sizes, from values, like another tensor."""

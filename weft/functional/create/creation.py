@@ -1,4 +1,4 @@
-"""Tensors from sizes and values: local, on a device; or, with a placement and an sbp, global."""
+"""Creation of tensors from sizes and values: local, on a device; or global, with a placement and an sbp."""
 
 from __future__ import annotations
 
@@ -32,17 +32,17 @@ Where = tuple[Device | None, Placement | None, NdSbp | None]
 
 
 def get_default_dtype() -> DType:
-    """The dtype that floating point tensors get where none is named: torch's, as kernels go by it too."""
+    """The default dtype of floating-point tensors: torch's, which kernels follow too."""
     return dtypes.of_torch(torch.get_default_dtype())
 
 
 def set_default_dtype(dtype: Any) -> None:
-    """Set the dtype of new floating point tensors, Weft's and torch's."""
+    """Set the default dtype of floating-point tensors, Weft's and torch's."""
     torch.set_default_dtype(dtypes.of(dtype).torch)
 
 
 def place(name: str, device: Any, placement: Any, sbp: Any, ndim: int | None) -> Where:
-    """Where a new tensor goes: device, or placement and sbp."""
+    """The target of a new tensor: a device, or a placement and an sbp."""
     if placement is None:
         if sbp is not None:
             raise ArgumentError(f"{name}(): sbp says how a tensor lies on a placement; give placement=... too")
@@ -70,15 +70,15 @@ def size_of(name: str, size: tuple[Any, ...]) -> tuple[int, ...]:
         return tuple(n if type(n) is int else n.__index__() for n in given)
     except (AttributeError, TypeError):
         if len(size) == 1 and isinstance(size[0], Sequence) and not isinstance(size[0], (tuple, list, str)):
-            return size_of(name, (tuple(size[0]),))  # a list of a kind of its own, such as a configuration's
+            return size_of(name, (tuple(size[0]),))  # a custom sequence, such as a configuration's
         raise ArgumentError(f"{name}(): a size is ints, f(2, 3) or f((2, 3)); got {given!r}") from None
 
 
 def made(op: Op, args: tuple[Any, ...], where: Where, splits: bool = True) -> Tensor:
-    """What a creation op makes; in a layout that the op can't make, made whole first."""
+    """The result of a creation op; made whole and then moved, if the op can't make the layout."""
     device, placement, wanted = where
     if placement is None or wanted is None:
-        if here.plain:  # nothing to trace, to choose or to record
+        if here.plain:  # nothing to trace or record
             try:
                 return of_torch(op.kernel(*args, device))
             except Exception as cause:
@@ -142,7 +142,7 @@ def empty(
     *size: Sizes, dtype: Any = None, device: Any = None, placement: Placement | None = None, sbp: Any = None,
     requires_grad: bool = False, pin_memory: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor of whatever the memory held."""
+    """An uninitialized tensor."""
     shape = size_of("empty", size)
     kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
     y = made(constructors.empty, (shape, kind), place("empty", device, placement, sbp, len(shape)))
@@ -178,7 +178,7 @@ def linspace(
     start: float | Tensor, end: float | Tensor, steps: int, dtype: Any = None, device: Any = None,
     placement: Placement | None = None, sbp: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`steps` numbers from start to end, both included, at equal distances.
+    """`steps` evenly spaced numbers from start to end, inclusive.
 
     >>> flow.linspace(0, 1, 3).tolist()
     [0.0, 0.5, 1.0]
@@ -197,7 +197,7 @@ def logspace(
     start: float | Tensor, end: float | Tensor, steps: int, base: float = 10.0, dtype: Any = None, device: Any = None,
     placement: Placement | None = None, sbp: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`steps` numbers from base ** start to base ** end, their logarithms at equal distances."""
+    """`steps` numbers from base ** start to base ** end, evenly spaced on a logarithmic scale."""
     first, last = _number(start), _number(end)
     data = torch.logspace(first, last, steps, base, dtype=None if dtype is None else dtypes.of(dtype).torch)
     return placed("logspace", data, device, placement, sbp, requires_grad)
@@ -221,12 +221,12 @@ def eye(
 
 
 def placed(name: str, data: torch.Tensor, device: Any, placement: Any, sbp: Any, requires_grad: bool) -> Tensor:
-    """A tensor over data that every rank has alike; a global one takes its part of it."""
+    """A tensor from data that is equal on every rank; a global one takes its shard."""
     on, where, how = place(name, device, placement, sbp, data.dim())
     if where is None or how is None:
         return finished(of_torch(data if on is None else data.to(on.torch)), requires_grad)
     flat = (broadcast,) * where.ndim
-    with tracing(None) if here.trace is not None else contextlib.nullcontext():  # data is there: nothing to trace
+    with tracing(None) if here.trace is not None else contextlib.nullcontext():  # data is known: nothing to trace
         x = from_local(of_torch(data), where, flat, tuple(data.shape), False)
         return finished(x if how == flat else to_global(x, where, how).detach(), requires_grad)
 
@@ -235,7 +235,7 @@ hooks.placed = lambda data, device, placement, sbp: placed("Tensor", data, devic
 
 
 def _plain(data: Any) -> Any:
-    """Nested lists with numbers in the places of tensors."""
+    """Nested lists with tensors replaced by numbers."""
     if isinstance(data, (Tensor, np.ndarray)):
         return data.tolist()
     return [_plain(v) for v in data] if isinstance(data, (list, tuple)) else data
@@ -243,7 +243,7 @@ def _plain(data: Any) -> Any:
 
 def _holds_tensors(data: Any) -> bool:
     kinds = {*map(type, data)} if isinstance(data, (list, tuple)) else set()
-    bare = np.ndarray in kinds and not all(map(np.ndim, data))  # torch takes no arrays of no dimension, either
+    bare = np.ndarray in kinds and not all(map(np.ndim, data))  # torch refuses 0-d arrays, too
     deeper = any(issubclass(k, (list, tuple)) for k in kinds)
     return bare or any(issubclass(k, Tensor) for k in kinds) or (deeper and any(map(_holds_tensors, data)))
 
@@ -269,7 +269,7 @@ def tensor(
         except (TypeError, ValueError, RuntimeError) as cause:
             error = ShapeError if "sequence of length" in str(cause) else DtypeError
             raise error(
-                f"tensor(): {data!r:.60} can't become a tensor ({cause}); it takes numbers, arrays, and lists of them "
+                f"tensor(): {data!r:.60} can't be converted to a tensor ({cause}); it takes numbers, arrays, or lists "
                 "in which every row is as long as the next"
             ) from None
     y = placed("tensor", copied, device, placement, sbp, requires_grad)
@@ -278,7 +278,7 @@ def tensor(
 
 @public("flow")
 def as_tensor(data: Any, dtype: Any = None, device: Any = None) -> Tensor:
-    """The data as a tensor, without copying where that can be."""
+    """The data as a tensor, without a copy if possible."""
     if isinstance(data, Tensor):
         return data if dtype is None and device is None else data.to(device=device, dtype=dtype)  # type: ignore
     if hasattr(data, "__array_interface__") or isinstance(data, torch.Tensor):
@@ -301,7 +301,7 @@ def from_torch(x: torch.Tensor) -> Tensor:
 
 @public("flow")
 def from_dlpack(exporter: Any) -> Tensor:
-    """A tensor that shares memory with whatever speaks DLPack: numpy, torch, jax, cupy."""
+    """A tensor that shares memory with any DLPack exporter: NumPy, torch, jax, cupy."""
     return of_torch(torch.from_dlpack(exporter))
 
 
@@ -315,7 +315,7 @@ def to_dlpack(x: Tensor) -> Any:
 
 
 def drawing(generator: Any) -> Any:
-    """Draws inside come from the generator, or, if there is None, from the rank's own."""
+    """A context manager: draws inside come from the generator, by default the rank's own."""
     if generator is None:
         return contextlib.nullcontext()
     source = getattr(generator, "source", None)
@@ -326,7 +326,7 @@ def drawing(generator: Any) -> Any:
 
 @public("flow")
 def range(start: float = 0, end: float | None = None, step: float = 1, **options: Any) -> Tensor:
-    """start, start + step, ... up to end, which belongs to it."""
+    """start, start + step, ... up to and including end."""
     if end is None:
         start, end = 0, start
     return arange(start, end + step / 2, step, **{"dtype": get_default_dtype(), **options})
@@ -334,13 +334,13 @@ def range(start: float = 0, end: float | None = None, step: float = 1, **options
 
 @public("flow")
 def scalar_tensor(value: Any, **options: Any) -> Tensor:
-    """A tensor of no dimension."""
+    """A 0-d tensor."""
     return tensor(value, **{"dtype": get_default_dtype(), **options})
 
 
 @public("flow")
 def asarray(data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, copy: Any = None) -> Tensor:
-    """Data as a tensor, sharing memory where that is possible."""
+    """Data as a tensor, sharing memory if possible."""
     y = tensor(data, dtype=dtype, device=device) if copy else as_tensor(data, dtype, device)
     if y is data and (requires_grad or data.requires_grad):  # the gradient is not the given tensor's
         y = data.detach()
@@ -349,7 +349,7 @@ def asarray(data: Any, dtype: Any = None, device: Any = None, requires_grad: boo
 
 @public("flow")
 def frombuffer(buffer: Any, *, dtype: Any, count: int = -1, offset: int = 0, requires_grad: bool = False) -> Tensor:
-    """A vector that shares memory with an object that has bytes.
+    """A vector that shares memory with a buffer.
 
     >>> flow.frombuffer(bytearray([1, 0, 2, 0]), dtype=flow.int16).tolist()
     [1, 2]

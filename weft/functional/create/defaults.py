@@ -1,4 +1,4 @@
-"""Where new tensors go if nobody says so."""
+"""The default device of new tensors."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.core.device import Device, choose_usual, usual
 
 @public("flow")
 def set_default_device(device: Any) -> None:
-    """Let this thread make tensors and layers on a device where nothing else is said.
+    """Set the default device of this thread's new tensors and layers.
 
     >>> flow.set_default_device("meta"); flow.zeros(2).device.type
     'meta'
@@ -21,5 +21,5 @@ def set_default_device(device: Any) -> None:
 
 @public("flow")
 def get_default_device() -> Device:
-    """Where this thread's tensors go of which nothing else is said."""
+    """The default device of this thread's new tensors."""
     return usual() or Device("cpu")

@@ -1,7 +1,7 @@
-"""`flow.utils.global_view`: programs that make tensors themselves, run with global ones; trees of tensors, converted.
+"""`flow.utils.global_view`: programs that create tensors, run with global ones; conversion of nested tensors.
 
-A model that makes masks or positions in `forward` would mix local tensors with its global ones. Under `global_mode`
-what it makes is global, too.
+A model that creates masks or positions in `forward` would mix local tensors with its global ones. Under
+`global_mode` it creates global ones.
 """
 
 from __future__ import annotations
@@ -24,9 +24,9 @@ __all__ = ["current_global_mode", "global_mode", "to_global", "to_local"]
 
 
 class global_mode:
-    """Within it, new tensors are global: `ones`, `arange`, `randn`, `tensor` and the like, where no placement is given.
+    """A context manager: new tensors without a placement are global: `ones`, `arange`, `randn`, `tensor`, ...
 
-    A device given to them counts for nothing, and a global tensor has one: its placement's kind.
+    A device given to them is ignored; a global tensor's device is its placement's type.
     """
 
     def __init__(self, enabled: bool, placement: Placement | None = None, sbp: Any = None) -> None:
@@ -66,7 +66,7 @@ class global_mode:
 
 
 def current_global_mode() -> global_mode:
-    """The mode that this thread is in."""
+    """The active mode of this thread."""
     mode = global_mode(False)
     mode.place = here.place
     return mode
@@ -79,8 +79,8 @@ def to_global(
     warn_on_non_tensor_leaf: bool = True,
     **options: Any,
 ) -> Any:
-    """Every tensor of nested lists, tuples and dicts made global; `sbp` may be a function of the tensor, or of all that
-    was given and the tensor. A rank that the placement lacks has nothing to give, and gives None."""
+    """Make every tensor in nested lists, tuples and dicts global; `sbp` may be a function of the tensor, or of the
+    whole input and the tensor. A rank outside of the placement gives None."""
     chosen = sbp if callable(sbp) and not isinstance(sbp, sbps.Sbp) else None
     of_all = chosen is not None and len(inspect.signature(chosen).parameters) > 1
 
@@ -94,7 +94,7 @@ def to_global(
 
 
 def to_local(input: Any, *, copy: bool = False) -> Any:
-    """This rank's part of every global tensor of nested lists, tuples and dicts."""
+    """This rank's shard of every global tensor in nested lists, tuples and dicts."""
     return _mapped(
         input, lambda t: conversion.to_local(t, copy=copy) if t.is_global else t, True, "global_view.to_local"
     )
@@ -110,5 +110,5 @@ def _mapped(value: Any, convert: Callable[[Tensor], Tensor], telling: bool, name
         made = [_mapped(v, convert, telling, name) for v in value]
         return type(value)(*made) if hasattr(value, "_fields") else type(value)(made)
     if telling and value is not None:
-        warn(f"{name}(): {type(value).__name__} {value!r:.40} is no tensor, and stays as it is")
+        warn(f"{name}(): {type(value).__name__} {value!r:.40} is not a tensor, and is kept as it is")
     return value

@@ -1,4 +1,4 @@
-"""New tensors in another one's form: `ones_like`, `rand_like`, `new_zeros`, ..."""
+"""New tensors like another: `ones_like`, `rand_like`, `new_zeros`, ..."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ from weft.tensor.tensor import Tensor
 
 
 def form(x: Tensor, dtype: Any, device: Any, placement: Any, sbp: Any) -> dict[str, Any]:
-    """Options that make a tensor like x: its dtype and its place, as far as nothing else is said."""
+    """Options for a tensor like x: its dtype and device or layout, unless given."""
     options: dict[str, Any] = {"dtype": x.dtype if dtype is None else dtypes.of(dtype)}
     if placement is not None or (sbp is not None and x.spec is not None):
         options |= {"placement": placement or x.placement, "sbp": sbp}
@@ -37,7 +37,7 @@ def form(x: Tensor, dtype: Any, device: Any, placement: Any, sbp: Any) -> dict[s
 
 
 def strides_of(x: Tensor) -> tuple[int, ...] | None:
-    """How a local tensor lies in memory where the program runs eagerly; None: in order."""
+    """The strides of a local tensor that isn't contiguous, in eager mode; else None."""
     if x.spec is not None:
         return None
     if x.value is None or here.trace is None:
@@ -47,15 +47,15 @@ def strides_of(x: Tensor) -> tuple[int, ...] | None:
     return None if strides == value.meta.stride() else strides
 
 
-def beside(x: Tensor) -> dict[str, Any]:
-    """Options that put something where x lies: on every rank of a global one, whole."""
+def device_of(x: Tensor) -> dict[str, Any]:
+    """Options for a tensor on x's device; for a global x, on every rank of its placement, broadcast."""
     if x.spec is None:
         return {"device": x.device}
     return {"placement": x.placement, "sbp": (broadcast,) * x.placement.ndim}
 
 
 def fitted(x: Tensor, shape: Any, dtype: Any, device: Any, placement: Any, sbp: Any) -> dict[str, Any]:
-    """Likewise, for another shape: what is too short to be split as x is, is whole."""
+    """`form` for another shape: dimensions too short to be split as in x are broadcast."""
     options = form(x, dtype, device, placement, sbp)
     if placement is not None or sbp is not None or "sbp" not in options:
         return options
@@ -94,7 +94,7 @@ def full_like(
     x: Tensor, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """One value in x's form."""
+    """A tensor like x, filled with one value."""
     if device is None and placement is None and sbp is None:
         value = fill_value.item() if isinstance(fill_value, Tensor) else fill_value
         return finished(constructors.full_like(x, value, None if dtype is None else dtypes.of(dtype)), requires_grad)
@@ -102,18 +102,20 @@ def full_like(
     return creation.full(tuple(x.shape), fill_value, requires_grad=requires_grad, **options)
 
 
-def _drawn_like(x: Tensor, law: str, parameters: tuple[float, ...], generator: Any, dtype: Any) -> Tensor | None:
-    """Draws for a local tensor that doesn't lie in order: so that they lie as torch's do, in its order."""
+def _drawn_like(
+    x: Tensor, distribution: str, parameters: tuple[float, ...], generator: Any, dtype: Any
+) -> Tensor | None:
+    """Draws like a local tensor that isn't contiguous, in memory order, as torch does."""
     strides = strides_of(x)
     if strides is None:
         return None
     shape = tuple(x.shape)
     dense = alike(shape, [torch.empty_strided(shape, strides, device="meta")])
     with creation.drawing(generator):
-        return ops.draw(shape, law, parameters, dtype, x.device, None, None, dense)
+        return ops.draw(shape, distribution, parameters, dtype, x.device, None, None, dense)
 
 
-def _random_like(name: str, make: Callable[..., Tensor], law: str) -> None:
+def _random_like(name: str, make: Callable[..., Tensor], distribution: str) -> None:
     def like(
         x: Tensor, dtype: Any = None, device: Any = None, placement: Any = None, sbp: Any = None,
         generator: Any = None, requires_grad: bool = False, memory_format: Any = None,
@@ -121,13 +123,13 @@ def _random_like(name: str, make: Callable[..., Tensor], law: str) -> None:
         idle_format("empty_like and the like(memory_format)", memory_format)
         options = form(x, dtype, device, placement, sbp)
         if device is None and placement is None:
-            y = _drawn_like(x, law, (0.0, 1.0), generator, options["dtype"])
+            y = _drawn_like(x, distribution, (0.0, 1.0), generator, options["dtype"])
             if y is not None:
                 return finished(y, requires_grad)
         return make(tuple(x.shape), generator=generator, requires_grad=requires_grad, **options)
 
     like.__name__ = like.__qualname__ = name
-    like.__doc__ = f"{make.__doc__} In x's form."
+    like.__doc__ = f"{make.__doc__} The result is like x."
     short = Making(getattr(torch, name), "x.blob.now, generator=drawn()")
     public("flow", short=short)(like)
 
@@ -138,7 +140,7 @@ _random_like("randn_like", random_tensors.randn, "normal")
 
 @public("flow")
 def randint_like(x: Tensor, low: int, high: int | None = None, *, generator: Any = None, **options: Any) -> Tensor:
-    """Draws integers from low to high - 1, in x's form."""
+    """Draws integers from low to high - 1, like x."""
     if high is None:
         low, high = 0, low
     wanted = options.pop("requires_grad", False)
@@ -159,7 +161,7 @@ def _new(name: str, make: Callable[..., Tensor]) -> None:
         return make(shape, requires_grad=requires_grad, **fitted(x, shape, dtype, device, placement, sbp))
 
     new.__name__ = new.__qualname__ = name
-    new.__doc__ = f"A tensor of this size, in the form of x for the rest: see `flow.{name.removeprefix('new_')}`."
+    new.__doc__ = f"A tensor of this size, otherwise like x: see `flow.{name.removeprefix('new_')}`."
     short = Making(getattr(torch.Tensor, name), "x.blob.now, *size", "size")
     public("flow tensor", short=short)(new)
 
@@ -174,7 +176,7 @@ def new_full(
     x: Tensor, size: Any, fill_value: Any, dtype: Any = None, device: Any = None, placement: Any = None,
     sbp: Any = None, requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """A tensor of this size and value, in the form of x for the rest."""
+    """A tensor of this size and value, otherwise like x."""
     shape = size_of("new_full", (size,))
     options = fitted(x, shape, dtype, device, placement, sbp)
     return creation.full(shape, fill_value, requires_grad=requires_grad, **options)
@@ -185,6 +187,6 @@ def new_tensor(
     x: Tensor, data: Any, dtype: Any = None, device: Any = None, requires_grad: bool = False, placement: Any = None,
     sbp: Any = None,
 ) -> Tensor:  # fmt: skip
-    """A tensor of this data, in the form of x for the rest."""
+    """A tensor of this data, otherwise like x."""
     options = fitted(x, np.shape(data), dtype, device, placement, sbp)
     return creation.tensor(data, requires_grad=requires_grad, **options)

@@ -1,4 +1,4 @@
-"""Tensor types by dtype: `flow.FloatTensor(2, 3)`."""
+"""Legacy tensor types: `flow.FloatTensor(2, 3)`."""
 
 from __future__ import annotations
 
@@ -19,8 +19,7 @@ from weft.tensor.tensor import Tensor, size_asked
 
 
 class TensorType:
-    """The tensors of a dtype in the host's memory or a CUDA device's: makes them when called, and isinstance() knows
-    them by it.
+    """A constructor of tensors with one dtype, on the CPU or CUDA, that also works in isinstance().
 
     >>> isinstance(flow.ones(2), flow.FloatTensor), isinstance(flow.ones(2), flow.LongTensor)
     (True, False)
@@ -40,7 +39,7 @@ class TensorType:
         make.__name__ = make.__qualname__ = name
         where = ", on the current CUDA device" if is_cuda else ""
         self.__doc__ = make.__doc__ = (
-            f"A {dtype.name} tensor of data, or of a size, its memory as it was{where}: {name}([1, 2]) or {name}(2, 3)."
+            f"A {dtype.name} tensor of data, or an uninitialized one of a size{where}: {name}([1, 2]) or {name}(2, 3)."
         )
         self.functions = (make,)
         self.signatures = (Signature(make).text(name),)
@@ -53,7 +52,7 @@ class TensorType:
         return isinstance(x, Tensor) and x.dtype == self.dtype and x.is_cuda == self.is_cuda
 
     def __or__(self, other: Any) -> Any:
-        """For annotations, `flow.FloatTensor | None`, which are read as of any tensor."""
+        """For annotations such as `flow.FloatTensor | None`, which mean any tensor."""
         return Tensor | other
 
     __ror__ = __or__
@@ -68,7 +67,7 @@ for _name, _kind in TYPES.items():
 
 @public("flow")
 def set_default_tensor_type(t: Any) -> None:
-    """Set the dtype of new floating point tensors by a type's name, such as "flow.DoubleTensor"."""
+    """Set the default floating-point dtype by a type's name, such as "flow.DoubleTensor"."""
     name = t if isinstance(t, str) else getattr(t, "__name__", str(t))
     kind = TYPES.get(name.rpartition(".")[2])
     if kind is None or not kind.is_floating_point:
@@ -80,13 +79,13 @@ def set_default_tensor_type(t: Any) -> None:
 def _takes(name: str, apply: Any) -> inspect.Signature:
     try:
         return inspect.signature(apply)
-    except ValueError:  # compiled, and without a text
+    except ValueError:  # compiled, without a text signature
         mode = inspect.Parameter("mode", inspect.Parameter.POSITIONAL_ONLY)
         return inspect.Signature([mode] if name.startswith("set_") else [])
 
 
 def _setting(name: str, says: str) -> None:
-    """A setting of the kernels', which are torch's."""
+    """Bind one of torch's settings of kernels."""
     apply = getattr(torch, name)
 
     def change(*args: Any, **options: Any) -> Any:
@@ -99,18 +98,18 @@ def _setting(name: str, says: str) -> None:
 
 
 for _name, _says in {
-    "use_deterministic_algorithms": "Whether kernels must give the same result each time, or refuse",
-    "are_deterministic_algorithms_enabled": "Whether kernels give the same result each time",
-    "set_float32_matmul_precision": "How exactly products of float32 are computed on CUDA devices",
-    "get_float32_matmul_precision": "How exactly products of float32 are computed on CUDA devices",
-    "get_deterministic_debug_mode": "What is done where a kernel may give other results each time",
-    "set_deterministic_debug_mode": "What is done where a kernel may give other results each time",
-    "is_deterministic_algorithms_warn_only_enabled": "Whether such kernels only warn",
-    "is_warn_always_enabled": "Whether a warning comes each time",
-    "set_warn_always": "Whether a warning comes each time",
-    "set_flush_denormal": "Whether the smallest numbers count as zero",
-    "set_num_interop_threads": "How many ops torch may run beside each other",
-    "get_num_interop_threads": "How many ops torch may run beside each other",
+    "use_deterministic_algorithms": "Require deterministic kernels, or raise",
+    "are_deterministic_algorithms_enabled": "Whether kernels must be deterministic",
+    "set_float32_matmul_precision": "The precision of float32 matrix products on CUDA devices",
+    "get_float32_matmul_precision": "The precision of float32 matrix products on CUDA devices",
+    "get_deterministic_debug_mode": "What happens at nondeterministic kernels",
+    "set_deterministic_debug_mode": "What happens at nondeterministic kernels",
+    "is_deterministic_algorithms_warn_only_enabled": "Whether nondeterministic kernels only warn",
+    "is_warn_always_enabled": "Whether warnings are repeated",
+    "set_warn_always": "Whether warnings are repeated",
+    "set_flush_denormal": "Whether denormal numbers are flushed to zero",
+    "set_num_interop_threads": "The number of torch's inter-op threads",
+    "get_num_interop_threads": "The number of torch's inter-op threads",
 }.items():
     _setting(_name, _says)
 

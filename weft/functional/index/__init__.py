@@ -1,1 +1,1 @@
-"""Elements chosen by position: `x[...]`, gathering, scattering."""
+"""Indexing: `x[...]`, gather, scatter."""

@@ -1,4 +1,4 @@
-"""Elements and slices by OneFlow's and TensorFlow's names: `gather_nd`, `slice_update`, ..."""
+"""OneFlow's and TensorFlow's indexing functions: `gather_nd`, `slice_update`, ..."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ _select, _index_put, _gather, _reshape, _expand, _unsqueeze = map(
 
 
 def _by_last(index: Tensor) -> list[Tensor]:
-    """The places along each leading dimension, from an index whose last dimension lists them."""
+    """The indices of each leading dimension, from an index whose last dimension lists them."""
     return [_select(index, -1, k) for k in range(index.shape[-1])]
 
 
 @public("flow")
 def gather_nd(input: Tensor, index: Tensor) -> Tensor:
-    """The elements or slices that the index's last dimension places.
+    """The elements or slices at the index's last dimension.
 
     >>> flow.gather_nd(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[0, 1], [1, 0]])).tolist()
     [2, 3]
@@ -34,7 +34,7 @@ def gather_nd(input: Tensor, index: Tensor) -> Tensor:
 
 @public("flow", "scatter_nd scatternd")
 def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[int]) -> Tensor:
-    """Zeros of this shape with the update added at the places of the index's last dimension.
+    """Zeros of this shape with the update added at the index's last dimension.
 
     >>> flow.scatter_nd(flow.tensor([[1], [1]]), flow.tensor([2., 3.]), [3]).tolist()
     [0.0, 5.0, 0.0]
@@ -44,7 +44,7 @@ def scatter_nd(index: Tensor, update: Tensor, shape: Sequence[int]) -> Tensor:
 
 @public("flow")
 def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -> Tensor:
-    """The tensor with the updates at the places of the indices' last dimension.
+    """The tensor with the updates at the indices' last dimension.
 
     >>> flow.tensor_scatter_nd_update(flow.zeros(3), flow.tensor([[1]]), flow.tensor([5.])).tolist()
     [0.0, 5.0, 0.0]
@@ -54,7 +54,7 @@ def tensor_scatter_nd_update(tensor: Tensor, indices: Tensor, updates: Tensor) -
 
 @public("flow")
 def batch_gather(input: Tensor, indices: Tensor) -> Tensor:
-    """Per leading place, the slices that the indices' last dimension names.
+    """Per leading index, the slices at the indices' last dimension.
 
     >>> flow.batch_gather(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[1], [0]])).tolist()
     [[2], [3]]
@@ -75,7 +75,7 @@ def _key(x: Tensor, slices: Sequence[Sequence[int | None]]) -> tuple[builtins.sl
         raise ShapeError(f"{len(slices)} slices for a tensor of {x.ndim} dimensions, of shape {list(x.shape)}")
     for s in slices:
         if len(s) != 3:
-            raise ArgumentError(f"a slice here is (start, stop, step), with None for what is left out; got {s}")
+            raise ArgumentError(f"a slice is (start, stop, step), with None for defaults; got {s}")
     return tuple(builtins.slice(*s) for s in slices)
 
 
@@ -91,7 +91,7 @@ def slice(x: Tensor, slice_tup_list: Sequence[Sequence[int | None]]) -> Tensor:
 
 @public("flow")
 def slice_update(x: Tensor, update: Tensor, slice_tup_list: Sequence[Sequence[int | None]]) -> Tensor:
-    """Overwrites x[start:stop:step, ...] with the update; gives x.
+    """Overwrite x[start:stop:step, ...] with the update; returns x.
 
     >>> flow.slice_update(flow.zeros(4), flow.ones(2), [[0, 4, 2]]).tolist()
     [1.0, 0.0, 1.0, 0.0]
@@ -114,7 +114,7 @@ def in_top_k(targets: Tensor, predictions: Tensor, k: int) -> Tensor:
 
 @public("flow")
 def unsorted_segment_sum(x: Tensor, segment_ids: Tensor, num_segments: int, axis: int = 0) -> Tensor:
-    """The sums of the slices along an axis that have the same segment.
+    """The sums of the slices along an axis with the same segment id.
 
     >>> flow._C.unsorted_segment_sum(flow.ones(3), flow.tensor([0, 2, 0]), 3).tolist()
     [2.0, 0.0, 1.0]

@@ -14,11 +14,11 @@ from weft.core.errors import ArgumentError, IndexingError, ShapeError
 from weft.functional.create import creation
 from weft.functional.index.subscripts import (
     Step,
-    beside,
     is_mask,
     leading_mask,
     mask_alone,
     meant,
+    on_device_of,
     parse,
     positions_alone,
     positions_listed,
@@ -36,10 +36,10 @@ _index, _fill_over = calling("index"), overwriting(ops.fill)
 _copy_over = overwriting(ops.copy)
 _masked_fill, _mask_over = calling("masked_fill"), overwriting(ops.masked_fill)
 _unbind = ADAPTERS["flow"][unbind.__name__]
-KEYS = (int, slice, tuple, Tensor)  # what can't be meant otherwise
+KEYS = (int, slice, tuple, Tensor)  # unambiguous keys
 
 
-_BASIC = frozenset({int, slice, type(None), type(Ellipsis)})  # the classes of what asks for views
+_BASIC = frozenset({int, slice, type(None), type(Ellipsis)})  # the classes of basic indices, which give views
 _PART = Short(
     "basic_index",
     "d0[key] if key.__class__ in basic or (key.__class__ is tuple and only(map(type, key)) and key.count(...) < 2) "
@@ -124,7 +124,7 @@ def _write(part: Tensor, value: Any) -> None:
 
 
 def _itself(part: Tensor, value: Any) -> bool:
-    """Whether the value is the part already: the end of `x[0] += 1`."""
+    """Whether the value is the part already, as at the end of `x[0] += 1`."""
     if not isinstance(value, Tensor) or value.spec is not None or value._view_of is None:
         return False
     a, b = part._meta, value._meta
@@ -132,7 +132,7 @@ def _itself(part: Tensor, value: Any) -> bool:
 
 
 def _as_positions(x: Tensor, gathered: list[Tensor | None]) -> list[Tensor | None]:
-    """Masks as the positions of their true elements; as they are where the kernel will look for itself."""
+    """Masks as the indices of their true elements; unchanged where the kernel checks itself."""
     kernels_do = here.plain and x.spec is None and all(g is None or g.spec is None for g in gathered)
     found: list[Tensor | None] = []
     covers = 0
@@ -161,7 +161,7 @@ def _as_positions(x: Tensor, gathered: list[Tensor | None]) -> list[Tensor | Non
 
 
 def _put(part: Tensor, gathered: list[Tensor | None], value: Any) -> None:
-    """Write into gathered places."""
+    """Write to gathered elements."""
     mask = _only_mask(part, gathered, value)
     if mask is not None:
         part.masked_fill_(mask, value)  # type: ignore[attr-defined]
@@ -171,7 +171,7 @@ def _put(part: Tensor, gathered: list[Tensor | None], value: Any) -> None:
 
 
 def _only_mask(part: Tensor, gathered: list[Tensor | None], value: Any) -> Tensor | None:
-    """The mask where there is but one, and a number to write: that needs no positions, whose count depends on data."""
+    """The mask, if it is the only index and a number is written: that needs no indices, whose count depends on data."""
     masks = [g for g in gathered if g is not None]
     whole = len(masks) == 1 and is_mask(masks[0]) and gathered[0] is masks[0]
     number = not isinstance(value, Tensor) and isinstance(value, (int, float))
@@ -182,17 +182,17 @@ def _only_mask(part: Tensor, gathered: list[Tensor | None], value: Any) -> Tenso
 
 
 def _value(part: Tensor, value: Any) -> Tensor:
-    """What is written, as a tensor where the part lies, of its dtype."""
+    """The value as a tensor with the part's device and dtype."""
     if not isinstance(value, Tensor):
         if isinstance(value, (int, float, complex)):
             return number_like(part, value)
         value = creation.as_tensor(value)
-    value = beside(part, value)
+    value = on_device_of(part, value)
     return value if value.dtype is part.dtype else ops.cast(value, part.dtype)
 
 
 def _fitting(part: Tensor, value: Any) -> Tensor:
-    """The value without leading ones that the part doesn't have."""
+    """The value without leading dimensions of size one that the part lacks."""
     value = _value(part, value)
     shape, extra = tuple(value.shape), value.ndim - part.ndim
     if extra > 0 and all(n == 1 for n in shape[:extra]):
@@ -203,7 +203,7 @@ def _fitting(part: Tensor, value: Any) -> Tensor:
 
 
 def _replace(x: Tensor, steps: list[Step], gathered: list[Tensor | None], value: Any) -> None:
-    """Without shared memory: scatter the value through the views back into the whole, and let x be that."""
+    """Assignment without shared memory: scatter the value through the views into the base, and let x be that."""
     check_writable(x, "x[...] = value")
     stages = [x]
     for op, attributes in steps:
@@ -227,15 +227,15 @@ def _replace(x: Tensor, steps: list[Step], gathered: list[Tensor | None], value:
 
 
 def _mask(x: Any) -> Any:
-    """A mask of bools; integers hold where they aren't zero, as in OneFlow."""
+    """A boolean mask; integers are true where nonzero, as in OneFlow."""
     if not isinstance(x, Tensor) or x.dtype is bool_ or x.dtype.differentiable:
-        return x  # of what is neither, the op says what is wrong
+        return x  # for anything else, the op raises
     return cast(x, bool_)
 
 
 @public("flow tensor")
 def masked_select(x: Tensor, mask: Tensor) -> Tensor:
-    """The elements of x where the mask holds, in a row; a mask of numbers holds where they aren't zero.
+    """The elements of x where the mask is true, as a vector; a mask of numbers is true where nonzero.
 
     >>> flow.masked_select(flow.tensor([1, 2, 3]), flow.tensor([True, False, True])).tolist()
     [1, 3]
@@ -249,7 +249,7 @@ def masked_select(x: Tensor, mask: Tensor) -> Tensor:
 
 @public("flow tensor")
 def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """x with `value` where the mask holds.
+    """x with `value` where the mask is true.
 
     >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
     [0.0, 1.0]
@@ -261,17 +261,17 @@ def masked_fill(x: Tensor, mask: Tensor, value: Any) -> Tensor:
 
 @public("flow tensor")
 def masked_fill_(x: Tensor, mask: Tensor, value: Any) -> Tensor:
-    """`masked_fill`, into x's memory."""
+    """In-place `masked_fill`."""
     if isinstance(value, Tensor):
         return assign(x, _filled(x, mask, value))
     return _mask_over(x, _mask(mask), value)
 
 
 def _filled(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
-    """x with what a tensor of one element holds where the mask holds."""
+    """x with a one-element tensor's value where the mask is true."""
     if value.ndim:
         raise ShapeError(
-            f"masked_fill(): the value is a number or a tensor of no dimension; got shape {list(value.shape)}. "
+            f"masked_fill(): the value must be a number or a 0-d tensor; got shape {list(value.shape)}. "
             "flow.where(mask, value, x) takes any"
         )
     return _where(_mask(mask), _value(x, value), x)
@@ -279,7 +279,7 @@ def _filled(x: Tensor, mask: Tensor, value: Tensor) -> Tensor:
 
 @public("flow tensor")
 def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
-    """The positions of the elements that aren't zero, one per row; `as_tuple`: one tensor per dimension.
+    """The indices of the nonzero elements, one per row; `as_tuple`: one tensor per dimension.
 
     >>> flow.nonzero(flow.tensor([[0, 3], [1, 0]])).tolist()
     [[0, 1], [1, 0]]
@@ -292,13 +292,13 @@ def nonzero(x: Tensor, as_tuple: bool = False) -> Any:
 
 @public("flow tensor")
 def argwhere(x: Tensor) -> Tensor:
-    """The positions of the elements that aren't zero, one per row."""
+    """The indices of the nonzero elements, one per row."""
     return ops.nonzero(x)
 
 
 @public("flow tensor")
 def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor:
-    """The elements of x at these positions along a dimension, the others broadcast; without one, of x in a row."""
+    """The elements of x at these indices along a dimension, the others broadcast; without `dim`, of x flattened."""
     if dim is None:
         return ops.gather(ops.reshape(x, (-1,)), 0, ops.reshape(indices, (-1,)))
     d = dim_of(dim, x.ndim)
@@ -312,7 +312,7 @@ def take_along_dim(x: Tensor, indices: Tensor, dim: int | None = None) -> Tensor
 
 @public("flow")
 def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
-    """x where the condition holds, y elsewhere; of the condition alone, where it holds.
+    """x where the condition is true, y elsewhere; of the condition alone, the indices where it is true.
 
     >>> flow.where(flow.tensor([True, False]), flow.ones(2), 0.).tolist()
     [1.0, 0.0]
@@ -322,8 +322,8 @@ def where(condition: Tensor, x: Any = None, y: Any = None) -> Any:
 
 @public("tensor", "where")
 def _first_where(x: Tensor, condition: Any, other: Any) -> Tensor:
-    """x where the condition holds, the other elsewhere. OneFlow's order is another, and known by the mask's place:
-    `condition.where(x, other)`.
+    """x where the condition is true, the other elsewhere. In OneFlow's order, `condition.where(x, other)`, the mask
+    is first.
 
     >>> flow.ones(2).where(flow.tensor([True, False]), 0.).tolist()
     [1.0, 0.0]

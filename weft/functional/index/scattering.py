@@ -1,4 +1,4 @@
-"""Gathering and scattering along a dimension, by index."""
+"""gather and scatter along a dimension."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.api.table import calling, overwriting, public
 from weft.core.errors import ArgumentError, IndexingError, ShapeError
 from weft.core.idle import idle
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.index import indexing
 from weft.functional.shape.views import movedim
 from weft.functional.tensor import in_place
@@ -26,7 +26,7 @@ _scatter_to = overwriting(ops.scatter)
 
 @public("flow tensor")
 def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> Tensor:
-    """The elements of x at the positions along a dimension that the index tells.
+    """The elements of x at an index along a dimension.
 
     >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]])).tolist()
     [[2], [3]]
@@ -37,7 +37,7 @@ def gather(x: Tensor, dim: int, index: Tensor, *, sparse_grad: bool = False) -> 
 
 @public("flow tensor")
 def scatter(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
-    """x with src at the positions along a dimension that the index tells; or added to what is there, or multiplied.
+    """x with src written at an index along a dimension; or added (reduce="add"), or multiplied ("multiply").
 
     >>> flow.scatter(flow.ones(3), 0, flow.tensor([2]), 7., reduce="add").tolist()
     [1.0, 1.0, 8.0]
@@ -54,7 +54,7 @@ def scatter(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None 
 
 @public("tensor")
 def scatter_(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None = None) -> Tensor:
-    """`scatter`, into x's memory."""
+    """In-place `scatter`."""
     if reduce is None:
         return _scatter_to(x, dim, index, src)
     return into(x, scatter, dim, index, src, reduce=reduce)
@@ -62,7 +62,7 @@ def scatter_(x: Tensor, dim: int, index: Tensor, src: Any, *, reduce: str | None
 
 @public("flow tensor")
 def select_scatter(x: Tensor, src: Tensor, dim: int, index: int) -> Tensor:
-    """x with another slice in a place along a dimension."""
+    """x with one slice along a dimension replaced."""
     dim = dim_of(dim, x.ndim)
     if not -x.shape[dim] <= index < x.shape[dim]:
         raise IndexingError(
@@ -84,7 +84,7 @@ def _same(name: str, src: Tensor, shape: Sequence[int]) -> None:
 def slice_scatter(
     x: Tensor, src: Tensor, dim: int = 0, start: int | None = None, end: int | None = None, step: int = 1
 ) -> Tensor:
-    """x with other elements from start to end along a dimension."""
+    """x with the slice from start to end along a dimension replaced."""
     dim = dim_of(dim, x.ndim)
     first, last, step = builtins.slice(start, end, step).indices(x.shape[dim])
     length = max(0, -(-(last - first) // step))
@@ -93,7 +93,7 @@ def slice_scatter(
 
 
 def _both(f: Callable[..., Any], name: str = "") -> Callable[..., Any]:
-    """A function and method of this name, and the method `name_` that overwrites."""
+    """Bind a function and method of this name, and the in-place method `name_`."""
     name = name or f.__name__
     public("flow tensor", name)(f)
     in_place.composed(name, f)
@@ -102,12 +102,12 @@ def _both(f: Callable[..., Any], name: str = "") -> Callable[..., Any]:
 
 @_both
 def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
-    """x with the slices along a dimension at these positions replaced.
+    """x with the slices at these indices along a dimension replaced.
 
     >>> flow.index_copy(flow.zeros(3), 0, flow.tensor([2]), flow.ones(1)).tolist()
     [0.0, 0.0, 1.0]
     """
-    if not x.ndim:  # as one element in a row
+    if not x.ndim:  # as a vector of one element
         return ops.reshape(index_copy(ops.reshape(x, (1,)), 0, index, ops.reshape(source, (-1,))), ())
     d = dim_of(dim, x.ndim)
     moved = source if source.ndim < x.ndim else movedim(source, d, 0)
@@ -117,7 +117,7 @@ def index_copy(x: Tensor, dim: int, index: Tensor, source: Tensor) -> Tensor:
 
 @_both
 def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
-    """x with one value in the slices along a dimension at these positions.
+    """x with the slices at these indices along a dimension filled with one value.
 
     >>> flow.index_fill(flow.zeros(3), 0, flow.tensor([0, 2]), 5).tolist()
     [5.0, 0.0, 5.0]
@@ -125,29 +125,29 @@ def index_fill(x: Tensor, dim: int, index: Tensor, value: Any) -> Tensor:
     if not x.ndim:
         return ops.reshape(index_fill(ops.reshape(x, (1,)), 0, index, value), ())
     d = dim_of(dim, x.ndim)
-    if isinstance(value, Tensor) and value.requires_grad:  # a place that is named twice is filled once
+    if isinstance(value, Tensor) and value.requires_grad:  # a duplicate index is filled once
         named = ops.index_put(
-            creation.zeros(x.shape[d], dtype="bool", **beside(x)),
+            creation.zeros(x.shape[d], dtype="bool", **device_of(x)),
             [ops.reshape(index, (-1,))],
-            creation.tensor(True, **beside(x)),
+            creation.tensor(True, **device_of(x)),
         )
         named = ops.reshape(named, (-1, *(1,) * (x.ndim - d - 1)))
         return ops.where(named, value if value.dtype is x.dtype else cast(value, x.dtype), x)
-    filled = value if isinstance(value, Tensor) else creation.full((), value, dtype=x.dtype, **beside(x))
+    filled = value if isinstance(value, Tensor) else creation.full((), value, dtype=x.dtype, **device_of(x))
     return ops.index_put(x, [*[None] * d, ops.reshape(index, (-1,))], filled)
 
 
 @_both
 def scatter_reduce(x: Tensor, dim: int, index: Tensor, src: Any, reduce: str, *, include_self: bool = True) -> Tensor:
-    """x with src put in along a dimension at the places that the index tells; where several meet, they are reduced:
-    "sum", "prod", "mean", "amax" or "amin". `include_self`: with what x held there.
+    """x with src scattered along a dimension at the index; duplicates are reduced: "sum", "prod", "mean", "amax" or
+    "amin". `include_self`: together with x's own elements.
 
     >>> flow.scatter_reduce(flow.ones(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "sum").tolist()
     [1.0, 6.0]
     """
     if reduce not in ("sum", "prod", "mean", "amax", "amin"):
         raise ArgumentError(f'scatter_reduce(): reduce is "sum", "prod", "mean", "amax" or "amin"; got {reduce!r}')
-    if tuple(src.shape) != tuple(index.shape):  # the index says how much of src is put in
+    if tuple(src.shape) != tuple(index.shape):  # the index determines which part of src is used
         src = indexing.getitem(src, tuple(slice(0, n) for n in index.shape))
     if reduce not in ("sum", "mean"):
         return ops.scatter_reduced(x, dim, index, src, reduce, include_self)
@@ -165,8 +165,8 @@ def scatter_reduce(x: Tensor, dim: int, index: Tensor, src: Any, reduce: str, *,
 def index_reduce(
     x: Tensor, dim: int, index: Tensor, source: Tensor, reduce: str, *, include_self: bool = True
 ) -> Tensor:
-    """x with the source's slices put in along a dimension at these positions; where several meet, they are reduced:
-    "prod", "mean", "amax" or "amin".
+    """x with the source's slices scattered along a dimension at the indices; duplicates are reduced: "prod", "mean",
+    "amax" or "amin".
 
     >>> flow.index_reduce(flow.ones(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "prod").tolist()
     [1.0, 6.0]

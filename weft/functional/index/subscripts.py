@@ -1,4 +1,4 @@
-"""What stands between the brackets of `x[...]`: ints, slices, None and Ellipsis ask for views, the rest gathers."""
+"""Parsing of the key in `x[...]`: ints, slices, None and Ellipsis give views, tensors and lists gather."""
 
 from __future__ import annotations
 
@@ -20,11 +20,11 @@ from weft.tensor.tensor import Tensor, of_torch
 Step = tuple[Op, tuple[Any, ...]]
 INTS = frozenset({int})
 NUMBERS = INTS | {bool}
-LONG = 32  # as many elements are positions, whatever they are
+LONG = 32  # a list with this many elements is an index, as in torch
 
 
 def meant(key: Any) -> Any:
-    """A key as torch reads it: a short sequence, of which an element stands for dimensions of its own, is a tuple."""
+    """A key as torch reads it: a short sequence with slices, sequences or None inside is a tuple."""
     if type(key) is list and NUMBERS.issuperset(map(type, key)):
         return key
     if isinstance(key, (tuple, Tensor, np.ndarray, torch.Tensor)) or not _sequence(key) or len(key) >= LONG:
@@ -43,7 +43,7 @@ def _sequence(k: Any) -> bool:
 
 
 def positions_listed(x: Tensor, key: list[Any]) -> Tensor | None:
-    """A list of ints as a tensor where x lies, both local, and no graph is traced; None of any other list."""
+    """A list of ints as a tensor on x's device, if both are local and no graph is traced; else None."""
     if here.trace is not None or x.spec is not None or not x.ndim or not key or not INTS.issuperset(map(type, key)):
         return None
     data = x.blob.data
@@ -56,17 +56,17 @@ def positions_listed(x: Tensor, key: list[Any]) -> Tensor | None:
 
 
 def positions_alone(x: Tensor, key: Tensor) -> bool:
-    """Whether a key is a tensor of positions where x lies, both local, and no graph is traced."""
+    """Whether a key is an index tensor on x's device, both local, and no graph is traced."""
     return _local(x, key, torch.int64) and x.ndim > 0 < key.ndim
 
 
 def mask_alone(x: Tensor, key: Tensor) -> bool:
-    """Whether a key is a mask of x's shape where x lies, both local, and no graph is traced."""
+    """Whether a key is a mask of x's shape on x's device, both local, and no graph is traced."""
     return _local(x, key, torch.bool) and x.ndim > 0 and x.shape == key.shape
 
 
 def leading_mask(x: Tensor, key: Tensor) -> bool:
-    """Whether a key is a mask of x's first dimensions, where x lies, both local; and nobody looks at calls."""
+    """Whether a key is a mask of x's first dimensions on x's device, both local, and nothing intercepts calls."""
     return here.plain and _local(x, key, torch.bool) and 0 < key.ndim <= x.ndim and x.shape[: key.ndim] == key.shape
 
 
@@ -78,7 +78,7 @@ def _local(x: Tensor, key: Tensor, dtype: torch.dtype) -> bool:
 
 
 def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
-    """The views that a key asks for, in order, and per dimension of the last one the tensor to gather by."""
+    """The views that a key asks for, in order, and the tensor to gather by per dimension of the last view."""
     keys = list(key) if isinstance(key, tuple) else [key]
     keys = [_normal(k) for k in keys]
     used = sum(_dims(k) for k in keys)
@@ -99,7 +99,7 @@ def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
         elif isinstance(k, bool):
             steps.append((ops.unsqueeze, (dim,)))
             shape.insert(dim, 1)
-            gathered.append(beside(x, creation.tensor([k])))
+            gathered.append(on_device_of(x, creation.tensor([k])))
             dim += 1
             continue
         elif isinstance(k, int):
@@ -114,14 +114,14 @@ def parse(x: Tensor, key: Any) -> tuple[list[Step], list[Tensor | None]]:
                 steps.append((ops.narrow, (dim, *span)))
                 shape[dim] = span[1]
             source += 1
-        elif not _dims(k):  # one bool for all of it
+        elif not _dims(k):  # one bool for the whole tensor
             steps.append((ops.unsqueeze, (dim,)))
             shape.insert(dim, 1)
-            gathered.append(ops.reshape(beside(x, k), (1,)))
+            gathered.append(ops.reshape(on_device_of(x, k), (1,)))
             dim += 1
             continue
         else:
-            k = beside(x, k)
+            k = on_device_of(x, k)
             gathered.append(k)
             gathered.extend([None] * (_dims(k) - 1))  # a mask covers several
             source, dim = source + _dims(k), dim + _dims(k)
@@ -141,13 +141,13 @@ def _normal(k: Any) -> Any:
                 "cast it, i.long()"
             )
         if not k.ndim and here.plain and k.value is None and k.spec is None and not is_mask(k):
-            return k.__index__() if k.device.type == "cpu" else k  # a number that is at hand asks for a view
+            return k.__index__() if k.device.type == "cpu" else k  # a 0-d tensor with data gives a view
         return k
     if isinstance(k, np.bool_):
         return bool(k)
     if isinstance(k, torch.Tensor):
         return _normal(of_torch(k))
-    if isinstance(k, np.ndarray) and k.dtype.kind in "iu" and k.dtype != np.uint8:  # that one is a mask
+    if isinstance(k, np.ndarray) and k.dtype.kind in "iu" and k.dtype != np.uint8:  # uint8 is a mask
         k = k.astype(np.int64)
     if isinstance(k, (list, tuple, range, np.ndarray)):
         if isinstance(k, (list, tuple)) and any(isinstance(t, Tensor) and t.numel() != 1 for t in k[:1]):
@@ -156,19 +156,19 @@ def _normal(k: Any) -> Any:
                 "them (flow.stack([a, b])), or index by each in turn (x[a, b])"
             )
         made = creation.tensor(list(k) if isinstance(k, range) else k)
-        nothing = not made.numel() and made.dtype.is_floating_point  # of a dtype that nobody chose
+        nothing = not made.numel() and made.dtype.is_floating_point  # an empty list has no dtype of its own
         return made.long() if nothing else _normal(made)  # type: ignore[attr-defined]  # bound from the registry
     try:
         return k.__index__()
     except (AttributeError, TypeError):
-        kind = ArgumentError if isinstance(k, (str, bytes)) else IndexingError  # as torch, Python's TypeError
+        kind = ArgumentError if isinstance(k, (str, bytes)) else IndexingError  # TypeError, as in torch
         raise kind(
             f"an index is an int, a slice, None, ..., a tensor or a list; got {type(k).__name__} ({k!r})"
         ) from None
 
 
 def _dims(k: Any) -> int:
-    """How many dimensions a key consumes."""
+    """How many dimensions a key indexes."""
     if k is None or k is Ellipsis or isinstance(k, bool):
         return 0
     return k.ndim if isinstance(k, Tensor) and is_mask(k) else 1
@@ -196,8 +196,8 @@ def span_of(s: slice, n: int) -> tuple[int, int, int]:
     return start, max(0, -(-(stop - start) // step)), step
 
 
-def beside(x: Tensor, k: Tensor) -> Tensor:
-    """An index where x lies: a local one beside a global tensor is the same on every rank."""
+def on_device_of(x: Tensor, k: Tensor) -> Tensor:
+    """An index on x's device; for a global x, a local index is taken as equal on every rank."""
     if x.spec is not None and k.spec is None:
         return creation.placed(
             "index", local_data(k, "index"), None, x.placement, (broadcast,) * x.placement.ndim, False

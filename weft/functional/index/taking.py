@@ -1,4 +1,4 @@
-"""Elements taken and put by their place in the flat tensor."""
+"""Indexing of the flattened tensor: take, put, masked_scatter."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.tensor.tensor import Tensor
 
 @public("flow tensor")
 def take(x: Tensor, index: Tensor) -> Tensor:
-    """The elements at these positions of x, as if it were one row.
+    """The elements at these indices of the flattened x.
 
     >>> flow.take(flow.tensor([[1, 2], [3, 4]]), flow.tensor([0, 3])).tolist()
     [1, 4]
@@ -25,14 +25,14 @@ def take(x: Tensor, index: Tensor) -> Tensor:
 
 @_both
 def put(x: Tensor, index: Tensor, source: Tensor, accumulate: bool = False) -> Tensor:
-    """x with other elements at these positions, as if it were one row; or with them added."""
+    """x with the elements at these indices of the flattened x replaced or added to."""
     flat = ops.index_put(ops.reshape(x, (-1,)), [index], ops.reshape(source, tuple(index.shape)), accumulate)
     return ops.reshape(flat, tuple(x.shape))
 
 
 @_both
 def masked_scatter(x: Tensor, mask: Tensor, source: Tensor) -> Tensor:
-    """x with the first elements of the source, one after another, where the mask is True.
+    """x with the source's elements, in order, where the mask is true.
 
     >>> flow.masked_scatter(flow.zeros(3), flow.tensor([True, False, True]), flow.tensor([1., 2., 3.])).tolist()
     [1.0, 0.0, 2.0]

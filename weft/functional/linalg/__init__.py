@@ -1,1 +1,1 @@
-"""Linear algebra: products, norms, decompositions, equations."""
+"""Linear algebra: products, norms, decompositions, solvers."""

@@ -66,7 +66,7 @@ def cross(x: Tensor, other: Tensor, *, dim: int = -1) -> Tensor:
 
 @public("flow tensor", "cross")
 def _first_cross(x: Tensor, other: Tensor, dim: int | None = None) -> Tensor:
-    """The cross product along a dimension; without one, the first dimension of size three."""
+    """The cross product along a dimension, by default the first of size three."""
     shape = tuple(broadcast_shapes(tuple(x.shape), tuple(other.shape)))
     if dim is None:
         if 3 not in shape:
@@ -83,21 +83,21 @@ class SignAndSize(NamedTuple):
 
 
 class Eigen(NamedTuple):
-    """Eigenvalues in rising order, and their eigenvectors as columns."""
+    """Eigenvalues, ascending, and their eigenvectors as columns."""
 
     eigenvalues: Tensor
     eigenvectors: Tensor
 
 
 class QR(NamedTuple):
-    """Orthogonal columns, and an upper triangle."""
+    """Orthogonal columns, and an upper triangular matrix."""
 
     Q: Tensor
     R: Tensor
 
 
 class SVD(NamedTuple):
-    """Orthogonal columns, singular values in falling order, and orthogonal rows."""
+    """Left singular vectors as columns, singular values, descending, and right singular vectors as rows."""
 
     U: Tensor
     S: Tensor
@@ -105,7 +105,7 @@ class SVD(NamedTuple):
 
 
 class SVDWithV(NamedTuple):
-    """Likewise, the rows as columns."""
+    """Likewise, with right singular vectors as columns."""
 
     U: Tensor
     S: Tensor
@@ -125,16 +125,16 @@ def slogdet(x: Tensor) -> SignAndSize:
 
 @door
 def eigh(x: Tensor, UPLO: str = "L") -> Eigen:
-    """The eigenvalues of symmetric matrices, in rising order, and their eigenvectors as columns. Only the lower
-    triangle is read, or with UPLO="U" the upper.
+    """The eigenvalues of symmetric matrices, ascending, and their eigenvectors as columns. Only the lower triangle is
+    read, or with UPLO="U" the upper.
     """
     return Eigen(*_eigh(lower_of(x, UPLO)))
 
 
 def lower_of(x: Tensor, UPLO: str) -> Tensor:
-    """What has in its lower triangle what a symmetric matrix is told by."""
+    """A matrix whose lower triangle represents the symmetric matrix."""
     if UPLO not in ("L", "U"):
-        raise ArgumentError(f'eigh(): UPLO is "L" or "U", the triangle that is read; got {UPLO!r}')
+        raise ArgumentError(f'eigh(): UPLO must be "L" or "U", the triangle to read; got {UPLO!r}')
     return x if UPLO == "L" else x.mH  # type: ignore[attr-defined]
 
 
@@ -153,15 +153,15 @@ def cholesky(x: Tensor, upper: bool = False) -> Tensor:
 @door
 @public("flow tensor")
 def qr(x: Tensor, mode: str = "reduced") -> QR:
-    """The decomposition x = q @ r into orthogonal columns and an upper triangle: thin, or with q square, "complete";
-    of "r" alone q is empty. What makes q square has no gradient.
+    """The QR decomposition, x = q @ r: "reduced", or "complete" with a square q; with "r", q is empty. The columns that
+    complete q have no gradient.
 
     >>> flow.linalg.qr(flow.eye(2)).R.abs().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
     """
     mode = {True: "reduced", False: "complete"}.get(mode, mode)  # type: ignore[call-overload]  # flow.qr(x, some=True)
     if mode not in ("reduced", "complete", "r"):
-        raise ArgumentError(f'qr(): mode is "reduced", "complete" or "r"; got {mode!r}')
+        raise ArgumentError(f'qr(): mode must be "reduced", "complete" or "r"; got {mode!r}')
     n, m = tuple(x.shape)[-2:]
     if n >= m:
         q, r = _qr(x)
@@ -169,28 +169,28 @@ def qr(x: Tensor, mode: str = "reduced") -> QR:
             q = _cat([q, _completion(q)], -1)
             r = _cat([r, ops.zeros_like(_narrow(x, -2, 0, n - m).detach())], -2)
         return QR(nothing(x) if mode == "r" else q, r)
-    q, r = _qr(_narrow(x, -1, 0, n))  # the first columns tell the turn
+    q, r = _qr(_narrow(x, -1, 0, n))  # signs follow the first columns
     return QR(nothing(x) if mode == "r" else q, _cat([r, matmul(q.mH, _narrow(x, -1, n, m - n))], -1))
 
 
 def nothing(x: Tensor) -> Tensor:
-    """No element, of x's kind."""
+    """An empty tensor of x's dtype."""
     return _narrow(ops.reshape(x.detach(), (-1,)), 0, 0, 0)
 
 
 @public("flow tensor", "svd")
 def _svd_with_v(x: Tensor, some: bool = True, compute_uv: bool = True) -> SVDWithV:
-    """The singular value decomposition: x = u @ diag(s) @ v.T, thin if only `some` of u and v. Gives u, s and v."""
+    """The singular value decomposition, x = u @ diag(s) @ v.T, reduced with `some`. Returns u, s and v."""
     if not compute_uv:
-        raise ArgumentError("svd(): u and v always come; leave compute_uv=False out, or take linalg.svdvals()")
+        raise ArgumentError("svd(): u and v are always computed; leave compute_uv=False out, or use linalg.svdvals()")
     u, s, vh = svd(x, not some)
     return SVDWithV(u, s, vh.mH)  # type: ignore[attr-defined]
 
 
 @door
 def svd(x: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> SVD:
-    """The singular value decomposition: x = u @ diag(s) @ vh, with u and vh square, or thin. What makes them square
-    has no gradient. `driver` names a way to compute it on CUDA; the kernel's own choice is taken.
+    """The singular value decomposition, x = u @ diag(s) @ vh, with square u and vh, or reduced. The columns that
+    complete them have no gradient. `driver` selects an algorithm on CUDA; it is ignored.
     """
     u, s, vh = _svd(x)
     if full_matrices and u.shape[-2] > u.shape[-1]:
@@ -202,7 +202,7 @@ def svd(x: Tensor, full_matrices: bool = True, *, driver: str | None = None) -> 
 
 @door
 def svdvals(x: Tensor, *, driver: str | None = None) -> Tensor:
-    """The singular values of matrices, in falling order."""
+    """The singular values of matrices, descending."""
     return _svd(x)[1]
 
 
@@ -222,7 +222,7 @@ def solve(a: Tensor, b: Tensor, *, left: bool = True) -> Tensor:
 
 @door
 def diagonal(x: Tensor, *, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """A diagonal of two dimensions, the last ones unless told, as the last one."""
+    """A diagonal of two dimensions, by default the last ones, as a new last dimension."""
     return calling("diagonal")(x, offset, dim_of(dim1, x.ndim), dim_of(dim2, x.ndim))
 
 

@@ -1,4 +1,4 @@
-"""Distances between tensors, and between all pairs of rows."""
+"""Distances between tensors, and between all pairs of rows: dist, cdist."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ def dist(x: Any, other: Any, p: float = 2) -> Any:
     return norms.vector_norm(x - other, p)
 
 
-COMPUTE_MODES = (  # which of torch's kernels computes; there is but one here
+COMPUTE_MODES = (  # torch's choice of kernels; here there is one
     None, 0, 1, 2, "use_mm_for_euclid_dist_if_necessary", "use_mm_for_euclid_dist", "donot_use_mm_for_euclid_dist",
 )  # fmt: skip
 
 
 @public("flow")
 def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
-    """The distances between every row of the one and every row of the other.
+    """The distances between all pairs of rows of two matrices.
 
     >>> flow.cdist(flow.tensor([[0.0, 0.0]]), flow.tensor([[3.0, 4.0], [0.0, 1.0]])).tolist()
     [[5.0, 1.0]]
@@ -36,4 +36,4 @@ def cdist(x1: Any, x2: Any, p: float = 2.0, compute_mode: Any = None) -> Any:
             f"cdist(): {compute_mode} is not a valid value for compute_mode, which changes nothing: {words}"
         )
     apart = ops.unsqueeze(x1, -2) - ops.unsqueeze(x2, -3)
-    return norms.vector_norm(apart, p if x1.shape[-1] else 1, -1)  # without columns, nothing is apart
+    return norms.vector_norm(apart, p if x1.shape[-1] else 1, -1)  # without columns, distances are zero

@@ -1,4 +1,4 @@
-"""`einsum` and `tensordot`, brought to the form that the op takes."""
+"""`einsum` and `tensordot`, converted to the op's explicit form."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ _mul, _unsqueeze = map(calling, ("mul", "unsqueeze"))
 
 @public("flow")
 def einsum(equation: Any, *operands: Any) -> Tensor:
-    """The sum of products that an equation tells, as "ij,jk->ik" does the product of matrices. Or each operand is
-    followed by the numbers of its axes, and all by those of the result: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
+    """The sum of products of an equation, such as "ij,jk->ik" for the matrix product. Or operands alternate with lists
+    of axis numbers, and the result's list comes last: `einsum(a, [0, 1], b, [1, 2], [0, 2])`.
 
     >>> flow.einsum("ij,jk->ik", flow.ones(2, 3), flow.ones(3, 2)).tolist()
     [[3.0, 3.0], [3.0, 3.0]]
@@ -50,7 +50,7 @@ def einsum(equation: Any, *operands: Any) -> Tensor:
 
 
 def _numbered(args: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The equation whose axes were given as numbers, and the operands."""
+    """The equation and the operands, from axes given as numbers."""
 
     def letters(axes: Any) -> str:
         if not isinstance(axes, (list, tuple)):
@@ -68,7 +68,7 @@ def _numbered(args: tuple[Any, ...]) -> tuple[Any, ...]:
 def _plan(
     equation: str, shapes: tuple[tuple[int, ...], ...]
 ) -> tuple[list[tuple[tuple[int, ...], tuple[int, ...]]], str]:
-    """What is summed and dropped before: axes that no other operand has, and those broadcast; and the op's equation."""
+    """The axes to sum and squeeze first (of one operand alone, or broadcast), and the op's equation."""
     terms, out = _spelled(equation, tuple(map(len, shapes)))
     size: dict[str, int] = {}
     for shape, term in zip(shapes, terms, strict=True):
@@ -95,7 +95,7 @@ def _plan(
 
 @functools.lru_cache(1024)
 def _spelled(equation: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], str]:
-    """The terms and the result's, with letters in the place of "..." and nothing left implicit."""
+    """The terms of operands and result, with letters for "..." and the result explicit."""
     left, arrow, out = equation.replace(" ", "").partition("->")
     terms = left.split(",")
     if len(terms) != len(ndims):
@@ -124,7 +124,7 @@ def _spelled(equation: str, ndims: tuple[int, ...]) -> tuple[tuple[str, ...], st
 
 
 def _diagonals(x: Tensor, term: str, operand: int) -> tuple[Tensor, str]:
-    """An axis named twice is the diagonal of both."""
+    """Axes with the same letter replaced by their diagonal."""
     for axis in dict.fromkeys(term):
         while term.count(axis) > 1:
             first = term.index(axis)
@@ -141,7 +141,7 @@ def _diagonals(x: Tensor, term: str, operand: int) -> tuple[Tensor, str]:
 
 @public("flow")
 def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
-    """The product of a and b, summed over pairs of dimensions: so many, or the ones listed for each.
+    """The product of a and b, summed over pairs of dimensions: the last and first `dims`, or those listed for each.
 
     >>> flow.tensordot(flow.ones(2, 3), flow.ones(3, 4), 1).shape
     torch.Size([2, 4])
@@ -180,5 +180,5 @@ def tensordot(a: Tensor, b: Tensor, dims: Any = 2) -> Tensor:
 def outer(x: Tensor, other: Tensor) -> Tensor:
     """Every product of an element of x and one of the other."""
     if x.ndim != 1 or other.ndim != 1:
-        return einsum("i,j->ij", x, other)  # which says what is wrong
+        return einsum("i,j->ij", x, other)  # which raises
     return _mul(_unsqueeze(x, 1), other)

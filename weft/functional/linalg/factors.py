@@ -1,4 +1,4 @@
-"""Matrices taken apart, and what is solved with the parts; equations between tensors of several dimensions."""
+"""LU factors, eigenvalues, low-rank decompositions, and what is solved with them; tensor equations."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.api.signature import door
 from weft.api.table import calling, public
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.linalg import decompositions, solving
 from weft.functional.shape.views import movedim
 from weft.ops import ops
@@ -22,14 +22,14 @@ _lu_factor, _eig, eigvals, _reshape, _solve_triangle = map(
 
 
 class Eigen(NamedTuple):
-    """What `eig` gives."""
+    """The result of `eig`."""
 
     eigenvalues: Any
     eigenvectors: Any
 
 
 class Triangles(NamedTuple):
-    """What `lu` gives: x = P @ L @ U."""
+    """The result of `lu`: x = P @ L @ U."""
 
     P: Any
     L: Any
@@ -37,15 +37,14 @@ class Triangles(NamedTuple):
 
 
 class Packed(NamedTuple):
-    """What `lu_factor` gives."""
+    """The result of `lu_factor`."""
 
     LU: Any
     pivots: Any
 
 
 def eig(x: Any) -> Eigen:
-    """The eigenvalues of square matrices, complex ones, and their eigenvectors as columns. Of them only `eigvals` has
-    a gradient.
+    """The complex eigenvalues of square matrices, and their eigenvectors as columns. Only `eigvals` has a gradient.
 
     >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]])).eigenvalues.tolist()
     [1j, -1j]
@@ -55,11 +54,11 @@ def eig(x: Any) -> Eigen:
 
 def check_pivot(pivot: bool) -> None:
     if not pivot:
-        raise ArgumentError("rows are always exchanged here, so that nothing is divided by zero; leave pivot=False out")
+        raise ArgumentError("pivoting is always used; leave pivot=False out")
 
 
 def lu_factor(A: Any, *, pivot: bool = True) -> Packed:
-    """Both triangles of matrices in one, the lower without its ones; and which rows were exchanged for it.
+    """The LU factors of matrices in one matrix, L without its unit diagonal; and the pivots.
 
     >>> flow.linalg.lu_factor(flow.tensor([[0., 2.], [4., 0.]])).LU.tolist()
     [[4.0, 0.0], [0.0, 2.0]]
@@ -69,18 +68,18 @@ def lu_factor(A: Any, *, pivot: bool = True) -> Packed:
 
 
 def lu(A: Any, *, pivot: bool = True) -> Triangles:
-    """A as a product of an order of rows, a lower triangle with ones, and an upper triangle.
+    """The LU decomposition: a permutation, a unit lower triangular and an upper triangular matrix.
 
     >>> [part.tolist() for part in flow.linalg.lu(flow.tensor([[0., 2.], [4., 0.]]))]
     [[[0.0, 1.0], [1.0, 0.0]], [[1.0, 0.0], [0.0, 1.0]], [[4.0, 0.0], [0.0, 2.0]]]
     """
     check_pivot(pivot)
-    return lu_unpack(*ops.lu_factor_ex(A)[:2])  # of singular matrices too
+    return lu_unpack(*ops.lu_factor_ex(A)[:2])  # also for singular matrices
 
 
 @public("flow")
 def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_pivots: bool = True) -> Triangles:
-    """What `lu_factor` packs, unpacked; what isn't to be is empty."""
+    """P, L and U from `lu_factor`'s result; empty if not unpacked."""
     n, m = tuple(LU_data.shape)[-2:]
     nothing = decompositions.nothing(LU_data)
     order = ops.permutation_of(LU_pivots, n, LU_data.dtype) if unpack_pivots else nothing
@@ -92,7 +91,7 @@ def lu_unpack(LU_data: Any, LU_pivots: Any, unpack_data: bool = True, unpack_piv
 
 
 def lu_solve(LU: Any, pivots: Any, B: Any, *, left: bool = True, adjoint: bool = False) -> Any:
-    """The x of A @ x = B, of what `lu_factor` made of A.
+    """The x of A @ x = B, from `lu_factor`'s result.
 
     >>> A = flow.tensor([[0., 2.], [4., 0.]])
     >>> flow.linalg.lu_solve(*flow.linalg.lu_factor(A), flow.tensor([[2.], [4.]])).tolist()
@@ -114,7 +113,7 @@ def _complex_right() -> Any:
 
 @public("flow tensor", "lu_solve")
 def _lu_solve(b: Any, LU_data: Any, LU_pivots: Any) -> Any:
-    """The x of A @ x = b, of what `lu_factor` made of A."""
+    """The x of A @ x = b, from `lu_factor`'s result."""
     return lu_solve(LU_data, LU_pivots, b)
 
 
@@ -125,11 +124,11 @@ def cholesky_inverse(L: Any, upper: bool = False) -> Any:
     >>> flow.cholesky_inverse(flow.tensor([[2.0, 0.0], [0.0, 1.0]])).tolist()
     [[0.25, 0.0], [0.0, 1.0]]
     """
-    return solving.cholesky_solve(creation.eye(L.shape[-1], dtype=L.dtype, **beside(L)), L, upper)
+    return solving.cholesky_solve(creation.eye(L.shape[-1], dtype=L.dtype, **device_of(L)), L, upper)
 
 
 def tensorinv(A: Any, ind: int = 2) -> Any:
-    """The inverse of what a tensor does to those of its last dimensions; `ind`: how many of the first it gives.
+    """The inverse of a tensor as a linear map to its first `ind` dimensions from the others.
 
     >>> flow.linalg.tensorinv(flow.eye(4).reshape(4, 2, 2), 1).shape
     torch.Size([2, 2, 4])
@@ -142,7 +141,7 @@ def tensorinv(A: Any, ind: int = 2) -> Any:
 
 
 def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None) -> Any:
-    """The x whose products with A, summed over all of x's dimensions, are B. `dims` go behind A's others first.
+    """The x whose products with A, summed over all of x's dimensions, are B. `dims` of A are moved to its end first.
 
     >>> flow.linalg.tensorsolve(flow.eye(4).reshape(2, 2, 4), flow.ones(2, 2)).tolist()
     [1.0, 1.0, 1.0, 1.0]
@@ -157,7 +156,7 @@ def tensorsolve(A: Any, B: Any, dims: Sequence[int] | None = None) -> Any:
 
 @public("flow")
 def svd_lowrank(A: Any, q: int = 6, niter: int = 2, M: Any = None) -> tuple[Any, Any, Any]:
-    """The first q parts of A's singular value decomposition, of A - M if M is given: exact, so `niter` changes nothing.
+    """The first q singular vectors and values of A, or of A - M: exact, so `niter` has no effect.
 
     >>> flow.svd_lowrank(flow.tensor([[2.0, 0.0], [0.0, 1.0]]), q=1)[1].tolist()
     [2.0]
@@ -169,12 +168,12 @@ def svd_lowrank(A: Any, q: int = 6, niter: int = 2, M: Any = None) -> tuple[Any,
 
 @public("flow")
 def pca_lowrank(A: Any, q: int | None = None, center: bool = True, niter: int = 2) -> tuple[Any, Any, Any]:
-    """The first q principal components of A's rows: their shares in each row, their sizes, and their directions."""
+    """The first q principal components of A's rows: u, s and v."""
     least = min(tuple(A.shape)[-2:])
     return svd_lowrank(A - ops.mean(A, -2, True) if center else A, min(6, least) if q is None else q, niter)
 
 
-__all__ = [  # what `flow.linalg` has of these
+__all__ = [  # the names in `flow.linalg`
     "eig", "eigvals", "lu", "lu_factor", "lu_solve", "tensorinv", "tensorsolve",
 ]  # fmt: skip
 

@@ -1,4 +1,4 @@
-"""`flow.linalg` names that `flow` has too, with other arguments: `norm`, `vander`."""
+"""`flow.linalg` names that `flow` has with other signatures: `norm`, `vander`."""
 
 from __future__ import annotations
 
@@ -7,21 +7,21 @@ from typing import Any
 from weft.api.signature import door
 from weft.core import dtype as dtypes
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.linalg import norms
 from weft.ops import ops
 
 
 def vander(x: Any, N: int | None = None) -> Any:
-    """The powers of each element, from 0 on."""
+    """The Vandermonde matrix: powers of each element, ascending."""
     x = x if x.ndim else ops.reshape(x, (1,))
-    x = x if x.dtype.differentiable else ops.cast(x, dtypes.int64)  # as of products
+    x = x if x.dtype.differentiable else ops.cast(x, dtypes.int64)  # as products give
     n = x.shape[-1] if N is None else N
-    return ops.unsqueeze(x, -1) ** creation.arange(n, dtype=x.dtype, **beside(x))
+    return ops.unsqueeze(x, -1) ** creation.arange(n, dtype=x.dtype, **device_of(x))
 
 
 def norm(x: Any, ord: Any = None, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """The norm of vectors or of matrices: of a matrix where `dim` names two dimensions, or x has two and `ord` is told.
+    """The norm of vectors or matrices: of matrices if `dim` names two dimensions, or x is 2-d and `ord` is given.
 
     >>> flow.linalg.norm(flow.eye(4)).item(), flow.linalg.norm(flow.eye(4), 2).item()
     (2.0, 1.0)

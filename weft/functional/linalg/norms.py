@@ -66,7 +66,7 @@ def vector_norm(x: Tensor, ord: float = 2, dim: Dims = None, keepdim: bool = Fal
         return _sum(cast(_ne(x, 0), x.dtype), dim, keepdim)
     if ord == 1:
         return _sum(size, dim, keepdim)
-    if 0 < ord < 1:  # the slope at zero is infinite, and counts as none
+    if 0 < ord < 1:  # the derivative at zero is infinite, and taken as zero
         none = ops.eq(x, 0)
         powers = ops.masked_fill(_pow(ops.masked_fill(size, none, 1.0), float(ord)), none, 0.0)
     else:
@@ -92,9 +92,9 @@ def matrix_norm(
     if ord == "fro":
         return vector_norm(x, 2, dim, keepdim)
     if ord not in ("nuc", 1, -1, 2, -2, math.inf, -math.inf):
-        raise ArgumentError(f'matrix_norm(): ord is "fro", "nuc", 1, -1, 2, -2, inf or -inf; got {ord!r}')
+        raise ArgumentError(f'matrix_norm(): ord must be "fro", "nuc", 1, -1, 2, -2, inf or -inf; got {ord!r}')
     rows, columns = (dim_of(d, x.ndim) for d in dim)
-    if ord in ("nuc", 2, -2):  # of the singular values: their sum, the largest, the smallest
+    if ord in ("nuc", 2, -2):  # by singular values: their sum, the largest, the smallest
         rest = tuple(d for d in range(x.ndim) if d not in (rows, columns))
         values = _svd(calling("permute")(x, (*rest, rows, columns)))[1]
         y = _sum(values, -1) if ord == "nuc" else (_amax if ord == 2 else _amin)(values, -1)
@@ -118,7 +118,7 @@ def norm(
     """
     ord = p if p is not None else ord
     if isinstance(ord, str):
-        if ord == "fro":  # of tensors of any dimensions the same as of vectors
+        if ord == "fro":  # the vector 2-norm, for any number of dimensions
             return vector_norm(x, 2, dim, keepdim, dtype=dtype)
         return matrix_norm(x, ord, (-2, -1) if dim is None else dim, keepdim, dtype=dtype)  # type: ignore[arg-type]
     return vector_norm(x, 2 if ord is None else ord, dim, keepdim, dtype=dtype)

@@ -11,7 +11,7 @@ from weft.api.signature import door
 from weft.api.table import calling, public
 from weft.core.errors import ShapeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.pointwise.arithmetic import _scaled
 from weft.functional.shape.joining import atleast_2d, stack
 from weft.functional.tensor import in_place
@@ -26,7 +26,7 @@ _transpose, _matmul, _mul, _add, _sum, _reshape, _expand = map(
 
 @public("flow")
 def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
-    """The powers of x, one to a column.
+    """The Vandermonde matrix: the powers of x as columns.
 
     >>> flow.vander(flow.tensor([1, 2, 3]), increasing=True).tolist()
     [[1, 1, 1], [1, 2, 4], [1, 3, 9]]
@@ -44,7 +44,7 @@ def vander(x: Any, N: int | None = None, increasing: bool = False) -> Tensor:
 def matmul(
     input: Tensor, other: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0
 ) -> Tensor:
-    """The product of matrices with OneFlow's further arguments: either turned, and a factor."""
+    """The matrix product with OneFlow's extra arguments: transposed operands, and a factor."""
     a = _transpose(input, -2, -1) if transpose_a else input
     y = _matmul(a, _transpose(other, -2, -1) if transpose_b else other)
     return y if alpha == 1 else _mul(y, alpha)
@@ -54,11 +54,11 @@ LONGER["matmul"] = door(matmul)
 
 
 def check_dims(name: str, dims: tuple[int, int], x: Any, other: Any) -> None:
-    """Whether two operands of a product have as many dimensions as it takes."""
+    """Raise unless the operands of a product have the numbers of dimensions that it takes."""
     try:
         fits = (x.ndim, other.ndim) == dims
     except AttributeError:
-        fits = True  # matmul says what is wrong
+        fits = True  # matmul raises
     if not fits:
         i = 0 if x.ndim != dims[0] else 1
         kind = {1: "vector", 2: "matrix", 3: "3D tensor"}[dims[i]]
@@ -70,13 +70,13 @@ def check_dims(name: str, dims: tuple[int, int], x: Any, other: Any) -> None:
 
 @public("flow tensor")
 def bmm(x: Tensor, mat2: Tensor, transpose_a: bool = False, transpose_b: bool = False, alpha: float = 1.0) -> Tensor:
-    """The products of two batches of matrices. OneFlow's further arguments are those of `matmul`."""
+    """The products of two batches of matrices, with the extra arguments of `matmul`."""
     check_dims("bmm", (3, 3), x, mat2)
     return matmul(x, mat2, transpose_a, transpose_b, alpha)
 
 
 def _product(name: str, dims: tuple[int, int], doc: str) -> None:
-    """matmul, for tensors of these numbers of dimensions alone."""
+    """Bind matmul for tensors with these numbers of dimensions alone."""
 
     def multiply(x: Tensor, other: Tensor) -> Tensor:
         check_dims(name, dims, x, other)
@@ -100,7 +100,7 @@ def addmm(x: Tensor, mat1: Tensor, mat2: Tensor, *, beta: Any = 1, alpha: Any = 
 
 
 def plus_scaled(name: str, x: Any, beta: Any, product: Tensor) -> Tensor:
-    """beta * x + product, whose shape x is broadcast to; what x holds doesn't count where beta is zero."""
+    """beta * x + product, x broadcast; where beta is zero, x's values (NaN, too) don't matter."""
     y = _add(_scaled(x, beta) if beta != 0 else ops.zeros_like(x), product)
     if y.shape != product.shape:
         raise ShapeError(
@@ -142,7 +142,7 @@ def _vectors(name: str, *given: Any) -> None:
 
 @public("flow tensor")
 def inner(x: Any, other: Any) -> Any:
-    """The sums of products along both last dimensions.
+    """The inner product along the last dimension of both.
 
     >>> flow.inner(flow.ones(2, 3), flow.ones(3)).tolist()
     [3.0, 3.0]
@@ -155,7 +155,7 @@ def inner(x: Any, other: Any) -> Any:
 
 @public("flow tensor")
 def vdot(x: Any, other: Any) -> Any:
-    """The inner product of two vectors, of which the first is conjugated."""
+    """The inner product of two vectors, the first one conjugated."""
     _vectors("vdot", x, other)
     return _sum(ops.conj(x) * other)
 
@@ -180,7 +180,7 @@ for _f in (addmm, baddbmm, addr, addbmm):
 
 @public("flow tensor")
 def kron(x: Any, other: Any) -> Any:
-    """Every element of x times the whole other.
+    """The Kronecker product.
 
     >>> flow.kron(flow.eye(2), flow.tensor([[1.0, 2.0]])).tolist()
     [[1.0, 2.0, 0.0, 0.0], [0.0, 0.0, 1.0, 2.0]]
@@ -194,13 +194,13 @@ def kron(x: Any, other: Any) -> Any:
 
 @public("flow tensor")
 def matrix_power(x: Any, n: int) -> Any:
-    """The product of n times the same matrix; of its inverse, if n is below zero."""
+    """The n-th power of a matrix; of its inverse, if n is negative."""
     if x.ndim < 2 or x.shape[-1] != x.shape[-2]:
         raise ShapeError(f"matrix_power: A must be batches of square matrices; got {list(x.shape)}")
     if n < 0:
         return matrix_power(ops.inv(x), -n)
     if n == 0:
-        return _expand(creation.eye(x.shape[-1], dtype=x.dtype, **beside(x)), tuple(x.shape))
+        return _expand(creation.eye(x.shape[-1], dtype=x.dtype, **device_of(x)), tuple(x.shape))
     half = matrix_power(x, n // 2) if n > 1 else None
     square = x if half is None else _matmul(half, half)
     return _matmul(square, x) if n > 1 and n % 2 else square
@@ -214,14 +214,14 @@ def chain_matmul(*matrices: Any) -> Any:
 
 
 def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
-    """The product of several matrices, in the order that costs least."""
+    """The product of several matrices, in the cheapest order."""
     if len(tensors) < 2:
         raise ShapeError(f"multi_dot(): expected at least 2 tensors but got {len(tensors)}")
     sizes = [tensors[0].shape[0], *(t.shape[-1] for t in tensors)]
 
     @functools.cache
     def best(i: int, j: int) -> tuple[int, int]:
-        """The least cost of the product of tensors i to j, and where to cut it."""
+        """The least cost of the product of tensors i to j, and where to split it."""
         if i == j:
             return 0, i
         cost = {k: best(i, k)[0] + best(k + 1, j)[0] + sizes[i] * sizes[k + 1] * sizes[j + 1] for k in range(i, j)}
@@ -235,13 +235,13 @@ def multi_dot(tensors: Sequence[Tensor]) -> Tensor:
 
 
 def vecdot(x: Any, y: Any, *, dim: int = -1) -> Any:
-    """The sums of products along a dimension."""
+    """The inner product along a dimension."""
     return _sum(ops.conj(x) * y if x.dtype.is_complex else x * y, dim)
 
 
 @public("flow")
 def block_diag(*tensors: Any) -> Any:
-    """Matrices along a diagonal, zeros elsewhere.
+    """A block-diagonal matrix.
 
     >>> flow.block_diag(flow.ones(1, 2), flow.ones(1, 1)).tolist()
     [[1.0, 1.0, 0.0], [0.0, 0.0, 1.0]]
@@ -256,7 +256,7 @@ def block_diag(*tensors: Any) -> Any:
 
 @public("flow tensor")
 def matrix_exp(x: Any) -> Any:
-    """The exponential of matrices: the sum of their powers over factorials.
+    """The matrix exponential.
 
     >>> flow.linalg.matrix_exp(flow.zeros(2, 2)).tolist()
     [[1.0, 0.0], [0.0, 1.0]]

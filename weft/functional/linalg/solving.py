@@ -1,4 +1,4 @@
-"""Equations, inverses of any matrix, and ranks."""
+"""Solvers, pseudo-inverse, rank and condition number."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.api.signature import door
 from weft.api.table import calling, public
 from weft.core import dtype as dtypes
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.linalg import decompositions, norms
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -18,7 +18,7 @@ _matmul, _sum = map(calling, ("matmul", "sum"))
 
 
 def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) -> Any:
-    """The matrix that undoes x as far as that can be: singular values that are next to nothing count as none.
+    """The pseudo-inverse of matrices; singular values below the tolerance count as zero.
 
     >>> flow.linalg.pinv(flow.tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.0]]
@@ -38,12 +38,12 @@ def pinv(x: Any, atol: Any = None, rtol: Any = None, hermitian: bool = False) ->
 
 @public("flow tensor")
 def pinverse(x: Any, rcond: float = 1e-15) -> Any:
-    """`linalg.pinv`, where singular values below `rcond` times the largest count as none."""
+    """`linalg.pinv` with singular values below `rcond` times the largest taken as zero."""
     return pinv(x, rtol=rcond)
 
 
 def eigvalsh(x: Tensor, UPLO: str = "L") -> Tensor:
-    """The eigenvalues of symmetric matrices, in rising order."""
+    """The eigenvalues of symmetric matrices, ascending."""
     return decompositions.eigh(x, UPLO)[0]
 
 
@@ -69,10 +69,10 @@ def logdet(x: Any) -> Any:
 
 
 def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any = None, rtol: Any = None) -> Any:
-    """How many singular values are more than next to nothing."""
+    """The number of singular values above the tolerance."""
     s: Any = decompositions.svdvals(x)
     if 0 in s.shape[-1:]:
-        return creation.zeros(tuple(s.shape[:-1]), dtype=dtypes.int64, **beside(x))
+        return creation.zeros(tuple(s.shape[:-1]), dtype=dtypes.int64, **device_of(x))
     tiny = 2.0**-23 if x.dtype is dtypes.float32 else 2.0**-52
     given = atol if tol is None else tol
     relative = (max(x.shape[-2:]) * tiny if given is None else 0.0) if rtol is None else rtol
@@ -82,9 +82,9 @@ def matrix_rank(x: Any, tol: Any = None, hermitian: bool = False, *, atol: Any =
 
 
 def cond(x: Any, p: Any = None) -> Any:
-    """How many times larger an error may become when a matrix is inverted."""
+    """The condition number of matrices."""
     if x.ndim > 1 and 0 in x.shape[-2:]:
-        return creation.zeros(tuple(x.shape[:-2]), dtype=x.dtype, **beside(x))
+        return creation.zeros(tuple(x.shape[:-2]), dtype=x.dtype, **device_of(x))
     if p in (None, 2, -2):
         s: Any = decompositions.svdvals(x)
         large, small = ops.amax(s, -1), ops.amin(s, -1)
@@ -93,20 +93,20 @@ def cond(x: Any, p: Any = None) -> Any:
 
 
 def lstsq(A: Any, B: Any, rcond: Any = None, *, driver: Any = None) -> Any:
-    """The x for which A @ x comes nearest to B. Gives (x, the squares of what is left, rank, singular values); nothing
-    is left to tell of where A isn't tall, or where it lacks rank. `driver` names a way to compute it; there is one.
+    """The least-squares solution of A @ x = B. Returns (x, the squared residuals, rank, singular values); residuals are
+    empty if A isn't tall, or lacks full rank. `driver` selects an algorithm; there is one.
     """
     vector = B.ndim == A.ndim - 1
     b = ops.unsqueeze(B, -1) if vector else B
     x, rank = _matmul(pinv(A, rtol=rcond), b), matrix_rank(A)
     rows, columns = tuple(A.shape)[-2:]
-    told = rows > columns and bool((rank == columns).all())
-    left = _sum((_matmul(A, x) - b).square(), -2) if told else decompositions.nothing(A)
+    overdetermined = rows > columns and bool((rank == columns).all())
+    left = _sum((_matmul(A, x) - b).square(), -2) if overdetermined else decompositions.nothing(A)
     return Solution(ops.squeeze(x, -1) if vector else x, left, rank, decompositions.svdvals(A))
 
 
 class Solution(tuple[Any, ...]):
-    """What `lstsq` gives."""
+    """The result of `lstsq`."""
 
     def __new__(cls, *parts: Any) -> Solution:
         return super().__new__(cls, parts)

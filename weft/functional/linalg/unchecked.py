@@ -1,4 +1,4 @@
-"""`flow.linalg`'s functions with `_ex`: they say how far they got, and refuse only if told so."""
+"""`flow.linalg`'s `_ex` functions: they return an error code, and raise only with `check_errors=True`."""
 
 from __future__ import annotations
 
@@ -11,28 +11,28 @@ from weft.ops import ops
 
 
 class Root(NamedTuple):
-    """What `cholesky_ex` gives."""
+    """The result of `cholesky_ex`."""
 
     L: Any
     info: Any
 
 
 class Inverse(NamedTuple):
-    """What `inv_ex` gives."""
+    """The result of `inv_ex`."""
 
     inverse: Any
     info: Any
 
 
 class Solved(NamedTuple):
-    """What `solve_ex` gives."""
+    """The result of `solve_ex`."""
 
     result: Any
     info: Any
 
 
 class PackedInfo(NamedTuple):
-    """What `lu_factor_ex` gives."""
+    """The result of `lu_factor_ex`."""
 
     LU: Any
     pivots: Any
@@ -45,8 +45,8 @@ def _checked(name: str, wanted: bool, info: Any, why: str) -> None:
 
 
 def cholesky_ex(x: Any, *, upper: bool = False, check_errors: bool = False) -> Root:
-    """The lower triangular root, or its transpose, `upper`; and where it ended: 0, or the first part of the matrix that
-    isn't positive definite.
+    """The Cholesky factor, upper or lower; and an error code: 0, or the order of the first leading minor that isn't
+    positive definite.
 
     >>> flow.linalg.cholesky_ex(flow.tensor([[4.0]]))
     Root(L=tensor([[2.]]), info=tensor(0, dtype=weft.int32))
@@ -57,14 +57,14 @@ def cholesky_ex(x: Any, *, upper: bool = False, check_errors: bool = False) -> R
 
 
 def inv_ex(x: Any, *, check_errors: bool = False) -> Inverse:
-    """The inverse, and 0, or which number of a diagonal was zero."""
+    """The inverse; and an error code: 0, or the index (from 1) of a zero pivot."""
     inverse, info = ops.inv_ex(x)
     _checked("inv_ex", check_errors, info, "a matrix has no inverse")
     return Inverse(inverse, info)
 
 
 def solve_ex(a: Any, b: Any, *, left: bool = True, check_errors: bool = False) -> Solved:
-    """The x of a @ x = b, or of x @ a = b; and 0, or which number of a diagonal was zero."""
+    """The x of a @ x = b, or of x @ a = b; and an error code: 0, or the index (from 1) of a zero pivot."""
     vector = left and b.ndim == a.ndim - 1 and tuple(b.shape) == tuple(a.shape)[:-1]
     if left:
         x, info = ops.solve_ex(a, ops.unsqueeze(b, -1) if vector else b)
@@ -75,7 +75,7 @@ def solve_ex(a: Any, b: Any, *, left: bool = True, check_errors: bool = False) -
 
 
 def lu_factor_ex(A: Any, *, pivot: bool = True, check_errors: bool = False) -> PackedInfo:
-    """Both triangles in one, which rows were exchanged; and 0, or which number of the diagonal is zero."""
+    """The LU factors in one matrix, the pivots; and an error code: 0, or the index (from 1) of a zero pivot."""
     check_pivot(pivot)
     lu, pivots, info = ops.lu_factor_ex(A)
     _checked("lu_factor_ex", check_errors, info, "a matrix has no inverse")

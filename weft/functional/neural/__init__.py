@@ -1,1 +1,1 @@
-"""What `nn.functional` has beyond ops: losses, pooling, padding, attention, embedding."""
+"""`nn.functional` beyond ops: losses, pooling, padding, attention, embedding."""

@@ -1,4 +1,4 @@
-"""Activations that no op declares, composed of ops."""
+"""Activations composed of ops."""
 
 from __future__ import annotations
 
@@ -20,24 +20,24 @@ def _held(x: Tensor, low: float, high: float, inplace: bool) -> Tensor:
 
 
 def hardtanh(input: Tensor, min_val: float = -1.0, max_val: float = 1.0, inplace: bool = False) -> Tensor:
-    """x, held in [min_val, max_val]."""
+    """x limited to [min_val, max_val]."""
     if min_val > max_val:
         raise OptionError(f"hardtanh: min_val {min_val} is above max_val {max_val}")
     return _held(input, min_val, max_val, inplace)
 
 
 def hardtanh_(input: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """`hardtanh`, into the input's memory."""
+    """In-place `hardtanh`."""
     return hardtanh(input, min_val, max_val, True)
 
 
 def relu6(input: Tensor, inplace: bool = False) -> Tensor:
-    """x, held in [0, 6]."""
+    """x limited to [0, 6]."""
     return _held(input, 0.0, 6.0, inplace)
 
 
 def glu(input: Tensor, dim: int = -1) -> Tensor:
-    """The first half times the sigmoid of the second."""
+    """Gated linear unit: the first half times the sigmoid of the second."""
     if not input.ndim:
         raise ShapeError("glu does not support 0-dimensional tensors: it halves a dimension")
     dim = dim_of(dim, input.ndim)
@@ -61,11 +61,11 @@ def softmin(input: Tensor, dim: int, dtype: Any = None) -> Tensor:
 
 
 def prelu(input: Tensor, weight: Tensor) -> Tensor:
-    """x, or weight times x below zero; one weight for everything or one per channel."""
+    """x where positive, weight * x elsewhere; one weight in all or one per channel."""
     if weight.numel() != 1:
         if weight.numel() != input.shape[1 if input.ndim > 1 else 0]:
             raise ShapeError(
-                f"prelu: {weight.numel()} weights for an input of shape {list(input.shape)}; give one, or one a channel"
+                f"prelu: {weight.numel()} weights for an input of shape {list(input.shape)}; give 1, or 1 per channel"
             )
         weight = ops.reshape(weight, (-1, *(1,) * max(input.ndim - 2, 0)))
     elif weight.ndim > input.ndim:
@@ -75,15 +75,15 @@ def prelu(input: Tensor, weight: Tensor) -> Tensor:
 
 @public("neural")
 def leaky_relu(x: Tensor, negative_slope: float = 0.01, inplace: bool = False) -> Tensor:
-    """x where it is above zero, negative_slope * x below."""
+    """x where positive, negative_slope * x elsewhere."""
     return in_place(ops.leaky_relu, (x, negative_slope)) if inplace else _leaky_relu(x, negative_slope)
 
 
 def rrelu(
     input: Any, lower: float = 1.0 / 8, upper: float = 1.0 / 3, training: bool = False, inplace: bool = False
 ) -> Any:
-    """x, or below zero x times a slope that is drawn from [lower, upper] while training, else their mean."""
-    x = input.clone() if inplace else input  # what backward reads is not what is overwritten
+    """x where positive, elsewhere x times a slope: drawn from [lower, upper] while training, else their mean."""
+    x = input.clone() if inplace else input  # backward needs the input
     if training:
         y = ops.bent(x, ops.rrelu_slope(x.detach(), float(lower), float(upper)))
     else:

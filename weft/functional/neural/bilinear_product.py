@@ -1,4 +1,4 @@
-"""Products of two inputs with a weight."""
+"""bilinear: a product of two inputs with a weight."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.ops import ops
 
 
 def bilinear(input1: Any, input2: Any, weight: Any, bias: Any = None) -> Any:
-    """input1 @ weight[k] @ input2 for every k, and the bias."""
+    """input1 @ weight[k] @ input2 for every k, plus the bias."""
     half = einsum("...i,kij->...kj", input1, weight)
     y = ops.sum(half * ops.unsqueeze(input2, -2), -1)
     return y if bias is None else y + bias

@@ -1,4 +1,4 @@
-"""Functions over the channels of images: shuffling, and normalisation by neighbours."""
+"""Functions over the channels of images: shuffling, local response normalization, instance normalization."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.tensor.tensor import Tensor
 
 
 def channel_shuffle(input: Any, groups: int) -> Any:
-    """Channels dealt out anew: the first of each group, then the second of each, and so on."""
+    """Channels interleaved: the first of each group, then the second of each, and so on."""
     n, channels, *rest = input.shape
     if channels % groups:
         raise ShapeError(f"channel_shuffle: {channels} channels don't divide into {groups} groups")
@@ -21,7 +21,7 @@ def channel_shuffle(input: Any, groups: int) -> Any:
 
 
 def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float = 0.75, k: float = 1.0) -> Any:
-    """x over a power of the mean square of the channels around."""
+    """x divided by a power of the mean square of neighboring channels."""
     squares = ops.unsqueeze(ops.reshape(input * input, (*input.shape[:2], -1)), 1)
     padded = ops.pad_with(squares, (0, 0, size // 2, (size - 1) // 2), 0.0)
     around = ops.avg_pool2d(padded, (size, 1), (1, 1))
@@ -30,7 +30,7 @@ def local_response_norm(input: Any, size: int, alpha: float = 1e-4, beta: float 
 
 
 def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tensor:
-    """Channels become pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
+    """Rearranges channels to pixels: (..., c * r * s, h, w) to (..., c, h * r, w * s)."""
     r, s = (upscale_factor, upscale_factor) if isinstance(upscale_factor, int) else upscale_factor
     *lead, channels, high, wide = input.shape
     if r < 1 or s < 1 or channels % (r * s):
@@ -42,7 +42,7 @@ def pixel_shuffle(input: Tensor, upscale_factor: int | tuple[int, int]) -> Tenso
 
 
 def pixel_unshuffle(input: Tensor, downscale_factor: int) -> Tensor:
-    """Pixels become channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
+    """Rearranges pixels to channels: (..., c, h * r, w * r) to (..., c * r * r, h, w)."""
     r = downscale_factor
     *lead, channels, high, wide = input.shape
     if r < 1 or high % r or wide % r:
@@ -59,7 +59,7 @@ def instance_norm(
     input: Tensor, running_mean: Tensor | None = None, running_var: Tensor | None = None, weight: Tensor | None = None,
     bias: Tensor | None = None, use_input_stats: bool = True, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """Each channel of each sample scaled to mean zero and variance one, then weighed."""
+    """Each channel of each sample normalized to mean zero and variance one, times weight, plus bias."""
     if not use_input_stats:
         if running_mean is None or running_var is None:
             raise OptionError("instance_norm without use_input_stats needs running_mean and running_var")

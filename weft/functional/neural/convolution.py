@@ -1,4 +1,4 @@
-"""Convolutions as functions: what the ops do, also without a batch, and with borders by name."""
+"""Convolutions as functions: the ops, plus inputs without a batch and padding by name."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ def _forward(dims: int) -> Callable[..., Tensor]:
 
 
 def _named(x: Tensor, weight: Tensor, stride: Any, padding: str, dilation: tuple[int, ...]) -> tuple[Tensor, Any]:
-    """The input and the padding in numbers; what the kernel can't put around itself is put around the input."""
+    """The input and the padding in numbers; uneven padding is applied to the input."""
     dims = len(dilation)
     if padding == "valid":
         return x, 0

@@ -18,7 +18,7 @@ _reshape, _mul, _add, _log_softmax, _cross_entropy = map(
 
 @public("neural")
 def sparse_softmax_cross_entropy(labels: Tensor, logits: Tensor) -> Tensor:
-    """Per row, the cross entropy of the label's class.
+    """The cross entropy of each row with its label.
 
     >>> flow.nn.functional.sparse_softmax_cross_entropy(flow.tensor([0]), flow.zeros(1, 2)).tolist()
     [0.693...]
@@ -38,7 +38,7 @@ def cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
-    """How far scores are from labels, or from probabilities of all classes. Dimension 1 holds the classes.
+    """The cross entropy of scores with labels, or with class probabilities. Dimension 1 holds the classes.
 
     >>> round(flow.nn.functional.cross_entropy(flow.zeros(1, 2), flow.tensor([[0.5, 0.5]])).item(), 4)
     0.6931
@@ -69,11 +69,11 @@ def cross_entropy(
 
 
 def _labels(input: Any, target: Any, ignore_index: Any) -> Any:
-    """Labels as the kernels take them, of whatever kind of integer; a column of them, too, as in OneFlow."""
+    """Labels as int64; also a column of them, as in OneFlow."""
     if ignore_index is None or ignore_index is True or ignore_index is False:
         raise OptionError(
-            f"ignore_index is a class's number; got {ignore_index}. What stood there in older programs, size_average, "
-            'is said by reduction="mean" or "sum"'
+            f"ignore_index is a class's number; got {ignore_index}. The deprecated argument there, size_average, "
+            'is now reduction="mean" or "sum"'
         )
     if not isinstance(target, Tensor) or target.dtype.differentiable:
         return target
@@ -86,7 +86,7 @@ def _labels(input: Any, target: Any, ignore_index: Any) -> Any:
 def nll_loss(
     input: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
-    """-input at the label, the input being logarithms of probabilities. Dimension 1 holds the classes.
+    """-input at the label, input being log probabilities. Dimension 1 holds the classes.
 
     >>> flow.nn.functional.nll_loss(flow.tensor([[-1., -2.]]), flow.tensor([1])).item()
     2.0

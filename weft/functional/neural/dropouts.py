@@ -1,4 +1,4 @@
-"""Dropout: of elements, of whole channels, and such that keeps mean and variance."""
+"""Dropout of elements and of channels, and alpha dropout."""
 
 from __future__ import annotations
 
@@ -14,16 +14,16 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 _dropout, _add = map(calling, ("dropout", "add"))
-LOWEST = -1.7580993408473766  # what selu tends to far below zero
+LOWEST = -1.7580993408473766  # the limit of selu at minus infinity
 
 
 def _checked(p: float) -> None:
     if not 0 <= p <= 1:
-        raise OptionError(f"p is the probability of being dropped, from 0 to 1; got {p}")
+        raise OptionError(f"p is the probability of dropping, from 0 to 1; got {p}")
 
 
 def _drawn(x: Tensor, p: float, dims: int | None) -> Tensor:
-    """0 where something is dropped, else 1 / (1 - p): for each element, or for all of the last `dims` dimensions."""
+    """The dropout mask: 0 or 1 / (1 - p), for each element, or constant over the last `dims` dimensions."""
     if p == 1:
         return ops.zeros_like(x, None)
     if dims is None:
@@ -41,31 +41,31 @@ def _drop(input: Tensor, p: float, training: bool, inplace: bool, dims: int) -> 
 
 
 def _inside(name: str, x: Tensor) -> int:
-    """How many dimensions each channel has."""
+    """The number of dimensions of a channel."""
     if x.ndim < 2:
         raise ShapeError(f"{name} takes (batch, channels, ...); got {list(x.shape)}")
     return x.ndim - 2
 
 
 def feature_dropout(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (batch, channels, ...) dropped with probability p, the others scaled by 1 / (1 - p)."""
+    """Channels of (batch, channels, ...) zeroed with probability p, the others scaled by 1 / (1 - p)."""
     return _drop(input, p, training, inplace, _inside("feature_dropout", input))
 
 
 def dropout1d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of ([batch,] channels, length) dropped with probability p, the others scaled by 1 / (1 - p)."""
+    """Channels of ([batch,] channels, length) zeroed with probability p, the others scaled by 1 / (1 - p)."""
     if input.ndim not in (2, 3):
         raise ShapeError(f"dropout1d takes ([batch,] channels, length); got {list(input.shape)}")
     return _drop(input, p, training, inplace, 1)
 
 
 def dropout2d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (batch, channels, ...) dropped, as in PyTorch also where there aren't two dimensions more."""
+    """Channels of (batch, channels, ...) zeroed, as in PyTorch also with other than two more dimensions."""
     return _drop(input, p, training, inplace, _inside("dropout2d", input))
 
 
 def dropout3d(input: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False) -> Tensor:
-    """Whole channels of (batch, channels, depth, height, width) dropped; any other shape is one without a batch."""
+    """Channels of (batch, channels, depth, height, width) zeroed; other shapes are taken as without a batch."""
     return _drop(input, p, training, inplace, _inside("dropout3d", input) + (input.ndim != 5))
 
 
@@ -80,7 +80,7 @@ def _alpha(input: Tensor, p: float, training: bool, inplace: bool, dims: int | N
 
 
 def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Elements dropped to where a SELU network's mean and variance stay as they are.
+    """Dropout that keeps the mean and variance of a SELU network.
 
     >>> flow.nn.functional.alpha_dropout(flow.ones(2), 1.0, training=True).tolist()
     [0.0, 0.0]
@@ -89,7 +89,7 @@ def alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace
 
 
 def feature_alpha_dropout(input: Tensor, p: float = 0.5, training: bool = False, inplace: bool = False) -> Tensor:
-    """Likewise, whole channels of (batch, channels, ...)."""
+    """Alpha dropout of channels of (batch, channels, ...)."""
     return _alpha(input, p, training, inplace, _inside("feature_alpha_dropout", input))
 
 
@@ -98,9 +98,9 @@ def dropout(
     x: Tensor, p: float = 0.5, training: bool = True, inplace: bool = False, *, generator: Any = None,
     addend: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """x with each element dropped with probability p and the others scaled by 1 / (1 - p), while training.
+    """x with each element zeroed with probability p and the others scaled by 1 / (1 - p), while training.
 
-    OneFlow's: draws from a generator, and something to add to what is left.
+    OneFlow's extra arguments: a generator, and a tensor to add to the result.
     """
     if not training:
         return x if addend is None else _add(x, addend)

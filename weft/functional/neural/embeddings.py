@@ -1,4 +1,4 @@
-"""Rows of a table by index, their bags, and one-hot vectors."""
+"""embedding, embedding_bag and one_hot."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.autograd import assign, no_grad
 from weft.core.errors import DtypeError, IndexingError, OptionError
 from weft.core.idle import idle
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.linalg import norms
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -23,8 +23,8 @@ def embedding(
     input: Tensor, weight: Tensor, padding_idx: int | None = None, max_norm: float | None = None,
     norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The rows of the weight that the input names. `scale_grad_by_freq`: each row's gradient is the mean of those of
-    its places, not their sum.
+    """The rows of the weight at the input's indices. `scale_grad_by_freq` divides each row's gradient by the count of
+    its index.
 
     >>> flow.nn.functional.embedding(flow.tensor([1]), flow.tensor([[1., 2.], [3., 4.]])).tolist()
     [[3.0, 4.0]]
@@ -37,7 +37,7 @@ def embedding(
 
 @public("bound")
 def embedding_renorm_(weight: Any, indices: Any, max_norm: float, norm_type: float = 2.0) -> Any:
-    """Scale the rows that the indices name down to a norm of at most `max_norm`."""
+    """Scale the rows at the indices down to a norm of at most `max_norm`, in place."""
     with no_grad():
         rows = weight.detach()
         used = ops.index_put_zeros(
@@ -57,7 +57,7 @@ def embedding_bag(
     scale_grad_by_freq: bool = False, mode: str = "mean", sparse: bool = False, per_sample_weights: Any = None,
     include_last_offset: bool = False, padding_idx: int | None = None,
 ) -> Any:  # fmt: skip
-    """The sums, means or largest elements of bags of rows; bags are rows of the input, or begin at the offsets.
+    """The sums, means or maxima of bags of rows; bags are rows of the input, or start at the offsets.
 
     >>> rows = flow.tensor([[1.0], [2.0], [4.0]])
     >>> flow.nn.functional.embedding_bag(flow.tensor([0, 1, 2]), rows, flow.tensor([0, 2]), mode="sum").tolist()
@@ -66,7 +66,7 @@ def embedding_bag(
     if mode not in ("sum", "mean", "max") or (per_sample_weights is not None and mode != "sum"):
         raise OptionError(f'embedding_bag: mode is "sum", "mean" or "max", with weights "sum"; got {mode!r}')
     if scale_grad_by_freq and mode == "max":
-        raise OptionError('embedding_bag: there is no scale_grad_by_freq of mode "max"')
+        raise OptionError('embedding_bag: mode "max" has no scale_grad_by_freq')
     idle("embedding_bag(sparse)", sparse)
     if max_norm is not None:
         embedding_renorm_(weight, input, max_norm, norm_type)
@@ -75,11 +75,11 @@ def embedding_bag(
         padding_idx += weight.shape[0]
     if offsets is None:
         bags, each = input.shape
-        owner = creation.arange(bags * each, **beside(weight)) // each
+        owner = creation.arange(bags * each, **device_of(weight)) // each
     else:
         starts = offsets if not include_last_offset else ops.narrow(offsets, 0, 0, offsets.shape[0] - 1)
         bags = starts.shape[0]
-        places = creation.arange(flat.shape[0], **beside(weight))
+        places = creation.arange(flat.shape[0], **device_of(weight))
         owner = ops.searchsorted(starts, places, True) - 1
     rows = ops.embedding(weight, flat, padding_idx, scale_grad_by_freq)
     counted = ops.ones_like(ops.narrow(rows.detach(), 1, 0, 1))
@@ -89,7 +89,7 @@ def embedding_bag(
     if per_sample_weights is not None:
         rows = rows * ops.reshape(per_sample_weights, (-1, 1))
     if mode == "max":
-        low = creation.full((bags, weight.shape[1]), -math.inf, dtype=weight.dtype, **beside(weight))
+        low = creation.full((bags, weight.shape[1]), -math.inf, dtype=weight.dtype, **device_of(weight))
         hidden = ops.where(counted > 0, rows, -math.inf)
         index = ops.expand(ops.unsqueeze(owner, 1), tuple(rows.shape))
         found = ops.scatter_reduced(low, 0, index, hidden, "amax", True)
@@ -101,7 +101,7 @@ def embedding_bag(
 
 
 def one_hot(input: Tensor, num_classes: int = -1, on_value: Any = 1, off_value: Any = 0) -> Tensor:
-    """A new last dimension that holds `on_value` at the place the integer names.
+    """`on_value` at the index given by each integer, along a new last dimension.
 
     >>> flow.nn.functional.one_hot(flow.tensor([0, 2]), 3).tolist()
     [[1, 0, 0], [0, 0, 1]]

@@ -1,4 +1,4 @@
-"""Images as columns of windows, and back."""
+"""unfold and fold: sliding windows of images as columns, and back."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ def unfold(input: Tensor, kernel_size: Any, dilation: Any = 1, padding: Any = 0,
 def fold(
     input: Tensor, output_size: Any, kernel_size: Any, dilation: Any = 1, padding: Any = 0, stride: Any = 1
 ) -> Tensor:
-    """The image of which `unfold` would make these columns; where windows meet, their sum."""
+    """The inverse of `unfold`; overlapping windows are summed."""
     if input.ndim == 2:
         one = ops.unsqueeze(input, 0)
         return ops.squeeze(fold(one, output_size, kernel_size, dilation, padding, stride), 0)

@@ -1,4 +1,4 @@
-"""Pooling to a fraction of the size, by windows whose steps are drawn."""
+"""Fractional max pooling: random windows, to a fraction of the size."""
 
 from __future__ import annotations
 
@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from weft.core.errors import OptionError, ShapeError
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.neural.sizes import several
 from weft.functional.random import random_tensors
 from weft.ops import OPS, ops
@@ -19,7 +19,7 @@ __all__ = [
 
 
 def check_sizes(dims: int, output_size: Any, output_ratio: Any) -> tuple[tuple[int, ...], tuple[float, ...]]:
-    """The output's sizes, or their ratios to the input's: one of them is empty."""
+    """The output's sizes, or their ratios to the input's; one of the two is empty."""
     if (output_size is None) == (output_ratio is None):
         raise OptionError(
             "fractional pooling takes either output_size or output_ratio; got "
@@ -45,7 +45,7 @@ def _pooled(
     sizes = sizes or tuple(int(n * r) for n, r in zip(x.shape[-dims:], ratios, strict=True))
     whole = ops.unsqueeze(x, 0) if alone else x
     if samples is None:
-        samples = random_tensors.rand(*whole.shape[:2], dims, dtype=x.dtype, **beside(x))
+        samples = random_tensors.rand(*whole.shape[:2], dims, dtype=x.dtype, **device_of(x))
     y, places = OPS[f"fractional_max_pool{dims}d_at"](whole, samples, several(kernel_size, dims, "kernel_size"), sizes)
     return (ops.squeeze(y, 0), ops.squeeze(places, 0)) if alone else (y, places)
 
@@ -60,8 +60,8 @@ def _function(dims: int, both: bool) -> Callable[..., Any]:
 
     pool.__name__ = pool.__qualname__ = f"fractional_max_pool{dims}d{'_with_indices' * both}"
     pool.__doc__ = (
-        "The largest of windows that make the given size, or fraction of the size; their steps are drawn"
-        f"{', and where each was' if both else ''}."
+        "Max pooling by random windows to the given size, or fraction of the size"
+        f"{', and the flat indices' if both else ''}."
     )
     return pool
 

@@ -1,4 +1,4 @@
-"""Images read at given positions: `grid_sample`, `affine_grid`."""
+"""Sampling of images at given positions: `grid_sample`, `affine_grid`."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from weft.api.table import calling, public
 from weft.core.errors import ShapeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
@@ -19,7 +19,7 @@ _matmul, _cat, _mul, _sub, _reshape = map(calling, ("matmul", "cat", "mul", "sub
 def grid_sample(
     input: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool | None = None
 ) -> Tensor:
-    """The input read at the places of a grid, which go from -1 to 1.
+    """The input sampled at the positions of a grid, from -1 to 1.
 
     >>> flow.nn.functional.grid_sample(flow.tensor([[[[1., 3.]]]]), flow.zeros(1, 1, 1, 2)).item()
     2.0
@@ -29,7 +29,7 @@ def grid_sample(
 
 @public("neural")
 def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None = None) -> Tensor:
-    """The grid of places that affine matrices send an image of this size to, for `grid_sample`.
+    """The grid of positions of affine maps, for an image of this size, for `grid_sample`.
 
     >>> flow.nn.functional.affine_grid(flow.ones(1, 2, 3), (1, 1, 1, 1)).tolist()
     [[[[1.0, 1.0]]]]
@@ -40,7 +40,7 @@ def affine_grid(theta: Tensor, size: Sequence[int], align_corners: bool | None =
             f"affine_grid() takes theta of (n, 2, 3) for a size (n, c, h, w), or (n, 3, 4) for (n, c, d, h, w); "
             f"got {list(theta.shape)} and {list(size)}"
         )
-    options = {"dtype": theta.dtype, **beside(theta)}
+    options = {"dtype": theta.dtype, **device_of(theta)}
     tail = tuple(size[2:])
     lines: list[Any] = []
     for d in reversed(range(dims)):

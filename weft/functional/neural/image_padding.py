@@ -1,4 +1,4 @@
-"""Borders around images."""
+"""pad: constant, reflect, replicate, circular."""
 
 from __future__ import annotations
 
@@ -8,20 +8,20 @@ from weft.core.errors import ShapeError
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
-# ---- borders and sizes -----------------------------------------------------------------------------------
+# ---- pad ---------------------------------------------------------------------------------------------------
 
 
 def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float | None = None) -> Tensor:
-    """A border around: (left, right) of the last dimension, then of the one before it, and so on.
+    """x padded: (left, right) of the last dimension, then of the one before it, and so on.
 
     >>> flow.nn.functional.pad(flow.ones(2), (1, 2)).tolist()
     [0.0, 1.0, 1.0, 0.0, 0.0]
     """
     around = tuple(pad)
     if len(around) % 2 or len(around) > 2 * input.ndim:
-        told = "be divisible by 2" if len(around) % 2 else "be less than or equal to two times the input dimension"
+        wrong = "be divisible by 2" if len(around) % 2 else "be less than or equal to two times the input dimension"
         raise ShapeError(
-            f"Padding length should {told}: pad takes two numbers per dimension, from the last "
+            f"Padding length should {wrong}: pad takes two numbers per dimension, from the last "
             f"one on, for at most {input.ndim}; got {list(around)}"
         )
     if mode == "constant":
@@ -34,13 +34,13 @@ def pad(input: Tensor, pad: Sequence[int], mode: str = "constant", value: float 
 
 
 def _wrapped(x: Tensor, dim: int, left: int, right: int) -> Tensor:
-    if left < 0 or right < 0:  # cut off first; the border goes around what is left
+    if left < 0 or right < 0:  # crop first, then pad
         start = max(0, -left)
         x = ops.narrow(x, dim, start, max(0, x.shape[dim] - start - max(0, -right)))
         left, right = max(0, left), max(0, right)
     size = x.shape[dim]
     if max(left, right) > size:
-        raise ShapeError(f"a circular border is at most as wide as what it goes around, {size}; got {left} and {right}")
+        raise ShapeError(f"circular padding is at most the size, {size}; got {left} and {right}")
     parts = [ops.narrow(x, dim, size - left, left), x, ops.narrow(x, dim, 0, right)]
     return ops.cat(parts, dim)
 

@@ -1,4 +1,4 @@
-"""Images of other sizes."""
+"""interpolate and upsample: resizing of images."""
 
 from __future__ import annotations
 
@@ -17,8 +17,8 @@ def interpolate(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None,
     recompute_scale_factor: bool | None = None, antialias: bool = False,
 ) -> Tensor:  # fmt: skip
-    """(batch, channels, ...) at another size: from the nearest, or blended between neighbours; with `antialias`, all
-    that a new element covers counts.
+    """(batch, channels, ...) resized: nearest neighbor or interpolated; `antialias` averages all that a new element
+    covers.
 
     >>> flow.nn.functional.interpolate(flow.tensor([[[1.0, 2.0]]]), scale_factor=2).tolist()
     [[[1.0, 1.0, 2.0, 2.0]]]
@@ -50,17 +50,17 @@ def interpolate(
 def upsample(
     input: Tensor, size: Any = None, scale_factor: Any = None, mode: str = "nearest", align_corners: bool | None = None
 ) -> Tensor:
-    """interpolate, by its older name."""
+    """interpolate, under its deprecated name."""
     return interpolate(input, size, scale_factor, mode, align_corners)
 
 
 def upsample_nearest(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate from the nearest, by its older name."""
+    """interpolate with mode "nearest", under its deprecated name."""
     return interpolate(input, size, scale_factor, "nearest")
 
 
 def upsample_bilinear(input: Tensor, size: Any = None, scale_factor: Any = None) -> Tensor:
-    """interpolate between neighbours, the corners staying where they are, by its older name."""
+    """interpolate with mode "bilinear" and aligned corners, under its deprecated name."""
     return interpolate(input, size, scale_factor, "bilinear", True)
 
 

@@ -1,4 +1,4 @@
-"""The names of `nn.functional` that there are ops or adapters for."""
+"""The lookup of `nn.functional`'s names."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.api import table
 
 @functools.cache
 def functions() -> dict[str, Callable[..., Any]]:
-    """nn.functional's names that there are ops or adapters for."""
+    """nn.functional's functions by name."""
     return dict(table.listed("neural"))
 
 

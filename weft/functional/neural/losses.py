@@ -1,4 +1,4 @@
-"""Losses, composed of ops: their gradients, layouts and kernels follow from those."""
+"""Losses composed of ops, from which their gradients and layouts follow."""
 
 from __future__ import annotations
 
@@ -24,14 +24,14 @@ def reduced(loss: Tensor, reduction: str) -> Tensor:
         return ops.sum(loss)
     if reduction == "none":
         return loss
-    weight = "; a weight follows it, or goes by its name: weight=w" if isinstance(reduction, Tensor) else ""
+    weight = "; a weight comes after it, or as a keyword: weight=w" if isinstance(reduction, Tensor) else ""
     raise OptionError(
         f"{describe(reduction)} is not a valid value for reduction; it is 'mean', 'sum' or 'none'{weight}"
     )
 
 
 def _paired(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Both in the dtype that they have in common, whatever the dimensions: a target of one element counts as many."""
+    """Both in their common dtype: a one-element target takes part in promotion like any tensor."""
     if x.dtype is target.dtype:
         return x, target
     dtype = promote_types(x.dtype, target.dtype)
@@ -39,7 +39,7 @@ def _paired(x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
 
 
 def _floats(name: str, x: Tensor, target: Tensor) -> tuple[Tensor, Tensor]:
-    """Both in the floating dtype that they have in common."""
+    """Both in their common floating dtype."""
     pair = _paired(x, target)
     if not pair[0].dtype.is_floating_point:
         raise DtypeError(f"{name} takes floats; got {x.dtype} and {target.dtype}. Cast them: x.float()")
@@ -54,8 +54,8 @@ def _same_shape(name: str, x: Tensor, target: Tensor) -> None:
         )
 
 
-def _told(x: Tensor, target: Tensor) -> None:
-    """Warn of a target that counts several times, which is seldom meant: (n, 1) beside (n,) makes n * n."""
+def _warn_of_broadcast(x: Tensor, target: Tensor) -> None:
+    """Warn of shapes that broadcast, which is seldom meant: (n, 1) and (n,) give n * n."""
     if x.shape != target.shape:
         warn(
             f"Using a target size ({target.shape}) that is different to the input size ({x.shape}): each is "
@@ -64,7 +64,7 @@ def _told(x: Tensor, target: Tensor) -> None:
 
 
 def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Tensor:
-    """Each element's loss counts so much; a mean is over the weights."""
+    """Each element's loss times its weight; the mean is weighted."""
     if weight.shape != input.shape:
         raise ShapeError(f"a weight for each element of the input, {list(input.shape)}; got {list(weight.shape)}")
     loss = ops.mul(loss, weight)
@@ -72,12 +72,12 @@ def _weighted(loss: Tensor, weight: Tensor, input: Tensor, reduction: str) -> Te
 
 
 def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """The square of the difference; of weighted elements, the mean is over their weights.
+    """The squared difference; with a weight, the mean is weighted.
 
     >>> flow.nn.functional.mse_loss(flow.tensor([1.0, 2.0]), flow.tensor([1.0, 4.0])).item()
     2.0
     """
-    _told(input, target)
+    _warn_of_broadcast(input, target)
     if weight is not None:
         return _weighted(mse_loss(input, target, "none"), weight, input, reduction)
     if reduction in ("mean", "sum") and input.shape == target.shape:
@@ -87,22 +87,22 @@ def mse_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Ten
 
 
 def l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", weight: Tensor | None = None) -> Tensor:
-    """The size of the difference; of weighted elements, the mean is over their weights."""
+    """The absolute difference; with a weight, the mean is weighted."""
     if weight is not None:
         return _weighted(l1_loss(input, target, "none"), weight, input, reduction)
-    _told(input, target)
-    if bool_ not in (input.dtype, target.dtype):  # of those, sub() says what to take instead
+    _warn_of_broadcast(input, target)
+    if bool_ not in (input.dtype, target.dtype):  # for these, sub() raises
         input, target = _paired(input, target)
     return reduced(ops.abs(ops.sub(input, target)), reduction)
 
 
 def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta: float = 1.0) -> Tensor:
-    """Square below `beta`, straight above it."""
+    """Quadratic below `beta`, linear above it."""
     if beta < 0:
         raise OptionError(f"smooth_l1_loss does not support negative values for beta; got {beta}")
     if beta == 0:
         return l1_loss(input, target, reduction)
-    _told(input, target)
+    _warn_of_broadcast(input, target)
     if reduction in ("mean", "sum") and input.shape == target.shape:
         return bent_error(*_floats("smooth_l1_loss", input, target), beta, 1.0, reduction == "mean")
     d = ops.sub(*_floats("smooth_l1_loss", input, target))
@@ -114,14 +114,14 @@ def smooth_l1_loss(input: Tensor, target: Tensor, reduction: str = "mean", beta:
 def huber_loss(
     input: Tensor, target: Tensor, reduction: str = "mean", delta: float = 1.0, weight: Tensor | None = None
 ) -> Tensor:
-    """Square below `delta`, straight above it, with one slope where they meet; each element times its weight."""
+    """Quadratic below `delta`, linear above it, with a continuous derivative; each element times its weight."""
     if weight is not None:
         return reduced(_weighted(huber_loss(input, target, "none", delta), weight, input, "none"), reduction)
     if not delta > 0:
         raise OptionError(f"huber_loss does not support non-positive values for delta; got {delta}")
     if not input.dtype.is_floating_point:
-        raise DtypeError(f"huber_loss is of its input's dtype, so that must be of floats; got {input.dtype}: x.float()")
-    _told(input, target)
+        raise DtypeError(f"huber_loss needs a floating input; got {input.dtype}: x.float()")
+    _warn_of_broadcast(input, target)
     if reduction in ("mean", "sum") and input.shape == target.shape and input.dtype is target.dtype:
         return bent_error(input, target, delta, delta, reduction == "mean")
     d = ops.sub(*_floats("huber_loss", input, target))
@@ -133,7 +133,7 @@ def huber_loss(
 def binary_cross_entropy(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean"
 ) -> Tensor:
-    """-log of the probability `input` that the target, 0 or 1 or between, gets."""
+    """The negative log probability of the target, 0 or 1 or between, under probability `input`."""
     _same_shape("binary_cross_entropy", input, target)
     data = at_hand(input)
     if data is not None and data.numel() and not 0 <= data.min() <= data.max() <= 1:
@@ -141,7 +141,7 @@ def binary_cross_entropy(
             f"binary_cross_entropy: all elements of input should be between 0 and 1; they lie from "
             f"{float(data.min()):g} to {float(data.max()):g}. Of scores, take binary_cross_entropy_with_logits"
         )
-    least = -100.0  # as torch's: a probability of zero costs much, not infinitely much
+    least = -100.0  # as torch: log(0) is clamped
     yes = ops.mul(target, ops.clamp(ops.log(input), least))
     no = ops.mul(ops.sub(1.0, target), ops.clamp(ops.log(ops.sub(1.0, input)), least))
     loss = ops.neg(ops.add(yes, no))
@@ -152,7 +152,7 @@ def binary_cross_entropy_with_logits(
     input: Tensor, target: Tensor, weight: Tensor | None = None, reduction: str = "mean",
     pos_weight: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """binary_cross_entropy(sigmoid(input), target), without losing digits."""
+    """binary_cross_entropy(sigmoid(input), target), numerically stable."""
     _same_shape("binary_cross_entropy_with_logits", input, target)
     behind = ops.logsigmoid(input)
     rest = ops.mul(ops.sub(1.0, target), input)
@@ -164,7 +164,8 @@ def binary_cross_entropy_with_logits(
 
 
 def kl_div(input: Tensor, target: Tensor, reduction: str = "mean", log_target: bool = False) -> Tensor:
-    """How far the distribution whose logarithm is `input` lies from `target`; "batchmean" divides by the batch size."""
+    """The Kullback-Leibler divergence from log probabilities `input` to `target`; "batchmean" divides by the batch
+    size."""
     if log_target:
         loss = ops.mul(ops.exp(target), ops.sub(target, input))
     else:
@@ -183,7 +184,7 @@ def soft_margin_loss(input: Tensor, target: Tensor, reduction: str = "mean") -> 
 def margin_ranking_loss(
     input1: Tensor, input2: Tensor, target: Tensor, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """How far `input1` is from being above `input2` by the margin, where the target is 1; below, where it is -1."""
+    """max(0, -target * (input1 - input2) + margin)."""
     if not input1.ndim == input2.ndim == target.ndim:
         raise ShapeError(
             "margin_ranking_loss : All input tensors should have same dimension but got sizes: "
@@ -197,7 +198,7 @@ def triplet_margin_loss(
     anchor: Tensor, positive: Tensor, negative: Tensor, margin: float = 1.0, p: float = 2.0, eps: float = 1e-6,
     swap: bool = False, reduction: str = "mean",
 ) -> Tensor:  # fmt: skip
-    """How far the positive is from being nearer to the anchor than the negative, by the margin."""
+    """How much the distance to the positive, plus the margin, exceeds that to the negative."""
 
     def distance(a: Tensor, b: Tensor) -> Tensor:
         return pairwise_distance(a, b, p, eps)
@@ -209,9 +210,9 @@ def triplet(
     name: str, anchor: Any, positive: Any, negative: Any, distance: Callable[[Any, Any], Any], margin: float,
     swap: bool, reduction: str,
 ) -> Any:  # fmt: skip
-    """What the losses over triplets have in common."""
+    """The common part of triplet losses."""
     if not margin > 0:
-        raise OptionError(f"{name}(): margin must be greater than 0, got {margin}: any two points would meet the loss")
+        raise OptionError(f"{name}(): margin must be greater than 0, got {margin}: any points would satisfy the loss")
     if not anchor.ndim == positive.ndim == negative.ndim:
         raise ShapeError(
             f"{name}(): The anchor, positive, and negative tensors are expected to have the same number of dimensions, "

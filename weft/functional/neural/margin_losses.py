@@ -1,4 +1,4 @@
-"""Losses by margins, counts and variances, composed of ops."""
+"""Margin losses and likelihoods, composed of ops."""
 
 from __future__ import annotations
 
@@ -16,14 +16,14 @@ from weft.tensor.tensor import Tensor
 def cosine_embedding_loss(
     input1: Any, input2: Any, target: Any, margin: float = 0.0, reduction: str = "mean"
 ) -> Tensor:
-    """How far pairs are from pointing the same way, where the target is 1; or apart by the margin, where it is -1."""
+    """1 - cosine where the target is 1, the cosine above the margin where it is -1."""
     cosine: Any = cosine_similarity(input1, input2, dim=-1)
-    apart = ops.where(target == -1, ops.relu(cosine - margin), 0.0)  # of another target nothing is asked
+    apart = ops.where(target == -1, ops.relu(cosine - margin), 0.0)  # other targets have no loss
     return reduced(ops.where(target == 1, 1 - cosine, apart), reduction)
 
 
 def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction: str = "mean") -> Tensor:
-    """A distance, where the target is 1; how much it lacks to the margin, where it is -1."""
+    """The input, a distance, where the target is 1; how far it is below the margin, where it is -1."""
     loss = ops.where(target == -1, 0.0, input) + ops.where(target == 1, 0.0, ops.relu(margin - input))
     return reduced(loss, reduction)
 
@@ -31,7 +31,7 @@ def hinge_embedding_loss(input: Any, target: Any, margin: float = 1.0, reduction
 def poisson_nll_loss(
     input: Any, target: Any, log_input: bool = True, full: bool = False, eps: float = 1e-8, reduction: str = "mean"
 ) -> Tensor:
-    """Minus the log-probability of counts, of which `input` is the mean, or its logarithm."""
+    """The negative log likelihood of counts, with `input` the Poisson mean, or its logarithm."""
     loss = ops.exp(input) - target * input if log_input else input - target * ops.log(input + eps)
     if full:
         many = ops.where(target > 1, target, 2.0)
@@ -43,14 +43,14 @@ def poisson_nll_loss(
 def gaussian_nll_loss(
     input: Any, target: Any, var: Any, full: bool = False, eps: float = 1e-6, reduction: str = "mean"
 ) -> Tensor:
-    """Minus the log-probability of targets that are normal around `input` with these variances."""
+    """The negative log likelihood of targets that are normal around `input` with these variances."""
     if isinstance(var, Tensor):
         width: Any = var
         if width.ndim == input.ndim - 1:
             width = ops.unsqueeze(width, -1)
     else:
         width = ops.full_like(input.detach(), float(var))
-    # no gradient says that a variance below eps should rise
+    # clamped without a gradient, as in torch
     width = width + (ops.clamp(width, eps) - width).detach()
     away = input - target
     loss = 0.5 * (ops.log(width) + away * away / width)
@@ -60,7 +60,7 @@ def gaussian_nll_loss(
 def multi_margin_loss(
     input: Any, target: Any, p: int = 1, margin: float = 1.0, weight: Any = None, reduction: str = "mean"
 ) -> Any:
-    """How far the target class is from scoring above every other by the margin."""
+    """How much other classes' scores exceed the target's minus the margin."""
     alone = input.ndim == 1
     x, labels = (ops.unsqueeze(input, 0), ops.reshape(target, (1,))) if alone else (input, target)
     index = ops.unsqueeze(labels, 1)
@@ -75,7 +75,7 @@ def multi_margin_loss(
 
 
 def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> Any:
-    """How far every target class is from scoring above every other by 1; a row's targets end with -1."""
+    """How much other classes' scores exceed each target's minus 1; a row's targets end with -1."""
     alone = input.ndim == 1
     x, labels = (ops.unsqueeze(input, 0), ops.unsqueeze(target, 0)) if alone else (input, target)
     given = ops.cumsum(ops.cast(labels < 0, dtypes.int64), 1) == 0
@@ -91,7 +91,7 @@ def multilabel_margin_loss(input: Any, target: Any, reduction: str = "mean") -> 
 
 
 def multilabel_soft_margin_loss(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Any:
-    """Each class for itself: minus the log of the probability that its target, 0 or 1, gets; the mean over classes."""
+    """Binary cross entropy of each class, averaged over classes."""
     loss = -(target * ops.logsigmoid(input) + (1 - target) * ops.logsigmoid(-input))
     loss = loss if weight is None else loss * weight
     return reduced(ops.mean(loss, -1), reduction)
@@ -101,14 +101,14 @@ def triplet_margin_with_distance_loss(
     anchor: Any, positive: Any, negative: Any, *, distance_function: Callable[[Any, Any], Any] | None = None,
     margin: float = 1.0, swap: bool = False, reduction: str = "mean",
 ) -> Any:  # fmt: skip
-    """How far the positive is from being nearer to the anchor than the negative, by any distance and a margin."""
+    """How much the distance to the positive, plus the margin, exceeds that to the negative, for a custom distance."""
     distance = distance_function or pairwise_distance
     name = "triplet_margin_with_distance_loss"
     return triplet(name, anchor, positive, negative, distance, margin, swap, reduction)
 
 
 def combined_margin_loss(x: Any, label: Any, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0) -> Any:
-    """Cosines with the target class's made harder: cos(m1 * angle + m2) - m3 in its place. For faces, before softmax.
+    """Cosines with an angular margin for the target class, cos(m1 * angle + m2) - m3, as in face recognition.
 
     >>> flow._C.combined_margin_loss(flow.tensor([[1.0, 0.5]]), flow.tensor([0]), 1.0, 0.0, 0.25).tolist()
     [[0.75, 0.5]]

@@ -1,4 +1,4 @@
-"""Pooling beyond the ops: with indices, by the p-norm, and its reversal."""
+"""Pooling beyond the ops: with indices, by the p-norm, and max unpooling."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ def _max_pool(name: str) -> None:
     ) -> Any:  # fmt: skip
         return (both if return_indices else values)(x, kernel_size, stride, padding, dilation, ceil_mode)
 
-    _name(pool, name, "The largest of each window; with `return_indices`, where it was, too.")
+    _name(pool, name, "Max pooling; with `return_indices`, the flat indices, too.")
 
 
 def _adaptive_max_pool(name: str) -> None:
@@ -35,8 +35,8 @@ def _adaptive_max_pool(name: str) -> None:
     def where(x: Tensor, output_size: Any) -> Any:
         return both(x, output_size)
 
-    _name(pool, name, "The largest of windows that make the given size; with `return_indices`, where it was, too.")
-    _name(where, f"{name}_with_indices", "The largest of windows that make the given size, and where each was.")
+    _name(pool, name, "Adaptive max pooling; with `return_indices`, the flat indices, too.")
+    _name(where, f"{name}_with_indices", "Adaptive max pooling, and the flat indices.")
 
 
 def _name(pool: Any, name: str, doc: str) -> None:
@@ -60,17 +60,17 @@ def _lp_pool(dims: int, input: Any, norm_type: float, kernel_size: Any, stride: 
 
 
 def lp_pool1d(input: Any, norm_type: float, kernel_size: int, stride: Any = None, ceil_mode: bool = False) -> Any:
-    """The p-norm of every window."""
+    """Power-average pooling: the p-norm of every window."""
     return _lp_pool(1, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool2d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
-    """The p-norm of every window."""
+    """Power-average pooling: the p-norm of every window."""
     return _lp_pool(2, input, norm_type, kernel_size, stride, ceil_mode)
 
 
 def lp_pool3d(input: Any, norm_type: float, kernel_size: Any, stride: Any = None, ceil_mode: bool = False) -> Any:
-    """The p-norm of every window."""
+    """Power-average pooling: the p-norm of every window."""
     return _lp_pool(3, input, norm_type, kernel_size, stride, ceil_mode)
 
 
@@ -78,7 +78,7 @@ def _max_unpool(
     dims: int, input: Tensor, indices: Tensor, kernel_size: Any, stride: Any, padding: Any, output_size: Any
 ) -> Tensor:
     if indices.shape != input.shape:
-        raise ShapeError(f"every value has an index: shapes {list(input.shape)} and {list(indices.shape)} should agree")
+        raise ShapeError(f"values of shape {list(input.shape)} need indices of this shape; got {list(indices.shape)}")
     kernel = several(kernel_size, dims, "kernel_size")
     step = kernel if stride is None else several(stride, dims, "stride")
     border = several(padding, dims, "padding")
@@ -96,21 +96,21 @@ def _max_unpool(
 def max_unpool1d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Each value where max_pool1d found it; zero elsewhere."""
+    """The partial inverse of max_pool1d: values at their indices, zero elsewhere."""
     return _max_unpool(1, input, indices, kernel_size, stride, padding, output_size)
 
 
 def max_unpool2d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Each value where max_pool2d found it; zero elsewhere."""
+    """The partial inverse of max_pool2d: values at their indices, zero elsewhere."""
     return _max_unpool(2, input, indices, kernel_size, stride, padding, output_size)
 
 
 def max_unpool3d(
     input: Tensor, indices: Tensor, kernel_size: Any, stride: Any = None, padding: Any = 0, output_size: Any = None
 ) -> Tensor:
-    """Each value where max_pool3d found it; zero elsewhere."""
+    """The partial inverse of max_pool3d: values at their indices, zero elsewhere."""
     return _max_unpool(3, input, indices, kernel_size, stride, padding, output_size)
 
 

@@ -1,4 +1,4 @@
-"""Images read at places that are computed: deformable convolution, and boxes pooled to one size. Composed of ops."""
+"""Images sampled at computed positions: deformable convolution and RoI align, composed of ops."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.neural.sizes import several
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -17,7 +17,7 @@ __all__ = ["deform_conv2d", "roi_align"]
 
 
 def _read(flat: Any, y: Any, x: Any, high: int, wide: int) -> Any:
-    """What images hold at whole places, zero outside. `flat` is (groups, channels, high * wide), places (groups, n)."""
+    """Pixels at integer positions, zero outside. `flat` is (groups, channels, high * wide), positions (groups, n)."""
     inside = (y >= 0) * (y <= high - 1) * (x >= 0) * (x <= wide - 1)
     at = ops.cast(ops.where(inside, y * wide + x, 0.0), dtypes.int64)
     shape = (flat.shape[0], flat.shape[1], at.shape[-1])
@@ -26,7 +26,7 @@ def _read(flat: Any, y: Any, x: Any, high: int, wide: int) -> Any:
 
 
 def _blend(flat: Any, y: Any, x: Any, high: int, wide: int) -> Any:
-    """What images hold between their pixels: the four around, each by how near it is."""
+    """Bilinear interpolation between four pixels."""
     y0, x0 = ops.floor(y).detach(), ops.floor(x).detach()
     dy, dx = y - y0, x - x0
     total: Any = None
@@ -41,10 +41,10 @@ def deform_conv2d(
     input: Tensor, offset: Any, weight: Tensor, bias: Tensor | None = None, stride: Any = 1, padding: Any = 0,
     dilation: Any = 1, mask: Tensor | None = None,
 ) -> Any:  # fmt: skip
-    """A convolution that reads each place of its window somewhat elsewhere, as the offset says, (y, x) by (y, x).
+    """Deformable convolution: each tap of the kernel reads at an offset, (y, x).
 
-    `offset` is (batch, 2 * groups * window, out high, out wide), the mask (batch, groups * window, ...): how much of
-    each place counts.
+    `offset` is (batch, 2 * groups * window, out high, out wide), the mask (batch, groups * window, ...): a weight for
+    each tap.
     """
     given = {"stride": stride, "padding": padding, "dilation": dilation}
     (sy, sx), (py, px), (ey, ex) = (several(value, 2, name) for name, value in given.items())
@@ -59,7 +59,7 @@ def deform_conv2d(
             f"deform_conv2d: an offset of shape {list(offset.shape)} for an input of {list(input.shape)} and a weight "
             f"of {list(weight.shape)}; it is (batch, 2 * groups * {taps}, {oh}, {ow}), groups dividing the channels"
         )
-    lines = {"dtype": input.dtype, **beside(input)}
+    lines = {"dtype": input.dtype, **device_of(input)}
     rows = ops.reshape(creation.arange(kh, **lines) * ey, (kh, 1, 1, 1)) + ops.reshape(
         creation.arange(oh, **lines) * sy - py, (1, 1, oh, 1)
     )
@@ -86,7 +86,7 @@ def roi_align(
     x: Tensor, rois: Any, spatial_scale: float = 1.0, pooled_h: int = 1, pooled_w: int = 1, sampling_ratio: int = -1,
     aligned: bool = False,
 ) -> Any:  # fmt: skip
-    """Each box's part of its image, at one size: the means of `sampling_ratio` x `sampling_ratio` readings per cell.
+    """RoI align: each box of an image pooled to one size; a cell averages `sampling_ratio` x `sampling_ratio` samples.
 
     `rois` are rows of (image number, x1, y1, x2, y2), or a list of boxes for each image.
     """
@@ -98,7 +98,7 @@ def roi_align(
         raise OptionError(f"roi_align: a box is pooled to at least one cell; got {pooled_h} and {pooled_w}")
     if sampling_ratio > 0 and rois.shape[0]:
         return _pooled(x, rois, spatial_scale, (pooled_h, pooled_w), (sampling_ratio, sampling_ratio), aligned)
-    parts = []  # as many readings as a box has pixels for a cell
+    parts = []  # as many samples as a cell has pixels
     for i, row in enumerate(rois.detach().tolist()):
         size = [max((row[b] - row[a]) * spatial_scale, 0.0 if aligned else 1.0) for a, b in ((2, 4), (1, 3))]
         counts = [max(-int(-s // n), 1) for s, n in zip(size, (pooled_h, pooled_w), strict=True)]
@@ -120,7 +120,7 @@ def _pooled(x: Any, rois: Any, scale: float, cells: tuple[int, int], counts: tup
         start = low * scale - shift
         length = high * scale - shift - start
         length = length if aligned else ops.clamp(length, 1.0)
-        steps = (creation.arange(cell * count, dtype=x.dtype, **beside(x)) + 0.5) / (cell * count)
+        steps = (creation.arange(cell * count, dtype=x.dtype, **device_of(x)) + 0.5) / (cell * count)
         lines.append(ops.unsqueeze(start, 1) + ops.unsqueeze(length, 1) * steps)
     k, (n, channels, high, wide) = rois.shape[0], x.shape
     full = (k, cells[0] * counts[0], cells[1] * counts[1])

@@ -1,4 +1,4 @@
-"""Other sizes by places or weights that are worked out here: where no kernel of `resize` does it."""
+"""Resizing by computed indices or weights, for modes without a kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import numpy as np
 from weft.core import dtype as dtypes
 from weft.core.errors import OptionError
 from weft.functional.create.creation import tensor
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
@@ -23,7 +23,7 @@ def _bicubic(x: float) -> float:
     return (((x - 5) * x + 8) * x - 4) * a if x < 2 else 0.0
 
 
-# mode: how far it looks, how much what is so far away counts
+# mode: the filter's radius, and its weight at a distance
 FILTERS: Final[dict[str, tuple[int, Callable[[float], float]]]] = {
     "bilinear": (1, lambda x: max(0.0, 1 - abs(x))),
     "bicubic": (2, _bicubic),
@@ -31,17 +31,17 @@ FILTERS: Final[dict[str, tuple[int, Callable[[float], float]]]] = {
 
 
 def nearest_exact(x: Tensor, wanted: Sequence[int], scales: Any) -> Tensor:
-    """The element in whose extent the middle of each new one lies."""
+    """Nearest-neighbor resizing by the centers of the new elements."""
     for i, n in enumerate(wanted):
         size = x.shape[2 + i]
         step = size / n if scales is None else 1 / scales[i]
         places = [min(math.floor((j + 0.5) * step), size - 1) for j in range(n)]
-        x = ops.index_select(x, 2 + i, tensor(places, dtype=dtypes.int64, **beside(x)))
+        x = ops.index_select(x, 2 + i, tensor(places, dtype=dtypes.int64, **device_of(x)))
     return x
 
 
 def antialiased(x: Tensor, wanted: Sequence[int], scales: Any, mode: str, align_corners: bool) -> Tensor:
-    """Each new element a mean over all that it covers, so that nothing between the samples is lost."""
+    """Antialiased resizing: each new element averages all that it covers."""
     if mode not in FILTERS or x.ndim != 4:
         raise OptionError(
             f"antialias is for images, in mode 'bilinear' or 'bicubic'; got {mode!r} over {list(x.shape)}"
@@ -51,7 +51,7 @@ def antialiased(x: Tensor, wanted: Sequence[int], scales: Any, mode: str, align_
         step = size / n if scales is None else 1 / scales[i]
         if align_corners:
             step = (size - 1) / (n - 1) if n > 1 else 0.0
-        matrix = tensor(_weights(size, n, step, mode), dtype=x.dtype, **beside(x))
+        matrix = tensor(_weights(size, n, step, mode), dtype=x.dtype, **device_of(x))
         if i == 0:
             x = ops.matmul(matrix, x)
         else:
@@ -60,7 +60,7 @@ def antialiased(x: Tensor, wanted: Sequence[int], scales: Any, mode: str, align_
 
 
 def _weights(size: int, n: int, step: float, mode: str) -> np.ndarray:
-    """How much each element counts for each new one: [new, old]."""
+    """The weight of each element for each new one: [new, old]."""
     reach, weigh = FILTERS[mode]
     wide = max(step, 1.0)
     made = np.zeros((n, size))

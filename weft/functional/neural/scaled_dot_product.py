@@ -23,7 +23,7 @@ def scaled_dot_product_attention(
     query: Tensor, key: Tensor, value: Tensor, attn_mask: Tensor | None = None, dropout_p: float = 0.0,
     is_causal: bool = False, scale: float | None = None, enable_gqa: bool = False,
 ) -> Tensor:  # fmt: skip
-    """softmax(query @ key.T * scale + mask) @ value, in one kernel; step by step where weights are dropped.
+    """softmax(query @ key.T * scale + mask) @ value, in one kernel, or in steps with dropout.
 
     `enable_gqa`: several heads of the query share one of the key and the value.
     """
@@ -42,7 +42,7 @@ def scaled_dot_product_attention(
         except ShapeError:
             if len({tuple(x.shape)[:-2] for x in (query, key, value)}) == 1:
                 raise
-            return _as_images(query, key, value, attn_mask, is_causal, scale)  # one head of keys for several of queries
+            return _as_images(query, key, value, attn_mask, is_causal, scale)  # several query heads per key head
     by = query.shape[-1] ** -0.5 if scale is None else scale
     scores = _matmul(_mul(query, by), _transpose(key, -2, -1))
     if is_causal:
@@ -55,7 +55,7 @@ def scaled_dot_product_attention(
 
 
 def _as_images(q: Tensor, k: Tensor, v: Tensor, mask: Any, is_causal: bool, scale: float | None) -> Tensor:
-    """Attention over any leading dimensions, as over (batch, heads), which the kernel knows."""
+    """Attention with any leading dimensions, by the kernel for (batch, heads)."""
     lead = tuple(broadcast_shapes(*(tuple(t.shape)[:-2] for t in (q, k, v))))
     count = math.prod(lead)
     q, k, v = (

@@ -1,4 +1,4 @@
-"""Distances and similarities of rows; rows scaled to length one."""
+"""Distances and similarities of rows; normalization."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import Any
 from weft.core import dtype as dtypes
 from weft.core.errors import DtypeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.linalg.norms import vector_norm
 from weft.functional.shape.broadcasting import broadcast_shapes
 from weft.functional.tensor.dtypes import promote_types
@@ -20,7 +20,7 @@ def pdist(input: Any, p: float = 2.0) -> Any:
     """The distances between all pairs of rows."""
     n = input.shape[0]
     pairs = [(i, j) for i in range(n) for j in range(i + 1, n)]
-    first, second = (creation.tensor([q[k] for q in pairs], dtype=dtypes.int64, **beside(input)) for k in (0, 1))
+    first, second = (creation.tensor([q[k] for q in pairs], dtype=dtypes.int64, **device_of(input)) for k in (0, 1))
     apart = ops.index_select(input, 0, first) - ops.index_select(input, 0, second)
     if p == math.inf:
         return ops.amax(ops.abs(apart), -1)

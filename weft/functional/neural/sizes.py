@@ -1,4 +1,4 @@
-"""One number for all dimensions, or one for each."""
+"""Arguments that are one number for all dimensions, or one for each."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Softmax and its logarithm."""
+"""Softmax and log_softmax."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ _softmax, _log_softmax = map(calling, ("softmax", "log_softmax"))
 
 @public("neural flow tensor")
 def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """exp(x), scaled to sum to one along a dimension.
+    """exp(x), normalized to sum to one along a dimension.
 
     >>> flow.softmax(flow.zeros(2), 0).tolist()
     [0.5, 0.5]
@@ -24,7 +24,7 @@ def softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
 
 @public("neural flow tensor")
 def log_softmax(x: Tensor, dim: int | None = None, dtype: Any = None) -> Tensor:
-    """The logarithm of softmax, computed in one."""
+    """log(softmax(x)), numerically stable."""
     return _log_softmax(x if dtype is None else cast(x, dtype), _given("log_softmax", dim))
 
 

@@ -1,1 +1,1 @@
-"""`flow._C` names that only OneFlow's programs use. Nothing else imports them."""
+"""`flow._C` names that only OneFlow's programs use. No other file imports them."""

@@ -1,4 +1,4 @@
-"""OneFlow's `flow._C` names that say in another way what other names say too: constants, slopes, sizes, collectives."""
+"""OneFlow's `flow._C` names for things that have other names, too: constants, gradients, sizes, collectives."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.autograd import assign, no_grad
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, OpError, ShapeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.index import indexing
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
@@ -28,7 +28,7 @@ def constant(shape: Sequence[int], value: Any, *, dtype: Any = None, device: Any
 
 @public("bound")
 def tensor_constant(shape: Sequence[int], value: Tensor, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """A tensor of one value, which a tensor holds."""
+    """A tensor filled with the value of a 0-d tensor."""
     return creation.full(tuple(shape), value.item(), dtype=dtype or value.dtype, device=device)
 
 
@@ -42,13 +42,13 @@ def global_constant(shape: Sequence[int], value: Any, *, dtype: Any = None, plac
 def global_tensor_constant(
     shape: Sequence[int], value: Tensor, *, dtype: Any = None, placement: Any, sbp: Any
 ) -> Tensor:
-    """A global tensor of one value, which a tensor holds."""
+    """A global tensor filled with the value of a 0-d tensor."""
     return creation.full(tuple(shape), value.item(), dtype=dtype or value.dtype, placement=placement, sbp=sbp)
 
 
 @public("bound")
 def global_empty(shape: Sequence[int], *, dtype: Any = None, placement: Any, sbp: Any) -> Tensor:
-    """A global tensor of whatever the memory held."""
+    """An uninitialized global tensor."""
     return creation.empty(tuple(shape), dtype=dtype, placement=placement, sbp=sbp)
 
 
@@ -61,21 +61,21 @@ def global_arange(start: Any, end: Any = None, step: Any = 1, *, dtype: Any = No
 @public("bound")
 def eye_(x: Any) -> Tensor:
     """Overwrite a matrix with ones on its diagonal and zeros elsewhere."""
-    return x.copy_(creation.eye(*x.shape, dtype=x.dtype, **beside(x)))
+    return x.copy_(creation.eye(*x.shape, dtype=x.dtype, **device_of(x)))
 
 
 @public("bound", "amp_black_identity amp_white_identity stream_touch")
 def untouched(x: Any) -> Any:
-    """x: a place in a graph that OneFlow's passes look for."""
+    """x: a marker for OneFlow's graph passes."""
     return x
 
 
-# ---- slopes ------------------------------------------------------------------------------------------
+# ---- gradients ---------------------------------------------------------------------------------------
 
 
 @public("bound")
 def sigmoid_grad(y: Any, dy: Any) -> Any:
-    """The gradient of sigmoid, from what it gave."""
+    """The gradient of sigmoid, from its output."""
     return dy * y * (1 - y)
 
 
@@ -110,7 +110,7 @@ def softmax_cross_entropy_grad(dy: Any, label: Any, prob: Any) -> Any:
 
 @public("bound", "sparse_cross_entropy distributed_sparse_cross_entropy")
 def sparse_cross_entropy(prediction: Any, label: Any, depth: int) -> Any:
-    """Per row, minus the logarithm of the probability of the label's class."""
+    """The negative log probability of each row's label."""
     rows = ops.reshape(prediction, (-1, depth))
     if rows.shape[0] != label.numel():
         raise ShapeError(
@@ -125,7 +125,7 @@ def sparse_cross_entropy(prediction: Any, label: Any, depth: int) -> Any:
 def layer_norm_affine(
     x: Any, gamma: Any, beta: Any, begin_norm_axis: int = 1, begin_params_axis: int = -1, epsilon: float = 1e-5
 ) -> Any:
-    """layer_norm over the dimensions from `begin_norm_axis` on, weighed."""
+    """layer_norm over the dimensions from `begin_norm_axis` on, with weight and bias."""
     shape = tuple(x.shape)[dim_of(begin_norm_axis, x.ndim) :]
     return ops.layer_norm(x, shape, ops.reshape(gamma, shape), ops.reshape(beta, shape), epsilon)
 
@@ -135,7 +135,7 @@ def normalization(
     x: Any, moving_mean: Any = None, moving_variance: Any = None, gamma: Any = None, beta: Any = None, axis: int = 1,
     epsilon: float = 1e-5, momentum: float = 0.9, is_training: bool = False,
 ) -> Any:  # fmt: skip
-    """batch_norm over all dimensions but one; the running statistics keep `momentum` of what they were."""
+    """batch_norm over all dimensions but one; `momentum` is the share of the running statistics that is kept."""
     d = dim_of(axis, x.ndim)
     moved = x if d == 1 else ops.transpose(x, d, 1)
     y = ops.batch_norm(moved, moving_mean, moving_variance, gamma, beta, is_training, 1 - momentum, epsilon)
@@ -163,12 +163,12 @@ def avg_pool2d_nhwc(
     return ops.permute(ops.avg_pool2d(images, *options), (0, 2, 3, 1))
 
 
-# ---- pieces ------------------------------------------------------------------------------------------
+# ---- slices ------------------------------------------------------------------------------------------
 
 
 @public("bound")
 def split_like(x: Any, like: Sequence[Any], axis: int = 0) -> tuple[Any, ...]:
-    """x in parts as long along an axis as the others, whose other dimensions are x's."""
+    """x split along an axis into slices as long as the others."""
     axis = dim_of(axis, x.ndim)
     for t in like:
         if not axis < t.ndim <= x.ndim or any(n != x.shape[d] for d, n in enumerate(t.shape) if d != axis):
@@ -193,7 +193,7 @@ def slice_view_1d_contiguous(x: Any, start: int, end: int) -> Any:
 
 @public("bound")
 def scatterndlike(like: Any, indices: Any, updates: Any) -> Any:
-    """Zeros in another tensor's shape, with the updates added at the places of the indices' last dimension."""
+    """Zeros of another tensor's shape, with the updates added at the indices' last dimension."""
     places = [ops.select(indices, -1, k) for k in range(indices.shape[-1])]
     return ops.index_put_zeros(updates, places, tuple(like.shape))
 
@@ -206,18 +206,18 @@ def tensor_setitem(x: Any, index: Any, value: Any) -> None:
 
 @public("bound")
 def assign_local_tensor(ref: Any, value: Any) -> None:
-    """Overwrite a tensor with another."""
+    """Overwrite a tensor with another one's values."""
     with no_grad():
         assign(ref, value)
 
 
 @public("bound")
 def throw_error(x: Any) -> Any:
-    """Fails, for those who try what happens then."""
-    raise OpError(f"throw_error() was called, on a tensor of shape {list(x.shape)}: that is all it does")
+    """Always raises, for tests of error handling."""
+    raise OpError(f"throw_error() was called on a tensor of shape {list(x.shape)}, and always raises")
 
 
-# ---- other sizes -------------------------------------------------------------------------------------
+# ---- resizing ----------------------------------------------------------------------------------------
 
 
 def _resized(x: Any, mode: str, scales: Sequence[float], size: Any, corners: bool, data_format: str) -> Any:
@@ -234,7 +234,7 @@ _FIRST = "channels_first"
 
 @public("bound")
 def upsample_nearest_1d(x: Any, scale_factor: float = 1.0, output_size: Any = None, data_format: str = _FIRST) -> Any:
-    """Sequences at another size, from the nearest."""
+    """Sequences resized to the nearest neighbor."""
     return _resized(x, "nearest", (scale_factor,), output_size, False, data_format)
 
 
@@ -242,7 +242,7 @@ def upsample_nearest_1d(x: Any, scale_factor: float = 1.0, output_size: Any = No
 def upsample_linear_1d(
     x: Any, scale_factor: float = 1.0, align_corners: bool = False, output_size: Any = None, data_format: str = _FIRST
 ) -> Any:
-    """Sequences at another size, blended."""
+    """Sequences resized by linear interpolation."""
     return _resized(x, "linear", (scale_factor,), output_size, align_corners, data_format)
 
 
@@ -250,7 +250,7 @@ def upsample_linear_1d(
 def upsample_nearest_2d(
     x: Any, height_scale: float = 1.0, width_scale: float = 1.0, output_size: Any = None, data_format: str = _FIRST
 ) -> Any:
-    """Images at another size, from the nearest."""
+    """Images resized to the nearest neighbor."""
     return _resized(x, "nearest", (height_scale, width_scale), output_size, False, data_format)
 
 
@@ -259,7 +259,7 @@ def upsample_bilinear_2d(
     x: Any, height_scale: float = 1.0, width_scale: float = 1.0, align_corners: bool = False, output_size: Any = None,
     data_format: str = _FIRST,
 ) -> Any:  # fmt: skip
-    """Images at another size, blended from four around."""
+    """Images resized by bilinear interpolation."""
     return _resized(x, "bilinear", (height_scale, width_scale), output_size, align_corners, data_format)
 
 
@@ -268,7 +268,7 @@ def upsample_bicubic_2d(
     x: Any, height_scale: float = 1.0, width_scale: float = 1.0, align_corners: bool = False, output_size: Any = None,
     data_format: str = _FIRST,
 ) -> Any:  # fmt: skip
-    """Images at another size, blended from sixteen around."""
+    """Images resized by bicubic interpolation."""
     return _resized(x, "bicubic", (height_scale, width_scale), output_size, align_corners, data_format)
 
 
@@ -277,7 +277,7 @@ def upsample_nearest_3d(
     x: Any, depth_scale: float = 1.0, height_scale: float = 1.0, width_scale: float = 1.0, output_size: Any = None,
     data_format: str = _FIRST,
 ) -> Any:  # fmt: skip
-    """Volumes at another size, from the nearest."""
+    """Volumes resized to the nearest neighbor."""
     return _resized(x, "nearest", (depth_scale, height_scale, width_scale), output_size, False, data_format)
 
 
@@ -286,5 +286,5 @@ def upsample_trilinear_3d(
     x: Any, depth_scale: float = 1.0, height_scale: float = 1.0, width_scale: float = 1.0, align_corners: bool = False,
     output_size: Any = None, data_format: str = _FIRST,
 ) -> Any:  # fmt: skip
-    """Volumes at another size, blended from eight around."""
+    """Volumes resized by trilinear interpolation."""
     return _resized(x, "trilinear", (depth_scale, height_scale, width_scale), output_size, align_corners, data_format)

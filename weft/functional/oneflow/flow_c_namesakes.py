@@ -1,4 +1,4 @@
-"""OneFlow's forms of `flow._C` names that are PyTorch's elsewhere. OneFlow's models call them so."""
+"""OneFlow's signatures of `flow._C` names that PyTorch has with others."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ _reshape, _index_select, _embedding, _layer_norm, _rms_norm = map(
 
 
 def _take(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
-    """The slices along an axis that indices of any shape name; or PyTorch's gather, of its arguments.
+    """The slices along an axis at indices of any shape; with PyTorch's arguments, its gather.
 
     >>> flow._C.gather(flow.tensor([[1, 2], [3, 4]]), flow.tensor([[1], [0]]), axis=0).tolist()
     [[[3, 4]], [[1, 2]]]
@@ -32,7 +32,7 @@ def _take(x: Tensor, indices: Tensor, axis: int = 0) -> Tensor:
 
 
 def _norm_from(x: Tensor, begin_norm_axis: int, begin_params_axis: int = -1, epsilon: float = 1e-5) -> Tensor:
-    """layer_norm over the dimensions from `begin_norm_axis` on, unweighed; or PyTorch's, of its arguments."""
+    """layer_norm over the dimensions from `begin_norm_axis` on, without weights; with PyTorch's arguments, its own."""
     return _layer_norm(x, tuple(x.shape)[dim_of(begin_norm_axis, x.ndim) :], None, None, epsilon)
 
 
@@ -54,7 +54,7 @@ def _rms_over(
 
 
 def _hot(x: Tensor, num_classes: int, on_value: Any = 1, off_value: Any = 0) -> Tensor:
-    """A new last dimension that holds `on_value` at the place the integer names."""
+    """`on_value` at the index given by each integer, along a new last dimension."""
     hot = ops.one_hot(x, num_classes)
     return hot if (on_value, off_value) == (1, 0) else ops.where(ops.ne(hot, 0), on_value, off_value)
 
@@ -69,7 +69,7 @@ public("bound", "nll_loss")(cross_entropy.nll_loss)
 
 @public("bound")
 def sparse_softmax_cross_entropy(logits: Tensor, label: Tensor) -> Tensor:
-    """Per row, the cross entropy of the label's class; nn.functional's takes the labels first."""
+    """The cross entropy of each row with its label; nn.functional's takes the labels first."""
     return cross_entropy.sparse_softmax_cross_entropy(label, logits)
 
 
@@ -77,12 +77,12 @@ def _update_places(
     ref: Tensor, value: Tensor, start: Sequence[int], stop: Sequence[int], step: Sequence[int],
     enable_view_slice: bool = False,
 ) -> Tensor:  # fmt: skip
-    """`slice_update` with starts, stops and steps each in a list."""
+    """`slice_update` with lists of starts, stops and steps."""
     return gather_nd.slice_update(ref, value, list(zip(start, stop, step, strict=True)))
 
 
 def _slice_places(x: Tensor, start: Sequence[int], stop: Sequence[int], step: Sequence[int]) -> Tensor:
-    """`slice` with starts, stops and steps each in a list."""
+    """`slice` with lists of starts, stops and steps."""
     return gather_nd.slice(x, list(zip(start, stop, step, strict=True)))
 
 

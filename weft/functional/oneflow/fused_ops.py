@@ -1,4 +1,4 @@
-"""OneFlow's `flow._C` names of several ops at once, composed here: a graph's chains do what its kernels fuse."""
+"""OneFlow's fused ops of `flow._C`, composed here: a graph's chains do what its kernels fuse."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ _add, _sub, _mul, _div, _where, _dropout, _softmax, _sum, _reshape, _linear, _re
 
 @public("bound")
 def bias_add(x: Tensor, bias: Tensor, axis: int = 1) -> Tensor:
-    """x plus one number for each place along an axis."""
+    """x plus a vector along an axis."""
     d = dim_of(axis, x.ndim)
     return _add(x, _reshape(bias, (-1, *(1,) * (x.ndim - d - 1))))
 
@@ -50,7 +50,7 @@ def fused_bias_add_scale_mask_softmax_dropout(
     x: Tensor, bias: Tensor, mask: Tensor, fill_value: float = 0.0, scale: float = 1.0, p: float = 0.5,
     train: bool = True,
 ) -> tuple[Tensor, Tensor]:  # fmt: skip
-    """dropout(softmax((x + bias) * scale, hidden where the mask is False)), and the softmax."""
+    """dropout(softmax((x + bias) * scale, masked where the mask is False)), and the softmax."""
     return fused_scale_mask_softmax_dropout(_add(x, bias), mask, fill_value, scale, p, train)
 
 
@@ -64,7 +64,7 @@ def fused_scale_mask_softmax(x: Tensor, mask: Tensor, fill_value: float = 0.0, s
 def fused_scale_mask_softmax_dropout(
     x: Tensor, mask: Tensor, fill_value: float = 0.0, scale: float = 1.0, p: float = 0.5, train: bool = True
 ) -> tuple[Tensor, Tensor]:
-    """dropout(softmax(x * scale, hidden where the mask is False)), and the softmax."""
+    """dropout(softmax(x * scale, masked where the mask is False)), and the softmax."""
     y = fused_scale_mask_softmax(x, mask, fill_value, scale)
     return (_dropout(y, p, True) if train and p else y), y
 
@@ -72,7 +72,7 @@ def fused_scale_mask_softmax_dropout(
 @public("bound")
 def fused_self_attention(hidden_states: Tensor, head_size: int, alpha: float = 1.0) -> tuple[Tensor, Tensor]:
     """alpha * q @ k.T and v, both by sample and head. The hidden states, (sequence, sample, width), hold q, k and v of
-    each head side by side."""
+    each head, concatenated."""
     length, samples, width = hidden_states.shape
     if head_size < 1 or width % (3 * head_size):
         raise ShapeError(
@@ -90,18 +90,18 @@ def fused_dot_feature_interaction(
 ) -> Tensor:  # fmt: skip
     """The dot products of all pairs of feature vectors, each pair once: those of the second vector, of the third, ...
 
-    Features are (sample, count, width). In front of the products comes `output_concat`, behind them zeros. With
-    `pooling="sum"`, the sum of the products alone.
+    Features are (sample, count, width). The products are preceded by `output_concat` and padded with zeros. With
+    `pooling="sum"`, the result is the sum of the products alone.
     """
     every = ops.cat(features, 1)
     if pooling == "sum":
         if output_concat is not None or self_interaction or output_padding:
-            raise OptionError('fused_dot_feature_interaction(pooling="sum") gives the sum alone, of features only')
+            raise OptionError('fused_dot_feature_interaction(pooling="sum") takes no output_concat and no padding')
         whole = _sum(every, 1, False)
         pairs = _sub(_mul(whole, whole), _sum(_mul(every, every), 1, False))
         return _mul(_sum(pairs, -1, True), 0.5)
     if pooling != "none":
-        raise OptionError(f'fused_dot_feature_interaction(): pooling is "none" or "sum"; got {pooling!r}')
+        raise OptionError(f'fused_dot_feature_interaction(): pooling must be "none" or "sum"; got {pooling!r}')
     products = ops.matmul(every, ops.transpose(every, 1, 2))
     count = every.shape[1]
     chosen = [i * count + j for i in range(count) for j in range(i + self_interaction)]
@@ -147,7 +147,7 @@ def fused_matmul_bias_add_relu_dropout(
     x: Tensor, weights: Sequence[Tensor], biases: Sequence[Tensor], skip_final_activation: bool,
     dropout_rate_list: Sequence[float],
 ) -> Tensor:  # fmt: skip
-    """Linear layers, each with relu and dropout behind it."""
+    """Linear layers, each followed by relu and dropout."""
     for i, (weight, bias, p) in enumerate(zip(weights, biases, dropout_rate_list, strict=True)):
         x = _linear(x, weight, bias)
         x = x if skip_final_activation and i == len(weights) - 1 else _relu(x)
@@ -160,7 +160,7 @@ def fused_glu(
     x: Tensor, w: Tensor, b: Tensor | None = None, v: Tensor | None = None, c: Tensor | None = None,
     activation: str = "none",
 ) -> Tensor:  # fmt: skip
-    """One linear layer's result times the activated other's; with one weight, its halves."""
+    """A gated linear unit: one linear layer's result times the activated other's; with one weight, its halves."""
     if v is None:
         y = _linear(x, w, b)
         half = y.shape[-1] // 2
@@ -172,19 +172,19 @@ def fused_glu(
 
 @public("bound")
 def fused_fast_gelu_mul(x: Tensor, multiplier: Tensor) -> Tensor:
-    """gelu(x), by tanh, times the multiplier."""
+    """gelu(x), by the tanh formula, times the multiplier."""
     return _mul(_gelu(x, "tanh"), multiplier)
 
 
 @public("bound")
 def fast_gelu(x: Tensor) -> Tensor:
-    """gelu by its formula with tanh."""
+    """gelu by the tanh formula."""
     return _gelu(x, "tanh")
 
 
 @public("bound")
 def gelu_with_approximate(x: Tensor, approximate: str = "none") -> Tensor:
-    """gelu, exact or by its formula with tanh."""
+    """gelu, exact or by the tanh formula."""
     return _gelu(x, approximate)
 
 
@@ -205,7 +205,7 @@ def rms_layer_norm(x: Tensor, weight: Tensor, eps: float = 1e-6) -> Tensor:
 
 @public("bound")
 def trunc_divide(x: Any, other: Any) -> Tensor:
-    """x / other without its fraction."""
+    """x / other, rounded towards zero."""
     return arithmetic.div(x, other, rounding_mode="trunc")
 
 
@@ -224,13 +224,13 @@ def sqrt_square_sum(x: Tensor) -> Tensor:
 
 @public("bound")
 def reshape_like(x: Tensor, like: Tensor) -> Tensor:
-    """x in the other's shape."""
+    """x reshaped like another."""
     return _reshape(x, tuple(like.shape))
 
 
 @public("bound")
 def reduce_sum_like(x: Tensor, like: Tensor, axis: Sequence[int] = ()) -> Tensor:
-    """x summed over dimensions, in the other's shape."""
+    """x summed over dimensions, reshaped like another."""
     return _reshape(_sum(x, tuple(axis)) if axis else x, tuple(like.shape))
 
 
@@ -254,10 +254,10 @@ def broadcast_equal(x: Tensor, other: Tensor) -> Tensor:
 
 @public("bound")
 def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
-    """Per row, the cross entropy of a distribution over the classes."""
+    """The cross entropy of each row with a distribution over the classes."""
     if labels.shape != logits.shape:
         raise ShapeError(
-            f"softmax_cross_entropy(): a share for each class of each row, {list(logits.shape)}; got "
+            f"softmax_cross_entropy(): takes a probability for each class of each row, {list(logits.shape)}; got "
             f"{list(labels.shape)}"
         )
     return ops.neg(_sum(_mul(labels, ops.log_softmax(logits, -1)), -1))
@@ -265,7 +265,7 @@ def softmax_cross_entropy(logits: Tensor, labels: Tensor) -> Tensor:
 
 @public("bound", "T")
 def reversed_dims(x: Tensor) -> Tensor:
-    """x with its dimensions in the reverse order."""
+    """x with its dimensions reversed."""
     return views.transposed(x)
 
 

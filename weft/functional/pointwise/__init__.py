@@ -1,1 +1,1 @@
-"""Element by element: arithmetic, comparing, clamping, complex numbers, special functions."""
+"""Element-wise functions: arithmetic, comparison, clamping, complex numbers, special functions."""

@@ -1,4 +1,4 @@
-"""The forms of arithmetic that take more than their op does."""
+"""Arithmetic with more arguments than the ops take."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def _numbers(a: Any, b: Any) -> bool:
 
 @public("flow tensor")
 def add(x: Any, other: Any = None, *, alpha: Any = 1) -> Tensor:
-    """x + alpha * other, element by element; of a list of tensors alone, their sum.
+    """x + alpha * other, element-wise; of a list of tensors alone, their sum.
 
     >>> flow.add(flow.ones(2), 1, alpha=3).tolist(), flow.add([flow.ones(2)] * 3).tolist()
     ([4.0, 4.0], [3.0, 3.0])
@@ -87,7 +87,7 @@ def _accumulating(plain: Callable[..., Tensor]) -> None:
         return overwrite(x, other) if alpha == 1 else overwrite(x, _scaled(other, alpha))
 
     f.__name__ = f.__qualname__ = f"{name}_"
-    f.__doc__ = f"`{name}`, into x's memory."
+    f.__doc__ = f"`{name}`, in place."
     plain.overwriting = public("flow tensor")(f)  # type: ignore[attr-defined]
 
 
@@ -102,7 +102,7 @@ def rsub(x: Any, other: Any, *, alpha: Any = 1) -> Tensor:
 
 
 def _promoted(x: Tensor, *factors: Tensor) -> Iterator[Tensor]:
-    """The factors in the dtype that all three together have: one without dimensions doesn't make the others wider."""
+    """The factors in the common dtype of all three; 0-d tensors don't widen it."""
     kinds: dict[bool, list[torch.dtype]] = {}
     for t in (x, *factors):
         kinds.setdefault(t.ndim > 0, []).append(t.dtype.torch)
@@ -128,19 +128,19 @@ def addcdiv(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> T
 
 @public("flow tensor")
 def addcmul_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """`addcmul`, into x's memory."""
+    """In-place `addcmul`."""
     return _add_to(x, _scaled(_mul(tensor1, tensor2), value))
 
 
 @public("flow tensor")
 def addcdiv_(x: Tensor, tensor1: Tensor, tensor2: Tensor, *, value: Any = 1) -> Tensor:
-    """`addcdiv`, into x's memory."""
+    """In-place `addcdiv`."""
     return _add_to(x, _scaled(_div(tensor1, tensor2), value))
 
 
 @public("flow tensor")
 def round(x: Tensor, decimals: int = 0) -> Tensor:
-    """The nearest whole number, of two the even one; or the nearest with so many decimals.
+    """The nearest integer, ties to even; or the nearest number with so many decimals.
 
     >>> flow.round(flow.tensor([1.26, -0.5]), decimals=1).tolist()
     [1.2999..., -0.5]
@@ -153,7 +153,7 @@ def round(x: Tensor, decimals: int = 0) -> Tensor:
 
 @public("flow tensor", "div_ divide_ true_divide_")
 def div_(x: Tensor, other: Any, rounding_mode: str | None = None) -> Tensor:
-    """`div`, into x's memory."""
+    """In-place `div`."""
     if rounding_mode is None:
         return _div_to(x, other)
     return into(x, div, other, rounding_mode=rounding_mode)

@@ -1,4 +1,4 @@
-"""Elements held between bounds."""
+"""clamp: limits elements to bounds."""
 
 from __future__ import annotations
 
@@ -15,31 +15,31 @@ _clamp = calling("clamp")
 
 @public("flow tensor")
 def clamp_min(x: Tensor, min: Any) -> Tensor:
-    """x, but at least min."""
+    """x limited to at least min."""
     return clamp(x, min)
 
 
 @public("flow tensor")
 def clamp_max(x: Tensor, max: Any) -> Tensor:
-    """x, but at most max."""
+    """x limited to at most max."""
     return clamp(x, None, max)
 
 
 @public("flow tensor", "clamp_min_")
 def clamp_min_(x: Tensor, min: Any) -> Tensor:
-    """`clamp_min`, into x's memory."""
+    """In-place `clamp_min`."""
     return clamp_(x, min)
 
 
 @public("flow tensor", "clamp_max_")
 def clamp_max_(x: Tensor, max: Any) -> Tensor:
-    """`clamp_max`, into x's memory."""
+    """In-place `clamp_max`."""
     return clamp_(x, None, max)
 
 
 @public("flow tensor", "clamp clip")
 def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """x, held between min and max: numbers, tensors that broadcast, or None.
+    """x limited to [min, max]: numbers, tensors that broadcast, or None.
 
     >>> flow.clamp(flow.tensor([-2.0, 0.5, 3.0]), min=-1, max=1).tolist()
     [-1.0, 0.5, 1.0]
@@ -52,12 +52,12 @@ def clamp(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
 
 @public("flow tensor", "clamp_ clip_")
 def clamp_(x: Tensor, min: Any = None, max: Any = None) -> Tensor:
-    """`clamp`, into x's memory."""
+    """In-place `clamp`."""
     if isinstance(min, Tensor) or isinstance(max, Tensor):
         return into(x, clamp, min, max)
     return _clamp_(x, min, max)
 
 
 def _bounded(beyond: str, x: Tensor, limit: Tensor) -> Tensor:
-    """x up to a limit; where it meets that, the gradient is x's alone, as torch's."""
+    """x limited by a tensor; where they are equal, the gradient is x's, as in torch."""
     return ops.where(OPS[beyond](x, limit), limit, x)

@@ -1,4 +1,4 @@
-"""Whether tensors are equal, or close."""
+"""Comparisons of tensors: equal, allclose, isclose."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ def equal(x: Tensor, other: Tensor) -> bool:
 
 
 def _tolerances(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Tell who gives tolerances without their names that PyTorch and OneFlow order them differently."""
+    """Warn if tolerances are positional, as PyTorch and OneFlow order them differently."""
     behind = door(f)
 
     @functools.wraps(f)

@@ -1,4 +1,4 @@
-"""Real and imaginary parts, and questions about complex numbers."""
+"""Real and imaginary parts, and other functions of complex numbers."""
 
 from __future__ import annotations
 
@@ -27,7 +27,7 @@ def imag(x: Tensor) -> Tensor:
 
 @public("flow")
 def polar(abs: Tensor, angle: Tensor) -> Tensor:
-    """Complex numbers from sizes and directions.
+    """Complex numbers from absolute values and angles.
 
     >>> flow.polar(flow.tensor([2.0]), flow.tensor([0.0])).tolist()
     [(2+0j)]
@@ -59,13 +59,13 @@ def isreal(x: Tensor) -> Tensor:
 
 @public("flow tensor", "resolve_conj resolve_neg")
 def resolve_conj(x: Tensor) -> Tensor:
-    """x: conjugates, and what is negated, are computed, not marked."""
+    """x: conjugation and negation are never lazy here."""
     return x
 
 
 @public("flow tensor")
 def is_neg(x: Tensor) -> bool:
-    """False: what is negated is computed, not marked."""
+    """False: negation is never lazy here."""
     return False
 
 

@@ -1,4 +1,4 @@
-"""Powers, and numbers as mantissa and exponent."""
+"""ldexp, float_power, frexp."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ def float_power(x: Any, exponent: Any) -> Any:
 
 
 class Parts(NamedTuple):
-    """What `frexp` gives."""
+    """The result of `frexp`."""
 
     mantissa: Any
     exponent: Any

@@ -1,4 +1,4 @@
-"""Numbers rounded to few bits, as training for quantization sees them."""
+"""Fake quantization, for quantization-aware training."""
 
 from __future__ import annotations
 
@@ -14,8 +14,8 @@ from weft.tensor.tensor import Tensor
 def fake_quantize_per_tensor_affine(
     input: Tensor, scale: Any, zero_point: Any, quant_min: int, quant_max: int
 ) -> Tensor:
-    """What is left of the input once it was a whole number of steps of `scale` within these bounds. The gradient
-    passes by the rounding, and is zero beyond the bounds.
+    """The input rounded to a multiple of `scale` and clamped to these bounds. The gradient ignores the rounding, and is
+    zero beyond the bounds.
 
     >>> flow.fake_quantize_per_tensor_affine(flow.tensor([0.6, -9.0]), 0.25, 0, -8, 7).tolist()
     [0.5, -2.0]

@@ -1,4 +1,4 @@
-"""`flow.special`: functions of mathematics under the names that PyTorch groups them by."""
+"""`flow.special`: special functions under PyTorch's names."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ expit, multigammaln, psi = map(calling, ("sigmoid", "mvlgamma", "digamma"))
 
 
 def polygamma(n: int, x: Any) -> Any:
-    """The derivative number n of digamma."""
+    """The n-th derivative of digamma."""
     return ops.polygamma(x, n)
 
 
@@ -64,17 +64,17 @@ def entr(x: Any) -> Any:
 
 
 def ndtr(x: Any) -> Any:
-    """The probability that a normal draw is below x."""
+    """The normal distribution's cumulative distribution function."""
     return (erf(x * math.sqrt(0.5)) + 1) * 0.5
 
 
 def ndtri(p: Any) -> Any:
-    """The number that a normal draw is below with this probability."""
+    """The normal distribution's quantile function."""
     return erfinv(2 * p - 1) * math.sqrt(2)
 
 
 def xlog1py(x: Any, y: Any) -> Any:
-    """x * log(1 + y), and 0 where x is."""
+    """x * log(1 + y), and 0 where x is 0."""
     x, y = (v if isinstance(v, Tensor) else creation.tensor(v) for v in (x, y))
     return ops.where(x == 0, 0.0, x * log1p(y))
 

@@ -1,1 +1,1 @@
-"""Generators, draws, and draws in place."""
+"""Generators, random tensors, and random draws in place."""

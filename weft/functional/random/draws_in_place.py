@@ -1,4 +1,4 @@
-"""Draws in place: `normal_`, `uniform_`, `bernoulli_`, ..."""
+"""Random draws in place: `normal_`, `uniform_`, `bernoulli_`, ..."""
 
 from __future__ import annotations
 
@@ -13,13 +13,13 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 
-def drawn(x: Tensor, law: str, parameters: tuple[float, ...], generator: Any = None) -> Tensor:
-    """Overwrite x with draws from a law of `OPS["draw"]`, which go through memory as torch's do."""
+def drawn(x: Tensor, distribution: str, parameters: tuple[float, ...], generator: Any = None) -> Tensor:
+    """Overwrite x with draws from a distribution of the op `draw`, in memory order, as torch does."""
     where = {k: v for k, v in form(x, None, None, None, None).items() if k != "dtype"}
     with drawing(generator):
         y = ops.draw(
-            tuple(x.shape), law, parameters, x.dtype, where.get("device"), where.get("placement"), where.get("sbp"),
-            strides_of(x),
+            tuple(x.shape), distribution, parameters, x.dtype,
+            where.get("device"), where.get("placement"), where.get("sbp"), strides_of(x),
         )  # fmt: skip
     return assign(x, y)
 
@@ -47,7 +47,7 @@ def exponential_(x: Tensor, lambd: float = 1.0, *, generator: Any = None) -> Ten
 
 @public("tensor")
 def geometric_(x: Tensor, p: float, *, generator: Any = None) -> Tensor:
-    """Overwrite x with draws of how many tries it takes until something of probability p comes true."""
+    """Overwrite x with draws from the geometric distribution."""
     return drawn(x, "geometric", (p,), generator)
 
 
@@ -59,14 +59,14 @@ def cauchy_(x: Tensor, median: float = 0.0, sigma: float = 1.0, *, generator: An
 
 @public("tensor")
 def log_normal_(x: Tensor, mean: float = 1.0, std: float = 2.0, *, generator: Any = None) -> Tensor:
-    """Overwrite x with numbers whose logarithms are draws from the normal distribution."""
+    """Overwrite x with draws from the log-normal distribution."""
     return drawn(x, "log_normal", (mean, std), generator)
 
 
 @public("tensor")
 def random_(x: Tensor, from_: int | None = None, to: int | None = None, *, generator: Any = None) -> Tensor:
-    """Overwrite x with integers from `from_` to `to` - 1; `random_(n)` draws from 0 to n - 1, and without bounds from
-    all that the dtype counts.
+    """Overwrite x with integers from `from_` to `to` - 1; `random_(n)` draws from 0 to n - 1, and without bounds over
+    the dtype's range.
 
     >>> flow.empty(3).random_(1).tolist()
     [0.0, 0.0, 0.0]

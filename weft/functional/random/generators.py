@@ -1,4 +1,4 @@
-"""Seeds and generators: each rank has a source of random numbers, of which global draws take the same in any layout."""
+"""Seeds and generators: each rank has a source of random numbers; global draws are equal in any layout."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ from weft.tensor.tensor import Tensor, of_torch
 
 
 class Generator:
-    """A source of random numbers of its own: `flow.rand(2, generator=flow.Generator().manual_seed(1))`.
+    """A random number generator: `flow.rand(2, generator=flow.Generator().manual_seed(1))`.
 
-    With OneFlow's device="auto", for whichever device draws.
+    OneFlow's device="auto" is for draws on any device.
     """
 
     def __init__(self, device: Any = "cpu") -> None:
@@ -31,7 +31,7 @@ class Generator:
 
     @property
     def torch(self) -> torch.Generator:
-        """For a draw by torch itself, which comes after those of the launches that were called before."""
+        """The torch generator, for draws after those of earlier launches."""
         return self.source.generator(self.device.torch)
 
     def manual_seed(self, seed: int) -> Generator:
@@ -53,7 +53,7 @@ class Generator:
         self.source.take_over(self.device.torch, state.to_torch())
 
     def clone_state(self) -> Generator:
-        """Another that draws from here on what this one would."""
+        """A copy with the same state."""
         other = Generator(self.device)
         other.source.go_back(_state(self.source, "clone_state()"))
         return other
@@ -114,27 +114,27 @@ def _state(source: random.Source, name: str) -> random.State:
 def _eager(name: str) -> None:
     if here.trace is not None:
         raise TraceError(
-            f"{name} inside build(): a launch draws when it runs, and no state or seed is known while it is traced. "
-            "Call it outside of the graph; inside, manual_seed(n) seeds each launch, and fork_rng() draws aside"
+            f"{name} inside build(): a launch draws when it runs, so its state or seed is unknown while it is traced. "
+            "Call it outside of the graph; inside, manual_seed(n) seeds each launch, and fork_rng() isolates draws"
         )
 
 
 @public("flow")
 def manual_seed(seed: int) -> DefaultGenerator:
-    """Start this rank's random numbers anew from a seed. Give every rank the same one for global tensors to agree."""
+    """Seed this rank's random numbers. Give every rank the same seed, so that global tensors agree."""
     _seed(random.of(), int(seed))
     return default_generator
 
 
 @public("flow")
 def seed() -> int:
-    """Start this rank's random numbers anew from a seed that nobody knows; gives the seed."""
+    """Seed this rank's random numbers from entropy; returns the seed."""
     return _anew(random.of())
 
 
 @public("flow")
 def initial_seed() -> int:
-    """The seed that this rank's random numbers started from."""
+    """The seed of this rank's random numbers."""
     return random.of().seed
 
 
@@ -162,7 +162,7 @@ def set_rng_state(state: Tensor) -> None:
 
 @contextlib.contextmanager
 def fork_rng(devices: Any = None, enabled: bool = True, **options: Any) -> Iterator[None]:
-    """What is drawn or seeded inside leaves this rank's random numbers as they were, on every device.
+    """A context manager that restores this rank's random state at its end, on every device.
 
     >>> _ = flow.manual_seed(1); first = flow.rand(1); _ = flow.manual_seed(1)
     >>> with flow.random.fork_rng():

@@ -1,4 +1,4 @@
-"""New tensors of random numbers: `rand`, `randn`, `randint`, `randperm`."""
+"""Random tensors: `rand`, `randn`, `randint`, `randperm`."""
 
 from __future__ import annotations
 
@@ -46,7 +46,7 @@ def randint(
     device: Any = None, placement: Placement | None = None, sbp: Any = None, generator: Any = None,
     requires_grad: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Draws integers from low (0 where it is left out) to high - 1: randint(high, size), randint(low, high, size).
+    """Draws integers from low (by default 0) to high - 1: randint(high, size), randint(low, high, size).
 
     >>> flow.randint(1, 2, (3,)).tolist()
     [1, 1, 1]
@@ -61,7 +61,7 @@ def randint(
     if not isinstance(size, (tuple, list)):
         raise ArgumentError(f"randint(): write randint(high, size) or randint(low, high, size); the size is {size!r}")
     if least >= high:
-        raise ArgumentError(f"randint(): draws lie from low to high - 1; there is none from {least} to {high - 1}")
+        raise ArgumentError(f"randint(): draws are from low to high - 1; there is none from {least} to {high - 1}")
     kind = dtypes.int64 if dtype is None else dtypes.of(dtype)
     shape = size_of("randint", (size,))
     with drawing(generator):

@@ -1,4 +1,4 @@
-"""Draws from distributions, some with a gradient."""
+"""Random samples from distributions, some differentiable."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ _log, _div, _softmax, _sub, _add = map(calling, ("log", "div", "softmax", "sub",
 
 @public("flow tensor")
 def bernoulli(x: Tensor, p: float | None = None, *, generator: Any = None, dtype: Any = None) -> Tensor:
-    """1 with probability x, else 0, element by element; or with probability p wherever x has an element.
+    """1 with probability x, else 0, element-wise; or with probability p everywhere, in x's shape.
 
     >>> flow.bernoulli(flow.tensor([0., 1.])).tolist()
     [0.0, 1.0]
@@ -40,7 +40,7 @@ def bernoulli(x: Tensor, p: float | None = None, *, generator: Any = None, dtype
 
 @public("flow tensor")
 def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *, generator: Any = None) -> Tensor:
-    """Draws of indices, with probabilities in proportion to x's last dimension.
+    """Draws of indices, with probabilities proportional to x along its last dimension.
 
     >>> flow.multinomial(flow.tensor([0., 3., 0.]), 1).tolist()
     [1]
@@ -51,13 +51,13 @@ def multinomial(x: Tensor, num_samples: int, replacement: bool = False, *, gener
 
 @public("flow")
 def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None, **options: Any) -> Tensor:
-    """Draws from normal distributions: one mean and standard deviation for all of a size, or one for each element.
+    """Draws from normal distributions: one mean and standard deviation for a size, or one for each element.
 
     >>> flow.normal(flow.tensor([1.0, 2.0]), 0.0).tolist()
     [1.0, 2.0]
     """
     if (least := at_hand(std) if isinstance(std, Tensor) else torch.as_tensor(std)) is not None and (least < 0).any():
-        raise ArgumentError("normal expects all elements of std >= 0.0: a standard deviation has no sign")
+        raise ArgumentError("normal expects all elements of std >= 0.0")
     wanted, shape = options.pop("requires_grad", False), size
     given = [v for v in (mean, std) if isinstance(v, Tensor)]
     if given and size is None:
@@ -70,13 +70,13 @@ def normal(mean: Any, std: Any = 1.0, size: Any = None, *, generator: Any = None
 
 
 def poisson(rate: Tensor, generator: Any = None) -> Tensor:
-    """Counts of what happens `rate` times on average."""
+    """Draws from the Poisson distribution."""
     with drawing(generator):
         return ops.poisson(rate)
 
 
 def binomial(count: Tensor, prob: Tensor, generator: Any = None) -> Tensor:
-    """How often something of this probability comes true in so many tries."""
+    """Draws from the binomial distribution."""
     with drawing(generator):
         return ops.binomial(count, prob)
 
@@ -88,14 +88,14 @@ LONGER["poisson"], LONGER["binomial"] = door(poisson), door(binomial)
 def gumbel_softmax(
     logits: Tensor, tau: float = 1.0, hard: bool = False, eps: float = 1e-10, dim: int = -1, *, generator: Any = None
 ) -> Tensor:
-    """A draw from the distribution that logits tell, soft; or hard, one at the drawn place, with the soft gradient.
+    """A sample of the Gumbel-softmax distribution, soft; or hard, one-hot, with the soft sample's gradient.
 
     >>> flow.nn.functional.gumbel_softmax(flow.zeros(4), hard=True).sum().item()
     1.0
     """
     if isinstance(eps, int):
         raise OptionError(
-            f"gumbel_softmax(logits, {tau!r}, {hard!r}, {eps!r}): in that place PyTorch has eps, which does nothing, "
+            f"gumbel_softmax(logits, {tau!r}, {hard!r}, {eps!r}): there PyTorch has eps, which has no effect, "
             f"and OneFlow the dimension. Name it: dim={eps!r}"
         )
     empty = creation.empty(tuple(logits.shape), **form(logits, None, None, None, None))

@@ -1,1 +1,1 @@
-"""Along dimensions: sums, extremes, variances, quantiles, counts, order, running sums."""
+"""Reductions and other functions along dimensions: sums, extremes, variance, quantiles, counts, sorting."""

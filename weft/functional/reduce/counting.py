@@ -1,4 +1,4 @@
-"""Unique values, and scores of a ranking."""
+"""unique, unique_consecutive, roc_auc_score."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from weft.api.table import calling, public
 from weft.core import dtype as dtypes
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.reduce.running import diff
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
@@ -20,7 +20,7 @@ _narrow, _unique = map(calling, ("narrow", "unique_values"))
 def unique_consecutive(
     x: Any, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None
 ) -> Any:
-    """The elements, each run of equals once.
+    """The elements with consecutive duplicates removed.
 
     >>> flow.unique_consecutive(flow.tensor([1, 1, 2, 1])).tolist()
     [1, 2, 1]
@@ -29,7 +29,7 @@ def unique_consecutive(
     n = rows.shape[0]
     flat = ops.reshape(rows, (n, -1))
     changes = ops.any(ops.ne(_narrow(flat, 0, 1, n - 1), _narrow(flat, 0, 0, n - 1)), 1)
-    starts = ops.cat([creation.ones(1, dtype=dtypes.bool_, **beside(x)), changes], 0)
+    starts = ops.cat([creation.ones(1, dtype=dtypes.bool_, **device_of(x)), changes], 0)
     at = ops.select(ops.nonzero(starts), 1, 0)
     kept = ops.index_select(rows, 0, at)
     found = [kept if dim is None else ops.transpose(kept, 0, dim)]
@@ -37,13 +37,13 @@ def unique_consecutive(
         inverse = ops.cumsum(cast(starts, dtypes.int64), 0) - 1
         found.append(ops.reshape(inverse, tuple(x.shape)) if dim is None else inverse)
     if return_counts:
-        found.append(diff(ops.cat([at, creation.tensor([n], **beside(x))], 0)))
+        found.append(diff(ops.cat([at, creation.tensor([n], **device_of(x))], 0)))
     return tuple(found) if len(found) > 1 else found[0]
 
 
 @public("flow")
 def roc_auc_score(label: Tensor, pred: Tensor) -> Tensor:
-    """The probability that something labelled 1 is predicted higher than something labelled 0; of equals, half.
+    """The area under the ROC curve: the probability that a 1 is predicted higher than a 0; ties count half.
 
     >>> flow.roc_auc_score(flow.tensor([0, 1, 1]), flow.tensor([0.2, 0.1, 0.9])).tolist()
     [0.5]
@@ -56,7 +56,7 @@ def unique(
     x: Tensor, sorted: bool = True, return_inverse: bool = False, return_counts: bool = False, dim: int | None = None,
     *, dtype: Any = None,
 ) -> Any:  # fmt: skip
-    """The different elements in order; and if wanted which of them each one is, and how often each occurs.
+    """The unique elements, sorted; optionally the index of each element in them, and their counts.
 
     >>> flow.unique(flow.tensor([3, 1, 3])).tolist()
     [1, 3]

@@ -1,4 +1,4 @@
-"""The largest and the smallest: of all, along a dimension, of two tensors."""
+"""max and min: of all elements, along a dimension, of two tensors."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def aminmax(x: Tensor, *, dim: int | None = None, keepdim: bool = False) -> tupl
 
 
 def _max_of_all(x: Tensor) -> Tensor:
-    """The largest element; with `dim`, that of each slice and its index; of two tensors, the larger elements.
+    """The maximum; with `dim`, that of each slice and its index; of two tensors, the element-wise maximum.
 
     >>> flow.max(flow.tensor([[1., 3.], [5., 2.]]), 1)[0].tolist()
     [3.0, 5.0]
@@ -35,7 +35,7 @@ def _max_of_two(x: Tensor, other: Tensor) -> Tensor:
 
 
 def _min_of_all(x: Tensor) -> Tensor:
-    """The smallest element; with `dim`, that of each slice and its index; of two tensors, the smaller elements."""
+    """The minimum; with `dim`, that of each slice and its index; of two tensors, the element-wise minimum."""
     return _amin(x)
 
 

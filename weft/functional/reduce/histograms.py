@@ -9,7 +9,7 @@ from weft.api.table import calling, public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -19,7 +19,7 @@ _where, _amin, _amax, _narrow = map(calling, ("where", "amin", "amax", "narrow")
 
 @public("flow tensor")
 def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
-    """How many elements lie in each of so many equal parts of [min, max]; of their own range, if both are equal.
+    """A histogram with equal bins over [min, max], or over x's range if both are equal.
 
     >>> flow.histc(flow.tensor([1.0, 2.0, 1.0]), bins=2, min=0, max=4).tolist()
     [2.0, 1.0]
@@ -39,7 +39,7 @@ def histc(x: Any, bins: int = 100, min: float = 0, max: float = 0) -> Any:
 
 
 class Histogram(NamedTuple):
-    """What `histogram` gives."""
+    """The result of `histogram`."""
 
     hist: Any
     bin_edges: Any
@@ -49,8 +49,8 @@ class Histogram(NamedTuple):
 def histogram(
     x: Any, bins: Any, *, range: Sequence[float] | None = None, weight: Any = None, density: bool = False
 ) -> Histogram:
-    """How many elements lie between each two edges: of so many equal parts of a range, by default x's own, or of these.
-    With weights, their sums; as a `density`, whose integral is 1.
+    """A histogram by edges: a number of equal bins over a range, by default x's own, or the given edges. Optionally
+    weighted, or as a `density`, whose integral is 1.
 
     >>> [part.tolist() for part in flow.histogram(flow.tensor([1.0, 2.0, 1.0]), bins=2, range=(0.0, 4.0))]
     [[2.0, 1.0], [0.0, 2.0, 4.0]]
@@ -61,10 +61,10 @@ def histogram(
     else:
         low, high = (_amin(flat).item(), _amax(flat).item()) if range is None else map(float, range)
         low, high = (low, high) if low != high else (low - 0.5, high + 0.5)
-        edges = creation.linspace(low, high, bins + 1, dtype=x.dtype, **beside(x))
+        edges = creation.linspace(low, high, bins + 1, dtype=x.dtype, **device_of(x))
     n = edges.shape[0] - 1
     part = ops.searchsorted(edges, flat, True) - 1
-    part = _where(flat == ops.select(edges, 0, n), n - 1, part)  # the last edge belongs to the last part
+    part = _where(flat == ops.select(edges, 0, n), n - 1, part)  # the last bin includes its right edge
     inside = ops.logical_and(part >= 0, part < n)
     each = ops.ones_like(flat.detach()) if weight is None else ops.reshape(weight, (-1,))
     hist = ops.index_put_zeros(each, [cast(_where(inside, part, n), dtypes.int64)], (n + 1,))

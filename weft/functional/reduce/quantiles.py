@@ -10,7 +10,7 @@ from weft.api.table import calling, public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.reduce.sorting import Ranked
 from weft.functional.shape.joining import stack
 from weft.functional.shape.splitting import unbind
@@ -22,11 +22,11 @@ from weft.tensor.tensor import Tensor, at_hand
 _reshape, _median, _mul, _sub, _select, _sort, _where, _sum = map(
     calling, ("reshape", "median", "mul", "sub", "select", "sort", "where", "sum")
 )
-WAYS = ("linear", "lower", "higher", "nearest", "midpoint")  # between two elements
+WAYS = ("linear", "lower", "higher", "nearest", "midpoint")  # of interpolation between two elements
 
 
 def _median_of_all(x: Tensor) -> Tensor:
-    """The middle element; with `dim`, that of each slice and its index. Of two middle ones, the lower.
+    """The median; with `dim`, that of each slice and its index. Of two middle elements, the lower one.
 
     >>> flow.median(flow.tensor([3., 1., 2.])).item()
     2.0
@@ -42,7 +42,7 @@ median = public("flow tensor", "median")(overloaded("median", _median_of_all, _m
 
 
 def _share(name: str, q: Any) -> None:
-    """Whether q is a share, or a vector of them, as far as it is at hand."""
+    """Raise unless q is in [0, 1], a number or a vector, as far as its data is known."""
     if isinstance(q, Tensor):
         if q.ndim > 1:
             raise ShapeError(f"{name}(): quantile() q must be a scalar or 1D tensor; got {list(q.shape)}")
@@ -57,7 +57,7 @@ def _share(name: str, q: Any) -> None:
 def quantile(
     x: Tensor, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """What a share q of the elements lies below; a vector of shares gives a new first dimension.
+    """The q-th quantile of the elements; a vector q gives a new first dimension.
 
     >>> flow.quantile(flow.tensor([0., 1., 2.]), 0.25).item()
     0.5
@@ -71,7 +71,7 @@ def quantile(
     shape = tuple(x.shape)
     rows = _reshape(x, (-1,)) if dim is None else ops.transpose(x, dim_of(dim, x.ndim), -1)
     ordered = _sort(rows, -1)[0]
-    shares = q if isinstance(q, Tensor) else creation.tensor(q, dtype=x.dtype, **beside(x))
+    shares = q if isinstance(q, Tensor) else creation.tensor(q, dtype=x.dtype, **device_of(x))
     place = _reshape(_mul(shares, float(ordered.shape[-1] - 1)), (-1,))
     low, high = ops.floor(place), ops.ceil(place)
     if interpolation == "nearest":
@@ -95,7 +95,7 @@ def quantile(
 def nanquantile(
     x: Any, q: float | Tensor, dim: int | None = None, keepdim: bool = False, *, interpolation: str = "linear"
 ) -> Tensor:
-    """What a share q of the elements that are numbers lies below.
+    """`quantile`, ignoring NaN.
 
     >>> flow.nanquantile(flow.tensor([0., float("nan"), 2.]), 0.25).item()
     0.5
@@ -106,7 +106,7 @@ def nanquantile(
         return stack(each, 0)
     d = -1 if dim is None else dim_of(dim, x.ndim)
     rows = _reshape(x, (-1,)) if dim is None else x
-    ordered = _sort(rows, d)[0]  # what is no number comes last
+    ordered = _sort(rows, d)[0]  # NaN comes last
     count = ops.sum(cast(ops.logical_not(ops.isnan(rows)), x.dtype), d, True)
     place = ops.clamp(_mul(_sub(count, 1.0), q), 0.0)
     low, high = ops.floor(place), ops.ceil(place)
@@ -126,7 +126,7 @@ def _last_first(ndim: int) -> tuple[int, ...]:
 
 
 def _back(y: Tensor, d: int, ndim: int) -> Tensor:
-    """The last dimension of x went to where `dim` was: what is left stands in x's order again."""
+    """Undo the move of `dim` to the end."""
     if d == ndim - 1:
         return y
     rest = list(range(1, ndim))
@@ -136,7 +136,7 @@ def _back(y: Tensor, d: int, ndim: int) -> Tensor:
 
 @public("flow tensor")
 def nanmedian(x: Any, dim: int | None = None, keepdim: bool = False) -> Any:
-    """The middle of the elements that are numbers: of all, or along a dimension, with where it stands."""
+    """`median`, ignoring NaN."""
     rows = ops.reshape(x, (-1,)) if dim is None else x
     d = dim_of(0 if dim is None else dim, rows.ndim)
     there = ops.logical_not(ops.isnan(rows))

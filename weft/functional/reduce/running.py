@@ -1,4 +1,4 @@
-"""Along one dimension: running sums and extremes, differences, gradients, integrals."""
+"""Functions along one dimension: cumulative sums and extremes, diff, gradient, trapezoid."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.api.table import calling, public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.reduce.sorting import Ranked
 from weft.functional.tensor.conversion import cast
 from weft.ops import OPS, ops
@@ -26,7 +26,7 @@ def _from(x: Any, dim: int, start: int, count: int) -> Any:
 
 @public("flow tensor")
 def logcumsumexp(x: Any, dim: int) -> Tensor:
-    """The logarithms of running sums of exp(x).
+    """The logarithm of the cumulative sum of exp(x).
 
     >>> flow.logcumsumexp(flow.zeros(2), 0).tolist()
     [0.0, 0.693...]
@@ -34,19 +34,19 @@ def logcumsumexp(x: Any, dim: int) -> Tensor:
     d = dim_of(dim, x.ndim)
     if not x.ndim:
         return ops.clone(x)
-    # each against the largest so far, so that nothing overflows
+    # relative to the cumulative maximum, against overflow
     above = ops.cummax(x.detach(), d)[0]
     above = ops.where(above == -math.inf, 0.0, above)
     n = x.shape[d]
     shown: Any = ops.unsqueeze(x, d) - ops.unsqueeze(above, d + 1)  # [..., until, of, ...]
-    rows: Any = creation.arange(n, **beside(x))
+    rows: Any = creation.arange(n, **device_of(x))
     past = ops.ge(rows.reshape(n, 1), rows).reshape([1] * d + [n, n] + [1] * (x.ndim - d - 1))
     return above + ops.log(ops.sum(ops.exp(ops.where(past, shown, -math.inf)), d + 1))
 
 
 @public("flow")
 def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Tensor:
-    """The running integral of y over x, or over steps of dx, by trapezoids.
+    """The cumulative integral of y over x, or over steps of dx, by the trapezoidal rule.
 
     >>> flow.cumulative_trapezoid(flow.tensor([1.0, 3.0, 3.0])).tolist()
     [2.0, 5.0]
@@ -63,8 +63,8 @@ def cumulative_trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -
 
 @public("flow")
 def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int = 1) -> tuple[Tensor, ...]:
-    """Slopes along each dimension: differences to both sides, at the ends to one. `spacing` is one step, one for each
-    dimension, or the coordinates along each.
+    """Numerical derivatives along each dimension, by central differences, one-sided at the ends. `spacing` is one step,
+    one for each dimension, or the coordinates along each.
 
     >>> flow.gradient(flow.tensor([0.0, 1.0, 4.0]))[0].tolist()
     [1.0, 2.0, 3.0]
@@ -75,18 +75,18 @@ def gradient(input: Any, *, spacing: Any = 1, dim: Any = None, edge_order: int =
         raise ArgumentError(f"gradient(): one spacing, or one for each of {len(dims)} dimensions; got {len(steps)}")
     if edge_order not in (1, 2):
         raise ArgumentError(f"gradient(): edge_order is 1 or 2; got {edge_order}")
-    return tuple(_slope(input, dim_of(d, input.ndim), s, edge_order) for d, s in zip(dims, steps, strict=True))
+    return tuple(_derivative(input, dim_of(d, input.ndim), s, edge_order) for d, s in zip(dims, steps, strict=True))
 
 
-def _slope(y: Any, d: int, step: Any, order: int) -> Tensor:
+def _derivative(y: Any, d: int, step: Any, order: int) -> Tensor:
     n = y.shape[d]
     if n < order + 1:
-        raise ShapeError(f"gradient(): dimension {d} has {n} elements; slopes need {order + 1}")
+        raise ShapeError(f"gradient(): dimension {d} has {n} elements; derivatives need {order + 1}")
     if isinstance(step, Tensor) and step.ndim:
         between = _from(step, 0, 1, n - 1) - _from(step, 0, 0, n - 1)
         gaps = between.reshape([-1 if i == d else 1 for i in range(y.ndim)])
     else:
-        gaps = creation.full((*[1] * d, n - 1, *[1] * (y.ndim - d - 1)), float(step), dtype=y.dtype, **beside(y))
+        gaps = creation.full((*[1] * d, n - 1, *[1] * (y.ndim - d - 1)), float(step), dtype=y.dtype, **device_of(y))
     rise = (_from(y, d, 1, n - 1) - _from(y, d, 0, n - 1)) / gaps
     first, last = _from(rise, d, 0, 1), _from(rise, d, n - 2, 1)
     if n == 2:
@@ -100,14 +100,14 @@ def _slope(y: Any, d: int, step: Any, order: int) -> Tensor:
 
 
 def _share(gaps: Any, d: int, one: int, other: int) -> Any:
-    """A gap over itself and its neighbour."""
+    """The share of a gap in the sum of itself and its neighbor."""
     mine = _from(gaps, d, one, 1)
     return mine / (mine + _from(gaps, d, other, 1))
 
 
 @public("flow tensor")
 def diff(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, append: Tensor | None = None) -> Tensor:
-    """Each element less the one before it along a dimension, n times over.
+    """The difference of neighboring elements along a dimension, n times over.
 
     >>> flow.diff(flow.tensor([1, 4, 9])).tolist()
     [3, 5]
@@ -119,7 +119,7 @@ def diff(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, ap
         return x
     parts = [p for p in (prepend, x, append) if p is not None]
     y = ops.cat(parts, d) if len(parts) > 1 else x
-    for _ in range(min(n, y.shape[d] + 1)):  # nothing less nothing stays nothing
+    for _ in range(min(n, y.shape[d] + 1)):  # empty stays empty
         size = max(y.shape[d] - 1, 0)
         change = ops.ne if y.dtype is dtypes.bool_ else ops.sub
         y = change(_narrow(y, d, y.shape[d] - size, size), _narrow(y, d, 0, size))
@@ -128,7 +128,7 @@ def diff(x: Tensor, n: int = 1, dim: int = -1, prepend: Tensor | None = None, ap
 
 @public("flow", "trapezoid trapz")
 def trapezoid(y: Any, x: Any = None, *, dx: float = 1.0, dim: int = -1) -> Any:
-    """The integral of y over x, or over steps of dx, by trapezoids.
+    """The integral of y over x, or over steps of dx, by the trapezoidal rule.
 
     >>> flow.trapezoid(flow.tensor([1.0, 3.0])).item()
     2.0
@@ -160,11 +160,11 @@ _running("cumprod")
 
 @public("flow tensor")
 def cummax(x: Tensor, dim: int) -> Ranked:
-    """The largest of each element and all before it along a dimension, and where it stands."""
+    """The cumulative maximum along a dimension, and its index."""
     return Ranked(*_cummax(x, dim))
 
 
 @public("flow tensor")
 def cummin(x: Tensor, dim: int) -> Ranked:
-    """The smallest of each element and all before it along a dimension, and where it stands."""
+    """The cumulative minimum along a dimension, and its index."""
     return Ranked(*_cummin(x, dim))

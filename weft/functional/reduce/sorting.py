@@ -1,4 +1,4 @@
-"""Sorting, the k largest, the most frequent, and places in sorted sequences."""
+"""sort, topk, kthvalue, mode, searchsorted, bucketize, isin."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from weft.api.table import calling, public
 from weft.core import dtype as dtypes
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -17,7 +17,7 @@ _sort, _topk, _kthvalue, _mode = map(calling, ("sort", "topk", "kthvalue", "mode
 
 
 class Ranked(NamedTuple):
-    """Elements, and where they stood."""
+    """Elements and their indices."""
 
     values: Tensor
     indices: Tensor
@@ -25,7 +25,7 @@ class Ranked(NamedTuple):
 
 @public("flow tensor")
 def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Ranked:
-    """The elements in rising order along a dimension, and where each of them stood.
+    """The elements sorted along a dimension, and their indices.
 
     >>> flow.sort(flow.tensor([3, 1, 2])).indices.tolist()
     [1, 2, 0]
@@ -35,7 +35,7 @@ def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = Fals
 
 @public("flow tensor")
 def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Ranked:
-    """The k largest elements along a dimension, or the smallest, and where they stand.
+    """The k largest (or smallest) elements along a dimension, and their indices.
 
     >>> flow.topk(flow.tensor([3, 1, 2]), 2).values.tolist()
     [3, 2]
@@ -45,26 +45,26 @@ def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = 
 
 @public("flow tensor")
 def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Ranked:
-    """The k-th smallest element along a dimension, and where it stands."""
+    """The k-th smallest element along a dimension, and its index."""
     return Ranked(*_kthvalue(x, k, dim, keepdim))
 
 
 @public("flow tensor")
 def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> Ranked:
-    """The most frequent element along a dimension, and where it stands."""
+    """The most frequent element along a dimension, and its index."""
     return Ranked(*_mode(x, dim, keepdim))
 
 
 @public("flow tensor")
 def bucketize(x: Any, boundaries: Tensor, *, out_int32: bool = False, right: bool = False) -> Tensor:
-    """Between which boundaries, in rising order, each element lies.
+    """The index of the bin of each element, for sorted boundaries.
 
     >>> flow.bucketize(flow.tensor([0.5, 2.0]), flow.tensor([0.0, 1.0])).tolist()
     [1, 2]
     """
     if boundaries.ndim != 1:
         raise ShapeError(f"bucketize(): boundaries tensor must be 1 dimension, but got dim({boundaries.ndim})")
-    values = x if isinstance(x, Tensor) else creation.tensor(x, **beside(boundaries))
+    values = x if isinstance(x, Tensor) else creation.tensor(x, **device_of(boundaries))
     found = ops.searchsorted(boundaries, values, right)
     return cast(found, dtypes.int32) if out_int32 else found
 
@@ -74,7 +74,7 @@ def searchsorted(
     sorted_sequence: Tensor, values: Any, out_int32: bool = False, right: bool = False, *, side: str | None = None,
     sorter: Tensor | None = None,
 ) -> Tensor:  # fmt: skip
-    """Where values would go in a sequence in rising order: before its equals, or with `right` behind them.
+    """The indices at which values would be inserted in a sorted sequence: before equal elements, or after with `right`.
 
     >>> flow.searchsorted(flow.tensor([1., 3., 5.]), flow.tensor([3., 4.]), side="right").tolist()
     [2, 2]
@@ -83,20 +83,22 @@ def searchsorted(
         raise ArgumentError(f'searchsorted(): side is "left" or "right"; got {side!r} with right={right}')
     if sorter is not None:
         sorted_sequence = ops.gather(sorted_sequence, -1, sorter)
-    given = values if isinstance(values, Tensor) else creation.tensor(values, **beside(sorted_sequence))
+    given = values if isinstance(values, Tensor) else creation.tensor(values, **device_of(sorted_sequence))
     found = ops.searchsorted(sorted_sequence, given, right or side == "right")
     return cast(found, dtypes.int32) if out_int32 else found
 
 
 @public("flow tensor")
 def isin(elements: Any, test_elements: Any, *, assume_unique: bool = False, invert: bool = False) -> Tensor:
-    """Whether each element is among others.
+    """Whether each element is among the test elements.
 
     >>> flow.isin(flow.tensor([1, 2, 3]), flow.tensor([3, 1])).tolist()
     [True, False, True]
     """
     like = elements if isinstance(elements, Tensor) else test_elements
-    x, others = (v if isinstance(v, Tensor) else creation.tensor(v, **beside(like)) for v in (elements, test_elements))
+    x, others = (
+        v if isinstance(v, Tensor) else creation.tensor(v, **device_of(like)) for v in (elements, test_elements)
+    )
     same = ops.eq(ops.unsqueeze(x, -1), ops.reshape(others, (-1,)))
     found = ops.any(same, -1) if others.numel() else ops.ne(x, x)
     return ops.logical_not(found) if invert else found

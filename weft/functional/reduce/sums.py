@@ -1,4 +1,4 @@
-"""Sums, means and products, in PyTorch's forms: with a dtype, or leaving out what is no number."""
+"""Sums, means and products with PyTorch's signatures: with a dtype, or ignoring NaN."""
 
 from __future__ import annotations
 
@@ -66,7 +66,7 @@ def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool =
     """log(sum(exp(x))) over some dimensions, without overflow."""
     x = cast(x, get_default_dtype()) if not x.dtype.differentiable else x
     if not _count(x, dim):
-        return _log(_sum(_exp(x), dim, keepdim))  # of nothing: minus infinity, wherever there is a place for it
+        return _log(_sum(_exp(x), dim, keepdim))  # empty: minus infinity
     top = _amax(x.real if x.dtype.is_complex else x, dim, True).detach()  # type: ignore[attr-defined]
     y = _add(_log(_sum(_exp(_sub(x, top)), dim, True)), top)
     return y if keepdim else y.squeeze(tuple(dims_of(dim, x.ndim)))  # type: ignore[attr-defined]
@@ -74,7 +74,7 @@ def logsumexp(x: Tensor, dim: int | tuple[int, ...] | list[int], keepdim: bool =
 
 @public("flow tensor")
 def count_nonzero(x: Tensor, dim: Any = None) -> Tensor:
-    """How many elements aren't zero, over some dimensions or all.
+    """The number of nonzero elements, over some dimensions or all.
 
     >>> flow.count_nonzero(flow.tensor([0, 2, 3])).item()
     2
@@ -84,7 +84,7 @@ def count_nonzero(x: Tensor, dim: Any = None) -> Tensor:
 
 @public("flow tensor")
 def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Any:
-    """The mean of the elements that are numbers.
+    """The mean, ignoring NaN.
 
     >>> flow.nanmean(flow.tensor([1.0, float("nan"), 3.0])).item()
     2.0
@@ -96,7 +96,7 @@ def nanmean(x: Any, dim: Any = None, keepdim: bool = False, *, dtype: Any = None
 
 @public("flow tensor", "nansum reduce_nansum")
 def nansum(x: Tensor, dim: Any = None, keepdim: bool = False, *, dtype: Any = None) -> Tensor:
-    """The sum of the elements that are numbers.
+    """The sum, ignoring NaN.
 
     >>> flow.nansum(flow.tensor([1., float("nan")])).item()
     1.0

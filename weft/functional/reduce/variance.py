@@ -21,7 +21,7 @@ def var_mean(
     x: Tensor, dim: Any = None, unbiased: bool = True, keepdim: bool = False, *, correction: Any = None
 ) -> Any:
     """The variance and the mean."""
-    if isinstance(dim, bool):  # PyTorch's short form
+    if isinstance(dim, bool):  # PyTorch's overload
         dim, unbiased = None, dim
     return var(x, dim, unbiased, keepdim, correction=correction), _mean(x, dim, keepdim)
 
@@ -38,7 +38,7 @@ def std_mean(
 
 @public("flow tensor")
 def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = None) -> Any:
-    """How variables, a row each, vary together; observations may be repeated (fweights) or weighed (aweights).
+    """The covariance matrix of variables in rows; observations may be repeated (fweights) or weighted (aweights).
 
     >>> flow.cov(flow.tensor([[0.0, 2.0], [2.0, 0.0]])).tolist()
     [[2.0, -2.0], [-2.0, 2.0]]
@@ -66,7 +66,7 @@ def cov(x: Any, *, correction: int = 1, fweights: Any = None, aweights: Any = No
 
 @public("flow tensor")
 def corrcoef(x: Any) -> Any:
-    """How variables, a row each, go along with each other, from -1 to 1."""
+    """The correlation coefficients of variables in rows."""
     together = cov(x)
     if together.ndim == 0:
         return together / together
@@ -78,12 +78,12 @@ def corrcoef(x: Any) -> Any:
 def var(
     x: Tensor, dim: Dims = None, unbiased: bool = True, keepdim: bool = False, *, correction: int | None = None
 ) -> Tensor:
-    """The variance of the elements, over some dimensions or all; divided by one less than their number.
+    """The variance of the elements, over some dimensions or all; unbiased by default.
 
     >>> flow.tensor([1., 3.]).var().item()
     2.0
     """
-    if isinstance(dim, bool):  # PyTorch's short form: var(False)
+    if isinstance(dim, bool):  # PyTorch's overload: var(False)
         dim, unbiased = None, dim
     less = int(unbiased) if correction is None else correction
     if not x.dtype.is_floating_point or _count(x, dim) <= less:

@@ -1,1 +1,1 @@
-"""Other shapes of the same elements: views, splitting, joining, flips, broadcasting, repeating."""
+"""Shape functions: views, splitting, joining, flips, broadcasting, repeating."""

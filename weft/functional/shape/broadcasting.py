@@ -1,4 +1,4 @@
-"""Shapes brought together by broadcasting, and sums that undo it."""
+"""Broadcasting of shapes and tensors, and sums that undo it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.api.table import calling, public
 from weft.core.errors import ShapeError
 from weft.functional.create import creation
 from weft.functional.create.creation import size_of
-from weft.functional.shape.views import _seen
+from weft.functional.shape.views import _expanded
 from weft.ops import ops
 from weft.ops.shape.views import dim_of, together
 from weft.tensor.tensor import Tensor
@@ -20,25 +20,25 @@ _expand, _unsqueeze = map(calling, ("expand", "unsqueeze"))
 
 @public("flow tensor")
 def sum_to_size(x: Tensor, *size: creation.Sizes) -> Tensor:
-    """x summed over the dimensions that broadcasting from this size would have made."""
+    """x summed to a size that broadcasts to x's."""
     return ops.sum_to(x, creation.size_of("sum_to_size", size))
 
 
 @public("flow tensor")
 def broadcast_to(x: Tensor, shape: Sequence[int]) -> Tensor:
-    """x seen as a larger shape, without copying."""
-    return _seen(x, size_of("broadcast_to", (shape,)))
+    """x broadcast to a larger shape, as a view."""
+    return _expanded(x, size_of("broadcast_to", (shape,)))
 
 
 @public("tensor")
 def expand_as(x: Tensor, other: Tensor) -> Tensor:
-    """x seen as the other's shape, without copying."""
+    """x expanded to the other's shape, as a view."""
     return _expand(x, tuple(other.shape))
 
 
 @public("flow")
 def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
-    """The shape that tensors of these shapes broadcast to together.
+    """The shape that these shapes broadcast to.
 
     >>> flow.broadcast_shapes((2, 1), (3,))
     torch.Size([2, 3])
@@ -53,7 +53,7 @@ def broadcast_shapes(*shapes: Sequence[int] | int) -> Size:
 
 @public("flow")
 def broadcast_tensors(*tensors: Tensor) -> list[Tensor]:
-    """The tensors, each seen in the shape that they broadcast to together."""
+    """The tensors, broadcast to their common shape as views."""
     given = tensors[0] if len(tensors) == 1 and isinstance(tensors[0], (list, tuple)) else tensors
     shape = broadcast_shapes(*(tuple(t.shape) for t in given))
     return [_expand(t, tuple(shape)) for t in given]
@@ -61,7 +61,7 @@ def broadcast_tensors(*tensors: Tensor) -> list[Tensor]:
 
 @public("flow")
 def broadcast_like(x: Tensor, like_tensor: Tensor, broadcast_axes: Sequence[int] | None = None) -> Tensor:
-    """x seen in the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has one of.
+    """x broadcast to the other's shape; `broadcast_axes` are the other's dimensions that x lacks or has with size one.
 
     >>> flow.broadcast_like(flow.ones(2), flow.zeros(3, 2)).shape
     torch.Size([3, 2])

@@ -1,4 +1,4 @@
-"""Diagonals read, written, and made into matrices."""
+"""Diagonals: diag, diag_embed, diagonal_scatter, ..."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any
 from weft.api.table import public
 from weft.core.errors import ShapeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.index.scattering import _same
 from weft.functional.shape.views import movedim, ravel
 from weft.functional.tensor import in_place
@@ -18,7 +18,7 @@ from weft.tensor.tensor import Tensor
 
 @public("flow tensor")
 def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Tensor:
-    """Matrices, zero but for their diagonals, the last dimension of x.
+    """Matrices with x's last dimension as their diagonals, zero elsewhere.
 
     >>> flow.diag_embed(flow.tensor([1, 2])).tolist()
     [[1, 0], [0, 2]]
@@ -31,7 +31,7 @@ def diag_embed(x: Tensor, offset: int = 0, dim1: int = -2, dim2: int = -1) -> Te
 
 @public("flow tensor")
 def diagflat(x: Tensor, offset: int = 0) -> Tensor:
-    """The matrix with all of x on a diagonal."""
+    """A matrix with x, flattened, as a diagonal."""
     return diag_embed(ravel(x), offset)
 
 
@@ -40,15 +40,15 @@ def fill_diagonal_(x: Tensor, fill_value: Any, wrap: bool = False) -> Tensor:
     """Overwrite the diagonal with one value."""
     n = min(x.shape)
     if x.ndim < 2 or wrap or (x.ndim > 2 and len(set(x.shape)) > 1):
-        raise ShapeError(f"fill_diagonal_(): a matrix, or equal sizes, and no wrap; this has shape {list(x.shape)}")
-    at = creation.arange(n, **beside(x))
-    value = creation.full((), fill_value, dtype=x.dtype, **beside(x))
+        raise ShapeError(f"fill_diagonal_(): takes a matrix, or equal sizes, and no wrap; got shape {list(x.shape)}")
+    at = creation.arange(n, **device_of(x))
+    value = creation.full((), fill_value, dtype=x.dtype, **device_of(x))
     return in_place.copy_(x, ops.index_put(x, [at] * x.ndim, value))
 
 
 @public("flow tensor")
 def diag(x: Tensor, diagonal: int = 0) -> Tensor:
-    """The matrix with this diagonal, or the diagonal of a matrix.
+    """A matrix with this diagonal, or the diagonal of a matrix.
 
     >>> flow.diag(flow.tensor([1, 2])).tolist()
     [[1, 0], [0, 2]]
@@ -56,14 +56,14 @@ def diag(x: Tensor, diagonal: int = 0) -> Tensor:
     if x.ndim == 2:
         return ops.diagonal(x, diagonal, 0, 1)
     if x.ndim != 1:
-        raise ShapeError(f"diag(): a vector or a matrix; this has shape {list(x.shape)}")
+        raise ShapeError(f"diag(): takes a vector or a matrix; got shape {list(x.shape)}")
     n = x.shape[0] + abs(diagonal)
     return ops.diagonal_zeros(x, (n, n), diagonal, 0, 1)
 
 
 @public("flow tensor")
 def diagonal_scatter(x: Tensor, src: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """x with another diagonal of two dimensions."""
+    """x with a diagonal of two dimensions replaced."""
     d1, d2 = dim_of(dim1, x.ndim), dim_of(dim2, x.ndim)
     _same("diagonal_scatter", src, ops.diagonal(x, offset, d1, d2).shape)
     return ops.diagonal_put(x, src, offset, d1, d2)

@@ -1,4 +1,4 @@
-"""Elements in reversed order, and matrices rotated."""
+"""flip, fliplr, flipud and rot90."""
 
 from __future__ import annotations
 
@@ -16,13 +16,13 @@ _flip = calling("flip")
 
 @public("flow tensor")
 def fliplr(x: Tensor) -> Tensor:
-    """x with its columns in the reverse order."""
+    """x with its columns reversed."""
     return ops.flip(x, (1,))
 
 
 @public("flow tensor")
 def flipud(x: Tensor) -> Tensor:
-    """x with its rows in the reverse order."""
+    """x with its rows reversed."""
     if not x.ndim:
         raise ShapeError("flipud(): Input must be >= 1-d.")
     return ops.flip(x, (0,))
@@ -30,7 +30,7 @@ def flipud(x: Tensor) -> Tensor:
 
 @public("flow tensor")
 def rot90(x: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
-    """x turned by k quarters in the plane of two dimensions.
+    """x rotated k times by 90 degrees in the plane of two dimensions.
 
     >>> flow.rot90(flow.tensor([[1, 2], [3, 4]])).tolist()
     [[2, 4], [1, 3]]
@@ -47,13 +47,13 @@ def rot90(x: Tensor, k: int = 1, dims: Sequence[int] = (0, 1)) -> Tensor:
         return ops.clone(x)
     if k % 4 == 2:
         return ops.flip(x, (a, b))
-    turned = ops.transpose(x, a, b)
-    return ops.flip(turned, (a if k % 4 == 1 else b,))
+    transposed = ops.transpose(x, a, b)
+    return ops.flip(transposed, (a if k % 4 == 1 else b,))
 
 
 @public("flow tensor")
 def flip(x: Tensor, *dims: Sizes) -> Tensor:
-    """x with the order turned round along some dimensions.
+    """x with the order of elements reversed along some dimensions.
 
     >>> flow.arange(3).flip(0).tolist()
     [2, 1, 0]

@@ -1,4 +1,4 @@
-"""Grids of coordinates, and combinations of elements."""
+"""meshgrid, index grids, and combinations of elements."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.core import dtype as dtypes
 from weft.core.dtype import bool_, int64
 from weft.core.errors import ArgumentError, OptionError, ShapeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.ops.explain import describe
@@ -26,28 +26,28 @@ _reshape, _expand = map(calling, ("reshape", "expand"))
 
 @public("flow")
 def tril_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The places of a lower triangle, rows above columns.
+    """The indices of a lower triangle: rows, then columns.
 
     >>> flow.tril_indices(2, 2).tolist()
     [[0, 1, 1], [0, 0, 1]]
     """
-    return _places("tril_indices", torch.tril_indices, row, col, offset, dtype, device)
+    return _indices("tril_indices", torch.tril_indices, row, col, offset, dtype, device)
 
 
 @public("flow")
 def triu_indices(row: int, col: int, offset: int = 0, *, dtype: Any = None, device: Any = None) -> Tensor:
-    """The places of an upper triangle, rows above columns."""
-    return _places("triu_indices", torch.triu_indices, row, col, offset, dtype, device)
+    """The indices of an upper triangle: rows, then columns."""
+    return _indices("triu_indices", torch.triu_indices, row, col, offset, dtype, device)
 
 
-def _places(name: str, make: Any, row: int, col: int, offset: int, dtype: Any, device: Any) -> Tensor:
+def _indices(name: str, make: Any, row: int, col: int, offset: int, dtype: Any, device: Any) -> Tensor:
     kind = dtypes.int64 if dtype is None else dtypes.of(dtype)
     return creation.placed(name, make(row, col, offset, dtype=kind.torch), device, None, None, False)
 
 
 @public("flow")
 def unravel_index(indices: Any, shape: Sequence[int] | int) -> tuple[Tensor, ...]:
-    """The places in a grid of what has these places in one row.
+    """Coordinates in a shape, from flat indices.
 
     >>> [i.tolist() for i in flow.unravel_index(flow.tensor([5, 7]), (3, 4))]
     [[1, 1], [1, 3]]
@@ -67,12 +67,12 @@ def unravel_index(indices: Any, shape: Sequence[int] | int) -> tuple[Tensor, ...
     return tuple(reversed(found))
 
 
-MOST_CHOSEN = 1 << 24  # numbers that `combinations` writes out, in Python
+MOST_CHOSEN = 1 << 24  # elements of the result of `combinations`, which is made in Python
 
 
 @public("flow")
 def cartesian_prod(*tensors: Tensor) -> Tensor:
-    """Every choice of one element from each vector, a row each.
+    """The Cartesian product of vectors, one combination per row.
 
     >>> flow.cartesian_prod(flow.tensor([1, 2]), flow.tensor([3, 4])).tolist()
     [[1, 3], [1, 4], [2, 3], [2, 4]]
@@ -87,21 +87,21 @@ def cartesian_prod(*tensors: Tensor) -> Tensor:
 
 @public("flow")
 def combinations(x: Tensor, r: int = 2, with_replacement: bool = False) -> Tensor:
-    """Every choice of r elements of a vector, in its order, a row each."""
+    """The combinations of r elements of a vector, one per row."""
     if x.ndim != 1 or r < 0:
         raise ShapeError(f"combinations(): Expect a 1D vector, but got shape {list(x.shape)}, and r >= 0; r is {r}")
     rows = math.comb(x.shape[0] + (r - 1 if with_replacement and x.shape[0] else 0), r)
     if rows * r > MOST_CHOSEN:
-        raise ShapeError(f"combinations(): {rows} rows of {r}; at most {MOST_CHOSEN} elements are written out")
+        raise ShapeError(f"combinations(): {rows} rows of {r}; the result has at most {MOST_CHOSEN} elements")
     choose = itertools.combinations_with_replacement if with_replacement else itertools.combinations
     chosen = [i for row in choose(builtins.range(x.shape[0]), r) for i in row]
-    at = creation.tensor(chosen, dtype=dtypes.int64, **beside(x))
+    at = creation.tensor(chosen, dtype=dtypes.int64, **device_of(x))
     return ops.reshape(ops.index_select(x, 0, at), (-1, r))
 
 
 @public("flow")
 def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
-    """The coordinates of a grid: of each vector, a copy along every other one's dimension.
+    """Coordinate grids: each vector, repeated along the others' dimensions.
 
     >>> flow.meshgrid(flow.arange(2), flow.arange(3))[0].tolist()
     [[0, 0, 0], [1, 1, 1]]
@@ -110,10 +110,10 @@ def meshgrid(*tensors: Any, indexing: str = "ij") -> tuple[Tensor, ...]:
     if indexing not in ("ij", "xy"):
         raise ArgumentError(f'meshgrid(): indexing is "ij" or "xy"; got {indexing!r}')
     if not given or any(x.dtype is not given[0].dtype or x.ndim > 1 for x in given):
-        told = ", ".join(f"{x.dtype} {list(x.shape)}" for x in given) or "nothing"
+        given_shapes = ", ".join(f"{x.dtype} {list(x.shape)}" for x in given) or "nothing"
         raise ShapeError(
             f"meshgrid expects a non-empty TensorList, and all tensors to have the same dtype and at most one "
-            f"dimension; got {told}"
+            f"dimension; got {given_shapes}"
         )
     exchanged = indexing == "xy" and len(given) > 1
     if exchanged:

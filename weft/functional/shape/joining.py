@@ -1,4 +1,4 @@
-"""Tensors put together: `stack`, `hstack`, `vstack`, `dstack`, `column_stack`."""
+"""Stacking: `stack`, `hstack`, `vstack`, `dstack`, `column_stack`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _unsqueeze, _stack, _cat, _reshape = map(calling, ("unsqueeze", "stack", "cat", 
 
 @public("flow", short=Short("stack"))
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """The tensors side by side along a new dimension.
+    """The tensors stacked along a new dimension.
 
     >>> flow.stack([flow.ones(2), flow.zeros(2)]).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
@@ -32,7 +32,7 @@ def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
             raise
     _same_shapes(tensors)
     d = dim_of(dim, tensors[0].ndim + 1)
-    return _cat([_unsqueeze(x, d) for x in tensors], d)  # which a graph lays in place
+    return _cat([_unsqueeze(x, d) for x in tensors], d)  # a graph writes the operands in place
 
 
 def _same_shapes(tensors: Sequence[Tensor]) -> None:
@@ -51,7 +51,7 @@ def _at_least(ndim: int) -> Any:
         return shaped[0] if len(tensors) == 1 and isinstance(tensors[0], Tensor) else shaped
 
     raised.__name__ = raised.__qualname__ = f"atleast_{ndim}d"
-    raised.__doc__ = f"The tensors with at least {ndim} dimension{'s' * (ndim > 1)}."
+    raised.__doc__ = f"The tensors reshaped to at least {ndim} dimension{'s' * (ndim > 1)}."
     return public("flow")(raised)
 
 
@@ -65,24 +65,24 @@ atleast_1d, atleast_2d, atleast_3d = _at_least(1), _at_least(2), _at_least(3)
 
 @public("flow")
 def hstack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors side by side: along the second dimension, vectors along their only one."""
+    """The tensors concatenated along the second dimension, vectors along their only one."""
     lifted = [atleast_1d(x) for x in tensors]
     return _cat(lifted, 0 if lifted[0].ndim == 1 else 1)
 
 
 @public("flow")
 def vstack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors one below the other."""
+    """The tensors concatenated along the first dimension, vectors as rows."""
     return _cat([atleast_2d(x) for x in tensors], 0)
 
 
 @public("flow")
 def dstack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors one behind the other, along the third dimension."""
+    """The tensors concatenated along the third dimension."""
     return _cat([atleast_3d(x) for x in tensors], 2)
 
 
 @public("flow")
 def column_stack(tensors: Sequence[Tensor]) -> Tensor:
-    """The tensors side by side, vectors as columns."""
+    """The tensors concatenated along the second dimension, vectors as columns."""
     return _cat([_reshape(x, (-1, 1)) if x.ndim <= 1 else x for x in tensors], 1)

@@ -1,4 +1,4 @@
-"""Elements repeated: `repeat`, `tile`, `repeat_interleave`."""
+"""Repetition: `repeat`, `tile`, `repeat_interleave`."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _reshape, _expand, _unsqueeze, _index_select = map(calling, ("reshape", "expand"
 
 @public("flow tensor")
 def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
-    """Copies of x laid side by side, so many along each dimension.
+    """Copies of x, so many along each dimension.
 
     >>> flow.tensor([1, 2]).repeat(2, 2).tolist()
     [[1, 2, 1, 2], [1, 2, 1, 2]]
@@ -28,7 +28,7 @@ def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
     if len(counts) < x.ndim:
         raise ShapeError(
             "repeat(): Number of dimensions of repeat dims can not be smaller than number of dimensions of tensor: "
-            f"{list(counts)} for {list(x.shape)}; a count for each of them, and maybe more in front"
+            f"{list(counts)} for {list(x.shape)}; give a count for each dimension; more go in front"
         )
     if any(n < 0 for n in counts):
         raise ShapeError(f"repeat{counts}: Trying to create tensor with negative dimension: copies of {list(x.shape)}")
@@ -39,7 +39,7 @@ def repeat(x: Tensor, *sizes: Sizes) -> Tensor:
 
 @public("flow tensor")
 def tile(x: Tensor, *dims: Sizes) -> Tensor:
-    """Like `repeat`, with ones in front where there are fewer counts than dimensions."""
+    """`repeat`, with missing leading counts taken as one."""
     counts = size_of("tile", dims)
     if any(n < 0 for n in counts):
         raise ShapeError(
@@ -52,7 +52,7 @@ def tile(x: Tensor, *dims: Sizes) -> Tensor:
 def repeat_interleave(
     x: Tensor, repeats: int | Tensor, dim: int | None = None, *, output_size: int | None = None
 ) -> Tensor:
-    """Every element, or slice along a dimension, so many times in a row.
+    """Every element, or slice along a dimension, repeated so many times.
 
     >>> flow.repeat_interleave(flow.tensor([1, 2]), 2).tolist()
     [1, 1, 2, 2]
@@ -64,8 +64,8 @@ def repeat_interleave(
         if repeats < 0:
             raise OptionError(f"repeat_interleave(): Repeats must be non-negative; got {repeats}")
         wide = _expand(_unsqueeze(x, d + 1), (*shape[: d + 1], repeats, *shape[d + 1 :]))
-        return _reshape(ops.clone(wide), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))  # a view won't do
-    known = here.trace is not None and not repeats.is_lazy  # then the shape that comes of them is known in build, too
+        return _reshape(ops.clone(wide), (*shape[:d], shape[d] * repeats, *shape[d + 1 :]))  # not a view
+    known = here.trace is not None and not repeats.is_lazy  # then the result's shape is known while tracing, too
     with tracing(None) if known else nullcontext():
         if repeats.numel() != shape[d]:
             repeats = _expand(repeats, (shape[d],))

@@ -23,12 +23,12 @@ from weft.ops.shape.views import dim_of
 from weft.tensor.tensor import Tensor
 
 _narrow, _cat, _zeros_like, _select = map(calling, ("narrow", "cat", "zeros_like", "select"))
-MOST_PARTS = 1 << 20  # of one tensor: what is asked for beyond is a slip, and would take minutes
+MOST_PARTS = 1 << 20  # views of one tensor: more would be a mistake, and take minutes
 
 
 @public("flow tensor")
 def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of parts along a dimension: of this size, the last one smaller if need be; or of these sizes.
+    """Views of parts along a dimension: of one size, the last one smaller if need be; or of these sizes.
 
     >>> [p.tolist() for p in flow.arange(5).split(2)]
     [[0, 1], [2, 3], [4]]
@@ -59,7 +59,7 @@ def split(x: Tensor, split_size_or_sections: int | Sequence[int], dim: int = 0) 
 
 
 class _Cut(Function):
-    """Views that together are all of x: their gradients lie side by side, and are put together once."""
+    """Views that together are all of x: their gradients are concatenated once."""
 
     join = _cat
 
@@ -77,7 +77,7 @@ class _Cut(Function):
 
 
 class _Slices(_Cut):
-    """Likewise, of views that lack the dimension."""
+    """Likewise, for views without the dimension."""
 
     @staticmethod
     def join(gradients: Sequence[Tensor], dim: int) -> Tensor:
@@ -92,7 +92,7 @@ def _remember(ctx: Any, x: Tensor, op: Op, places: Sequence[tuple[int, ...]]) ->
 def _views(
     x: Tensor, op: Op, places: Sequence[tuple[int, ...]], parts: Sequence[torch.Tensor], function: type[_Cut]
 ) -> tuple[Tensor, ...]:
-    """Views of local memory at hand, on the tape as one call if there are several."""
+    """Views of local memory at hand, recorded on the tape as one call if there are several."""
     if not (x._requires_grad and here.grad):
         return looking_each(x, op, places, parts)
     if len(parts) == 1:
@@ -127,7 +127,7 @@ def _unbound(x: Tensor, parts: Sequence[torch.Tensor], dim: int) -> tuple[Tensor
 
 @public("flow tensor", short=Parts(f"d0.chunk(chunks, dim) if chunks <= {MOST_PARTS} else ()", _chunked))
 def chunk(x: Tensor, chunks: int, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of at most so many parts along a dimension, all of one size but the last.
+    """Views of at most `chunks` equal parts along a dimension, the last one smaller if need be.
 
     >>> [p.tolist() for p in flow.arange(5).chunk(3)]
     [[0, 1], [2, 3], [4]]
@@ -146,7 +146,7 @@ def _check_parts(name: str, count: int) -> None:
 
 @public("flow tensor")
 def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of parts along a dimension: so many balanced ones, or cut at these places."""
+    """Views of parts along a dimension: a number of balanced ones, or split at these indices."""
     n = x.shape[dim_of(dim, x.ndim)]
     if isinstance(indices_or_sections, int):
         _check_parts("tensor_split", indices_or_sections)
@@ -161,7 +161,7 @@ def tensor_split(x: Tensor, indices_or_sections: int | Sequence[int], dim: int =
 
 @public("flow tensor", short=Parts("d0.unbind(dim)", _unbound))
 def unbind(x: Tensor, dim: int = 0) -> tuple[Tensor, ...]:
-    """Views of every slice along a dimension, which goes away.
+    """Views of every slice along a dimension, which is removed.
 
     >>> [row.tolist() for row in flow.tensor([[1, 2], [3, 4]]).unbind()]
     [[1, 2], [3, 4]]
@@ -180,7 +180,7 @@ def split_with_sizes(x: Tensor, split_sizes: Sequence[int], dim: int = 0) -> tup
 
 
 def _even(name: str, x: Tensor, cut: int | Sequence[int], dim: int, least: int) -> tuple[Tensor, ...]:
-    """A split that leaves no part longer than another, unless it is cut at given places."""
+    """A split into equal parts, or at given indices."""
     if x.ndim < least:
         raise ShapeError(
             f"torch.{name} requires a tensor with at least {least} dimension{'s' * (least > 1)}, but got a tensor with "
@@ -198,17 +198,17 @@ def _even(name: str, x: Tensor, cut: int | Sequence[int], dim: int, least: int) 
 
 @public("flow tensor")
 def hsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Parts side by side: along the second dimension, of a vector along its only one."""
+    """Views split along the second dimension, of a vector along its only one."""
     return _even("hsplit", x, indices_or_sections, 0 if x.ndim == 1 else 1, 1)
 
 
 @public("flow tensor")
 def vsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Parts one below the other, along the first dimension."""
+    """Views split along the first dimension."""
     return _even("vsplit", x, indices_or_sections, 0, 2)
 
 
 @public("flow tensor")
 def dsplit(x: Tensor, indices_or_sections: int | Sequence[int]) -> tuple[Tensor, ...]:
-    """Parts one behind the other, along the third dimension."""
+    """Views split along the third dimension."""
     return _even("dsplit", x, indices_or_sections, 2, 3)

@@ -1,4 +1,4 @@
-"""Views made by strides."""
+"""Strided views: as_strided, unfold."""
 
 from __future__ import annotations
 
@@ -22,5 +22,5 @@ def as_strided(x: Tensor, size: Sequence[int], stride: Sequence[int], storage_of
 
 @public("tensor")
 def unfold(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Every window of this size along a dimension, as a view."""
+    """The sliding windows of this size and step along a dimension, as a view."""
     return ops.unfold_tensor(x, dimension, size, step)

@@ -1,4 +1,4 @@
-"""Shape functions in the forms that people write: `view(2, 3)` and `view((2, 3))`, `flatten`, `movedim`, ..."""
+"""Shape functions with Python's call forms: `view(2, 3)` and `view((2, 3))`, `flatten`, `movedim`, ..."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _reinterpret, _clone = calling("reinterpret"), calling("clone")
 
 @public("flow tensor", short=Short("reshape", "d0.reshape(*shape)"))
 def reshape(x: Tensor, *shape: Sizes) -> Tensor:
-    """x in another shape, sharing memory where strides allow; -1 stands for what is left.
+    """x with another shape, sharing memory if strides allow; -1 is inferred.
 
     >>> flow.arange(6).reshape(3, -1).tolist()
     [[0, 1], [2, 3], [4, 5]]
@@ -31,7 +31,7 @@ def reshape(x: Tensor, *shape: Sizes) -> Tensor:
 
 @public("flow tensor", short=Short("view", "d0.view(*shape)"))
 def view(x: Tensor, *shape: Sizes) -> Tensor:
-    """x in another shape, sharing memory; -1 stands for what is left. Given a dtype, x's memory read as that.
+    """x with another shape, sharing memory; -1 is inferred. Given a dtype, x's memory reinterpreted.
 
     >>> flow.arange(6).view(2, 3).tolist()
     [[0, 1, 2], [3, 4, 5]]
@@ -42,25 +42,25 @@ def view(x: Tensor, *shape: Sizes) -> Tensor:
 
 
 def _viewed(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    """A global tensor has no strides, as in OneFlow: however a kernel laid out this rank's part, it can be viewed."""
+    """A global tensor has no strides, as in OneFlow: this rank's shard can be viewed however a kernel laid it out."""
     return _view(x, shape) if x.spec is None else _reshape(x, shape)
 
 
 @public("tensor")
 def reshape_as(x: Tensor, other: Tensor) -> Tensor:
-    """x in the other's shape."""
+    """x with the other's shape."""
     return _reshape(x, tuple(other.shape))
 
 
 @public("tensor")
 def view_as(x: Tensor, other: Tensor) -> Tensor:
-    """x in the other's shape, sharing memory."""
+    """x with the other's shape, sharing memory."""
     return _viewed(x, tuple(other.shape))
 
 
 @public("flow tensor", short=Short("permute", "d0.permute(*dims)"))
 def permute(x: Tensor, *dims: Sizes) -> Tensor:
-    """x with its dimensions in another order.
+    """x with its dimensions permuted.
 
     >>> flow.ones(2, 3, 4).permute(2, 0, 1).shape
     torch.Size([4, 2, 3])
@@ -80,23 +80,23 @@ def permute(x: Tensor, *dims: Sizes) -> Tensor:
 
 @public("flow tensor", short=Short("expand", "d0.expand(*shape)"))
 def expand(x: Tensor, *shape: Sizes) -> Tensor:
-    """x seen as a larger shape, without copying; -1 keeps a dimension.
+    """x expanded to a larger shape, as a view; -1 keeps a dimension.
 
     >>> flow.tensor([[1.], [2.]]).expand(2, 3).tolist()
     [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
     """
-    return _seen(x, size_of("expand", shape))
+    return _expanded(x, size_of("expand", shape))
 
 
-def _seen(x: Tensor, shape: tuple[int, ...]) -> Tensor:
-    if min(shape[: max(len(shape) - x.ndim, 0)], default=0) < 0:  # the kernel lets it pass where there is no element
-        raise ShapeError(f"expand(): {list(x.shape)} to {list(shape)}: a new dimension in front has a size of its own")
+def _expanded(x: Tensor, shape: tuple[int, ...]) -> Tensor:
+    if min(shape[: max(len(shape) - x.ndim, 0)], default=0) < 0:  # the kernel accepts it for empty tensors
+        raise ShapeError(f"expand(): {list(x.shape)} to {list(shape)}: -1 is not allowed for a new dimension")
     return _expand(x, shape)
 
 
 @public("flow tensor", short=Short("reshape", "d0.flatten(start_dim, end_dim)"))
 def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
-    """x with a run of dimensions made one.
+    """x with a range of dimensions merged into one.
 
     >>> flow.ones(2, 3, 4).flatten(1).shape
     torch.Size([2, 12])
@@ -115,7 +115,7 @@ def flatten(x: Tensor, start_dim: int = 0, end_dim: int = -1) -> Tensor:
 
 @public("flow tensor")
 def unflatten(x: Tensor, dim: int, sizes: Sequence[int]) -> Tensor:
-    """x with a dimension divided into several; one of them may be -1."""
+    """x with a dimension split into several; one of their sizes may be -1."""
     shape, d = tuple(x.shape), dim_of(dim, x.ndim)
     return _reshape(x, (*shape[:d], *resolve((shape[d],), tuple(sizes)), *shape[d + 1 :]))
 
@@ -125,14 +125,14 @@ _MATRIX = Short("transpose", "d0.t() if d0.ndim == 2 else None", "dim0, dim1 = 0
 
 @public("flow tensor", short=_MATRIX)
 def t(x: Tensor) -> Tensor:
-    """The transpose of a matrix; a vector is its own."""
+    """The transpose of a matrix; a vector itself."""
     if x.ndim > 2:
         raise ShapeError(f"t() transposes matrices, and this has shape {list(x.shape)}: write x.transpose(-2, -1)")
     return x if x.ndim < 2 else _transpose(x, 0, 1)
 
 
 def _reversed(x: Tensor) -> Tensor:
-    """x with its dimensions in the reverse order."""
+    """x with its dimensions reversed."""
     return x if x.ndim < 2 else _permute(x, tuple(reversed(range(x.ndim))))
 
 
@@ -140,15 +140,15 @@ transposed = shortened(_reversed, _reversed, _MATRIX)
 
 
 def matrix_transposed(x: Tensor) -> Tensor:
-    """x with its last two dimensions exchanged."""
+    """x with its last two dimensions swapped."""
     if x.ndim < 2:
-        raise ShapeError(f"mT exchanges the last two dimensions; this tensor has shape {list(x.shape)}")
+        raise ShapeError(f"mT swaps the last two dimensions; this tensor has shape {list(x.shape)}")
     return _transpose(x, -2, -1)
 
 
 @public("flow")
 def transpose(x: Tensor, dim0: Any = None, dim1: int | None = None, *, perm: Sequence[int] | None = None) -> Tensor:
-    """A view of x with two dimensions exchanged; or, as OneFlow has it, with all of them in another order.
+    """A view of x with two dimensions swapped; or, as in OneFlow, with all of them permuted.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
     torch.Size([3, 2])
@@ -159,23 +159,23 @@ def transpose(x: Tensor, dim0: Any = None, dim1: int | None = None, *, perm: Seq
 
 @public("flow tensor")
 def movedim(x: Tensor, source: int | Sequence[int], destination: int | Sequence[int]) -> Tensor:
-    """x with some dimensions moved elsewhere, the others in their order."""
+    """x with some dimensions moved, the others in order."""
     n = x.ndim
     src = [dim_of(d, n) for d in ([source] if isinstance(source, int) else source)]
     dst = [dim_of(d, n) for d in ([destination] if isinstance(destination, int) else destination)]
     if len(src) != len(dst) or len(set(src)) != len(src) or len(set(dst)) != len(dst):
-        raise IndexingError(f"movedim(): {source} to {destination}: as many, and each dimension once")
+        raise IndexingError(f"movedim(): {source} to {destination}: give as many, and each dimension once")
     rest = iter(d for d in range(n) if d not in src)
     return _permute(x, tuple(src[dst.index(i)] if i in dst else next(rest) for i in range(n)))
 
 
 @public("flow tensor")
 def ravel(x: Tensor) -> Tensor:
-    """x as one row."""
+    """x flattened."""
     return ops.reshape(x, (-1,))
 
 
 @public("flow tensor")
 def adjoint(x: Tensor) -> Tensor:
-    """The conjugate with its last two dimensions exchanged."""
+    """The conjugate transpose."""
     return ops.conj(ops.transpose(x, -2, -1))

@@ -1,4 +1,4 @@
-"""`flow.fft`: Fourier transforms along dimensions, of complex and of real numbers; and `stft`."""
+"""`flow.fft`: Fourier transforms along dimensions, of complex and of real numbers; `stft` and `istft`."""
 
 from __future__ import annotations
 
@@ -9,11 +9,16 @@ from weft.api.signature import door
 from weft.api.table import public
 from weft.core.errors import ArgumentError, ShapeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.ops import ops
 from weft.ops.shape.views import dim_of
 
-SCALES = {None: (0, 2), "backward": (0, 2), "ortho": (1, 1), "forward": (2, 0)}  # of the transform, of its inverse
+SCALES = {
+    None: (0, 2),
+    "backward": (0, 2),
+    "ortho": (1, 1),
+    "forward": (2, 0),
+}  # `scale` forward and inverse
 
 
 def _scale(norm: str | None, forward: bool) -> int:
@@ -30,7 +35,7 @@ def _complex(x: Any) -> Any:
 
 
 def _sized(x: Any, sizes: Sequence[int | None], dims: Sequence[int]) -> Any:
-    """x cut, or filled up with zeros, to these sizes along these dimensions."""
+    """x cropped, or padded with zeros, to these sizes along these dimensions."""
     for n, d in zip(sizes, dims, strict=True):
         have = x.shape[d]
         if (have if n is None or n == -1 else n) < 1:
@@ -42,7 +47,7 @@ def _sized(x: Any, sizes: Sequence[int | None], dims: Sequence[int]) -> Any:
         if n < have:
             x = ops.narrow(x, d, 0, n)
         else:
-            blank = creation.zeros((*x.shape[:d], n - have, *x.shape[d + 1 :]), dtype=x.dtype, **beside(x))
+            blank = creation.zeros((*x.shape[:d], n - have, *x.shape[d + 1 :]), dtype=x.dtype, **device_of(x))
             x = ops.cat([x, blank], d)
     return x
 
@@ -66,11 +71,11 @@ def _of_complex(name: str, forward: bool, usual: Sequence[int] | None, doc: str)
 
 
 def _to_half(name: str, usual: Sequence[int] | None, doc: str) -> Callable[..., Any]:
-    """Of real numbers: the half along the last dimension that tells the rest."""
+    """Transforms of real numbers: the non-redundant half along the last dimension."""
 
     def transform(x: Any, s: Any, dim: Any, norm: str | None) -> Any:
         if x.dtype.is_complex:
-            raise ArgumentError(f"{name}(): takes real numbers; of complex ones, {name.replace('r', '', 1)}()")
+            raise ArgumentError(f"{name}(): takes real numbers; for complex ones, {name.replace('r', '', 1)}()")
         sizes, dims = _dims(x, s, dim, usual)
         y = ops.fourier(_sized(_complex(x), sizes, dims), tuple(dims), _scale(norm, True), True)
         return ops.narrow(y, dims[-1], 0, y.shape[dims[-1]] // 2 + 1)
@@ -79,7 +84,7 @@ def _to_half(name: str, usual: Sequence[int] | None, doc: str) -> Callable[..., 
 
 
 def _from_half(name: str, usual: Sequence[int] | None, doc: str) -> Callable[..., Any]:
-    """The real numbers that such a half comes from."""
+    """The inverses, from the non-redundant half to real numbers."""
 
     def transform(x: Any, s: Any, dim: Any, norm: str | None) -> Any:
         sizes, dims = _dims(x, s, dim, usual)
@@ -102,7 +107,7 @@ def _named(transform: Callable[..., Any], name: str, usual: Sequence[int] | None
         return transform(input, s, dim, norm)
 
     def along(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:
-        if n == -1:  # which among the sizes of several dimensions leaves one as it is
+        if n == -1:  # allowed among several sizes only
             raise ShapeError(f"{name}(): Invalid number of data points (-1) specified")
         return transform(input, n, dim, norm)
 
@@ -121,16 +126,21 @@ def _family(make: Callable[..., Any], stem: str, doc: str, *rest: Any) -> list[C
 
 
 fft, fft2, fftn = _family(_of_complex, "fft", "The Fourier transform", True)
-ifft, ifft2, ifftn = _family(_of_complex, "ifft", "The inverse of the Fourier transform", False)
-rfft, rfft2, rfftn = _family(_to_half, "rfft", "The half of real numbers' Fourier transform that tells the rest,")
-irfft, irfft2, irfftn = _family(_from_half, "irfft", "The real numbers whose Fourier transform has this half,")
+ifft, ifft2, ifftn = _family(_of_complex, "ifft", "The inverse Fourier transform", False)
+rfft, rfft2, rfftn = _family(_to_half, "rfft", "The non-redundant half of the Fourier transform of real numbers")
+irfft, irfft2, irfftn = _family(_from_half, "irfft", "The real inverse of rfft")
 
 
-OTHER_WAY = {None: "forward", "backward": "forward", "ortho": "ortho", "forward": "backward"}  # of the scale
+OTHER_WAY = {
+    None: "forward",
+    "backward": "forward",
+    "ortho": "ortho",
+    "forward": "backward",
+}  # by norm
 
 
 def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:
-    """The real Fourier transform of a signal whose other half is the conjugate of this one.
+    """The Fourier transform, which is real, of a Hermitian-symmetric signal given by its first half.
 
     >>> flow.fft.hfft(flow.tensor([1.0, 1.0])).tolist()
     [2.0, 0.0]
@@ -140,13 +150,13 @@ def hfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = Non
 
 
 def ihfft(input: Any, n: int | None = None, dim: int = -1, norm: str | None = None) -> Any:
-    """The half of a signal, whose other half is its conjugate, that has this real Fourier transform."""
+    """The inverse of `hfft`."""
     _scale(norm, True)
     return ops.conj(rfft(input, n, dim, OTHER_WAY[norm]))
 
 
 def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
-    """The frequencies that a transform of n elements tells, samples being d apart.
+    """The frequencies of a transform of n samples that are d apart.
 
     >>> flow.fft.fftfreq(4).tolist()
     [0.0, 0.25, -0.5, -0.25]
@@ -158,7 +168,7 @@ def fftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
 
 
 def rfftfreq(n: int, d: float = 1.0, **options: Any) -> Any:
-    """The frequencies that the half transform of n real elements tells."""
+    """The frequencies of `rfft` of n real samples."""
     count = int(n / 2) + 1
     if count < 0:
         raise ShapeError(f"rfftfreq(): Trying to create tensor with negative dimension {count}: [{count}]")
@@ -172,21 +182,21 @@ def _shift(x: Any, dim: Any, by: Callable[[int], int]) -> Any:
 
 
 def fftshift(input: Any, dim: Any = None) -> Any:
-    """The frequency zero put in the middle."""
+    """The zero frequency moved to the center."""
     return _shift(input, dim, lambda n: n // 2)
 
 
 def ifftshift(input: Any, dim: Any = None) -> Any:
-    """The frequency zero put back to the front."""
+    """The inverse of `fftshift`."""
     return _shift(input, dim, lambda n: -(n // 2))
 
 
-# ---- over time ---------------------------------------------------------------------------------------
+# ---- short-time -------------------------------------------------------------------------------------
 
 
 def _window(window: Any, length: int, n_fft: int, like: Any) -> Any:
     kind = like.dtype if not like.dtype.is_complex else ops.view_as_real(like).dtype
-    w = creation.ones(length, dtype=kind, **beside(like)) if window is None else window
+    w = creation.ones(length, dtype=kind, **device_of(like)) if window is None else window
     if tuple(w.shape) != (length,):
         raise ShapeError(f"stft: the window has win_length elements, {length}; got shape {list(w.shape)}")
     before = (n_fft - length) // 2
@@ -199,7 +209,7 @@ def stft(
     center: bool = True, pad_mode: str = "reflect", normalized: bool = False, onesided: bool | None = None,
     return_complex: bool | None = None,
 ) -> Any:  # fmt: skip
-    """The Fourier transforms of windows of a signal, one every `hop_length` samples: (..., frequencies, windows).
+    """The short-time Fourier transform, one window every `hop_length` samples: (..., frequencies, windows).
 
     With `return_complex=False` complex numbers are pairs in a last dimension.
 
@@ -215,7 +225,7 @@ def stft(
         x = ops.pad_with(x, around, 0.0) if pad_mode == "constant" else ops.pad_edges(x, around, pad_mode)
     if not 0 < n_fft <= x.shape[-1] or hop < 1 or not 0 < length <= n_fft:
         raise ArgumentError(
-            f"stft(): n_fft from 1 to the signal's {x.shape[-1]} samples, hop_length at least 1, win_length from 1 to "
+            f"stft: takes n_fft from 1 to the signal's {x.shape[-1]} samples, hop_length from 1, win_length from 1 to "
             f"n_fft; got {n_fft}, {hop} and {length}"
         )
     frames = ops.unfold_tensor(x, x.ndim - 1, n_fft, hop) * _window(window, length, n_fft, x)
@@ -232,7 +242,7 @@ def istft(
     center: bool = True, normalized: bool = False, onesided: bool | None = None, length: int | None = None,
     return_complex: bool = False,
 ) -> Any:  # fmt: skip
-    """The signal that `stft` makes these windows of: each put back in its place, where they overlap their mean."""
+    """The inverse of `stft`: overlapping windows are averaged."""
     x = input if input.dtype.is_complex else ops.view_as_complex(input)
     hop, wide = n_fft // 4 if hop_length is None else hop_length, n_fft if win_length is None else win_length
     alone = x.ndim == 2

@@ -1,6 +1,6 @@
-"""`flow.signal.windows`: how much each of M samples counts, most in the middle.
+"""`flow.signal.windows`: window functions of M samples.
 
-`sym=False` leaves the last sample of a window of M + 1 out, so that windows side by side go on evenly.
+`sym=False` gives a periodic window: the first M samples of a window of M + 1.
 """
 
 from __future__ import annotations
@@ -18,19 +18,19 @@ from weft.functional.tensor.conversion import cast
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
-Weights = Callable[[Any, int], Any]  # of the places 0, 1, ... and the last one's, where the window ends
+Weights = Callable[[Any, int], Any]  # of the indices 0, 1, ... and the last index of the window
 
 
 def _window(name: str, m: int, sym: bool, weights: Weights, where: dict[str, Any], alone: bool = False) -> Tensor:
-    """Weights at M places, in the dtype that is asked for; one that is `alone` counts 1, unless they tell that too."""
+    """M samples of a window function, in the given dtype; a single sample is 1, unless `alone`."""
     unknown = sorted(where.keys() - {"dtype", "device", "placement", "sbp", "requires_grad"})
     if unknown:
         raise ArgumentError(f"{name}(): got an unexpected argument {unknown[0]!r}")
     if isinstance(m, bool) or not isinstance(m, int) or m < 0:
-        raise OptionError(f"{name}(): M counts samples; got {m!r}")
+        raise OptionError(f"{name}(): M must be a number of samples; got {m!r}")
     wanted = dtypes.of(where.pop("dtype", None) or creation.get_default_dtype())
     if not wanted.is_floating_point:
-        raise OptionError(f"{name}(): a window is of floats; got dtype {wanted}")
+        raise OptionError(f"{name}(): a window needs a floating dtype; got {wanted}")
     grad = where.pop("requires_grad", False)
     places = creation.arange(m, dtype=dtypes.float64, **where)
     end = max(m - 1, 0) if sym or m < 2 else m
@@ -39,14 +39,14 @@ def _window(name: str, m: int, sym: bool, weights: Weights, where: dict[str, Any
 
 
 def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **where: Any) -> Tensor:
-    """A sum of cosines with these weights, of alternating sign.
+    """A sum of cosines with these coefficients, of alternating sign.
 
     >>> flow.signal.windows.general_cosine(3, a=[0.5, 0.5]).tolist()
     [0.0, 1.0, 0.0]
     """
     shares = list(a)
     if not shares:
-        raise OptionError("general_cosine(): a is one weight or more, of cosines")
+        raise OptionError("general_cosine(): a needs one coefficient or more")
 
     def weights(k: Any, end: int) -> Any:
         turn: Any = k * (2 * math.pi / end)
@@ -59,7 +59,7 @@ def general_cosine(M: int, *, a: Iterable[float], sym: bool = True, **where: Any
 
 
 def general_hamming(M: int, *, alpha: float = 0.54, sym: bool = True, **where: Any) -> Tensor:
-    """A raised cosine: alpha less 1 - alpha times a cosine."""
+    """The generalized Hamming window: alpha - (1 - alpha) * cos."""
     return general_cosine(M, a=[alpha, 1.0 - alpha], sym=sym, **where)
 
 
@@ -69,7 +69,7 @@ def hamming(M: int, *, sym: bool = True, **where: Any) -> Tensor:
 
 
 def hann(M: int, *, sym: bool = True, **where: Any) -> Tensor:
-    """The raised cosine that begins and ends at zero."""
+    """The Hann window: a raised cosine from zero to zero."""
     return general_hamming(M, alpha=0.5, sym=sym, **where)
 
 
@@ -84,14 +84,14 @@ def nuttall(M: int, *, sym: bool = True, **where: Any) -> Tensor:
 
 
 def bartlett(M: int, *, sym: bool = True, **where: Any) -> Tensor:
-    """A triangle that begins and ends at zero."""
+    """The triangular window from zero to zero."""
     return _window("bartlett", M, sym, lambda k, end: 1 - (k * (2 / end) - 1).abs(), where)
 
 
 def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **where: Any) -> Tensor:
-    """Kaiser's window: narrower the higher beta."""
+    """The Kaiser window: narrower with higher beta."""
     if beta < 0:
-        raise OptionError(f"kaiser(): beta is at least 0; got {beta}")
+        raise OptionError(f"kaiser(): beta must be at least 0; got {beta}")
 
     def weights(k: Any, end: int) -> Any:
         away = (k * (2 / end) - 1) * beta
@@ -102,19 +102,19 @@ def kaiser(M: int, *, beta: float = 12.0, sym: bool = True, **where: Any) -> Ten
 
 
 def cosine(M: int, *, sym: bool = True, **where: Any) -> Tensor:
-    """Half a wave."""
+    """The cosine window: half a wave."""
     return _window("cosine", M, sym, lambda k, end: ((k + 0.5) * (math.pi / (end + 1))).sin(), where, True)
 
 
 def gaussian(M: int, *, std: float = 1.0, sym: bool = True, **where: Any) -> Tensor:
-    """The bell, as wide as std samples."""
+    """The Gaussian window with standard deviation `std` in samples."""
     if std <= 0:
-        raise OptionError(f"gaussian(): std is above 0; got {std}")
+        raise OptionError(f"gaussian(): std must be above 0; got {std}")
     return _window("gaussian", M, sym, lambda k, end: (-0.5 * ((k - end / 2) / std).square()).exp(), where, True)
 
 
 def exponential(M: int, *, center: float | None = None, tau: float = 1.0, sym: bool = True, **where: Any) -> Tensor:
-    """Falling to both sides of the middle, to 1 / e within tau samples."""
+    """The exponential window, decaying to 1 / e within tau samples of the center."""
     if tau <= 0 or (sym and center is not None):
         raise OptionError(f"exponential(): tau is above 0, and center goes with sym=False; got {tau} and {center}")
 
@@ -132,37 +132,37 @@ __all__ = [
 globals().update({name: door(globals()[name]) for name in __all__})
 
 
-# ---- by their older names ----------------------------------------------------------------------------
+# ---- deprecated names --------------------------------------------------------------------------------
 
 
-def _older(shape: Callable[..., Tensor], says: str, example: str = "") -> None:
-    """`name_window(length)`: begun again after its end, unless it isn't periodic."""
+def _deprecated(shape: Callable[..., Tensor], says: str, example: str = "") -> None:
+    """Bind `name_window(length)`, periodic by default."""
     name = f"{shape.__name__}_window"
 
     def window(window_length: int, periodic: bool = True, **options: Any) -> Tensor:
         return shape(window_length, sym=not periodic, **options)
 
     window.__name__ = window.__qualname__ = name
-    window.__doc__ = f"{says} of so many elements." + (f"\n\n>>> flow.{name}(4).tolist()\n{example}" if example else "")
+    window.__doc__ = f"{says} of this length." + (f"\n\n>>> flow.{name}(4).tolist()\n{example}" if example else "")
     public("flow")(window)
 
 
-_older(hann, "The raised cosine window", "[0.0, 0.5, 1.0, 0.5]")
-_older(blackman, "Blackman's window")
-_older(bartlett, "The triangular window", "[0.0, 0.5, 1.0, 0.5]")
+_deprecated(hann, "The raised cosine window", "[0.0, 0.5, 1.0, 0.5]")
+_deprecated(blackman, "Blackman's window")
+_deprecated(bartlett, "The triangular window", "[0.0, 0.5, 1.0, 0.5]")
 
 
 @public("flow")
 def hamming_window(
     window_length: int, periodic: bool = True, alpha: float = 0.54, beta: float = 0.46, **options: Any
 ) -> Tensor:
-    """Hamming's window of so many elements: alpha less beta times a cosine."""
+    """The Hamming window of this length: alpha - beta * cos."""
     return general_cosine(window_length, a=[alpha, beta], sym=not periodic, **options)
 
 
 @public("flow")
 def kaiser_window(window_length: int, periodic: bool = True, beta: float = 12.0, **options: Any) -> Tensor:
-    """Kaiser's window of so many elements; `beta`: how narrow it is.
+    """The Kaiser window of this length: narrower with higher `beta`.
 
     >>> flow.kaiser_window(3, periodic=False, beta=0.0).tolist()
     [1.0, 1.0, 1.0]

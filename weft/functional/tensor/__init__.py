@@ -1,1 +1,1 @@
-"""What a tensor does that is no function of the table: operators, conversion, writing in place."""
+"""Tensor's operators, conversions, in-place methods and other methods that aren't ops."""

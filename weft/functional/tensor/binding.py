@@ -1,4 +1,4 @@
-"""Tensor is given its operators, methods and properties."""
+"""Binds Tensor's operators, methods and properties."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.tensor.tensor import Tensor
 
 
 def bind() -> None:
-    """Give Tensor its operators and methods."""
+    """Bind Tensor's operators and methods."""
     for name, function in {**dict(table.listed("tensor")), **operators.operators()}.items():
         if not (name in Tensor.__dict__ or name in Described.__dict__) or name in table.ADAPTERS["tensor"]:
             setattr(Tensor, name, function)

@@ -1,4 +1,4 @@
-"""From one dtype, device or layout to another: `to`, `float`, `cuda`, `to_global`, `to_local`, ..."""
+"""Conversion between dtypes, devices and layouts: `to`, `float`, `cuda`, `to_global`, `to_local`, ..."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ def to(
     x: Tensor, *targets: Any, dtype: Any = None, device: Any = None, other: Tensor | None = None, copy: bool = False,
     non_blocking: bool = False, placement: Placement | None = None, sbp: Any = None, memory_format: Any = None,
 ) -> Tensor:  # fmt: skip
-    """x in another dtype, on another device, or as another tensor: `to(flow.half)`, `to("cuda", flow.half)`, `to(y)`"""
+    """x with another dtype, device, or both as of another tensor: `to(flow.half)`, `to("cuda", flow.half)`, `to(y)`"""
     if memory_format is not None:
         idle_format("Tensor.to(memory_format)", memory_format)
     if placement is not None or sbp is not None:
         return to_global(x, placement, sbp)
     for at, target in enumerate(targets):
-        if target is None:  # no other device: as it lies
+        if target is None:  # the same device
             continue
         if isinstance(target, Tensor):
             other = target
@@ -64,12 +64,12 @@ def to(
 
 
 def _as_kind(x: Tensor, kind: Any, cause: DtypeError) -> Any:
-    """A graph's parameter as OneFlow asks for it: itself by `weight.to(flow.Tensor)`, or what the graph says of it."""
+    """OneFlow's `weight.to(flow.Tensor)` of a graph's parameter: itself, or its block."""
     if isinstance(kind, type) and isinstance(x, kind):
         return x
     if isinstance(kind, type) and hasattr(kind, "of"):
         return kind.of(x)  # type: ignore[attr-defined]
-    raise ArgumentError(f"to(): {kind!r} is no device, which are 'cpu', 'cuda' and 'cuda:1', and no dtype: {cause}")
+    raise ArgumentError(f"to(): {kind!r} is not a device such as 'cpu', 'cuda' or 'cuda:1', and not a dtype: {cause}")
 
 
 def _names_device(text: str) -> bool:
@@ -86,7 +86,7 @@ def _on(x: Tensor, device: Device, non_blocking: bool = False) -> Tensor:
 
 
 def _still(y: Tensor, x: Tensor) -> Tensor:
-    """y, which has x's value: a part of what x is a part of."""
+    """Mark y, which has x's value, as a shard of what x is a shard of."""
     if x.part_of is not None and y.spec is None and y.value is None:
         y.part_of = x.part_of
     return y
@@ -128,8 +128,8 @@ def type_as(x: Tensor, other: Tensor) -> Tensor:
 
 @public("tensor", "type")
 def type_(x: Tensor, dtype: Any = None) -> Any:
-    """x in another dtype, or as flow.FloatTensor, say, which names where it is, too; without one, the name of x's type,
-    such as weft.FloatTensor."""
+    """x with another dtype, or as a type such as flow.FloatTensor, which also determines the device; without one, the
+    name of x's type, such as weft.FloatTensor."""
     if dtype is not None:
         name = dtype if isinstance(dtype, str) else getattr(dtype, "__name__", "")
         kind = TYPES.get(name.rpartition(".")[2])
@@ -150,19 +150,19 @@ TYPES = {
 
 @public("tensor")
 def cpu(x: Tensor) -> Tensor:
-    """x in the CPU's memory."""
+    """x on the CPU."""
     return _on(x, Device("cpu"))
 
 
 @public("tensor")
 def cuda(x: Tensor, device: Any = None, non_blocking: bool = False) -> Tensor:
-    """x on a CUDA device, the current one if none is named."""
+    """x on a CUDA device, by default the current one."""
     return _on(x, Device("cuda", device) if isinstance(device, int) else Device(device or "cuda"), non_blocking)
 
 
 @public("flow tensor")
 def clone(x: Tensor, memory_format: Any = None) -> Tensor:
-    """x in memory of its own. Memory formats are for kernels to choose.
+    """A copy of x. Memory formats are chosen by kernels.
 
     >>> x = flow.ones(1); y = x.clone(); y.fill_(2); x.item()
     tensor([2.])
@@ -175,7 +175,7 @@ def clone(x: Tensor, memory_format: Any = None) -> Tensor:
 
 @public("flow tensor")
 def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
-    """x with its elements in order in memory: itself, or a copy. Memory formats are for kernels to choose."""
+    """x, or a contiguous copy of it. Memory formats are chosen by kernels."""
     if memory_format is not None:
         idle_format("contiguous(memory_format)", memory_format)
     if x.value is not None and here.trace is not None and x.spec is None:
@@ -184,14 +184,14 @@ def contiguous(x: Tensor, memory_format: Any = None) -> Tensor:
         return x
     if x.value is None:
         return _still(move.contiguous(x), x)
-    alone = of_value(fresh(x).value, x.spec)  # a symbol is never written: to be on its own it needs no other memory
+    alone = of_value(fresh(x).value, x.spec)  # a symbol is never overwritten, so it needs no copy
     alone.node, alone._requires_grad = x.node, x._requires_grad
     return alone
 
 
 @public("tensor")
 def pin_memory(x: Tensor) -> Tensor:
-    """x in page-locked memory, from which copies to a CUDA device overlap with compute."""
+    """x in pinned memory, from which copies to a CUDA device overlap with compute."""
     pinned = x.detach()
     pinned.blob, pinned._view_of = type(x.blob)(local_data(x, "pin_memory()").pin_memory()), None
     return pinned
@@ -215,9 +215,9 @@ def _layout(name: str, placement: Any, sbp: Any) -> tuple[Placement, NdSbp]:
 def local_to_global(
     x: Tensor, placement: Placement | None = None, sbp: Any = None, *, check_meta: bool = True, copy: bool = False
 ) -> Tensor:
-    """The global tensor whose parts are the ranks' local ones.
+    """The global tensor whose shards are the ranks' local tensors.
 
-    `check_meta` compares the parts' shapes over all ranks; without it they are trusted to be alike.
+    `check_meta` compares the shards' shapes across ranks; without it they are trusted.
     """
     if placement is None or sbp is None:
         raise SbpError(
@@ -239,7 +239,7 @@ def global_to_global(
     x: Tensor, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None, check_meta: bool = False,
     copy: bool = False,
 ) -> Tensor:  # fmt: skip
-    """The same logical tensor in another layout."""
+    """The same logical tensor with another placement and sbp."""
     if x.spec is None:
         raise SbpError("global_to_global takes a global tensor; a local one becomes global with x.to_global(...)")
     target = x.placement if placement is None else placement
@@ -261,7 +261,7 @@ def to_global(
     x: Any, placement: Placement | None = None, sbp: Any = None, *, grad_sbp: Any = None,
     check_meta: bool | None = None, copy: bool = False,
 ) -> Any:  # fmt: skip
-    """A global tensor of local parts, or a global tensor in another layout; of nested tensors, each of them.
+    """A global tensor from local shards, or with another layout; nested tensors are converted one by one.
 
     >>> P = flow.placement("cpu", ranks=[0])
     >>> flow.ones(2).to_global(placement=P, sbp=flow.sbp.broadcast).is_global
@@ -270,7 +270,7 @@ def to_global(
     if isinstance(x, Tensor):
         if x.spec is None and isinstance(x, Parameter) and placement is not None and here.trace is None:
             shape = None if check_meta is not False else x.shape if x.part_of is None else x.part_of.shape
-            x = convert.from_local(x, *counted_as(x, placement), shape, False)  # others are this rank's part
+            x = convert.from_local(x, *counted_as(x, placement), shape, False)  # others are this rank's shard
             return global_to_global(x, placement, sbp, grad_sbp=grad_sbp, copy=copy)
         if x.spec is None:
             return local_to_global(x, placement, sbp, check_meta=check_meta is not False, copy=copy)
@@ -280,7 +280,7 @@ def to_global(
 
 
 def counted_as(x: Tensor, placement: Placement) -> tuple[Placement, NdSbp]:
-    """The layout that a local parameter counts as: what it was a part of, or else the whole on every rank."""
+    """The layout of a local parameter: that of the global tensor that it is a shard of, else broadcast."""
     if x.part_of is not None:
         return x.part_of.placement, x.part_of.nd_sbp
     return placement, (sbps.broadcast,) * placement.ndim
@@ -288,7 +288,7 @@ def counted_as(x: Tensor, placement: Placement) -> tuple[Placement, NdSbp]:
 
 @public("tensor flow")
 def to_local(x: Any, *, copy: bool = False) -> Any:
-    """This rank's part of a global tensor, sharing memory; of nested tensors, each of them."""
+    """This rank's shard of a global tensor, sharing memory; nested tensors are converted one by one."""
     if isinstance(x, Tensor):
         local = convert.to_local(x)
         return _clone(local) if copy else local

@@ -1,4 +1,4 @@
-"""Questions about tensors and dtypes: `is_tensor`, `numel`, `finfo`, `can_cast`, ..."""
+"""Functions of dtypes: `is_tensor`, `numel`, `finfo`, `can_cast`, ..."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ def finfo(dtype: Any = None) -> torch.finfo:
     """
     kind = dtypes.of(torch.get_default_dtype() if dtype is None else dtype)
     if not kind.differentiable:
-        raise DtypeError(f"finfo() is about floating point; {kind} counts in whole numbers: use flow.iinfo")
+        raise DtypeError(f"finfo() takes a floating-point dtype; {kind} is an integer one: use flow.iinfo")
     return torch.finfo(kind.torch)
 
 
@@ -34,13 +34,13 @@ def iinfo(dtype: Any) -> torch.iinfo:
     """
     kind = dtypes.of(dtype)
     if kind.differentiable or kind is dtypes.bool_:
-        raise DtypeError(f"iinfo() is about integers; {kind} is none: use flow.finfo")
+        raise DtypeError(f"iinfo() takes an integer dtype; {kind} isn't one: use flow.finfo")
     return torch.iinfo(kind.torch)
 
 
 @public("flow")
 def is_tensor(x: Any) -> bool:
-    """Whether x is a tensor of Weft's."""
+    """Whether x is a Weft tensor."""
     return isinstance(x, Tensor)
 
 
@@ -58,25 +58,25 @@ def is_floating_point(x: Tensor) -> bool:
 
 @public("flow tensor")
 def is_nonzero(x: Tensor) -> bool:
-    """Whether the only element of x is not zero."""
+    """Whether the only element of x is nonzero."""
     return bool(x)
 
 
 @public("flow")
 def result_type(a: Any, b: Any) -> dtypes.DType:
-    """The dtype that arithmetic between the two gives."""
+    """The dtype of arithmetic between the two."""
     forms = [_form(v) for v in (a, b)]
     return dtypes.of_torch(torch.result_type(*forms))
 
 
 def _form(v: Any) -> Any:
-    """An argument with the dimensions and dtype that promotion goes by, and no data."""
+    """An argument's number of dimensions and dtype, which promotion depends on."""
     return torch.empty((1,) * v.ndim, dtype=v.dtype.torch, device="meta") if isinstance(v, Tensor) else v
 
 
 @public("flow")
 def promote_types(a: Any, b: Any) -> dtypes.DType:
-    """The dtype that holds both."""
+    """The smallest dtype that holds both."""
     return dtypes.of_torch(torch.promote_types(dtypes.of(a).torch, dtypes.of(b).torch))
 
 
@@ -88,5 +88,5 @@ def typename(x: Any) -> str:
 
 @public("flow")
 def can_cast(from_: Any, to: Any) -> bool:
-    """Whether numbers of the one dtype may become numbers of the other."""
+    """Whether casting from one dtype to the other is allowed."""
     return torch.can_cast(dtypes.of(from_).torch, dtypes.of(to).torch)

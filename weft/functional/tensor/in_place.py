@@ -1,4 +1,4 @@
-"""Methods that overwrite a tensor: `copy_`, `fill_`, `zero_`."""
+"""In-place methods: `copy_`, `fill_`, `zero_`."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def copy_(x: Tensor, value: Any, non_blocking: bool = False) -> Tensor:
 
 
 def into(x: Tensor, f: Callable[..., Tensor], *args: Any, **options: Any) -> Tensor:
-    """Overwrite x with what a function composed of ops makes of it. Their gradients read what x held before."""
+    """Overwrite x with the result of a function composed of ops, whose gradients read x's old value."""
     before = x
     if here.grad and here.trace is None and any(map(_wants, leaves((x, args, options)))):
         before = ops.clone(x)
@@ -54,14 +54,14 @@ def into(x: Tensor, f: Callable[..., Tensor], *args: Any, **options: Any) -> Ten
 
 
 def composed(name: str, f: Callable[..., Tensor]) -> None:
-    """Make the method `name_` of a function that is composed of ops."""
+    """Bind the in-place method `name_` of a function that is composed of ops."""
 
     def overwrite(x: Tensor, *args: Any, **options: Any) -> Tensor:
         refuse_out(name, options)
         return into(x, f, *args, **options)
 
     overwrite.__name__ = overwrite.__qualname__ = f"{name}_"
-    overwrite.__doc__ = f"`{name}`, into x's memory."
+    overwrite.__doc__ = f"`{name}`, in place."
     public("tensor")(overwrite)
 
 
@@ -81,7 +81,7 @@ def _flat(x: Tensor) -> Any:
 
 
 def number_like(x: Tensor, value: Any) -> Tensor:
-    """A number as a tensor that broadcasts to x: x's dtype, where x lies."""
+    """A number as a 0-d tensor with x's dtype and device or layout."""
     if isinstance(value, Tensor):
         return value
     if x.spec is not None:

@@ -1,4 +1,4 @@
-"""What tensors answer and do beyond ops: questions, shapes changed in place, copies through bytes, older names."""
+"""Methods of tensors beyond ops: queries, in-place shape changes, pickling, deprecated names."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from weft.tensor.data import local_data
 from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import RemovableHook, Tensor, of_shard, of_torch, size_asked
 
-# ---- questions ---------------------------------------------------------------------------------------
+# ---- queries -----------------------------------------------------------------------------------------
 
 
 def _kind(x: Tensor) -> str:
@@ -31,9 +31,9 @@ def _kind(x: Tensor) -> str:
 
 
 def _global_id(x: Tensor) -> int:
-    """A number that is this tensor's alone, the same on every rank that asks for numbers in the same order."""
+    """A number that identifies this tensor, equal on all ranks that ask in the same order."""
     if not x.is_global:
-        raise ShapeError("only global tensors have a global_id; a local one is told by id(x)")
+        raise ShapeError("only global tensors have a global_id; use id(x) for a local one")
     if "_global_id" not in x.__dict__:
         count = current().resource("global ids", lambda rank: [0])
         count[0] += 1
@@ -58,7 +58,7 @@ PROPERTIES: dict[str, Callable[[Any], Any]] = {
 
 @public("tensor")
 def _register_post_grad_accumulation_hook(x: Tensor, hook: Callable[[Tensor], Tensor | None]) -> RemovableHook:
-    """OneFlow's: call the hook with x's gradient, once it is accumulated; what the hook gives is the gradient then."""
+    """OneFlow's: call the hook with x's gradient once it is accumulated; its result replaces the gradient."""
 
     def accumulated(leaf: Tensor) -> None:
         assert leaf.grad is not None
@@ -71,7 +71,7 @@ def _register_post_grad_accumulation_hook(x: Tensor, hook: Callable[[Tensor], Te
 
 @public("flow tensor")
 def is_signed(x: Tensor) -> bool:
-    """Whether x's dtype has numbers below zero."""
+    """Whether x's dtype has negative numbers."""
     return x.dtype.torch.is_signed
 
 
@@ -83,13 +83,13 @@ def is_same_size(x: Tensor, other: Tensor) -> bool:
 
 @public("flow tensor")
 def is_inference(x: Tensor) -> bool:
-    """False: tensors made in inference mode are tensors like others."""
+    """False: tensors made in inference mode are ordinary ones."""
     return False
 
 
 @public("flow tensor")
 def is_conj(x: Tensor) -> bool:
-    """False: conjugates are computed, not marked."""
+    """False: conjugation is never lazy."""
     return False
 
 
@@ -108,14 +108,14 @@ def share_memory_(x: Tensor) -> Tensor:
 
 @public("tensor")
 def check_meta_consistency(x: Tensor) -> None:
-    """Nothing: a global tensor's shape and dtype are compared over all ranks when it is made."""
+    """Does nothing: a global tensor's shape and dtype are compared across ranks when it is created."""
 
 
 # ---- in place ----------------------------------------------------------------------------------------
 
 
 def _reshaping(name: str, f: Callable[..., Tensor]) -> None:
-    """`name_`: the tensor itself becomes its view."""
+    """Bind `name_`, by which the tensor becomes its view."""
 
     def become(x: Tensor, *args: Any, **options: Any) -> Tensor:
         refuse_out(name, options)
@@ -129,7 +129,7 @@ def _reshaping(name: str, f: Callable[..., Tensor]) -> None:
         return x
 
     become.__name__ = become.__qualname__ = f"{name}_"
-    become.__doc__ = f"`{name}`, of the tensor itself: it has another shape from now on."
+    become.__doc__ = f"`{name}`, in place: the tensor's shape changes."
     public("tensor", f"{name}_")(become)
 
 
@@ -142,7 +142,7 @@ for _name, _f in {
 
 @public("tensor")
 def detach_(x: Tensor) -> Tensor:
-    """Leave the graph of gradients."""
+    """Detach the tensor from the autograd graph, in place."""
     if x._view_of is not None and x.node is not None:
         raise AutogradError("detach_(): this is a view of another tensor; use y = x.detach()")
     x.node, x._requires_grad = None, False
@@ -151,13 +151,13 @@ def detach_(x: Tensor) -> Tensor:
 
 @public("flow")
 def detach(x: Tensor) -> Tensor:
-    """The same memory, outside the graph of gradients."""
+    """A tensor over the same memory, detached from the autograd graph."""
     return x.detach()
 
 
 @public("tensor")
 def contiguous_(x: Tensor) -> Tensor:
-    """Let x's elements lie in order in memory."""
+    """Make x contiguous, in place."""
     if not x.is_contiguous():
         with_order = conversion.contiguous(x)
         x.blob, x.shard = with_order.blob, with_order.shard
@@ -167,7 +167,7 @@ def contiguous_(x: Tensor) -> Tensor:
 
 @public("tensor")
 def resize_(x: Tensor, *size: Sizes) -> Tensor:
-    """Another shape; elements that there were stay in their order, new ones are whatever the memory held."""
+    """Change the shape in place; existing elements keep their order, new ones are uninitialized."""
     check_writable(x, "resize_")
     data = local_data(x, "resize_()")
     y = data.new_empty(size_of("resize_", size))
@@ -179,7 +179,7 @@ def resize_(x: Tensor, *size: Sizes) -> Tensor:
 
 @public("tensor")
 def resize_as_(x: Tensor, other: Tensor) -> Tensor:
-    """The other's shape, as `resize_`."""
+    """`resize_` to the other's shape."""
     return resize_(x, tuple(other.shape))
 
 
@@ -211,7 +211,7 @@ def dim_order(x: Tensor) -> tuple[int, ...]:
 
 @public("tensor")
 def set_(x: Tensor, source: Tensor) -> Tensor:
-    """The source's memory, shape and all."""
+    """Set x to the source's memory and shape."""
     x.data = source
     return x
 
@@ -221,14 +221,14 @@ def set_(x: Tensor, source: Tensor) -> Tensor:
 
 @public("tensor")
 def new(x: Tensor, *data: Any) -> Tensor:
-    """A tensor of x's dtype, where x lies: of data, or of a size."""
+    """A tensor of x's dtype on x's device, from data or a size."""
     size = size_asked(data)
     return x.new_tensor(data[0]) if size is None else x.new_empty(size)  # type: ignore[attr-defined]  # bound
 
 
 @public("tensor")
 def to_consistent(x: Tensor, placement: Any = None, sbp: Any = None, **options: Any) -> Any:
-    """`to_global`, by its older name."""
+    """`to_global`, under its deprecated name."""
     return conversion.to_global(x, placement, sbp, **options)
 
 
@@ -260,7 +260,7 @@ def as_complex(x: Tensor) -> complex:
 
 
 def reduce(x: Tensor, protocol: Any) -> Any:
-    """What a copy through bytes is made of: this rank's data, where it lies in the whole, whether it is trained."""
+    """Pickling: this rank's data, its spec, and whether it requires a gradient."""
     if here.trace is not None or x.value is not None:
         raise DtypeError("a tensor of a graph that is being traced has no data to copy")
     state = {k: v for k, v in x.__dict__.items() if not k.startswith("_") and k not in _OWN}
@@ -272,7 +272,7 @@ _OWN = ("blob", "shard", "spec", "value", "node", "grad", "requires_grad")
 
 
 def remake(kind: type[Tensor], data: torch.Tensor, spec: tuple[Any, ...] | None, requires_grad: bool) -> Tensor:
-    """A tensor of what `reduce` told."""
+    """A tensor from the result of `reduce`."""
     x = of_torch(data) if spec is None else of_shard(data, Spec(*spec))
     if kind is not Tensor:
         x = kind(x) if kind is not Parameter else Parameter(x, requires_grad)
@@ -286,7 +286,7 @@ def set_state(x: Tensor, state: dict[str, Any]) -> None:
 
 
 def wrapped(self: Tensor, array: Any, context: Any = None, return_scalar: bool = False) -> Tensor:
-    """What one of numpy's functions of arrays made of a tensor, as a tensor: `np.sqrt(x)`."""
+    """The result of a NumPy ufunc on a tensor, as a tensor: `np.sqrt(x)`."""
     if self.requires_grad and here.grad:
         name = context[0].__name__ if context else "..."
         raise AutogradError(
@@ -297,8 +297,8 @@ def wrapped(self: Tensor, array: Any, context: Any = None, return_scalar: bool =
 
 
 def computed(self: Tensor, function: Any, types: Any, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """One of numpy's functions, on arrays. By itself, numpy would call the tensor's method of its name, which may mean
-    something else: torch's `repeat` and `nonzero` aren't numpy's."""
+    """Apply a NumPy function to arrays. NumPy itself would call the tensor's method of that name, which may differ:
+    torch's `repeat` and `nonzero` aren't NumPy's."""
     return function(*map(_array, args), **{k: _array(v) for k, v in kwargs.items()})
 
 
@@ -309,7 +309,7 @@ def _array(v: Any) -> Any:
 
 
 def bind() -> None:
-    """Give Tensor what is no function of the table."""
+    """Bind these methods to Tensor."""
     Tensor.__array_wrap__, Tensor.__array_function__ = wrapped, computed  # type: ignore[attr-defined]
     for name, f in PROPERTIES.items():
         setattr(Tensor, name, property(f))

@@ -14,7 +14,7 @@ from weft.tensor.tensor import Tensor
 
 KNOWN = (Tensor, np.generic, int, float, complex, np.ndarray, torch.Tensor)
 
-STRAIGHT = {  # operator: the op, in the order of its operands
+STRAIGHT = {  # operator: the op, with operands in order
     "__add__": "add", "__radd__": "add", "__sub__": "sub", "__mul__": "mul", "__rmul__": "mul", "__truediv__": "div",
     "__pow__": "pow", "__matmul__": "matmul", "__neg__": "neg", "__abs__": "abs", "__lt__": "lt", "__le__": "le",
     "__gt__": "gt", "__ge__": "ge", "__mod__": "remainder", "__floordiv__": "floor_divide",
@@ -38,17 +38,17 @@ def _reflected(f: Callable[..., Any]) -> Callable[..., Any]:
 
 
 def _shifted(f: Callable[..., Any]) -> Callable[..., Any]:
-    """A number by a tensor of counts; the kernel takes two tensors."""
+    """A number shifted by a tensor; the kernel takes two tensors."""
     return lambda x, other: f(ops.full_like(x, other, None), x)
 
 
 def _compared(f: Callable[..., Any]) -> Callable[..., Any]:
-    """Python asks == of anything, in `in` and in `dict`: leave what is no number and no tensor to Python."""
+    """Python compares with anything, in `in` and in `dict`: return NotImplemented unless it is a number or a tensor."""
     return lambda x, other: f(x, other) if isinstance(other, KNOWN) else NotImplemented
 
 
 def operators() -> dict[str, Callable[..., Any]]:
-    """Tensor's operators, as far as their ops are declared."""
+    """Tensor's operators whose ops are declared."""
     bound = {magic: entry(OPS[name]) for magic, name in STRAIGHT.items() if name in OPS}
     bound |= {magic: _reflected(entry(OPS[name])) for magic, name in REFLECTED.items() if name in OPS}
     bound |= {magic: overwriting(OPS[name]) for magic, name in OVERWRITING.items() if name in OPS}

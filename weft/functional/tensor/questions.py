@@ -1,4 +1,4 @@
-"""What programs ask of a tensor, and of the modes they run in."""
+"""Queries about a tensor, and about the modes that a program runs in."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ in_place.composed("addmv", products.addmv)
 
 @public("flow")
 def constant_pad_nd(x: Tensor, pad: Any, value: Any = 0) -> Tensor:
-    """A border of one number: (left, right) of the last dimension, then of the one before it, and so on.
+    """Constant padding: (left, right) of the last dimension, then of the one before it, and so on.
 
     >>> flow.constant_pad_nd(flow.ones(1), (1, 1), 5).tolist()
     [5.0, 1.0, 5.0]
@@ -49,38 +49,38 @@ def untyped_storage(x: Tensor) -> Any:
 
 @public("tensor")
 def record_stream(x: Tensor, stream: Any) -> None:
-    """Nothing: memory is given back when the last who reads it is done."""
+    """Does nothing: memory is freed after its last reader."""
 
 
 @public("flow")
 def get_device(x: Tensor) -> int:
-    """The number of the device that x lies on; -1 for the CPU."""
+    """The index of x's device; -1 for the CPU."""
     return x.get_device()
 
 
-# ---- how the program goes --------------------------------------------------------------------------------
+# ---- modes -----------------------------------------------------------------------------------------------
 
 
 @public("flow")
 def is_inference_mode_enabled() -> bool:
-    """Whether no gradients are recorded: inference mode is no more than that here."""
+    """Whether gradients are off: inference mode is no more than that here."""
     return not here.grad
 
 
 @public("flow")
 def is_anomaly_enabled() -> bool:
-    """Whether every call's stack is kept, for what backward may find."""
+    """Whether anomaly mode is on, which keeps every call's stack for errors in backward."""
     return modes.anomaly() is not None
 
 
 @public("flow")
 def is_anomaly_check_nan_enabled() -> bool:
-    """Whether a gradient that is no number is an error in anomaly mode."""
+    """Whether a NaN gradient is an error in anomaly mode."""
     mode = modes.anomaly()
     return mode is None or mode.check_nan
 
 
 @public("flow")
 def set_anomaly_enabled(mode: bool, check_nan: bool = True) -> None:
-    """Set anomaly mode, from here on."""
+    """Set anomaly mode."""
     modes.set_detect_anomaly(mode, check_nan)

@@ -1,1 +1,1 @@
-"""What a step of training does to gradients."""
+"""Gradient clipping."""

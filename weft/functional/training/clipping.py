@@ -1,4 +1,4 @@
-"""Clipping gradients by their common norm, or by value. Local or global, one op per group of the same layout."""
+"""Gradient clipping by norm or by value. Local or global, with one op per group of the same layout."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def grads_of(parameters: Tensor | Iterable[Tensor]) -> list[Tensor]:
 
 
 def groups_of(tensors: list[Tensor]) -> list[list[Tensor]]:
-    """Tensors that one op can take together."""
+    """Tensors grouped by what one op can take together."""
     groups: dict[Any, list[Tensor]] = {}
     for t in tensors:
         key = (t.placement, t.sbp, t.dtype) if t.is_global else (t.device, t.dtype)
@@ -39,7 +39,7 @@ def groups_of(tensors: list[Tensor]) -> list[list[Tensor]]:
 
 
 def total_norm(tensors: list[Tensor], norm_type: float = 2.0, error_if_nonfinite: bool = False) -> Tensor:
-    """The norm of all elements together: 0-d, and whole on every rank of a global tensor's placement."""
+    """The norm of all elements: 0-d, and broadcast on a global tensor's placement."""
     if not tensors:
         return ops.full((), 0.0, dtypes.float32)
     norm = _norm_of_norms(tensors, norm_type) if norm_type <= 0 else _norm_of_all(tensors, norm_type)
@@ -61,13 +61,13 @@ def _norm_of_all(tensors: list[Tensor], order: float) -> Tensor:
 
 
 def _norm_of_norms(tensors: list[Tensor], order: float) -> Tensor:
-    """For orders that aren't above zero: how many tensors aren't zero, the smallest element, and the like."""
+    """For orders of zero or below: by the norms of the tensors."""
     norms = [_like(_norms.vector_norm(t, order), tensors[0]) for t in tensors]
     return _norms.vector_norm(ops.cat([ops.reshape(n, (1,)) for n in norms], 0), order)
 
 
 def _like(part: Any, first: Tensor) -> Tensor:
-    """A 0-d tensor where another lies, whole there, and of its dtype."""
+    """A 0-d tensor moved to another's device or layout, with its dtype."""
     if part.is_global:
         part = ops.to_global(part, first.placement, (broadcast,) * first.placement.ndim)
     elif part.device is not first.device:
@@ -78,7 +78,7 @@ def _like(part: Any, first: Tensor) -> Tensor:
 def clip_grad_norm(
     parameters: Tensor | Iterable[Tensor], max_norm: float, norm_type: float = 2.0, error_if_nonfinite: bool = False
 ) -> Tensor:
-    """Scale all gradients, in place, so that their common norm is at most `max_norm`. Gives the norm before."""
+    """Scale all gradients, in place, so that their total norm is at most `max_norm`. Returns the norm before."""
     grads = grads_of(parameters)
     with no_grad():
         norm = total_norm(grads, float(norm_type), error_if_nonfinite)
@@ -86,19 +86,19 @@ def clip_grad_norm(
             factor = _factor(norm, max_norm)
             for group in groups_of(grads):
                 if here.trace is None:
-                    ops.scale_all(group, _beside(factor, group[0]))
+                    ops.scale_all(group, _on_device_of(factor, group[0]))
                     continue
                 for g in group:
-                    in_place(ops.mul, (g, _beside(factor, g)))
+                    in_place(ops.mul, (g, _on_device_of(factor, g)))
         return norm
 
 
 def clipped(grads: list[Tensor], max_norm: float, norm_type: float = 2.0) -> list[Tensor]:
-    """The gradients, scaled so that their common norm is at most `max_norm`."""
+    """The gradients, scaled so that their total norm is at most `max_norm`."""
     if not grads:
         return []
     factor = _factor(total_norm(grads, float(norm_type)), max_norm)
-    return [ops.mul(g, _beside(factor, g)) for g in grads]
+    return [ops.mul(g, _on_device_of(factor, g)) for g in grads]
 
 
 def _factor(norm: Tensor, max_norm: float) -> Tensor:
@@ -112,8 +112,8 @@ def clip_grad_value(parameters: Tensor | Iterable[Tensor], clip_value: float) ->
             in_place(ops.clamp, (g, -float(clip_value), float(clip_value)))
 
 
-def _beside(factor: Tensor, t: Tensor) -> Tensor:
-    """The factor where the tensor lies."""
+def _on_device_of(factor: Tensor, t: Tensor) -> Tensor:
+    """The factor on the tensor's device or layout."""
     if t.is_global:
         return ops.to_global(factor, t.placement, (broadcast,) * t.placement.ndim)
     return factor if factor.device is t.device else factor.to(t.device)  # type: ignore[attr-defined]

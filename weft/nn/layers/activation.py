@@ -1,4 +1,4 @@
-"""Functions of each element, or along one dimension, as modules. A row of the table is a class."""
+"""Activations as modules. A row of the table is a class."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from weft.tensor.tensor import Tensor
 
 
 class Activation(Module):
-    """A function of one tensor with options; the options are attributes, in the order of the function's arguments."""
+    """A module for a function of one tensor; its options are attributes, in the order of the function's arguments."""
 
     function: str | Callable[..., Tensor]
-    options: dict[str, Any]  # with their defaults; ... has none
-    bare: str = ""  # an option that prints without its name
+    options: dict[str, Any]  # with their defaults; ... is required
+    bare: str = ""  # an option that is printed without its name
 
     def forward(self, x: Tensor) -> Tensor:
         function = self.function if callable(self.function) else getattr(F, self.function)
@@ -36,7 +36,7 @@ class Activation(Module):
 def layer_of(
     name: str, function: str | Callable[..., Tensor], doc: str, *, home: str = __name__, bare: str = "", **options: Any
 ) -> type[Activation]:
-    """The layer of a function, or of one of nn.functional by name: a class that takes the options."""
+    """The module class of a function, or of one of nn.functional by name; it takes the options."""
     takes = taking(**options)
 
     def __init__(self: Any, *args: Any, **kwargs: Any) -> None:
@@ -53,21 +53,21 @@ def layer_of(
 
 CELU = layer_of("CELU", "celu", "x, or alpha (exp(x / alpha) - 1) below zero.", alpha=1.0, inplace=False)
 ELU = layer_of("ELU", "elu", "x, or alpha (exp(x) - 1) below zero.", alpha=1.0, inplace=False)
-GELU = layer_of("GELU", "gelu", "x times the normal law's probability of being below x.", approximate="none")
+GELU = layer_of("GELU", "gelu", "x times the normal distribution's CDF.", approximate="none")
 GLU = layer_of("GLU", "glu", "The first half times the sigmoid of the second.", dim=-1)
 Hardshrink = layer_of("Hardshrink", "hardshrink", "x, or zero within lambd of zero.", bare="lambd", lambd=0.5)
-Hardsigmoid = layer_of("Hardsigmoid", "hardsigmoid", "A sigmoid of three straight pieces.", inplace=False)
+Hardsigmoid = layer_of("Hardsigmoid", "hardsigmoid", "A piecewise linear sigmoid.", inplace=False)
 Hardswish = layer_of("Hardswish", "hardswish", "x times hardsigmoid(x).", inplace=False)
-Hardtanh = layer_of("Hardtanh", "hardtanh", "x, held in [min_val, max_val].", min_val=-1.0, max_val=1.0, inplace=False)
-LeakyReLU = layer_of("LeakyReLU", "leaky_relu", "x, or a little of it below zero.", negative_slope=0.01, inplace=False)
+Hardtanh = layer_of("Hardtanh", "hardtanh", "x in [min_val, max_val].", min_val=-1.0, max_val=1.0, inplace=False)
+LeakyReLU = layer_of("LeakyReLU", "leaky_relu", "x, or slope * x below zero.", negative_slope=0.01, inplace=False)
 LogSigmoid = layer_of("LogSigmoid", "logsigmoid", "The logarithm of the sigmoid.")
 Mish = layer_of("Mish", "mish", "x tanh(softplus(x)).", inplace=False)
 QuickGELU = layer_of("QuickGELU", "quick_gelu", "x sigmoid(1.702 x).")
-ReLU6 = layer_of("ReLU6", "relu6", "x, held in [0, 6].", inplace=False)
+ReLU6 = layer_of("ReLU6", "relu6", "x limited to [0, 6].", inplace=False)
 SELU = layer_of("SELU", "selu", "A scaled ELU that keeps mean zero and variance one.", inplace=False)
 SiLU = layer_of("SiLU", "silu", "x sigmoid(x).", inplace=False)
 Softplus = layer_of("Softplus", "softplus", "log(1 + exp(beta x)) / beta.", beta=1.0, threshold=20.0)
-Softshrink = layer_of("Softshrink", "softshrink", "x, drawn towards zero by lambd.", bare="lambd", lambd=0.5)
+Softshrink = layer_of("Softshrink", "softshrink", "x, shrunk towards zero by lambd.", bare="lambd", lambd=0.5)
 Softsign = layer_of("Softsign", "softsign", "x / (1 + |x|).")
 Threshold = layer_of(
     "Threshold", "threshold", "x, or `value` where x isn't above.", threshold=0.0, value=0.0, inplace=False
@@ -75,7 +75,7 @@ Threshold = layer_of(
 
 
 class ReLU(Module):
-    """x, or zero below zero.
+    """x where positive, else zero.
 
     >>> flow.nn.ReLU()(flow.tensor([-1.0, 2.0])).tolist()
     [0.0, 2.0]
@@ -107,7 +107,7 @@ class Sigmoid(Module):
 
 
 class Softmax(Module):
-    """Positive, and summing to one along `dim`."""
+    """exp(x), normalized to sum to one along `dim`."""
 
     def __init__(self, dim: int | None = None) -> None:
         super().__init__()
@@ -135,12 +135,12 @@ class LogSoftmax(Module):
 
 
 def usual_dim(x: Tensor) -> int:
-    """The dimension that torch takes where none is given."""
+    """The default dimension, as in torch."""
     return 0 if x.ndim in (0, 1, 3) else 1
 
 
 class PReLU(Module):
-    """A leaky ReLU whose slope is trained."""
+    """A leaky ReLU with a trained slope."""
 
     def __init__(self, num_parameters: int = 1, init: float = 0.25, device: Any = None, dtype: Any = None) -> None:
         super().__init__()
@@ -163,7 +163,7 @@ Softmax2d = layer_of("Softmax2d", lambda x: F.softmax(x, -3), "softmax over the 
 
 
 class RReLU(Module):
-    """x, or below zero x times a slope that is drawn while training."""
+    """x where positive, elsewhere x times a slope, random while training."""
 
     def __init__(self, lower: float = 1.0 / 8, upper: float = 1.0 / 3, inplace: bool = False) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Softmax over very many classes: the frequent ones are scored at once, the others cluster by cluster."""
+"""Adaptive softmax over many classes: the frequent ones are scored at once, the others by cluster."""
 
 from __future__ import annotations
 
@@ -15,17 +15,17 @@ from weft.tensor.tensor import Tensor
 
 
 class Clustered(NamedTuple):
-    """What the layer gives: the logarithm of each target's probability, and minus their mean."""
+    """The result: each target's log probability, and the mean loss."""
 
     output: Any
     loss: Any
 
 
 class AdaptiveLogSoftmaxWithLoss(Module):
-    """The log-probabilities of labels among many classes, ordered from the most frequent to the rarest.
+    """Log probabilities of labels among many classes, ordered by falling frequency.
 
-    Classes below `cutoffs[0]` are scored by the head, together with one score per cluster; those of the cluster i,
-    from `cutoffs[i]` on, by a layer of in_features / div_value ** (i + 1) inner features.
+    Classes below `cutoffs[0]` are scored by the head, together with one score per cluster; those of cluster i, from
+    `cutoffs[i]` on, by a layer with in_features / div_value ** (i + 1) hidden features.
 
     >>> layer = flow.nn.AdaptiveLogSoftmaxWithLoss(4, 10, [2, 5])
     >>> layer(flow.randn(3, 4), flow.tensor([0, 4, 9])).output.shape
@@ -40,7 +40,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         ends = list(cutoffs)
         if not ends or ends != sorted(set(ends)) or ends[0] < 1 or ends[-1] >= n_classes:
             raise OptionError(
-                f"cutoffs are whole numbers that rise, from 1 to n_classes - 1 = {n_classes - 1}; got {ends}"
+                f"cutoffs must be increasing integers, from 1 to n_classes - 1 = {n_classes - 1}; got {ends}"
             )
         self.in_features, self.n_classes, self.div_value, self.head_bias = in_features, n_classes, div_value, head_bias
         self.cutoffs = [*ends, n_classes]
@@ -84,9 +84,9 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return Clustered(output, ops.neg(ops.mean(output)))
 
     def _with(self, output: Any, inside: Any, i: int, tail: Any, x: Any, target: Any, head: Any) -> Any:
-        """The output with the log-probabilities of the rows whose labels lie inside the cluster i."""
+        """The output with the log probabilities of the rows whose labels are in cluster i."""
         rows = None
-        if here.trace is None:  # only those are scored; in a graph, where nobody knows how many, all are
+        if here.trace is None:  # only those are scored; in a graph their count is unknown, so all are
             rows = ops.reshape(ops.nonzero(inside), (-1,))
             x, target, head = (ops.index_select(t, 0, rows) for t in (x, target, head))
         low, high = self.cutoffs[i : i + 2]
@@ -95,7 +95,7 @@ class AdaptiveLogSoftmaxWithLoss(Module):
         return ops.where(inside, found, output) if rows is None else ops.index_put(output, [rows], found)
 
     def log_prob(self, input: Tensor) -> Tensor:
-        """The log-probabilities of all classes, row by row."""
+        """The log probabilities of all classes, per row."""
         head: Any = ops.log_softmax(self.head(input), 1)
         parts: list[Any] = [ops.narrow(head, 1, 0, self.shortlist_size)]
         for i, tail in enumerate(self._tails()):
@@ -111,5 +111,5 @@ class AdaptiveLogSoftmaxWithLoss(Module):
 
 
 def _at(scores: Any, places: Any) -> Any:
-    """Of each row of scores, that in its place."""
+    """The element of each row of scores at its index."""
     return ops.squeeze(ops.gather(scores, 1, ops.unsqueeze(places, 1)), 1)

@@ -1,4 +1,4 @@
-"""Normalisation over the batch."""
+"""Batch normalization."""
 
 from __future__ import annotations
 
@@ -22,9 +22,9 @@ from weft.tensor.tensor import Tensor
 
 
 class _BatchNorm(Module):
-    """Normalises each channel over the batch, and keeps running statistics for when it isn't training."""
+    """Normalizes each channel over the batch, and keeps running statistics for evaluation."""
 
-    ranks: tuple[int, ...]  # how many dimensions an input may have
+    ranks: tuple[int, ...]  # the allowed numbers of dimensions of the input
     _version = 2
     _since = {"num_batches_tracked": 2}
 
@@ -82,7 +82,7 @@ class _BatchNorm(Module):
         )  # fmt: skip
 
     def _averaging(self, x: Tensor) -> Tensor:
-        """Likewise in a graph, which doesn't know the count of batches when it is traced."""
+        """`momentum=None` in a graph, which doesn't know the count of batches when it is traced."""
         mean, spread = ops.clone(self.running_mean), ops.clone(self.running_var)
         y = F.batch_norm(x, mean, spread, self.weight, self.bias, True, 1.0, self.eps)
         with no_grad():
@@ -120,7 +120,7 @@ LazyBatchNorm1d, LazyBatchNorm2d, LazyBatchNorm3d = (_lazy(k, 1) for k in (Batch
 
 
 class _Summed(Function):
-    """The sum over all ranks, or a group of them; so is the gradient, for every rank's part enters every rank's sum."""
+    """The sum over all ranks, or a group of them; its gradient is the sum, too."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Tensor:
@@ -140,9 +140,9 @@ class AllReduce(Module):
 
 
 class SyncBatchNorm(_BatchNorm):
-    """BatchNorm over the batches of all ranks together, or of a group of ranks, as if they were one.
+    """Batch normalization over the batches of all ranks, or of a group of ranks.
 
-    Global tensors need none of this: any BatchNorm sees the whole of them.
+    Global tensors don't need it: any BatchNorm sees the whole batch.
     """
 
     ranks = (2, 3, 4, 5)
@@ -186,7 +186,7 @@ class SyncBatchNorm(_BatchNorm):
 
     @classmethod
     def convert_sync_batchnorm(cls, module: Module, process_group: Any = None) -> Module:
-        """The module, with a SyncBatchNorm of the same values in place of every BatchNorm."""
+        """Replace every BatchNorm in a module by a SyncBatchNorm with the same values."""
         if isinstance(module, _BatchNorm) and type(module).__name__.startswith("BatchNorm"):
             made = cls(
                 module.num_features, module.eps, module.momentum, module.affine, module.track_running_stats,

@@ -1,4 +1,4 @@
-"""Convolutions, and their transposes."""
+"""Convolutions and transposed convolutions."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from weft.nn.module.making import made
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-PADS = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}  # as F.pad's
+PADS = {"zeros": "constant", "reflect": "reflect", "replicate": "replicate", "circular": "circular"}  # to F.pad's modes
 
 
 class _Conv(Module):
-    """What all convolutions share: options, weight and bias."""
+    """The common part of all convolutions: options, weight and bias."""
 
     dims: int
     transposed = False
@@ -44,7 +44,7 @@ class _Conv(Module):
         self.padding: Any = padding if isinstance(padding, str) else several(padding, n, "padding")
         if isinstance(padding, str):
             if padding not in ("same", "valid"):
-                raise OptionError(f"padding is 'same', 'valid', or numbers; got {padding!r}")
+                raise OptionError(f"padding must be 'same', 'valid', or numbers; got {padding!r}")
             if padding == "same" and any(s != 1 for s in self.stride):
                 raise OptionError("padding='same' is not supported for strided convolutions")
         self.padding_mode = padding_mode
@@ -63,7 +63,7 @@ class _Conv(Module):
                 init.uniform_(self.bias, -1 / math.sqrt(fan), 1 / math.sqrt(fan))
 
     def _around(self) -> tuple[tuple[int, int], ...]:
-        """How much is put before and behind along each dimension."""
+        """The padding before and after along each dimension."""
         if self.padding == "valid":
             return ((0, 0),) * self.dims
         if self.padding == "same":
@@ -90,7 +90,7 @@ class _Conv(Module):
 
 
 class _Forward(_Conv):
-    """A convolution: a class per number of dimensions names the function."""
+    """A convolution; subclasses name the function for a number of dimensions."""
 
     function: str
 
@@ -118,10 +118,10 @@ class _Forward(_Conv):
         return self._conv_forward(x, self.weight, self.bias)
 
     def _conv_forward(self, x: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
-        """The convolution with another weight, for layers that make theirs of this one."""
+        """The convolution with another weight, for layers that compute theirs from this one."""
         run, around = getattr(F, self.function), self._around()
         padding = tuple(a for a, _ in around)
-        if self.padding_mode != "zeros" or any(a != b for a, b in around):  # what the kernel can't put around itself
+        if self.padding_mode != "zeros" or any(a != b for a, b in around):  # what the kernel can't pad itself
             x = F.pad(x, [n for pair in reversed(around) for n in pair], PADS[self.padding_mode])
             padding = (0,) * self.dims
         return run(x, weight, bias, self.stride, padding, self.dilation, self.groups)
@@ -146,7 +146,7 @@ class Conv3d(_Forward):
 
 
 class _Transposed(_Conv):
-    """The gradient of a convolution with respect to its input, as a layer."""
+    """A transposed convolution: the gradient of a convolution with respect to its input, as a layer."""
 
     function: str
     transposed = True
@@ -162,7 +162,7 @@ class _Transposed(_Conv):
         )  # fmt: skip
 
     def forward(self, x: Tensor, output_size: Any = None) -> Tensor:
-        """`output_size` tells the size to give, of those that the stride leaves open."""
+        """`output_size` selects one of the sizes that the stride allows."""
         more = self.output_padding if output_size is None else self._more(x, tuple(output_size)[-self.dims :])
         padding = tuple(a for a, _ in self._around())
         run = getattr(F, self.function)
@@ -173,7 +173,7 @@ class _Transposed(_Conv):
         least = [(n - 1) * s - 2 * p + d * (k - 1) + 1 for n, s, p, d, k in around]
         more = tuple(w - n for w, n in zip(wanted, least, strict=True))
         if any(not 0 <= m < max(s, d) for m, s, d in zip(more, self.stride, self.dilation, strict=True)):
-            raise OptionError(f"output_size {list(wanted)}: of {list(x.shape)} comes {least}, or up to a stride more")
+            raise OptionError(f"output_size {list(wanted)}: of {list(x.shape)} it is {least}, or up to a stride more")
         return more
 
 

@@ -11,7 +11,7 @@ from weft.tensor.tensor import Tensor
 
 
 class _Dropout(Module):
-    """Drops with probability p while training, and scales up what stays."""
+    """Zeroes elements with probability p while training, and scales the others."""
 
     function = "dropout"
 
@@ -31,19 +31,19 @@ class _Dropout(Module):
 
 
 class AlphaDropout(_Dropout):
-    """Drops elements to where a SELU network's mean and variance stay as they are."""
+    """Dropout that keeps a SELU network's mean and variance."""
 
     function = "alpha_dropout"
 
 
 class FeatureAlphaDropout(_Dropout):
-    """Likewise, whole channels."""
+    """Alpha dropout of whole channels."""
 
     function = "feature_alpha_dropout"
 
 
 class Dropout(_Dropout):
-    """Drops elements. OneFlow's: draws from a generator, and an addend that isn't dropped: `dropout(x, addend)`."""
+    """Dropout of elements. OneFlow's extra arguments: a generator, and an addend: `dropout(x, addend)`."""
 
     def __init__(self, p: float = 0.5, inplace: bool = False, generator: Any = None) -> None:
         super().__init__(p, inplace)
@@ -57,18 +57,18 @@ class Dropout(_Dropout):
 
 
 class Dropout1d(_Dropout):
-    """Drops whole channels of (batch, channels, length)."""
+    """Dropout of whole channels of (batch, channels, length)."""
 
     function = "dropout1d"
 
 
 class Dropout2d(_Dropout):
-    """Drops whole channels of (batch, channels, height, width)."""
+    """Dropout of whole channels of (batch, channels, height, width)."""
 
     function = "dropout2d"
 
 
 class Dropout3d(_Dropout):
-    """Drops whole channels of (batch, channels, depth, height, width)."""
+    """Dropout of whole channels of (batch, channels, depth, height, width)."""
 
     function = "dropout3d"

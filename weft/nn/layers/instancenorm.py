@@ -1,4 +1,4 @@
-"""Normalisation of each channel of each sample."""
+"""Instance normalization."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.tensor.tensor import Tensor
 
 
 class _InstanceNorm(_BatchNorm):
-    """Normalises each channel of each sample by itself."""
+    """Normalizes each channel of each sample."""
 
     def __init__(
         self, num_features: int, eps: float = 1e-5, momentum: float = 0.1, affine: bool = False,

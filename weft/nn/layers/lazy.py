@@ -1,4 +1,4 @@
-"""Layers that learn their first size from their first input."""
+"""Lazy layers, which infer their input size from their first input."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from weft.core.errors import ShapeError
 from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
-# ---- layers that learn their size from what comes first ---------------------------------------------------
+# ---- the classes -----------------------------------------------------------------------------------------
 
 
 def _lazy(kind: type[Module], at: int, **usual: Any) -> type[Module]:
@@ -26,7 +26,7 @@ def _lazy(kind: type[Module], at: int, **usual: Any) -> type[Module]:
         def forward(self, x: Tensor) -> Tensor:
             args, options = self.__dict__["_later"]
             if x.ndim < 2:
-                raise ShapeError(f"{type(self).__name__} learns its size from a batch; got shape {list(x.shape)}")
+                raise ShapeError(f"{type(self).__name__} infers its size from a batch; got shape {list(x.shape)}")
             layer = kind(x.shape[at], *args, **options).train(self.training)
             del self.__dict__["_later"]
             self.__class__ = kind  # type: ignore[assignment]  # from now on it is such a layer
@@ -40,6 +40,6 @@ def _lazy(kind: type[Module], at: int, **usual: Any) -> type[Module]:
     takes = [this, *(p.replace(default=usual.get(p.name, p.default)) for p in others)]
     Lazy.__init__.__signature__ = inspect.Signature(takes)  # type: ignore[attr-defined]
     Lazy.__name__ = Lazy.__qualname__ = f"Lazy{kind.__name__}"
-    Lazy.__doc__ = f"{kind.__name__} that takes its first size from its first input. Make the optimizer after that."
+    Lazy.__doc__ = f"{kind.__name__} that infers its first size from its first input. Make the optimizer after that."
     Lazy.__module__ = kind.__module__
     return Lazy

@@ -1,4 +1,4 @@
-"""Layers that multiply by a weight: Linear, Bilinear; and Identity."""
+"""Linear, Bilinear and Identity."""
 
 from __future__ import annotations
 
@@ -75,7 +75,7 @@ LazyLinear = _lazy(Linear, -1)
 
 
 class Identity(Module):
-    """What comes in goes out; arguments are ignored."""
+    """Returns its input; arguments are ignored."""
 
     def __init__(self, *args: Any, **kwargs: Any) -> None:
         super().__init__()

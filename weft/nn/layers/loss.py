@@ -13,7 +13,7 @@ from weft.tensor.tensor import Tensor
 
 
 class _Loss(Module):
-    """A function of inputs and targets; its options are attributes, named as its arguments."""
+    """A loss; its options are attributes, named like the function's arguments."""
 
     function: str
     options: tuple[str, ...] = ()
@@ -39,7 +39,7 @@ class _Loss(Module):
 
 
 class MSELoss(_Loss):
-    """The mean square of the difference."""
+    """The mean squared difference."""
 
     function = "mse_loss"
 
@@ -48,7 +48,7 @@ class MSELoss(_Loss):
 
 
 class L1Loss(_Loss):
-    """The mean size of the difference."""
+    """The mean absolute difference."""
 
     function = "l1_loss"
 
@@ -57,7 +57,7 @@ class L1Loss(_Loss):
 
 
 class SmoothL1Loss(_Loss):
-    """Square below `beta`, straight above it."""
+    """Quadratic below `beta`, linear above it."""
 
     function = "smooth_l1_loss"
 
@@ -66,7 +66,7 @@ class SmoothL1Loss(_Loss):
 
 
 class HuberLoss(_Loss):
-    """Square below `delta`, straight above it."""
+    """Quadratic below `delta`, linear above it."""
 
     function = "huber_loss"
 
@@ -75,7 +75,7 @@ class HuberLoss(_Loss):
 
 
 class CrossEntropyLoss(_Loss):
-    """Minus the log-probability of each target class, from scores that softmax makes probabilities of."""
+    """The negative log probability of each target class, with probabilities by softmax of scores."""
 
     function = "cross_entropy"
 
@@ -87,7 +87,7 @@ class CrossEntropyLoss(_Loss):
 
 
 class NLLLoss(_Loss):
-    """Minus the log-probability of each target class."""
+    """The negative log probability of each target class, from log probabilities."""
 
     function = "nll_loss"
 
@@ -96,7 +96,7 @@ class NLLLoss(_Loss):
 
 
 class BCELoss(_Loss):
-    """Minus the log of the probability that the target gets."""
+    """Binary cross entropy: the negative log probability of each target, 0 or 1."""
 
     function = "binary_cross_entropy"
 
@@ -105,7 +105,7 @@ class BCELoss(_Loss):
 
 
 class BCEWithLogitsLoss(_Loss):
-    """BCELoss of the sigmoid, without losing digits."""
+    """BCELoss of the sigmoid, numerically stable."""
 
     function = "binary_cross_entropy_with_logits"
 
@@ -114,7 +114,7 @@ class BCEWithLogitsLoss(_Loss):
 
 
 class KLDivLoss(_Loss):
-    """How far one distribution lies from another."""
+    """The Kullback-Leibler divergence of two distributions."""
 
     function = "kl_div"
 
@@ -123,7 +123,7 @@ class KLDivLoss(_Loss):
 
 
 class MarginRankingLoss(_Loss):
-    """How far pairs are from being ranked by the margin."""
+    """How far pairs are from being ranked with the margin."""
 
     function = "margin_ranking_loss"
 
@@ -132,7 +132,7 @@ class MarginRankingLoss(_Loss):
 
 
 class TripletMarginLoss(_Loss):
-    """How far positives are from being nearer than negatives by the margin."""
+    """How much the distance to the positive, plus the margin, exceeds that to the negative."""
 
     function = "triplet_margin_loss"
 
@@ -143,7 +143,7 @@ class TripletMarginLoss(_Loss):
 
 
 class CTCLoss(_Loss):
-    """Minus the log-probability of a sequence of labels, wherever in time they are."""
+    """The CTC loss: the negative log probability of a sequence of labels over all alignments."""
 
     function = "ctc_loss"
 
@@ -152,7 +152,7 @@ class CTCLoss(_Loss):
 
 
 class CosineEmbeddingLoss(_Loss):
-    """How far pairs are from pointing the same way, or apart by the margin."""
+    """1 - cosine for pairs with target 1, the cosine above the margin for target -1."""
 
     function = "cosine_embedding_loss"
 
@@ -161,7 +161,7 @@ class CosineEmbeddingLoss(_Loss):
 
 
 class HingeEmbeddingLoss(_Loss):
-    """A distance, or how much it lacks to the margin."""
+    """The input, a distance, for target 1; how far it is below the margin for target -1."""
 
     function = "hinge_embedding_loss"
 
@@ -170,7 +170,7 @@ class HingeEmbeddingLoss(_Loss):
 
 
 class PoissonNLLLoss(_Loss):
-    """Minus the log-probability of counts."""
+    """The negative log likelihood of counts under the Poisson distribution."""
 
     function = "poisson_nll_loss"
 
@@ -182,7 +182,7 @@ class PoissonNLLLoss(_Loss):
 
 
 class GaussianNLLLoss(_Loss):
-    """Minus the log-probability of targets that are normal around what is predicted, with predicted variances."""
+    """The negative log likelihood of targets under normal distributions with predicted means and variances."""
 
     function = "gaussian_nll_loss"
 
@@ -200,7 +200,7 @@ class SoftMarginLoss(_Loss):
 
 
 class MultiMarginLoss(_Loss):
-    """How far the target class is from scoring above every other by the margin."""
+    """How much other classes' scores exceed the target's minus the margin."""
 
     function = "multi_margin_loss"
 
@@ -209,7 +209,7 @@ class MultiMarginLoss(_Loss):
 
 
 class MultiLabelMarginLoss(_Loss):
-    """How far every target class is from scoring above every other by 1."""
+    """How much other classes' scores exceed each target's minus 1."""
 
     function = "multilabel_margin_loss"
 
@@ -218,7 +218,7 @@ class MultiLabelMarginLoss(_Loss):
 
 
 class MultiLabelSoftMarginLoss(_Loss):
-    """Each class for itself: minus the log of the probability that its target gets."""
+    """Binary cross entropy of each class, averaged over classes."""
 
     function = "multilabel_soft_margin_loss"
 
@@ -227,7 +227,7 @@ class MultiLabelSoftMarginLoss(_Loss):
 
 
 class TripletMarginWithDistanceLoss(_Loss):
-    """How far positives are from being nearer than negatives by the margin, by a distance of one's own."""
+    """TripletMarginLoss with a custom distance."""
 
     function = "triplet_margin_with_distance_loss"
 
@@ -239,7 +239,7 @@ class TripletMarginWithDistanceLoss(_Loss):
 
 
 class CombinedMarginLoss(Module):
-    """Cosines with the target class's made harder, for softmax to tell faces apart."""
+    """Cosines with an angular margin for the target class, as in face recognition."""
 
     def __init__(self, m1: float = 1.0, m2: float = 0.0, m3: float = 0.0) -> None:
         super().__init__()

@@ -1,4 +1,4 @@
-"""Normalisation over features, groups of channels, and neighbouring channels."""
+"""Layer, RMS, group and local response normalization."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.tensor.tensor import Tensor
 
 
 def begin(layer: Module) -> None:
-    """Let a layer that scales and shifts begin by changing nothing."""
+    """Initialize a scale and shift as the identity."""
     if layer.weight is not None:
         init.ones_(layer.weight)
     if layer.bias is not None:
@@ -24,7 +24,7 @@ def begin(layer: Module) -> None:
 
 
 class LayerNorm(Module):
-    """Normalises over the last dimensions, which `normalized_shape` names."""
+    """Normalizes over the last dimensions, `normalized_shape`."""
 
     def __init__(
         self, normalized_shape: Any, eps: float = 1e-5, elementwise_affine: bool = True, bias: bool = True,
@@ -76,7 +76,7 @@ class RMSNorm(Module):
 
 
 class GroupNorm(Module):
-    """Normalises each sample over groups of its channels."""
+    """Normalizes each sample over groups of its channels."""
 
     def __init__(
         self, num_groups: int, num_channels: int, eps: float = 1e-5, affine: bool = True, device: Any = None,
@@ -102,6 +102,6 @@ class GroupNorm(Module):
 
 
 LocalResponseNorm = layer_of(
-    "LocalResponseNorm", channels.local_response_norm, "x over a power of the mean square of the channels around.",
+    "LocalResponseNorm", channels.local_response_norm, "x over a power of the mean square of neighboring channels.",
     home=__name__, bare="size", size=..., alpha=1e-4, beta=0.75, k=1.0,
 )  # fmt: skip

@@ -1,4 +1,4 @@
-"""Channels and pixels rearranged."""
+"""PixelShuffle, PixelUnshuffle and ChannelShuffle."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from weft.nn.module.module import Module
 from weft.tensor.tensor import Tensor
 
 ChannelShuffle = layer_of(
-    "ChannelShuffle", channels.channel_shuffle, "Channels dealt out anew among groups.", home=__name__, groups=...
+    "ChannelShuffle", channels.channel_shuffle, "Interleaves the channels of groups.", home=__name__, groups=...
 )
 
 
 class PixelShuffle(Module):
-    """Channels become pixels. OneFlow's: as many rows as columns, or how many of each."""
+    """Rearranges channels to pixels. OneFlow's form takes separate factors for height and width."""
 
     def __init__(
         self, upscale_factor: int | None = None, h_upscale_factor: int | None = None,
@@ -36,7 +36,7 @@ class PixelShuffle(Module):
 
 
 class PixelUnshuffle(Module):
-    """Pixels become channels."""
+    """Rearranges pixels to channels."""
 
     def __init__(self, downscale_factor: int) -> None:
         super().__init__()

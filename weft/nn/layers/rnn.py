@@ -1,7 +1,7 @@
 """Recurrent layers: RNN, LSTM, GRU, and their single steps as cells.
 
-The input's part of the gates doesn't depend on what came before, so one matmul makes it for all time steps; what is
-left for each step is the state's part.
+The input's projection doesn't depend on earlier steps, so one matmul computes it for all time steps; each step adds the
+state's projection.
 """
 
 from __future__ import annotations
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from weft.core.errors import OptionError, ShapeError
 from weft.functional.create.creation import tensor
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.shape.joining import stack
 from weft.functional.shape.splitting import chunk, unbind
 from weft.nn import functional as F
@@ -24,9 +24,9 @@ from weft.ops import ops
 from weft.tensor.tensor import Tensor
 
 State = tuple[Tensor, ...]
-Weights = tuple[Tensor, Tensor | None, Tensor | None]  # of the state, its bias, the projection
+Weights = tuple[Tensor, Tensor | None, Tensor | None]  # of the state, its bias, and the output projection
 
-# ---- one step: the input's part of the gates, the state, and the state's weights -----------------------------
+# ---- one step: from the projected input, the state, and the state's weights ----------------------------------
 
 
 def _tanh_step(gates: Tensor, state: State, weights: Weights) -> State:
@@ -80,25 +80,25 @@ def _scanned(mode: str, gates: Tensor, state: State, weights: tuple[Tensor, Tens
 def _scanned_each(
     mode: str, gates: Tensor, state: State, weights: tuple[Tensor, Tensor | None], lengths: list[int], backwards: bool
 ) -> tuple[Tensor, State]:
-    """Likewise of sequences of several lengths; what comes after the end of one isn't to be looked at.
+    """Likewise for sequences of several lengths; outputs after a sequence's end are undefined.
 
-    Backwards, each begins at its own end: it is turned around before and after.
+    Backwards, each sequence starts at its own end: it is flipped before and after.
     """
-    where = beside(gates)
+    where = device_of(gates)
     each = tensor(list(range(len(lengths))), **where)
     turn = [[n - 1 - t if t < n else t for n in lengths] for t in range(gates.shape[0])] if backwards else []
-    turned = [tensor(turn, **where), each] if backwards else None
-    over_time = _scanned(mode, gates if turned is None else ops.index(gates, turned), state, weights, False)
+    flipped = [tensor(turn, **where), each] if backwards else None
+    over_time = _scanned(mode, gates if flipped is None else ops.index(gates, flipped), state, weights, False)
     ends = [tensor([n - 1 for n in lengths], **where), each]
     last = tuple(ops.index(y, ends) for y in over_time)
-    return over_time[0] if turned is None else ops.index(over_time[0], turned), last
+    return over_time[0] if flipped is None else ops.index(over_time[0], flipped), last
 
 
 # ---- layers --------------------------------------------------------------------------------------------------
 
 
 class RNNBase(Module):
-    """Layers over time, one above the other, forwards or in both directions; `mode` names the kind of step."""
+    """Stacked recurrent layers, in one or both directions; `mode` names the kind of step."""
 
     def __init__(
         self, mode: str, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True,
@@ -109,9 +109,9 @@ class RNNBase(Module):
         if mode not in MODES:
             raise OptionError(f"unknown mode {mode!r}; it is one of {', '.join(MODES)}")
         if not 0 <= dropout <= 1 or isinstance(dropout, bool):
-            raise OptionError(f"dropout should be a number in [0, 1], the share that is dropped; got {dropout!r}")
+            raise OptionError(f"dropout should be a number in [0, 1], the probability of dropping; got {dropout!r}")
         if hidden_size < 1 or num_layers < 1:
-            raise OptionError(f"hidden_size and num_layers are at least 1; got {hidden_size} and {num_layers}")
+            raise OptionError(f"hidden_size and num_layers must be at least 1; got {hidden_size} and {num_layers}")
         if proj_size and (mode != "LSTM" or not 0 < proj_size < hidden_size):
             raise OptionError(
                 f"proj_size is for LSTM, above 0 and below hidden_size ({hidden_size}); got {proj_size} for {mode}"
@@ -148,7 +148,7 @@ class RNNBase(Module):
             init.uniform_(weight, -bound, bound)
 
     def flatten_parameters(self) -> None:
-        """Nothing to do: the weights need not lie beside each other."""
+        """Does nothing: the weights need not be contiguous."""
 
     def forward(self, input: Any, hx: Any = None) -> tuple[Any, Any]:
         """The output at every time step, and the last state of each layer and direction; packed, if the input is."""
@@ -184,14 +184,14 @@ class RNNBase(Module):
         return y, tuple(last) if len(last) > 1 else last[0]
 
     def _dropped(self, x: Tensor, lengths: list[int] | None) -> Tensor:
-        """Of sequences of several lengths, what isn't there isn't drawn for: the same seed drops what torch drops."""
+        """Dropout that draws nothing for padding, as torch does for packed sequences."""
         if lengths is None:
             return F.dropout(x, self.dropout, True)
         packed = pack_padded_sequence(x, lengths, enforce_sorted=False)
         return pad_packed_sequence(packed._replace(data=F.dropout(packed.data, self.dropout, True)))[0]
 
     def _begin(self, x: Tensor, hx: Any) -> tuple[tuple[Tensor, ...], ...] | None:
-        """The given states, a tensor per layer and direction."""
+        """The initial states, a tensor per layer and direction."""
         if hx is None:
             return None
         given = (hx,) if isinstance(hx, Tensor) else tuple(hx)
@@ -201,13 +201,13 @@ class RNNBase(Module):
         wanted = [(layers, *x.shape[1:-1], width) for width in widths]
         if [tuple(s.shape) for s in given] != wanted:
             raise ShapeError(
-                f"{type(self).__name__} begins with states of shapes {[list(w) for w in wanted]} for an input of shape "
+                f"{type(self).__name__} takes initial states of shapes {[list(w) for w in wanted]} for an input of "
                 f"{list(x.shape)}; got {[list(s.shape) for s in given]}"
             )
         return tuple(unbind(s, 0) for s in given)
 
     def _run(self, x: Tensor, state: State | None, suffix: str, lengths: list[int] | None) -> tuple[Tensor, State]:
-        """One layer in one direction over all time steps; a sequence's state stays when the sequence is over."""
+        """One layer in one direction over all time steps; a sequence's state is kept after its end."""
 
         def own(name: str) -> Any:
             return getattr(self, name + suffix, None)
@@ -232,7 +232,7 @@ class RNNBase(Module):
         for t in reversed(times) if backwards else times:
             after = step(gates[t], state, weights)
             if lengths is not None and min(lengths) <= t:
-                goes_on = tensor([[n > t] for n in lengths], **beside(x))
+                goes_on = tensor([[n > t] for n in lengths], **device_of(x))
                 after = tuple(ops.where(goes_on, new, old) for new, old in zip(after, state, strict=True))
             state = after
             outputs.append(state[0])
@@ -266,7 +266,7 @@ class RNN(RNNBase):
 
 
 class LSTM(RNNBase):
-    """Long short-term memory: gates decide what enters the memory, what stays in it and what of it shows.
+    """Long short-term memory: gates control what enters the cell state, what is kept, and what is output.
 
     >>> y, (h, c) = flow.nn.LSTM(3, 4, bidirectional=True)(flow.ones(5, 2, 3)); y.shape, c.shape
     (torch.Size([5, 2, 8]), torch.Size([2, 2, 4]))
@@ -283,7 +283,7 @@ class LSTM(RNNBase):
 
 
 class GRU(RNNBase):
-    """Gated recurrent units: one gate forgets, one updates."""
+    """Gated recurrent units: a reset gate and an update gate."""
 
     def __init__(
         self, input_size: int, hidden_size: int, num_layers: int = 1, bias: bool = True, batch_first: bool = False,
@@ -353,7 +353,7 @@ class RNNCell(RNNCellBase):
 
 
 class LSTMCell(RNNCellBase):
-    """One step of LSTM; its state is (hidden, memory)."""
+    """One step of LSTM; its state is (hidden, cell)."""
 
     def __init__(
         self, input_size: int, hidden_size: int, bias: bool = True, device: Any = None, dtype: Any = None

@@ -1,4 +1,4 @@
-"""Rows of a table by index: Embedding, EmbeddingBag."""
+"""Table lookups: Embedding, EmbeddingBag."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from weft.tensor.tensor import Tensor
 
 
 class EmbeddingBag(Module):
-    """The sums, means or largest elements of bags of rows of a table."""
+    """The sums, means or maxima of bags of rows of a table."""
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, max_norm: Any = None, norm_type: float = 2.0,
@@ -47,7 +47,7 @@ class EmbeddingBag(Module):
 
 
 class Embedding(Module):
-    """A table of vectors, looked up by number. The row `padding_idx` begins at zero and isn't trained."""
+    """A table of vectors, looked up by index. The row `padding_idx` is initialized to zero and not trained."""
 
     def __init__(
         self, num_embeddings: int, embedding_dim: int, padding_idx: int | None = None, max_norm: float | None = None,
@@ -79,9 +79,9 @@ class Embedding(Module):
         cls, embeddings: Tensor, freeze: bool = True, padding_idx: int | None = None, max_norm: float | None = None,
         norm_type: float = 2.0, scale_grad_by_freq: bool = False, sparse: bool = False,
     ) -> Embedding:  # fmt: skip
-        """An embedding over a table that is there already."""
+        """An embedding with a given table."""
         if embeddings.ndim != 2:
-            raise OptionError(f"a table of embeddings has 2 dimensions; got {list(embeddings.shape)}")
+            raise OptionError(f"a table of embeddings must have 2 dimensions; got {list(embeddings.shape)}")
         count, width = embeddings.shape
         options = padding_idx, max_norm, norm_type, scale_grad_by_freq, sparse
         made_of = cls(count, width, *options, _weight=embeddings)

@@ -1,1 +1,1 @@
-"""`nn.Module`: its members, hooks, state dict, and how it moves between devices and layouts."""
+"""`nn.Module`: its members, hooks and state dict, and its moves between devices and layouts."""

@@ -1,4 +1,4 @@
-"""Functions that a user hangs on a module, to run around `forward`, backward and state dicts."""
+"""Hooks of a module: callbacks around `forward`, backward and state dicts."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class Hooks:
         self.tables: dict[str, dict[int, tuple[Callable[..., Any], bool]]] = {kind: {} for kind in KINDS}
 
     def add(self, kind: str, hook: Callable[..., Any], flag: bool = False, first: bool = False) -> RemovableHook:
-        """`flag` is what the kind makes of it: with_kwargs for forward hooks."""
+        """Add a hook; the meaning of `flag` depends on the kind: with_kwargs for forward hooks."""
         if not callable(hook):
             raise ArgumentError(f"a hook is a function; got {type(hook).__name__}")
         return RemovableHook(self.tables[kind], (hook, flag), first)
@@ -31,7 +31,7 @@ class Hooks:
 
 
 class Table(MutableMapping[int, Any]):
-    """A live view of a module's hooks of one kind: what `module._forward_pre_hooks` gives."""
+    """A live view of a module's hooks of one kind: `module._forward_pre_hooks`."""
 
     def __init__(self, hooks: Hooks | None, kind: str) -> None:
         self.inner = {} if hooks is None else hooks.tables[kind]
@@ -53,12 +53,12 @@ class Table(MutableMapping[int, Any]):
 
 
 def table(kind: str) -> Any:
-    """A property that gives a module's hooks of one kind."""
+    """A property for a module's hooks of one kind."""
     return property(lambda module: Table(module._hooks, kind))
 
 
 def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any]) -> Any:
-    """`module.forward`, with everything that hangs around it."""
+    """`module.forward` with its hooks."""
     for hook, with_kwargs in hooks.of("forward_pre"):
         if with_kwargs:
             changed = hook(module, args, kwargs)
@@ -84,10 +84,10 @@ def call(module: Any, hooks: Hooks, args: tuple[Any, ...], kwargs: dict[str, Any
 
 
 class Watch:
-    """Sees the gradients of one call's outputs and inputs pass, and lets the hooks replace them.
+    """Observes the gradients of one call's outputs and inputs, which hooks may replace.
 
-    The inputs' gradients come last, so that is when a `backward` hook has both; without an input that wants a
-    gradient, the hook runs when the outputs' gradients are known. `around` makes of a hook what is to be called.
+    The inputs' gradients are known last, and a `backward` hook runs then; without a differentiable input, it runs when
+    the outputs' gradients are known. `around` wraps a hook.
     """
 
     def __init__(self, module: Any, hooks: Hooks, around: Callable[..., Any] = lambda hook: hook) -> None:
@@ -148,7 +148,7 @@ def _same_count(changed: Any, before: tuple[Any, ...], what: str) -> tuple[Any, 
 
 
 class _Pass(Function):
-    """The identity on several tensors, whose gradients go through a function."""
+    """The identity on several tensors, with a function applied to their gradients."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:

@@ -1,11 +1,11 @@
-"""Layouts of a module's tensors by their names: patterns with an sbp each, or the plans that others write.
+"""Layouts of a module's tensors by name: patterns with an sbp each, or other libraries' tensor-parallel plans.
 
-    {"*.q_proj.weight": S(0), "*.o_proj.weight": S(1)}         patterns over paths; what none fits is broadcast
+    {"*.q_proj.weight": S(0), "*.o_proj.weight": S(1)}         patterns over paths; unmatched tensors are broadcast
     {"layers.*.self_attn.q_proj": "colwise", ...}              transformers' plan: model.config.base_model_tp_plan
     {"mlp.up": ColwiseParallel(), "mlp.down": RowwiseParallel()}       torch's, of distributed.tensor.parallel
 
-A plan names modules, and says which features are split: those that come out (colwise) or those that go in (rowwise).
-The layout of a weight is all that it decides here: what moves between the ranks then follows.
+A plan names modules, and whether output features (colwise) or input features (rowwise) are split. It only determines
+the layouts of weights; communication follows from them.
 """
 
 from __future__ import annotations
@@ -20,11 +20,11 @@ from weft.core.sbp import NdSbp, Sbp, broadcast, split
 from weft.tensor.tensor import Tensor
 
 Rule = Callable[[str, Tensor], Any]
-INPUTS_FIRST: Final = ("Embedding", "Conv1D")  # layers whose weight is [inputs, outputs]; a Linear's is the other way
+INPUTS_FIRST: Final = ("Embedding", "Conv1D")  # layers with weights of [inputs, outputs]; a Linear's is the transpose
 
 
 def by_names(module: Any, rules: Mapping[str, Any], placement: Placement | None) -> Rule:
-    """The layout of a tensor from its path: the first pattern that fits says it."""
+    """The layout of a tensor by its path: that of the first pattern that matches."""
     unused = set(rules)
 
     def rule(path: str, t: Tensor) -> Any:
@@ -42,8 +42,8 @@ def by_names(module: Any, rules: Mapping[str, Any], placement: Placement | None)
     if rules and len(unused) == len(rules):
         paths = [path for path, _ in module.named_parameters()]
         raise SbpError(
-            f"to_global: no tensor of this {module._get_name()} fits {sorted(unused)}; its parameters are called "
-            f'{", ".join(paths[:4])}{", ..." if len(paths) > 4 else ""}. A pattern is of a whole path: "*.weight"'
+            f"to_global: no tensor of this {module._get_name()} matches {sorted(unused)}; its parameters are called "
+            f'{", ".join(paths[:4])}{", ..." if len(paths) > 4 else ""}. A pattern must match a whole path: "*.weight"'
         )
     return rule
 
@@ -51,7 +51,7 @@ def by_names(module: Any, rules: Mapping[str, Any], placement: Placement | None)
 def _fits(path: str, pattern: str, said: Any) -> bool:
     if isinstance(said, (Sbp, tuple, list)):
         return fnmatchcase(path, pattern)
-    whole = f".{path}"  # a plan is of a part of the model, and names modules or parameters
+    whole = f".{path}"  # a plan may be for a part of the model, and names modules or parameters
     return any(fnmatchcase(whole, f"*.{pattern}{end}") for end in ("", ".weight", ".bias"))
 
 

@@ -1,4 +1,4 @@
-"""Parameters and buffers before they have values."""
+"""Uninitialized parameters and buffers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.tensor.tensor import Tensor
 
 
 def made(shape: Sequence[int], device: Any = None, dtype: Any = None) -> Parameter:
-    """A parameter of whatever the memory held."""
+    """An uninitialized parameter."""
     return Parameter(filled(shape, None, device, dtype))
 
 
@@ -24,14 +24,14 @@ def filled(shape: Sequence[int], value: float | None, device: Any = None, dtype:
     kind = get_default_dtype() if dtype is None else dtypes.of(dtype)
     for n in shape:
         if not isinstance(n, Integral) or isinstance(n, bool) or n < 0:
-            raise OptionError(f"a layer's sizes are whole numbers, at least 0; got {list(shape)}")
+            raise OptionError(f"a layer's sizes must be nonnegative integers; got {list(shape)}")
     size = tuple(map(int, shape))
     where = place("a layer", device, None, None, len(size))
     return ops.empty(size, kind, *where) if value is None else ops.full(size, value, kind, *where)
 
 
 def taking(**options: Any) -> inspect.Signature:
-    """The signature of a method that takes options, with their defaults; ... has none."""
+    """A signature from options and their defaults; ... is required."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     named = [inspect.Parameter(n, kind, default=inspect.Parameter.empty if v is ... else v) for n, v in options.items()]
     return inspect.Signature([inspect.Parameter("self", inspect.Parameter.POSITIONAL_ONLY), *named])

@@ -1,4 +1,4 @@
-"""The roles that attributes of a module play: parameter, buffer, module."""
+"""A module's members by role: parameters, buffers, modules."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ PARAMETER, BUFFER, MODULE = "parameter", "buffer", "module"
 
 
 class Members(MutableMapping[str, Any]):
-    """A live view of a module's attributes of one role: what `module._parameters` gives.
+    """A live view of a module's members of one role: `module._parameters`.
 
-    The attributes themselves lie in the instance, where Python finds them fastest; only their roles are noted aside.
+    The members are instance attributes, where Python finds them fastest; only their roles are stored separately.
     """
 
     def __init__(self, module: Any, role: str) -> None:
@@ -60,7 +60,7 @@ class Members(MutableMapping[str, Any]):
         return self._dict().values()
 
     def compare(self) -> None:
-        """Ranks have global buffers in common, and may compare them from now on."""
+        """Let ranks compare global buffers from now on."""
         for name, value in self.items():
             if value is not None and value.spec is not None and here.trace is None:
                 keep_buffer(f"{self.module._get_name()}.{name}", value)
@@ -81,7 +81,7 @@ def members(role: str) -> Any:
 
 
 def printed(name: str, extra: str, members: Mapping[str, Any]) -> str:
-    """A module as text: what it says of itself, and its members, each further in."""
+    """A module as text: its options, and its members, indented."""
     lines = [*extra.split("\n")] if extra else []
     children = [f"({n}): " + repr(m).replace("\n", "\n  ") for n, m in members.items()]
     if not children and len(lines) <= 1:

@@ -1,4 +1,4 @@
-"""`nn.Module`: parameters, buffers and modules by attribute, and what can be done to all of them at once."""
+"""`nn.Module`: the base class of models, with parameters, buffers and modules as attributes."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from weft.tensor.tensor import RemovableHook, Tensor
 
 
 class Module:
-    """The base of every model. Assign parameters and modules as attributes, and write `forward`.
+    """The base class of models. Assign parameters and modules as attributes, and define `forward`.
 
     >>> class Net(flow.nn.Module):
     ...     def __init__(self):
@@ -38,11 +38,11 @@ class Module:
 
     training: bool = True
     _roles: dict[str, str]
-    _since: Mapping[str, int] = {}  # of members that older states lack: the `_version` that first had them
+    _since: Mapping[str, int] = {}  # per member, the first `_version` with it: older states lack it
     _non_persistent: frozenset[str] = frozenset()
     _hooks: Hooks | None = None
 
-    if TYPE_CHECKING:  # attributes that were registered by name
+    if TYPE_CHECKING:  # registered attributes
 
         def __getattr__(self, name: str) -> Any: ...
 
@@ -63,7 +63,7 @@ class Module:
                 return here.trace.call_module(self, self._call, args, kwargs)
             return self.forward(*args, **kwargs) if self._hooks is None else self._call(*args, **kwargs)
         except Exception as cause:
-            if (own := refusals.teach(self, cause, args, kwargs)) is None:
+            if (own := refusals.explain(self, cause, args, kwargs)) is None:
                 raise
         return self(*args, **own)
 
@@ -96,9 +96,9 @@ class Module:
         if role is None:
             return object.__setattr__(self, name, value)
         if known is not None and known != role:
-            del roles[name]  # its place is among its new kind, at the end
+            del roles[name]  # it moves to the end of its new role
         by = f"register_{role}"
-        if role != MODULE and getattr(type(self), by) is not getattr(Module, by):  # subclasses may watch
+        if role != MODULE and getattr(type(self), by) is not getattr(Module, by):  # subclasses may override
             if known != role:
                 self.__dict__.pop(name, None)
             return getattr(self, by)(name, value, *([False] if name in self._non_persistent else []))
@@ -136,16 +136,16 @@ class Module:
 
     def register_parameter(self, name: str, param: Parameter | None) -> None:
         if isinstance(param, Parameter) and param.grad_fn is not None:
-            raise ArgumentError(f"cannot assign non-leaf Tensor to parameter '{name}': nothing computes a parameter")
+            raise ArgumentError(f"cannot assign non-leaf Tensor to parameter '{name}': a parameter must be a leaf")
         self._register(PARAMETER, name, param, Parameter)
 
     def register_buffer(self, name: str, tensor: Tensor | None, persistent: bool = True) -> None:
-        """A tensor that belongs to the module's state but isn't trained; saved unless `persistent=False`."""
+        """A tensor of the module's state that isn't trained; saved unless `persistent=False`."""
         self._register(BUFFER, name, tensor, Tensor)
         self._persist(name, persistent)
 
     def _persist(self, name: str, persistent: bool) -> None:
-        """Whether a buffer is part of the state that is saved."""
+        """Set whether a buffer is saved."""
         names = self._non_persistent - {name} if persistent else self._non_persistent | {name}
         self.__dict__["_non_persistent"] = names
 
@@ -176,12 +176,12 @@ class Module:
             raise AttributeError(f"{owner._get_name()} has no {role} `{name}`")
         return owner.__dict__[name]
 
-    # ---- walking -------------------------------------------------------------------------------------
+    # ---- iteration -----------------------------------------------------------------------------------
 
     def named_modules(
         self, memo: set[int] | None = None, prefix: str = "", remove_duplicate: bool = True
     ) -> Iterator[tuple[str, Module]]:
-        """This module and everything in it, with paths, parents first."""
+        """This module and all submodules with their paths, parents first."""
         memo = set() if memo is None else memo
         if id(self) in memo:
             return
@@ -234,19 +234,19 @@ class Module:
     def buffers(self, recurse: bool = True) -> Iterator[Tensor]:
         return (b for _, b in self.named_buffers(recurse=recurse))
 
-    # ---- changing all of it --------------------------------------------------------------------------
+    # ---- conversion ----------------------------------------------------------------------------------
 
     def apply(self, fn: Callable[[Module], Any]) -> Self:
-        """Call `fn` on every module inside, then on this one."""
+        """Call `fn` on every submodule, then on this module."""
         for child in self.children():
             child.apply(fn)
         fn(self)
         return self
 
     def _apply(self, fn: Callable[[Tensor], Tensor], recurse: bool = True) -> Self:
-        """Give each parameter and buffer (and each gradient) the data of what `fn` makes of it.
+        """Replace the data of each parameter and buffer (and gradient) by the result of `fn`.
 
-        The objects stay, so that optimizers and ties between modules keep them. Children do it their own way.
+        The objects are kept, for optimizers and tied weights. Submodules' own methods are called.
         """
         for child in self.children() if recurse else ():
             child._apply(fn)
@@ -256,7 +256,7 @@ class Module:
         for t, new, grad in made:
             if new is not t:
                 t.data = new
-            t._grad = grad  # which may be of another dtype, where a program exchanged only `.data`
+            t._grad = grad  # its dtype may differ, if a program replaced only `.data`
         self._buffers.compare()
         return self
 
@@ -285,15 +285,15 @@ class Module:
         return moving.sent(self, dtypes.bfloat16)
 
     def to_global(self, placement: Placement | None = None, sbp: Any = None) -> Self:
-        """Lay the same model out over a placement: logical shapes and values stay.
+        """Convert the model to global tensors over a placement; logical shapes and values don't change.
 
-        A local parameter is the whole one (the first rank's, if they differ). `sbp`: one, one per pattern of names, or
-        a function of (path, parameter). Gradients and optimizers keep their parameters.
+        A local parameter is taken as the whole (the first rank's, if they differ). `sbp`: one, one per pattern of
+        names, or a function of (path, parameter). Gradients and optimizers keep their parameters.
         """
         return self._apply(moving.spreading(self, placement, sbp))
 
     def to_local(self) -> Self:
-        """Keep only this rank's part of every parameter and buffer."""
+        """Keep only this rank's shard of every parameter and buffer."""
         return self._apply(lambda t: ops.to_local(t) if t.is_global else t)
 
     def train(self, mode: bool = True) -> Self:
@@ -326,7 +326,8 @@ class Module:
     def load_state_dict(
         self, state_dict: Mapping[str, Any], strict: bool = True, assign: bool = False
     ) -> states.IncompatibleKeys:
-        """Copy a state into this module. What doesn't fit is reported all at once, and then nothing is changed."""
+        """Copy a state into this module. Everything that doesn't fit is reported at once, and nothing is changed
+        then."""
         return states.load(self, state_dict, strict, assign)
 
     def _save_to_state_dict(self, destination: Any, prefix: str, keep_vars: bool) -> None:
@@ -336,8 +337,9 @@ class Module:
         self, state_dict: Mapping[str, Any], prefix: str, local_metadata: dict[str, Any], strict: bool,
         missing_keys: list[str], unexpected_keys: list[str], error_msgs: list[str],
     ) -> None:  # fmt: skip
-        """Check this module's own part, and note what to write; override to rename or convert what older files say."""
-        at_once = type(self)._load_from_state_dict is not Module._load_from_state_dict  # what follows may look at it
+        """Check this module's own entries, and note the writes; override to rename or convert entries of older
+        versions."""
+        at_once = type(self)._load_from_state_dict is not Module._load_from_state_dict  # it may read the values
         found = missing_keys, unexpected_keys, error_msgs
         states.check(self, state_dict, prefix, local_metadata, strict, *found, at_once)
 
@@ -349,7 +351,7 @@ class Module:
         assert self._hooks is not None
         return self._hooks.add(kind, hook, flag, first)
 
-    def _watch(self, hooks: Hooks) -> Any:  # what sees the gradients of one call pass
+    def _watch(self, hooks: Hooks) -> Any:  # observes the gradients of one call
         return Watch(self, hooks)
 
     def _hooks_of(self, kind: str) -> tuple[tuple[Callable[..., Any], bool], ...]:
@@ -358,25 +360,27 @@ class Module:
     def register_forward_pre_hook(
         self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False
     ) -> RemovableHook:
-        """`hook(module, args)` before forward; what it returns replaces the arguments."""
+        """Call `hook(module, args)` before forward; its result, if any, replaces the arguments."""
         return self._hook("forward_pre", hook, with_kwargs, prepend)
 
     def register_forward_hook(self, hook: Any, *, prepend: bool = False, with_kwargs: bool = False) -> RemovableHook:
-        """`hook(module, args, output)` after forward; what it returns replaces the output."""
+        """Call `hook(module, args, output)` after forward; its result, if any, replaces the output."""
         return self._hook("forward", hook, with_kwargs, prepend)
 
     def register_full_backward_hook(self, hook: Any, prepend: bool = False) -> RemovableHook:
-        """`hook(module, grad_input, grad_output)` after the module's backward; what it returns replaces grad_input."""
+        """Call `hook(module, grad_input, grad_output)` after the module's backward; its result, if any, replaces
+        grad_input."""
         return self._hook("backward", hook, first=prepend)
 
     def register_state_dict_post_hook(self, hook: Any) -> RemovableHook:
-        """`hook(module, state_dict, prefix, metadata)` once the module's part was added."""
+        """Call `hook(module, state_dict, prefix, metadata)` after the module's entries were added."""
         return self._hook("state_dict", hook)
 
     _register_state_dict_hook = register_state_dict_post_hook
 
     def register_load_state_dict_pre_hook(self, hook: Any) -> RemovableHook:
-        """`hook(module, state, prefix, metadata, strict, missing, unexpected, errors)` before the module is checked."""
+        """Call `hook(module, state, prefix, metadata, strict, missing, unexpected, errors)` before the module is
+        checked."""
         return self._hook("load_pre", hook, True)
 
     # ---- printing ------------------------------------------------------------------------------------
@@ -385,7 +389,7 @@ class Module:
         return type(self).__name__
 
     def extra_repr(self) -> str:
-        return ""  # what stands between the parentheses; layers override it
+        return ""  # the text in parentheses; layers override it
 
     def __repr__(self) -> str:
         return printed(self._get_name(), self.extra_repr(), self._modules)

@@ -1,4 +1,4 @@
-"""Where a module's tensors go: arguments of `to`, moves between devices and dtypes, layouts over a placement."""
+"""Moves of a module's tensors: arguments of `to`, devices and dtypes, layouts over a placement."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.tensor.tensor import Tensor
 
 def where_to(*args: Any, **kwargs: Any) -> tuple[Device | None, DType | None]:
     device, dtype = kwargs.pop("device", None), kwargs.pop("dtype", None)
-    kwargs.pop("non_blocking", None)  # the kernels' matter
+    kwargs.pop("non_blocking", None)  # ignored
     idle_format("Module.to(memory_format)", kwargs.pop("memory_format", None))
     if kwargs:
         raise ArgumentError(f"Module.to() got an unexpected argument {next(iter(kwargs))!r}; it takes device and dtype")
@@ -36,20 +36,20 @@ def where_to(*args: Any, **kwargs: Any) -> tuple[Device | None, DType | None]:
             dtype = a
     dtype = None if dtype is None else dtypes.of(dtype)
     if dtype is not None and not dtype.differentiable:
-        raise DtypeError(f"a module's dtype is a floating point one, since it is trained; got {dtype}")
+        raise DtypeError(f"a module's dtype must be floating point; got {dtype}")
     return None if device is None else Device(device).check(), dtype
 
 
 def of_kind(module: Any, kind: Any) -> Any:
-    """What a graph's block answers, too, said of a module: itself by to(nn.Module), what the graph that is being traced
-    says of it by to(nn.graph.GraphModule)."""
+    """OneFlow's `to` with a class: a module itself by to(nn.Module), the tracing graph's block of it by
+    to(nn.graph.GraphModule)."""
     if not isinstance(kind, type):
         return None
     return module if isinstance(module, kind) else kind.of(module) if hasattr(kind, "of") else None  # type: ignore[attr-defined]
 
 
 def sent(module: Any, *args: Any, **kwargs: Any) -> Any:
-    """What `module.to` does, for methods beside it: a subclass's own `to` may call these."""
+    """`module.to`, for methods that a subclass's `to` may call."""
     device, dtype = where_to(*args, **kwargs)
     return module._apply(lambda t: moved(t, device, dtype))
 
@@ -61,7 +61,8 @@ def moved(t: Tensor, device: Device | None, dtype: DType | None) -> Tensor:
 
 
 def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[Tensor], Tensor]:
-    """What lays a module's tensors out; `sbp` may be a function of a tensor's path and itself."""
+    """A function that converts a module's tensors to a layout; `sbp` may be a function of a tensor's path and
+    itself."""
     if isinstance(sbp, Mapping):
         sbp = by_names(module, sbp, placement)
     members = [*module.named_parameters(), *module.named_buffers()]
@@ -69,13 +70,13 @@ def spreading(module: Any, placement: Placement | None, sbp: Any) -> Callable[[T
     owners = {id(t.grad): t for _, t in members if t.grad is not None}
 
     def spread(t: Tensor) -> Tensor:
-        path = paths.get(id(t), "a tensor that is no member")
+        path = paths.get(id(t), "a tensor that isn't a member")
         part = owners[id(t)].part_of if id(t) in owners else None
-        if part is not None and t.is_local and t.part_of is None:  # a gradient that was found for a part
+        if part is not None and t.is_local and t.part_of is None:  # the gradient of a shard
             t = t.detach()
             t.part_of = part.replace(nd_sbp=tuple(broadcast if s.is_partial else s for s in part.nd_sbp))
         where = placement if placement is not None else t.placement if t.is_global else None
-        if where is not None and t.is_local and t.part_of is not None:  # a rule sees the same tensor on every rank
+        if where is not None and t.is_local and t.part_of is not None:  # rules get the same tensor on every rank
             t = ops.from_local(t, t.part_of.placement, t.part_of.nd_sbp, None)
         wanted: Any = sbp(path, t) if callable(sbp) and not isinstance(sbp, Sbp) else sbp
         wanted = t.sbp if wanted is None and t.is_global else wanted

@@ -1,4 +1,4 @@
-"""Where Python's own complaint would leave a layer: what the layer takes, and what it was given."""
+"""Errors for wrong arguments of layers: what the layer takes, and what it was given."""
 
 from __future__ import annotations
 
@@ -14,10 +14,10 @@ Init = Callable[..., None]
 
 
 class Making(Door):
-    """What happens to arguments that don't fit a layer's `__init__`. The layer that was asked for answers: one that it
-    builds on was called by it."""
+    """Handles arguments that don't fit a layer's `__init__`. The error names the class that the user called, not a base
+    class."""
 
-    made: Init  # as users call it
+    made: Init  # the wrapped one
 
     def _asked(self, given: dict[str, Any]) -> tuple[Door | None, dict[str, Any]]:
         module, *_ = given.values()
@@ -31,9 +31,7 @@ class Making(Door):
         if door is not None:
             return door.refit(own, rest, more)
         present = {k: v for k, v in given.items() if v is not ABSENT}
-        return (
-            self.f(*present.values(), *rest, **more) if rest else self.f(**present, **more)
-        )  # Python says what is wrong
+        return self.f(*present.values(), *rest, **more) if rest else self.f(**present, **more)  # Python raises
 
     def again(self, cause: Exception, given: dict[str, Any], rest: tuple[Any, ...], more: dict[str, Any]) -> Any:
         door, own = self._asked(given)
@@ -41,21 +39,21 @@ class Making(Door):
 
 
 def constructing(init: Init) -> Init:
-    """`__init__` as users call it."""
+    """Wrap an `__init__`, so that wrong arguments are explained."""
     door = Making(init, "__init__")
     door.made = opened(door)
     return door.made
 
 
 def guard(layer: type) -> None:
-    """Let a layer of Weft's answer for the arguments that it is made with."""
+    """Wrap the `__init__` of one of Weft's layers."""
     if _wefts(layer) and "__init__" in vars(layer):
         layer.__init__ = constructing(vars(layer)["__init__"])
 
 
-def teach(module: Any, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
-    """Where the forward of a layer of Weft's stumbled over its arguments, raise what it takes; or give the keywords by
-    the names that they have there, if they fit by these."""
+def explain(module: Any, cause: Exception, args: tuple[Any, ...], kwargs: dict[str, Any]) -> dict[str, Any] | None:
+    """Explain an error of a layer's forward by its signature; or return the keywords under the parameters' names, if
+    they fit then."""
     if not _wefts(type(module)) or isinstance(cause, (*SAID, NotImplementedError)) or not ours(cause):
         return None
     if kwargs and isinstance(cause, TypeError):

@@ -1,5 +1,5 @@
-"""A module's state as a dict from path to tensor, and back. Loading checks everything first, so that a state that
-doesn't fit leaves the module as it was.
+"""A module's state as a dict from path to tensor, and back. Loading checks everything first: a state that doesn't fit
+changes nothing.
 """
 
 from __future__ import annotations
@@ -20,12 +20,12 @@ from weft.tensor.parameter import Parameter
 from weft.tensor.tensor import Tensor, of_torch
 
 EXTRA = "_extra_state"
-ASSIGN = "assign_to_params_buffers"  # set in the metadata if the state's tensors are to be the module's
-WRITES = "writes"  # where a module's `_load_from_state_dict` puts what is to be done once everything fits
+ASSIGN = "assign_to_params_buffers"  # metadata flag: the state's tensors become the module's
+WRITES = "writes"  # metadata key of the writes to do once everything is checked
 
 
 class IncompatibleKeys(NamedTuple):
-    """What `load_state_dict` found missing, and what it had no place for."""
+    """The missing and the unexpected keys of `load_state_dict`."""
 
     missing_keys: list[str]
     unexpected_keys: list[str]
@@ -37,14 +37,14 @@ class IncompatibleKeys(NamedTuple):
 
 
 class Writes:
-    """What a state changes in a module once all of it fits; what was changed at once can be undone."""
+    """The deferred writes of a load; those done at once can be undone."""
 
     def __init__(self) -> None:
         self.later: list[Callable[[], None]] = []
         self.back: list[Callable[[], None]] = []
 
     def take(self, put: Callable[[], None], at_once: bool, before: Tensor | Callable[[], None] | None) -> None:
-        """`before` puts back what was there, or is what is overwritten."""
+        """Add a write; `before` restores the old value, or is the tensor to overwrite."""
         if not at_once:
             self.later.append(put)
             return
@@ -84,12 +84,12 @@ def state_dict(module: Any, destination: Any, prefix: str, keep_vars: bool) -> A
 
 
 def _version(module: Any) -> int:
-    """Of the form of what a module saves, by which its `_load_from_state_dict` knows older forms."""
+    """The version of a module class' state, by which `_load_from_state_dict` recognizes older ones."""
     return getattr(module, "_version", 1)
 
 
 def own_state(module: Any) -> dict[str, Tensor]:
-    """What of a module itself is saved: parameters, then the buffers that are persistent."""
+    """A module's own saved entries: parameters, then persistent buffers."""
     own = {name: p for name, p in module._parameters.items() if p is not None}
     own |= {n: b for n, b in module._buffers.items() if b is not None and n not in module._non_persistent}
     return own
@@ -103,7 +103,7 @@ def save(module: Any, destination: Any, prefix: str, keep_vars: bool) -> None:
 
 
 def load(module: Any, state: Mapping[str, Any], strict: bool, assign_them: bool) -> IncompatibleKeys:
-    """Check the whole of a state against a module and everything in it; only if all fits, write it."""
+    """Check a state against a module and its submodules; write it only if all fits."""
     if not isinstance(state, Mapping):
         raise ArgumentError(
             f"Expected state_dict to be dict-like, got {type(state)}; it goes from names to tensors, as "
@@ -130,7 +130,7 @@ def load(module: Any, state: Mapping[str, Any], strict: bool, assign_them: bool)
 
     visit(module, "", state)
     found = IncompatibleKeys(missing, unexpected)
-    if errors or not after:  # else the hooks may yet say that what is missing needn't be there
+    if errors or not after:  # else hooks may still remove missing keys
         try:
             _refuse(module, found, errors, strict, "\nThe module was left as it was.")
         except CheckpointError:
@@ -161,13 +161,13 @@ def check(
     module: Any, state: Mapping[str, Any], prefix: str, metadata: dict[str, Any], strict: bool,
     missing: list[str], unexpected: list[str], errors: list[str], at_once: bool,
 ) -> None:  # fmt: skip
-    """Compare a module's own parameters and buffers with the state. What fits is noted to be written later, or written
-    `at_once`, for those who look at it."""
+    """Compare a module's own parameters and buffers with the state. Writes are deferred, or done `at_once` for
+    overrides that read the values."""
     for hook, with_module in module._hooks_of("load_pre"):
         given = (state, prefix, metadata, strict, missing, unexpected, errors)
         hook(module, *given) if with_module else hook(*given)
     writes, assign_them = metadata.get(WRITES), metadata.get(ASSIGN, False)
-    if writes is None:  # called by the user
+    if writes is None:  # called directly by the user
         writes, at_once = Writes(), True
     own, version = own_state(module), metadata.get("version", 1)
     for name, target in own.items():
@@ -218,7 +218,7 @@ def check(
 
 
 def write(target: Tensor, value: Tensor) -> None:
-    """Overwrite in place, whatever the layouts and dtypes. A local value for a global tensor is the whole of it."""
+    """Overwrite in place, across layouts and dtypes. A local value for a global tensor is taken as the whole."""
     with no_grad():
         value = value.detach()
         if tuple(value.shape) != tuple(target.shape):

@@ -1,4 +1,4 @@
-"""What can be done to modules beyond the daily, bound to `Module` as methods."""
+"""Less common methods of `Module`."""
 
 from __future__ import annotations
 
@@ -13,12 +13,12 @@ from weft.tensor.tensor import RemovableHook
 
 
 def to_consistent(self: Module, placement: Any = None, sbp: Any = None) -> Module:
-    """`to_global`, by its older name."""
+    """`to_global`, under its deprecated name."""
     return self.to_global(placement, sbp)
 
 
 def to_empty(self: Module, *, device: Any, recurse: bool = True) -> Module:
-    """Move to a device without the values: whatever the memory held is there then. Without `recurse`, only its own."""
+    """Move to a device without values: parameters are uninitialized then. Without `recurse`, only the module's own."""
     where = Device(device).check()
     return self._apply(lambda t: ops.empty(tuple(t.shape), t.dtype, where), recurse)
 
@@ -29,12 +29,12 @@ def type(self: Module, dst_type: Any) -> Module:
 
 
 def share_memory(self: Module) -> Module:
-    """Move parameters and buffers to memory that other processes see."""
+    """Move parameters and buffers to shared memory."""
     return self._apply(lambda t: t.share_memory_())  # type: ignore[attr-defined]  # bound from the registry
 
 
 def set_submodule(self: Module, target: str, module: Module, strict: bool = False) -> None:
-    """Put a module at a dotted path."""
+    """Replace the module at a dotted path."""
     path, _, name = target.rpartition(".")
     owner = self.get_submodule(path)
     if strict and name not in owner._modules:
@@ -43,12 +43,12 @@ def set_submodule(self: Module, target: str, module: Module, strict: bool = Fals
 
 
 def __setstate__(self: Module, state: dict[str, Any]) -> None:
-    """For subclasses that add to what a copy gets."""
+    """Unpickling; for subclasses to extend."""
     self.__dict__.update(state)
 
 
 def register_full_backward_pre_hook(self: Module, hook: Any, prepend: bool = False) -> RemovableHook:
-    """`hook(module, grad_output)` before the module's backward; what it returns replaces the gradients."""
+    """Call `hook(module, grad_output)` before the module's backward; its result, if any, replaces the gradients."""
     return self._hook("backward_pre", hook, first=prepend)
 
 
@@ -58,22 +58,22 @@ def _register_load_state_dict_pre_hook(self: Module, hook: Any, with_module: boo
 
 
 def register_load_state_dict_post_hook(self: Module, hook: Any) -> RemovableHook:
-    """`hook(module, incompatible_keys)` after everything was loaded."""
+    """Call `hook(module, incompatible_keys)` after loading."""
     return self._hook("load_post", hook)
 
 
 def register_backward_hook(self: Module, hook: Callable[..., Any]) -> RemovableHook:
-    """`register_full_backward_hook`, by its older name."""
+    """`register_full_backward_hook`, under its deprecated name."""
     return self.register_full_backward_hook(hook)
 
 
 def register_state_dict_pre_hook(self: Module, hook: Callable[..., Any]) -> RemovableHook:
-    """`hook(module, prefix, keep_vars)` before the module's part is added."""
+    """Call `hook(module, prefix, keep_vars)` before the module's entries are added."""
     return self._hook("state_dict_pre", hook)
 
 
 def compile(self: Module, *args: Any, **options: Any) -> None:
-    """Nothing: what compiles here is `nn.Graph`."""
+    """Does nothing: `nn.Graph` compiles here."""
 
 
 for _f in (

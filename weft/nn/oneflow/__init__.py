@@ -1,1 +1,1 @@
-"""Layers and functions of layers that only OneFlow's programs use."""
+"""Layers and their functions that only OneFlow's programs use."""

@@ -1,4 +1,4 @@
-"""Single steps and losses as `flow._C` has them: what modules of the same name compute, with the weights given."""
+"""`flow._C`'s recurrent cells and losses: the modules of the same name as functions with explicit weights."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def _cell(name: str, mode: str, says: str) -> None:
         return _step(mode, input, (hx,), w_ih, w_hh, b_ih, b_hh)[0]
 
     cell.__name__ = cell.__qualname__ = name
-    cell.__doc__ = f"One step of {says}: the state after it."
+    cell.__doc__ = f"One step of {says}: returns the new state."
     public("bound flow")(cell)
 
 
@@ -33,20 +33,20 @@ for _name, _mode, _says in (
 
 @public("bound flow")
 def lstm_cell(input: Any, hx: Any, w_ih: Any, w_hh: Any, b_ih: Any = None, b_hh: Any = None) -> tuple[Any, Any]:
-    """One step of long short-term memory: what it shows and what it keeps, from (shown, kept) before."""
+    """One step of LSTM: the new (hidden, cell) from the old."""
     shown, kept = _step("LSTM", input, tuple(hx), w_ih, w_hh, b_ih, b_hh)
     return shown, kept
 
 
 @public("bound")
 def kl_div_loss(input: Any, target: Any, log_target: bool = False, reduction: str = "mean") -> Any:
-    """How far one distribution lies from another."""
+    """The Kullback-Leibler divergence of two distributions."""
     return F.kl_div(input, target, reduction, log_target)
 
 
 @public("bound")
 def binary_cross_entropy_loss(input: Any, target: Any, weight: Any = None, reduction: str = "mean") -> Any:
-    """-log of the probability that the target gets."""
+    """Binary cross entropy: the negative log probability of each target."""
     return F.binary_cross_entropy(input, target, weight, reduction)
 
 
@@ -54,7 +54,7 @@ def binary_cross_entropy_loss(input: Any, target: Any, weight: Any = None, reduc
 def binary_cross_entropy_with_logits_loss(
     input: Any, target: Any, weight: Any = None, pos_weight: Any = None, reduction: str = "mean"
 ) -> Any:
-    """binary_cross_entropy_loss of the sigmoid, without losing digits."""
+    """binary_cross_entropy_loss of the sigmoid, numerically stable."""
     return F.binary_cross_entropy_with_logits(input, target, weight, reduction, pos_weight)
 
 

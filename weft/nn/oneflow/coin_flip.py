@@ -1,4 +1,4 @@
-"""A layer that draws zeros and ones."""
+"""CoinFlip: random zeros and ones."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.tensor.tensor import Tensor
 
 
 class CoinFlip(Module):
-    """Draws `batch_size` times 1 with a probability, else 0."""
+    """Draws `batch_size` numbers: 1 with a probability, else 0."""
 
     def __init__(
         self, batch_size: int = 1, random_seed: int | None = None, probability: float = 0.5, device: Any = None,

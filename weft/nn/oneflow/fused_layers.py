@@ -1,4 +1,4 @@
-"""Layers that OneFlow has for its fused kernels: the same values here, composed of the plain ones."""
+"""OneFlow's fused layers, composed of plain ones."""
 
 from __future__ import annotations
 
@@ -17,21 +17,21 @@ from weft.tensor.tensor import Tensor
 
 
 class FusedBatchNorm1d(BatchNorm1d):
-    """relu(BatchNorm1d(x) + addend); the addend may be left out."""
+    """relu(BatchNorm1d(x) + addend); the addend is optional."""
 
     def forward(self, x: Tensor, addend: Tensor | None = None) -> Tensor:
         return _added(super().forward(x), addend)
 
 
 class FusedBatchNorm2d(BatchNorm2d):
-    """relu(BatchNorm2d(x) + addend); the addend may be left out."""
+    """relu(BatchNorm2d(x) + addend); the addend is optional."""
 
     def forward(self, x: Tensor, addend: Tensor | None = None) -> Tensor:
         return _added(super().forward(x), addend)
 
 
 class FusedBatchNorm3d(BatchNorm3d):
-    """relu(BatchNorm3d(x) + addend); the addend may be left out."""
+    """relu(BatchNorm3d(x) + addend); the addend is optional."""
 
     def forward(self, x: Tensor, addend: Tensor | None = None) -> Tensor:
         return _added(super().forward(x), addend)
@@ -42,7 +42,7 @@ def _added(y: Tensor, addend: Tensor | None) -> Tensor:
 
 
 class RMSLayerNorm(RMSNorm):
-    """RMSNorm over the last dimension, as T5 has it."""
+    """RMSNorm over the last dimension, as in T5."""
 
     def __init__(self, hidden_size: int, eps: float = 1e-6, device: Any = None, dtype: Any = None) -> None:
         super().__init__(hidden_size, eps, True, device, dtype)

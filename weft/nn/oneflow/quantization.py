@@ -1,7 +1,7 @@
-"""Numbers rounded to few bits: what to multiply by, found from the data, and training that feels the rounding.
+"""Quantization: observers of scale and zero point, and fake quantization for training.
 
-"symmetric" counts from -(2^(bits-1) - 1) to 2^(bits-1) - 1, "affine" from 0 to 2^bits - 1. The formula "cambricon" is
-symmetric with powers of two: its scale is the exponent.
+"symmetric" uses integers from -(2^(bits-1) - 1) to 2^(bits-1) - 1, "affine" from 0 to 2^bits - 1. The formula
+"cambricon" is symmetric with powers of two: its scale is the exponent.
 """
 
 from __future__ import annotations
@@ -29,7 +29,7 @@ def _check(formula: str, bits: int, scheme: str) -> None:
 
 
 def _scale(low: Any, high: Any, formula: str, bits: int, scheme: str) -> tuple[Any, Any]:
-    """Scale and zero point of numbers between low and high; of symmetric ones, high is the largest size."""
+    """Scale and zero point for values between low and high; for symmetric ones, high is the largest absolute value."""
     if formula == "cambricon":
         exponent = ops.floor(ops.log2(high)) - (bits - 2)
         return exponent, ops.zeros_like(exponent)
@@ -59,7 +59,7 @@ def moving_average_min_max_observer(
     stop_update_after_iters: int = 1, quantization_formula: str = "google", quantization_bit: int = 8,
     quantization_scheme: str = "symmetric", momentum: float = 0.95,
 ) -> tuple[Any, Any]:  # fmt: skip
-    """Scale and zero point from the running extremes, which the first steps of training move."""
+    """Scale and zero point from running extremes, which the first training steps update."""
     _check(quantization_formula, quantization_bit, quantization_scheme)
     symmetric = quantization_scheme == "symmetric" or quantization_formula == "cambricon"
     with no_grad():
@@ -75,12 +75,12 @@ def moving_average_min_max_observer(
 
 
 def _moved(running: Any, now: Any, momentum: float, goes_on: Any) -> Any:
-    after = ops.where(running == 0, now, running * momentum + now * (1 - momentum))  # 0: nothing was seen yet
+    after = ops.where(running == 0, now, running * momentum + now * (1 - momentum))  # 0: no value so far
     return ops.where(goes_on, after, running)
 
 
 def _counted(x: Any, scale: Any, zero_point: Any, formula: str, bits: int, scheme: str) -> tuple[Any, Any, Any]:
-    """The whole numbers, and the scale and zero point that broadcast to x."""
+    """The quantized integers, with the scale and zero point that broadcast to x."""
     _check(formula, bits, scheme)
     form = (-1, *(1,) * (x.ndim - 1)) if scale.numel() > 1 else (1,) * x.ndim
     scale, zero_point = ops.reshape(scale, form), ops.reshape(zero_point, form)
@@ -97,7 +97,7 @@ def quantization(
     x: Any, scale: Any, zero_point: Any, quantization_formula: str = "google", quantization_bit: int = 8,
     quantization_scheme: str = "symmetric",
 ) -> Any:  # fmt: skip
-    """The whole numbers that stand for x.
+    """x quantized to integers.
 
     >>> flow._C.quantization(flow.tensor([0.5, -1.0]), flow.tensor([0.25]), flow.tensor([0.0])).tolist()
     [2.0, -4.0]
@@ -106,7 +106,7 @@ def quantization(
 
 
 class _Rounded(Function):
-    """x as it comes back from few bits; its gradient passes as if nothing had happened."""
+    """x quantized and dequantized, with a straight-through gradient."""
 
     @staticmethod
     def forward(ctx: Any, *args: Any) -> Any:
@@ -123,7 +123,7 @@ def fake_quantization(
     x: Any, scale: Any, zero_point: Any, quantization_formula: str = "google", quantization_bit: int = 8,
     quantization_scheme: str = "symmetric",
 ) -> Any:  # fmt: skip
-    """x rounded to what few bits can tell; the gradient passes straight through.
+    """x rounded to a few bits, with a straight-through gradient.
 
     >>> flow._C.fake_quantization(flow.tensor([0.6, -1.0]), flow.tensor([0.25]), flow.tensor([0.0])).tolist()
     [0.5, -1.0]
@@ -135,7 +135,7 @@ def fake_quantization(
 
 
 class MinMaxObserver(Module):
-    """Scale and zero point of what passes: `scale, zero_point = observer(x)`."""
+    """Observes scale and zero point: `scale, zero_point = observer(x)`."""
 
     def __init__(
         self, quantization_formula: str = "google", quantization_bit: int = 8, quantization_scheme: str = "symmetric",
@@ -151,7 +151,7 @@ class MinMaxObserver(Module):
 
 
 class MovingAverageMinMaxObserver(Module):
-    """Scale and zero point from running extremes: `scale, zero_point = observer(x, step)`."""
+    """Observes scale and zero point by running extremes: `scale, zero_point = observer(x, step)`."""
 
     def __init__(
         self, stop_update_after_iters: int = 1, quantization_formula: str = "google", quantization_bit: int = 8,
@@ -165,7 +165,7 @@ class MovingAverageMinMaxObserver(Module):
         self.register_buffer("moving_min", filled((1,), 0.0))
 
     def reset_running_stats(self) -> None:
-        """Forget what was seen."""
+        """Reset the running extremes."""
         with no_grad():
             for running in (self.moving_max, self.moving_min):
                 assign(running, ops.zeros_like(running))
@@ -178,7 +178,7 @@ class MovingAverageMinMaxObserver(Module):
 
 
 class Quantization(Module):
-    """The whole numbers that stand for x, by a scale and a zero point."""
+    """x quantized to integers, by a scale and a zero point."""
 
     def __init__(
         self, quantization_formula: str = "google", quantization_bit: int = 8, quantization_scheme: str = "symmetric"
@@ -192,7 +192,7 @@ class Quantization(Module):
 
 
 class FakeQuantization(Quantization):
-    """x rounded to what few bits can tell; the gradient passes straight through."""
+    """x rounded to a few bits, with a straight-through gradient."""
 
     def forward(self, x: Tensor, scale: Tensor, zero_point: Tensor) -> Tensor:
         return fake_quantization(x, scale, zero_point, *self.options)
@@ -222,7 +222,7 @@ def _trained(kind: type[Module], dims: int) -> type[Module]:
             return run(x, weight, self.bias, self.stride, self.padding, self.dilation, self.groups)
 
     Qat.__name__ = Qat.__qualname__ = f"QatConv{dims}d"
-    Qat.__doc__ = f"Conv{dims}d whose input and weight are rounded to few bits while it trains."
+    Qat.__doc__ = f"Conv{dims}d with fake quantization of input and weight while it trains."
     Qat.__module__ = __name__
     return Qat
 

@@ -1,4 +1,4 @@
-"""Helpers around parameters: clipping of gradients, many parameters as one vector, a weight as length and direction."""
+"""Utilities for parameters: gradient clipping, parameters as a vector, weight normalization."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from weft.autograd import assign, no_grad
 from weft.core.derived import GIVEN, Derived, lazily
 from weft.core.errors import MissingFormulaError, OptionError, ShapeError
 from weft.functional.create.creation import eye
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.neural.similarity import normalize
 from weft.functional.training.clipping import clip_grad_norm
 from weft.functional.training.clipping import clip_grad_norm as clip_grad_norm_
@@ -33,7 +33,7 @@ if TYPE_CHECKING:
     from weft.nn.utils.weight_norm import remove_weight_norm, weight_norm
 
 ERRORS: Final = {"AssertionError": OptionError, "RuntimeError": OptionError}
-FILES: Final = {  # torch's, derived
+FILES: Final = {  # derived from torch's
     "fusion": ("fuse_conv_bn_eval", "fuse_conv_bn_weights", "fuse_linear_bn_eval", "fuse_linear_bn_weights"),
     "parametrizations": (), "parametrize": (), "prune": (),
     "spectral_norm": ("remove_spectral_norm", "spectral_norm"), "weight_norm": ("remove_weight_norm", "weight_norm"),
@@ -41,7 +41,7 @@ FILES: Final = {  # torch's, derived
 
 
 def _norm_except_dim(v: Any, pow: int = 2, dim: int = 0) -> Any:
-    """The length of each slice along `dim`; of the whole, if that is -1."""
+    """The norm of each slice along `dim`; of the whole, if that is -1."""
     others = tuple(d for d in range(v.ndim) if dim == -1 or d != dim % v.ndim)
     square = ops.mul(v, v)
     return ops.root(ops.sum(square, others, dim != -1) if others else square)
@@ -52,15 +52,15 @@ def _weight_norm(v: Any, g: Any, dim: int = 0) -> Any:
 
 
 def _normalize(x: Any, p: float = 2.0, dim: int = 1, eps: float = 1e-12, out: Any = None) -> Any:
-    """Where the result is to lie in `out`, by an assignment: a third of the time of our `out=`."""
+    """F.normalize with `out` by assignment, in a third of the time of `out=`."""
     y = normalize(x, p, dim, eps)
     return y if out is None else assign(out, y)
 
 
 def _householder_product(v: Any, tau: Any) -> Any:
-    """The first columns of a product of reflections, whose vectors are v's columns below the diagonal."""
+    """The first columns of a product of Householder reflections, given by v's columns below the diagonal."""
     n, k = v.shape[-2:]
-    units = eye(n, k, dtype=v.dtype, **beside(v))
+    units = eye(n, k, dtype=v.dtype, **device_of(v))
     below, made = ops.tril(v, -1) + units, units.expand((*v.shape[:-2], n, k))
     for i in reversed(range(k)):
         column, by = ops.narrow(below, -1, i, 1), ops.unsqueeze(ops.narrow(tau, -1, i, 1), -1)
@@ -69,11 +69,11 @@ def _householder_product(v: Any, tau: Any) -> Any:
 
 
 def _geqrf(x: Any) -> Any:
-    raise MissingFormulaError("a weight that is a product of reflections alone can't be given a value: trivialize it")
+    raise MissingFormulaError("a weight that is a product of reflections can't be assigned: trivialize it")
 
 
 def _orthogonalized(theirs: Any) -> Callable[[Any], Any]:
-    """Torch's, by our factors: of those of a tall matrix, the one whose triangle has a diagonal above zero."""
+    """Torch's, by Weft's QR decomposition with a positive diagonal."""
 
     def make(x: Any) -> Any:
         q, r = ops.qr(x)
@@ -83,7 +83,7 @@ def _orthogonalized(theirs: Any) -> Callable[[Any], Any]:
 
 
 def _unwarned(theirs: Any) -> Any:
-    """What torch calls deprecated: in OneFlow it is the only one."""
+    """Torch's deprecated function without its warning, since OneFlow has no other."""
     return staticmethod(inspect.unwrap(theirs))
 
 
@@ -121,12 +121,12 @@ def skip_init(module_cls: Callable[..., M], *args: Any, **kwargs: Any) -> M:
 
 
 def parameters_to_vector(parameters: Iterable[Tensor]) -> Tensor:
-    """All parameters, flat, one after another."""
+    """All parameters, flattened and concatenated."""
     return ops.cat([ops.reshape(p, (-1,)) for p in parameters], 0)
 
 
 def vector_to_parameters(vec: Tensor, parameters: Iterable[Tensor]) -> None:
-    """Overwrite the parameters with the parts of a vector that `parameters_to_vector` makes of them."""
+    """Overwrite the parameters with slices of a vector: the inverse of `parameters_to_vector`."""
     everyone = list(parameters)
     wanted = sum(p.numel() for p in everyone)
     if vec.numel() != wanted:

@@ -1,4 +1,4 @@
-"""Sequences of several lengths in one batch: padded to one length, or packed without what isn't there."""
+"""Sequences of several lengths in one batch: padded, or packed."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from typing import Any, NamedTuple
 from weft.core import dtype as dtypes
 from weft.core.errors import ShapeError
 from weft.functional.create import creation
-from weft.functional.create.likeness import beside
+from weft.functional.create.likeness import device_of
 from weft.functional.shape.views import movedim
 from weft.ops import ops
 from weft.tensor.tensor import Tensor
@@ -21,11 +21,11 @@ __all__ = [
 
 
 class PackedSequence(NamedTuple):
-    """The steps of several sequences, time by time; `batch_sizes` says how many sequences still go on at each time."""
+    """The steps of several sequences, time by time; `batch_sizes` is the number of sequences at each time."""
 
     data: Tensor
     batch_sizes: Tensor
-    sorted_indices: Tensor | None = None  # the sequences by falling length, as they lie in `data`
+    sorted_indices: Tensor | None = None  # the sequences in the order of `data`, by falling length
     unsorted_indices: Tensor | None = None
 
     def to(self, *args: Any, **kwargs: Any) -> PackedSequence:
@@ -37,15 +37,15 @@ class PackedSequence(NamedTuple):
 
 
 def _ints(values: Sequence[int], like: Tensor | None = None) -> Tensor:
-    return creation.tensor(list(values), dtype=dtypes.int64, **({} if like is None else beside(like)))
+    return creation.tensor(list(values), dtype=dtypes.int64, **({} if like is None else device_of(like)))
 
 
 def _numbers(lengths: Any) -> list[int]:
     return [int(n) for n in (lengths.tolist() if isinstance(lengths, Tensor) else lengths)]
 
 
-def _places(lengths: Sequence[int], order: Sequence[int]) -> tuple[list[int], list[int]]:
-    """Where each packed step lies in (time, batch), flat; and how many sequences go on at each time."""
+def _indices(lengths: Sequence[int], order: Sequence[int]) -> tuple[list[int], list[int]]:
+    """The flat index in (time, batch) of each packed step; and the number of sequences at each time."""
     sizes = [sum(n > t for n in lengths) for t in range(max(lengths))]
     return [t * len(lengths) + order[i] for t, size in enumerate(sizes) for i in range(size)], sizes
 
@@ -53,7 +53,7 @@ def _places(lengths: Sequence[int], order: Sequence[int]) -> tuple[list[int], li
 def pack_padded_sequence(
     input: Tensor, lengths: Any, batch_first: bool = False, enforce_sorted: bool = True
 ) -> PackedSequence:
-    """The steps of a padded batch, (time, batch, ...), that are there.
+    """The steps of a padded batch, (time, batch, ...), without its padding.
 
     >>> packed = flow.nn.utils.rnn.pack_padded_sequence(flow.tensor([[1, 4], [2, 0], [3, 0]]), [3, 1])
     >>> packed.data.tolist(), packed.batch_sizes.tolist()
@@ -63,15 +63,15 @@ def pack_padded_sequence(
     counts = _numbers(lengths)
     if len(counts) != x.shape[1] or min(counts, default=0) < 1 or max(counts) > x.shape[0]:
         raise ShapeError(
-            f"pack_padded_sequence: lengths are {x.shape[1]} numbers from 1 to {x.shape[0]}, for an input of shape "
+            f"pack_padded_sequence: lengths must be {x.shape[1]} numbers from 1 to {x.shape[0]}, for an input of shape "
             f"{list(input.shape)}; got {counts}"
         )
     order = sorted(range(len(counts)), key=lambda i: -counts[i])
     if enforce_sorted and any(a < b for a, b in itertools.pairwise(counts)):
         raise ShapeError(
-            f"pack_padded_sequence: the lengths {counts} should fall; sort the sequences, or pass enforce_sorted=False"
+            f"pack_padded_sequence: lengths {counts} should decrease; sort the sequences, or pass enforce_sorted=False"
         )
-    places, sizes = _places(counts, order)
+    places, sizes = _indices(counts, order)
     flat = ops.reshape(x, (x.shape[0] * x.shape[1], *x.shape[2:]))
     data = ops.index_select(flat, 0, _ints(places, x))
     if enforce_sorted:
@@ -80,7 +80,7 @@ def pack_padded_sequence(
 
 
 def lengths_of(packed: PackedSequence) -> list[int]:
-    """Each sequence's length, in the order they were given in."""
+    """Each sequence's length, in the original order."""
     sizes = _numbers(packed.batch_sizes)
     falling = [sum(size > i for size in sizes) for i in range(sizes[0])]
     back = range(len(falling)) if packed.unsorted_indices is None else _numbers(packed.unsorted_indices)
@@ -93,10 +93,10 @@ def pad_packed_sequence(
     """The padded batch that was packed, and the lengths."""
     counts = lengths_of(sequence)
     order = range(len(counts)) if sequence.sorted_indices is None else _numbers(sequence.sorted_indices)
-    places, sizes = _places(counts, list(order))
+    places, sizes = _indices(counts, list(order))
     steps = len(sizes) if total_length is None else total_length
     if steps < len(sizes):
-        raise ShapeError(f"pad_packed_sequence: total_length is at least {len(sizes)}, the longest; got {steps}")
+        raise ShapeError(f"pad_packed_sequence: total_length must be at least {len(sizes)}, the longest; got {steps}")
     data = sequence.data
     at, shape = _ints(places, data), (steps * len(counts), *data.shape[1:])
     flat = ops.index_put_zeros(data, [at], shape)
@@ -126,7 +126,7 @@ def pad_sequence(
 
 
 def unpad_sequence(padded_sequences: Tensor, lengths: Any, batch_first: bool = False) -> list[Tensor]:
-    """The sequences of a padded batch, each without its padding."""
+    """The sequences of a padded batch, without padding."""
     x = padded_sequences if batch_first else movedim(padded_sequences, 0, 1)
     return [ops.narrow(ops.select(x, 0, i), 0, 0, n) for i, n in enumerate(_numbers(lengths))]
 

@@ -18,10 +18,10 @@ def functional_call(
     module: Module, parameter_and_buffer_dicts: Any, args: Any = None, kwargs: Any = None, *,
     tie_weights: bool = True, strict: bool = False,
 ) -> Any:  # fmt: skip
-    """`module(*args, **kwargs)` with other tensors, by their paths, in the places of its parameters and buffers.
+    """`module(*args, **kwargs)` with its parameters and buffers replaced by other tensors, by path.
 
-    `tie_weights`: what the module shares between paths stays shared. `strict`: the tensors are neither too few nor too
-    many.
+    `tie_weights`: tied weights are replaced together. `strict`: every parameter and buffer must be given, and no
+    others.
 
     >>> m = flow.nn.Linear(2, 1, bias=False)
     >>> flow.func.functional_call(m, {"weight": flow.tensor([[1.0, 10.0]])}, flow.tensor([2.0, 3.0])).tolist()
@@ -56,7 +56,7 @@ def _exchanged(module: Module, given: Mapping[str, Any], tie_weights: bool, stri
     before = [owner.__dict__.get(name, ABSENT) for owner, name, _ in places]
     try:
         for owner, name, value in places:
-            owner.__dict__[name] = value  # its role stays what it is
+            owner.__dict__[name] = value  # its role doesn't change
         yield
     finally:
         for (owner, name, _), value in zip(places, before, strict=True):
@@ -67,7 +67,7 @@ def _exchanged(module: Module, given: Mapping[str, Any], tie_weights: bool, stri
 
 
 def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[str, Any]]:
-    """The parameters, and the buffers, of several modules of one kind, beside each other along a new first dimension.
+    """The parameters, and the buffers, of several modules of one class, stacked along a new first dimension.
 
     >>> parameters, buffers = flow.func.stack_module_state([flow.nn.Linear(2, 3) for _ in range(4)])
     >>> parameters["weight"].shape
@@ -75,16 +75,16 @@ def stack_module_state(models: Sequence[Module]) -> tuple[dict[str, Any], dict[s
     """
     models = list(models)
     if not models or any(type(m) is not type(models[0]) or m.training != models[0].training for m in models):
-        raise ArgumentError("stack_module_state(): takes modules of one kind, at least one, all training or none")
+        raise ArgumentError("stack_module_state(): takes one or more modules of one class, all training or none")
 
-    def beside(each: list[dict[str, Tensor]]) -> dict[str, Any]:
+    def stacked(each: list[dict[str, Tensor]]) -> dict[str, Any]:
         made: dict[str, Any] = {}
         for path, first in each[0].items():
             wanted = first.requires_grad
             made[path] = stack([e[path].detach() for e in each], 0).requires_grad_(wanted)
         return made
 
-    return beside([dict(m.named_parameters()) for m in models]), beside([dict(m.named_buffers()) for m in models])
+    return stacked([dict(m.named_parameters()) for m in models]), stacked([dict(m.named_buffers()) for m in models])
 
 
 __all__ = ["functional_call", "stack_module_state"]

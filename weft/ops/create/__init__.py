@@ -1,1 +1,1 @@
-"""New tensors, and the same ones elsewhere."""
+"""Ops that create tensors, and that copy them elsewhere."""

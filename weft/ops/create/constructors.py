@@ -1,4 +1,4 @@
-"""Ops that make tensors from nothing but attributes. With a placement they make global ones, each rank its own part."""
+"""Ops that create tensors from attributes alone; with a placement, global ones, of which each rank makes its shard."""
 
 from __future__ import annotations
 
@@ -26,20 +26,20 @@ CPU = torch.device("cpu")
 
 
 def sized(size: int, dtype: int, *args: Any) -> Form | None:
-    """The form of what is made with its size and dtype at these places among the arguments."""
+    """The form of a new tensor, from its size and dtype at these positions of the arguments."""
     return Form(tuple(args[size]), args[dtype]) if min(args[size], default=0) >= 0 else None
 
 
 def _made(size: Size) -> str:
-    """Any split will do: every rank makes its own part."""
+    """Any split is legal: every rank makes its own shard."""
     return f" -> {' '.join(axes(len(size)))}"
 
 
-LARGE = 1 << 28  # elements: what has more is weighed before its memory is asked for
+LARGE = 1 << 28  # elements: larger tensors are checked against the available memory
 
 
 def _on(device: Device | None, size: Size, dtype: DType) -> torch.device:
-    """Where a new tensor goes, if there is room for it."""
+    """The device of a new tensor, if there is memory for it."""
     where = CPU if device is None else device.torch
     count = math.prod(size)
     if count > LARGE and where.type == "cpu" and count * dtype.itemsize > memory():
@@ -52,7 +52,7 @@ def _on(device: Device | None, size: Size, dtype: DType) -> torch.device:
 
 @functools.cache
 def memory() -> int:
-    """The bytes that a process here may have: what the machine has, or the group of processes that this one is in."""
+    """The memory limit of this process, in bytes: the machine's, or its control group's."""
     machine = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     try:
         limit = Path("/sys/fs/cgroup/memory.max").read_text().strip()
@@ -79,7 +79,7 @@ def _(y, size, value, dtype, device, placement, sbp):
 def empty(
     size: Size, dtype: DType, device: Device | None = None, placement: Placement | None = None, sbp: NdSbp | None = None
 ) -> Tensor:
-    """A tensor of whatever the memory held."""
+    """An uninitialized tensor."""
     return torch.empty(tuple(size), dtype=dtype.torch, device=_on(device, size, dtype))
 
 
@@ -135,12 +135,12 @@ def keep_mask(
     size: Size, p: float, dtype: DType, device: Device | None = None,
     placement: Placement | None = None, sbp: NdSbp | None = None,
 ) -> Tensor:  # fmt: skip
-    """1 / (1 - p) where a draw says keep, 0 with probability p: what dropout multiplies by."""
+    """A dropout mask: 1 / (1 - p) with probability 1 - p, else 0."""
     return kept(torch.empty(tuple(size), dtype=dtype.torch, device=_on(device, size, dtype)), p)
 
 
 def kept(mask: Tensor, p: float) -> Tensor:
-    """Fill a mask that keeps with probability 1 - p. Nothing is drawn where all is dropped."""
+    """Fill a mask that keeps with probability 1 - p. Nothing is drawn if p is 1."""
     if p == 1:
         return mask.zero_()
     return mask.bernoulli_(1.0 - p, generator=generator(mask.device)).div_(1.0 - p)
@@ -164,8 +164,8 @@ randperm.samples(lambda r: [(9, int64)])
 keep_mask.samples(lambda r: [((4, 6), 0.5, float64), ((4, 6), 1.0, float64)])
 
 
-def _in_the_form_of(x: tuple[int, ...]) -> tuple[Rule, ...]:
-    """Only the form is read, so of a partial sum any part will do."""
+def _rules_of_like(x: tuple[int, ...]) -> tuple[Rule, ...]:
+    """Only x's form is read, so any part of a partial sum will do."""
     partial = tuple(Rule((p,), (broadcast,)) for p in partials.values())
     return *rules("... -> ...", (x,), (x,)), *partial
 
@@ -176,26 +176,30 @@ def _like(name: str, kernel, doc: str):
 
     body.__name__, body.__doc__ = name, doc
     declared = op()(body)
-    declared.layout(lambda x, dtype: _in_the_form_of(x))
+    declared.layout(lambda x, dtype: _rules_of_like(x))
     declared.form(lambda x, dtype: Form(x.shape, dtype or x.dtype))
     declared.samples(lambda r: [(r(4, 6),)] if name != "empty_like" else [])
     return declared
 
 
 ones_like = _like(
-    "ones_like", torch.ones_like, "Ones in x's form.\n\n>>> flow.ones_like(flow.zeros(2)).tolist()\n[1.0, 1.0]"
+    "ones_like",
+    torch.ones_like,
+    "Ones of x's shape and dtype.\n\n>>> flow.ones_like(flow.zeros(2)).tolist()\n[1.0, 1.0]",
 )
 zeros_like = _like(
-    "zeros_like", torch.zeros_like, "Zeros in x's form.\n\n>>> flow.zeros_like(flow.ones(2)).tolist()\n[0.0, 0.0]"
+    "zeros_like",
+    torch.zeros_like,
+    "Zeros of x's shape and dtype.\n\n>>> flow.zeros_like(flow.ones(2)).tolist()\n[0.0, 0.0]",
 )
-empty_like = _like("empty_like", torch.empty_like, "A tensor in x's form, of whatever the memory held.")
+empty_like = _like("empty_like", torch.empty_like, "An uninitialized tensor of x's shape and dtype.")
 ones_like.out(lambda y, x, dtype: y.fill_(1))
 zeros_like.out(lambda y, x, dtype: y.zero_())
 
 
 @op()
 def full_like(x: Tensor, value: Scalar, dtype: DType | None = None) -> Tensor:
-    """One value in x's form.
+    """A tensor of x's shape and dtype, filled with one value.
 
     >>> flow.full_like(flow.ones(2), 7.).tolist()
     [7.0, 7.0]
@@ -203,7 +207,7 @@ def full_like(x: Tensor, value: Scalar, dtype: DType | None = None) -> Tensor:
     return torch.full_like(x, value, dtype=None if dtype is None else dtype.torch)
 
 
-full_like.layout(lambda x, value, dtype: _in_the_form_of(x))
+full_like.layout(lambda x, value, dtype: _rules_of_like(x))
 full_like.form(lambda x, value, dtype: Form(x.shape, dtype or x.dtype))
 full_like.out(lambda y, x, value, dtype: y.fill_(value))
 

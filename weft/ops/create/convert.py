@@ -1,4 +1,4 @@
-"""Between local and global, and from one layout to another. Boxing does the work (`boxing/`); no kernel runs."""
+"""Conversions between local and global tensors and between layouts. Boxing does them (`boxing/`), not a kernel."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.ops.declaration import Size, op
 
 @op(conversion=True)
 def to_global(x: Tensor, placement: Placement, sbp: NdSbp) -> Tensor:
-    """A global tensor in another layout: the same logical value."""
+    """A global tensor with another placement and sbp, and the same logical value."""
     return x
 
 
@@ -23,7 +23,7 @@ def _(dy, x_placement, x_sbp):
 
 @op(conversion=True)
 def to_local(x: Tensor) -> Tensor:
-    """This rank's part of a global tensor, sharing memory."""
+    """This rank's shard of a global tensor, sharing memory."""
     return x
 
 
@@ -34,7 +34,7 @@ def _(dy, x_placement, x_sbp, x_shape):
 
 @op(conversion=True)
 def from_local(x: Tensor, placement: Placement, sbp: NdSbp, shape: Size, copy: bool = False) -> Tensor:
-    """The global tensor whose part on this rank is x."""
+    """The global tensor whose shard on this rank is x."""
     return x
 
 

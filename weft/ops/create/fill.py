@@ -1,4 +1,4 @@
-"""One value everywhere."""
+"""Filling a tensor with one value."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.ops.reduce.sums import sum
 
 @op("..., _ -> ...", promotes=True)
 def fill(x: Tensor, value: Tensor | Scalar) -> Tensor:
-    """The value, a number or a tensor of no dimension, in x's form: what `x.fill_(value)` leaves in x.
+    """A tensor of x's form filled with the value, a number or a 0-d tensor: the result of `x.fill_(value)`.
 
     >>> flow.fill(flow.ones(2), 3).tolist()
     [3.0, 3.0]
@@ -26,7 +26,7 @@ def _(x, value):
 
 @fill.inplace
 def _(x, value):
-    return x.zero_() if type(value) is int and value == 0 else x.fill_(value)  # torch clears memory faster
+    return x.zero_() if type(value) is int and value == 0 else x.fill_(value)  # zero_ is faster
 
 
 @fill.grad

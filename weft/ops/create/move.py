@@ -1,4 +1,4 @@
-"""Copies to elsewhere: another device, memory laid out afresh."""
+"""Copies to another device or memory layout."""
 
 from __future__ import annotations
 
@@ -13,8 +13,8 @@ from weft.ops.declaration import op
 
 @op("... -> ...", linear="x")
 def to_device(x: Tensor, device: Device, source: Device, wait: bool = True) -> Tensor:
-    """x on another device; `source` is where it comes from, and where its gradient goes. Without `wait`, page-locked
-    memory may still be read when the call returns.
+    """x on another device; `source` is its device, for the gradient. Without `wait`, pinned memory may still be read
+    after the call returns.
 
     >>> flow._C.to_device(flow.ones(2), flow.device("cpu"), flow.device("cpu")).device
     device(type='cpu', index=0)
@@ -28,16 +28,16 @@ def to_device(x: Tensor, device: Device, source: Device, wait: bool = True) -> T
 
 @functools.cache
 def _copies(device: torch.device) -> torch.cuda.Stream:
-    """The queue of a device for copies from and to the host. Kernels have another, so that both go on at once."""
+    """A device's stream for copies from and to the host, concurrent with the kernels' stream."""
     return torch.cuda.Stream(device)
 
 
 def _to_cuda(x: Tensor, device: torch.device, wait: bool) -> Tensor:
-    """Kernels that are queued already don't hold it up; those that come later wait for it."""
+    """Copy to the device, concurrently with queued kernels; later kernels wait for it."""
     copies, kernels = _copies(device), torch.cuda.current_stream(device)
     with torch.cuda.stream(copies):
         y = x.to(device, non_blocking=True)  # pageable memory has been read when this returns
-    y.record_stream(kernels)  # its memory, of the queue of copies, is not given away before they are done with it
+    y.record_stream(kernels)  # its memory belongs to the copies' stream: not reused before the kernels are done
     kernels.wait_stream(copies)
     if wait and x.is_pinned():
         copies.synchronize()  # the caller may write x at once
@@ -45,7 +45,7 @@ def _to_cuda(x: Tensor, device: torch.device, wait: bool) -> Tensor:
 
 
 def _from_cuda(x: Tensor) -> Tensor:
-    """Once the kernels that make x are done; those that are queued later don't hold it up."""
+    """Copy to the host after the kernels that make x, concurrently with later ones."""
     copies = _copies(x.device)
     copies.wait_stream(torch.cuda.current_stream(x.device))
     with torch.cuda.stream(copies):
@@ -64,7 +64,7 @@ def _(rand):
 
 @op("... -> ...", linear="x")
 def contiguous(x: Tensor) -> Tensor:
-    """A copy of x whose elements lie in order; the public `x.contiguous()` gives x itself where they do already.
+    """A contiguous copy of x; the public `x.contiguous()` returns x itself if it is contiguous.
 
     >>> flow._C.contiguous(flow.ones(2, 3).t()).is_contiguous()
     True

@@ -1,1 +1,1 @@
-"""Ops that choose elements by position."""
+"""Ops that select elements by position."""

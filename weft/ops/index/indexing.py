@@ -1,4 +1,4 @@
-"""Elements chosen by tensors: gathering, and its reverse, putting."""
+"""Indexing by tensors: gather, scatter, index_put."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ Shapes = Sequence[tuple[int, ...] | None]
 
 
 def _terms(x: int, indices: Shapes, mark: str = "") -> tuple[str, list[str], str]:
-    """The notation's terms of x, of each index tensor and of what is gathered; `mark` goes behind the index axes."""
+    """The notation of x, of each index tensor and of the result; `mark` is appended to the index axes."""
     at = [d for d, s in enumerate(indices) if s is not None]
     given = [s for s in indices if s is not None]
     form = together(*given)
@@ -32,7 +32,7 @@ def _terms(x: int, indices: Shapes, mark: str = "") -> tuple[str, list[str], str
     return " ".join(left), lists, " ".join([*out[:start], *positions, *out[start:]])
 
 
-MASKS = (torch.bool, torch.uint8)  # whose true elements are the places
+MASKS = (torch.bool, torch.uint8)  # masks select where they are true
 
 
 def _places(indices: Sequence[Tensor | None]) -> tuple[Tensor | slice, ...]:
@@ -41,13 +41,13 @@ def _places(indices: Sequence[Tensor | None]) -> tuple[Tensor | slice, ...]:
 
 @op(linear="x")
 def index(x: Tensor, indices: Sequence[Tensor | None]) -> Tensor:
-    """x[indices]: the elements at these positions; None keeps a dimension.
+    """x[indices]: the elements at these indices; None keeps a dimension.
 
     >>> flow._C.index(flow.tensor([[1, 2], [3, 4]]), [None, flow.tensor([1])]).tolist()
     [[2], [4]]
     """
     for i in indices:
-        if i is not None and not i.dim():  # else its number would be read now, and the result look at x
+        if i is not None and not i.dim():  # a 0-d index would be read now, and the result be a view of x
             return torch.ops.aten.index(x, _all_places(x, indices))
     return x[_places(indices)]
 
@@ -72,7 +72,7 @@ def _(rand):
 
 @op(linear="value", shape_of="shape")
 def index_put_zeros(value: Tensor, indices: Sequence[Tensor | None], shape: Size) -> Tensor:
-    """Zeros of `shape` with the value added at these positions.
+    """Zeros of `shape` with the value added at these indices.
 
     >>> flow._C.index_put_zeros(flow.ones(3), [flow.tensor([1, 1, 0])], (3,)).tolist()
     [1.0, 2.0, 0.0]
@@ -105,7 +105,7 @@ def _(rand):
 
 @op(linear="x+value")
 def index_put(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumulate: bool = False) -> Tensor:
-    """x with the value at these positions, or added to what is there.
+    """x with the value at these indices, or added there.
 
     >>> flow._C.index_put(flow.zeros(3), [flow.tensor([1])], flow.tensor(5.)).tolist()
     [0.0, 5.0, 0.0]
@@ -114,9 +114,9 @@ def index_put(x: Tensor, indices: Sequence[Tensor | None], value: Tensor, accumu
 
 
 def _check_places(index: Tensor, dim: int, x: Tensor, negative: bool = False) -> None:
-    """Before a kernel overwrites x, up to the first index that is out of range."""
+    """Raise for the first index out of range, before a kernel overwrites x."""
     if index.device.type != "cpu" or index.is_complex() or not index.numel() or not -x.dim() <= dim < x.dim():
-        return  # no index, or one that the kernel looks at first
+        return  # no index, or one that the kernel checks itself
     n = x.shape[dim]
     low, high = (int(v) for v in index.aminmax())
     if low < (-n if negative else 0) or high >= n:
@@ -164,9 +164,9 @@ def _(rand):
 
 
 def _along(x: Size, index: Size, dim: int) -> tuple[str, str]:
-    """The terms of x and of an index tensor that goes along one dimension; the others must agree to be split."""
+    """The notation of x and of an index tensor along one dimension; other dimensions may be split if they are equal."""
     d = dim_of(dim, len(x))
-    sizes = (*index, *[None] * len(x))  # an index of nothing may have another number of dimensions
+    sizes = (*index, *[None] * len(x))  # an empty index may have another number of dimensions
     left = ["g!" if i == d else f"a{i}" if n == sizes[i] else f"b{i}!" for i, n in enumerate(x)]
     right = ["i" if i == d else a if a[0] == "a" else f"c{i}!" for i, a in enumerate(left)]
     return " ".join(left), " ".join(right)
@@ -174,7 +174,7 @@ def _along(x: Size, index: Size, dim: int) -> tuple[str, str]:
 
 @op(linear="x")
 def gather(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The elements of x whose positions along a dimension the index tells: y[i][j] = x[index[i][j]][j] for dim 0.
+    """The elements of x selected along a dimension by an index: y[i][j] = x[index[i][j]][j] for dim 0.
 
     >>> flow.gather(flow.tensor([[1, 2], [3, 4]]), 1, flow.tensor([[1], [0]])).tolist()
     [[2], [3]]
@@ -203,7 +203,7 @@ def _(rand):
 
 @op(linear="src", shape_of="shape")
 def scatter_add_zeros(src: Tensor, dim: int, index: Tensor, shape: Size) -> Tensor:
-    """Zeros of `shape` with src added at the positions along a dimension that the index tells."""
+    """Zeros of `shape` with src added along a dimension at the index."""
     return src.new_zeros(tuple(shape)).scatter_add_(dim, index, src)
 
 
@@ -227,7 +227,7 @@ def _(rand):
 
 @op(linear="x+src")
 def scatter_add(x: Tensor, dim: int, index: Tensor, src: Tensor) -> Tensor:
-    """x with src added at the positions along a dimension that the index tells.
+    """x with src added along a dimension at the index.
 
     >>> flow.scatter_add(flow.ones(3), 0, flow.tensor([2, 2]), flow.ones(2)).tolist()
     [1.0, 1.0, 3.0]
@@ -262,7 +262,7 @@ def _(rand):
 
 @op()
 def scatter(x: Tensor, dim: int, index: Tensor, src: Tensor | Scalar) -> Tensor:
-    """x with src at the positions along a dimension that the index tells.
+    """x with src written along a dimension at the index.
 
     >>> flow.scatter(flow.zeros(3), 0, flow.tensor([2]), 7.).tolist()
     [0.0, 0.0, 7.0]
@@ -302,7 +302,7 @@ def _(rand):
 
 @op(linear="x")
 def index_select(x: Tensor, dim: int, index: Tensor) -> Tensor:
-    """The slices of x along a dimension at these positions.
+    """The slices of x along a dimension at these indices.
 
     >>> flow.index_select(flow.tensor([[1, 2], [3, 4]]), 0, flow.tensor([1, 1])).tolist()
     [[3, 4], [3, 4]]
@@ -320,7 +320,7 @@ def _(x, dim, index):
 @index_select.grad
 def _(dy, dim, index, x_shape):
     shape = tuple(x_shape)
-    if not shape:  # of one element, itself
+    if not shape:  # a scalar
         return dy, None
     places = [None] * (dim % len(shape)) + [reshape(index, (-1,))]
     return index_put_zeros(dy, places, shape), None
@@ -334,7 +334,7 @@ def _(rand):
 
 @op(linear="x+source")
 def index_add(x: Tensor, dim: int, index: Tensor, source: Tensor, *, alpha: Scalar = 1) -> Tensor:
-    """x with alpha * source added to its slices along a dimension at these positions.
+    """x with alpha * source added to its slices along a dimension at these indices.
 
     >>> flow.index_add(flow.zeros(3), 0, flow.tensor([0, 0]), flow.ones(2)).tolist()
     [2.0, 0.0, 0.0]
@@ -371,12 +371,12 @@ def _(rand):
 
 @op(dynamic=True, returns="positions*")
 def nonzero(x: Tensor) -> Tensor:
-    """The positions of the elements that aren't zero, one per row.
+    """The indices of the nonzero elements, one per row.
 
     >>> flow.nonzero(flow.tensor([[0, 3], [1, 0]])).tolist()
     [[0, 1], [1, 0]]
     """
-    if x.device.type == "meta":  # nobody knows yet how many there are
+    if x.device.type == "meta":  # the count depends on data
         return torch.empty(0, x.dim(), dtype=torch.int64, device="meta")
     return torch.nonzero(x)
 

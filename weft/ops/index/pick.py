@@ -1,5 +1,5 @@
-"""One element per row, named by its class: what losses take. Rows may be split over their classes: each rank then gives
-the picks that it holds, a partial sum of them all.
+"""The element of each row at its label, for losses. Rows may be split along their classes: each rank then has the
+elements that it holds, a partial sum.
 """
 
 from __future__ import annotations
@@ -18,7 +18,7 @@ from weft.ops.shape.views import axes
 
 
 def wrong_label(target: Tensor, classes: int, ignore: int | None = None) -> IndexingError | None:
-    """The error for a label outside of [0, classes), if there is one."""
+    """The error for a label outside of [0, classes), or None."""
     if target.device.type == "meta":
         return None
     bad = (target < 0) | (target >= classes)
@@ -40,7 +40,7 @@ def class_dim(ndim: int) -> int:
 
 
 def terms(x: tuple[int, ...], mark: str = "") -> tuple[str, str]:
-    """The notation of scores and of labels: the labels lack the class dimension."""
+    """The notation of scores and of labels, which lack the class dimension."""
     d = class_dim(len(x))
     names = axes(len(x))
     scores = " ".join(f"{a}{mark}" if i == d else a for i, a in enumerate(names))
@@ -102,7 +102,7 @@ def _(rand):
 
 @op(returns="dx")
 def unpick(dy: Tensor, target: Tensor, classes: int) -> Tensor:
-    """Zeros that hold dy in the place `pick` would read."""
+    """The gradient of `pick`: zeros with dy at the labels."""
     d = class_dim(target.dim() + 1)
     shape = (*target.shape[:d], classes, *target.shape[d:])
     return dy.new_zeros(shape).scatter_(d, target.unsqueeze(d), dy.unsqueeze(d))

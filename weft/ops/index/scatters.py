@@ -1,4 +1,4 @@
-"""Elements put together at places that an index tells: by extremes and products, in order, and back."""
+"""Scatter with a reduction: products, extremes, means."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.ops.pointwise.copies import cast, where
 
 @op()
 def scatter_reduced(x: Tensor, dim: int, index: Tensor, src: Tensor, reduce: str, include_self: bool = True) -> Tensor:
-    """x with src put in at the places along a dimension that the index tells; where several meet, they are reduced.
+    """x with src scattered along a dimension at the index; duplicates are reduced.
 
     >>> flow._C.scatter_reduced(flow.zeros(2), 0, flow.tensor([1, 1]), flow.tensor([2., 3.]), "amax").tolist()
     [0.0, 3.0]
@@ -32,12 +32,12 @@ def _(x, dim, index, src, reduce, include_self):
 
 @scatter_reduced.grad
 def _(dy, x, dim, index, src, reduce, include_self, y, needs):
-    if reduce == "prod":  # of numbers that aren't zero
+    if reduce == "prod":  # correct for nonzero values
         whole = mul(dy, y)
         dx = div(whole, x) if include_self else _untouched(dy, dim, index)
         return dx if needs[0] else None, None, div(gather(whole, dim, index), src) if needs[2] else None
     kept = cast(eq(x, y), dy.dtype)
-    if not include_self:  # what nothing came to is itself
+    if not include_self:  # untouched elements keep their value
         kept = _untouched(mul(kept, 0.0), dim, index, 1.0)
     picked = cast(eq(src, gather(y, dim, index)), dy.dtype)
     share = div(dy, scatter_add(kept, dim, index, picked))
@@ -49,7 +49,7 @@ def _(dy, x, dim, index, src, reduce, include_self, y, needs):
 
 
 def _untouched(dy, dim, index, value=None):
-    """dy, or a value, at the places that the index doesn't name; zero at the others."""
+    """dy, or a value, at positions outside the index; zero elsewhere."""
     ones = mul(cast(eq(index, index), dy.dtype), 1.0)
     touched = scatter_add(mul(dy, 0.0), dim, index, ones)
     return where(eq(touched, 0.0), dy if value is None else value, mul(dy, 0.0))

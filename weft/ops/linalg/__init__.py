@@ -1,1 +1,1 @@
-"""Products of matrices, decompositions, equations."""
+"""Linear algebra: products, decompositions, solvers."""

@@ -1,4 +1,4 @@
-"""Linear algebra on the last two dimensions: inverses, determinants, equations, decompositions. Matrices stay whole."""
+"""Linear algebra on the last two dimensions: inverses, determinants, solvers, decompositions. Matrices aren't split."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from torch import Tensor
 
 from weft.ops.declaration import op
 from weft.ops.linalg.matmul import matmul
-from weft.ops.pointwise.arithmetic import add, div, mul, neg, reciprocal, square, sub, turned
+from weft.ops.pointwise.arithmetic import add, conjugated, div, mul, neg, reciprocal, square, sub
 from weft.ops.shape.broadcast import fit
 from weft.ops.shape.diagonal import diagonal, diagonal_zeros
 from weft.ops.shape.joining import cat
@@ -19,8 +19,8 @@ from weft.ops.shape.views import axes, dim_of, transpose, unsqueeze
 
 
 def _t(x: Any) -> Any:
-    """The adjoint: of real matrices, the transpose."""
-    return transpose(turned(x), -2, -1)
+    """The adjoint: the transpose, if real."""
+    return transpose(conjugated(x), -2, -1)
 
 
 @op("... i! j! -> ... j! i!")
@@ -60,7 +60,7 @@ def det(x: Tensor) -> Tensor:
 
 @det.grad
 def _(dy, x, y):
-    return mul(unsqueeze(unsqueeze(mul(dy, turned(y)), -1), -1), _t(inv(x)))
+    return mul(unsqueeze(unsqueeze(mul(dy, conjugated(y)), -1), -1), _t(inv(x)))
 
 
 @det.samples
@@ -114,7 +114,7 @@ def _(rand):
 
 @op("... i! j!, ... j! k -> ... i! k", linear="b", promotes=True)
 def solve_triangle(a: Tensor, b: Tensor, upper: bool = False, unit: bool = False) -> Tensor:
-    """The x of a @ x = b, for triangular a; `unit`: with ones on its diagonal, whatever stands there.
+    """The x of a @ x = b, for triangular a; `unit`: its diagonal is taken as ones.
 
     >>> flow._C.solve_triangle(flow.tensor([[2., 0.], [2., 4.]]), flow.tensor([[2.], [6.]])).tolist()
     [[1.0], [1.0]]
@@ -171,7 +171,7 @@ def _(rand):
 
 @op("... i! j! -> ... k!, ... i! j!", returns="values vectors")
 def eigh(x: Tensor) -> Any:
-    """The eigenvalues of symmetric matrices, in rising order, and their eigenvectors as columns.
+    """The eigenvalues of symmetric matrices, ascending, and their eigenvectors as columns.
 
     >>> flow.linalg.eigh(flow.tensor([[2., 0.], [0., 1.]]))[0].tolist()
     [1.0, 2.0]
@@ -199,7 +199,7 @@ def _gaps(values: Any) -> Any:
     return sub(reciprocal(add(apart, ones)), ones)
 
 
-# eigenvectors may be turned round: the generic test's weights would see that, so it takes their values' side
+# the sign of eigenvectors is arbitrary, so the generic test uses the values only
 @eigh.samples
 def _(rand):
     a = rand(4, 3, 3)
@@ -226,11 +226,11 @@ def _(du, ds, dvh, x_shape, u, s, vh):
     inside_u, inside_v = matmul(_t(u), du), matmul(vh, dv)
     mid = mul(mul(sub(inside_u, _t(inside_u)), gaps), across)
     mid = add(mid, mul(along_s, mul(sub(inside_v, _t(inside_v)), gaps)))
-    if inside_u.dtype.is_complex:  # columns of u may turn, if those of v turn along
+    if inside_u.dtype.is_complex:  # the phase of u's columns is arbitrary, together with v's
         turn = diagonal(sub(inside_u, _t(inside_u)), 0, -2, -1)
         mid = add(mid, _diagonal_of(div(turn, mul(s, 2.0))))
     dx = matmul(matmul(u, add(mid, _diagonal_of(ds))), vh)
-    if m > n:  # what of du lies outside of u's columns
+    if m > n:  # the component of du outside of u's columns
         beyond = sub(du, matmul(u, inside_u))
         dx = add(dx, matmul(div(beyond, across), vh))
     if n > m:
@@ -248,7 +248,7 @@ def _(rand):
 
 @op("... i! j! -> ... i! k!, ... k! j!", returns="q r")
 def qr(x: Tensor) -> Any:
-    """The thin decomposition x = q @ r into orthogonal columns and an upper triangle; at least as many rows as columns.
+    """The reduced QR decomposition, x = q @ r; needs at least as many rows as columns.
 
     >>> flow.linalg.qr(flow.eye(2))[1].abs().tolist()
     [[1.0, 0.0], [0.0, 1.0]]
@@ -308,7 +308,7 @@ def _(a, b, dim):
 
 @cross.grad
 def _(dy, a, b, dim, needs):
-    return cross(turned(b), dy, dim) if needs[0] else None, cross(dy, turned(a), dim) if needs[1] else None
+    return cross(conjugated(b), dy, dim) if needs[0] else None, cross(dy, conjugated(a), dim) if needs[1] else None
 
 
 @cross.samples

@@ -1,4 +1,4 @@
-"""Einstein's sums: their text is a layout's notation already."""
+"""einsum: its equation is a layout notation already."""
 
 from __future__ import annotations
 
@@ -9,12 +9,12 @@ from torch import Tensor
 
 from weft.ops import notation
 from weft.ops.declaration import op
-from weft.ops.pointwise.arithmetic import turned
+from weft.ops.pointwise.arithmetic import conjugated
 
 
 @op()
 def einsum(operands: Sequence[Tensor], equation: str) -> Tensor:
-    """The sum of products that an equation tells: explicit, each axis of an operand elsewhere too, and once in each.
+    """The sum of products of an explicit equation; each axis of an operand is elsewhere too, and once in each operand.
 
     >>> flow._C.einsum("ij,jk->ik", flow.ones(2, 3), flow.ones(3, 2)).tolist()
     [[3.0, 3.0], [3.0, 3.0]]
@@ -43,7 +43,7 @@ def _(dy, operands, equation, needs):
             continue
         others = [k for k in range(len(terms)) if k != i]
         text = f"{','.join([out, *(terms[k] for k in others)])}->{terms[i]}"
-        found.append(einsum([dy, *(turned(operands[k]) for k in others)], text))
+        found.append(einsum([dy, *(conjugated(operands[k]) for k in others)], text))
     return (found,)
 
 

@@ -1,4 +1,4 @@
-"""Matrices taken apart: triangles and the order of rows, and the eigenvalues of any."""
+"""LU factorization, pseudo-inverse, and eigenvalues of general matrices."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from weft.ops.shape.views import unsqueeze
 
 @op("... i! j! -> ... i! j!, ... k!", returns="lu pivots*")
 def lu_factor(x: Tensor) -> Any:
-    """Both triangles of matrices in one, the lower without its ones; and which rows were exchanged for it.
+    """The LU factors of matrices in one matrix, L without its unit diagonal; and the pivots.
 
     >>> flow.linalg.lu_factor(flow.tensor([[0., 2.], [4., 0.]]))[0].tolist()
     [[4.0, 0.0], [0.0, 2.0]]
@@ -39,11 +39,11 @@ def _(dlu, lu, pivots):
     lower, upper = with_ones(tril(head, -1)), triu(head, 0)
     dlower, dupper = tril(dhead, -1), triu(dhead, 0)
     rest = None
-    if columns > k:  # what is right of the square is solved by its lower triangle
-        beside, dbeside = (narrow(t, -1, k, columns - k) for t in (lu, dlu))
-        rest = solve_triangle(_t(lower), dbeside, True, True)
-        dlower = sub(dlower, tril(matmul(rest, _t(beside)), -1))
-    elif rows > k:  # what is below it, by its upper one
+    if columns > k:  # columns right of the square are solved by L
+        right, dright = (narrow(t, -1, k, columns - k) for t in (lu, dlu))
+        rest = solve_triangle(_t(lower), dright, True, True)
+        dlower = sub(dlower, tril(matmul(rest, _t(right)), -1))
+    elif rows > k:  # rows below it, by U
         below, dbelow = (narrow(t, -2, k, rows - k) for t in (lu, dlu))
         rest = _t(solve_triangle(upper, _t(dbelow), True))
         dupper = sub(dupper, triu(matmul(_t(below), rest), 0))
@@ -63,14 +63,14 @@ def _(rand):
 
 
 def with_ones(x: Any) -> Any:
-    """x, with ones added on its diagonal."""
+    """x with ones added to its diagonal."""
     ones = ones_like(diagonal(x, 0, -2, -1), None)
     return add(x, diagonal_zeros(ones, tuple(x.shape), 0, -2, -1))
 
 
 @op("... i! j! -> ... j! i!")
 def pinv(x: Tensor, atol: float | None = None, rtol: float | None = None, hermitian: bool = False) -> Tensor:
-    """The matrix that undoes x as far as that can be: singular values that are next to nothing count as none.
+    """The pseudo-inverse of matrices; singular values below the tolerance count as zero.
 
     >>> flow.linalg.pinv(flow.tensor([[2.0, 0.0], [0.0, 0.0]])).tolist()
     [[0.5, 0.0], [0.0, 0.0]]
@@ -80,7 +80,7 @@ def pinv(x: Tensor, atol: float | None = None, rtol: float | None = None, hermit
 
 @pinv.grad
 def _(dy, x, y):
-    """Not through the singular values, of which equal ones have no derivatives."""
+    """Without singular values, as repeated ones have no derivatives."""
     up, over = _t(dy), _t(y)
     left = matmul(matmul(up, y), over)
     right = matmul(over, matmul(y, up))
@@ -96,7 +96,7 @@ def _(rand):
 
 @op("... k! -> ... i! j!")
 def permutation_of(pivots: Tensor, rows: int, dtype: DType) -> Tensor:
-    """The matrix that exchanges rows back as `lu_factor` tells: x = permutation @ lower @ upper.
+    """The permutation matrix of pivots: x = permutation @ lower @ upper.
 
     >>> flow._C.permutation_of(flow.tensor([2, 2], dtype=flow.int32), 2, flow.float32).tolist()
     [[0.0, 1.0], [1.0, 0.0]]
@@ -112,7 +112,7 @@ def _(rand):
 
 @op("... i! j! -> ... k!, ... i! j!", returns="values* vectors*")
 def eig(x: Tensor) -> Any:
-    """The eigenvalues of square matrices, complex ones, and their eigenvectors as columns; `eigvals` has a gradient.
+    """The complex eigenvalues of square matrices, and their eigenvectors as columns; `eigvals` has a gradient.
 
     >>> flow.linalg.eig(flow.tensor([[0., 1.], [-1., 0.]]))[0].tolist()
     [1j, -1j]
@@ -127,7 +127,7 @@ def _(rand):
 
 @op("... i! j! -> ... k!")
 def eigvals(x: Tensor) -> Tensor:
-    """The eigenvalues of square matrices, complex ones, in no order.
+    """The complex eigenvalues of square matrices, in no order.
 
     >>> flow.linalg.eigvals(flow.tensor([[2., 0.], [0., 3.]])).tolist()
     [(2+0j), (3+0j)]
@@ -149,7 +149,7 @@ def _(rand):
 
 @op("... i! k! -> ... i! j!", returns="columns*")
 def completion(x: Tensor) -> Tensor:
-    """Further orthogonal columns, as many as make a square with these.
+    """Columns that complete orthogonal ones to a square orthogonal matrix.
 
     >>> flow._C.completion(flow.tensor([[0.], [1.]])).abs().tolist()
     [[1.0], [0.0]]

@@ -1,4 +1,4 @@
-"""Products of matrices: what tensor parallelism splits."""
+"""Matrix products: what tensor parallelism splits."""
 
 from __future__ import annotations
 
@@ -10,14 +10,14 @@ from weft.ops import notation
 from weft.ops.declaration import op
 from weft.ops.form import Form, alike
 from weft.ops.notation import Rule, rules
-from weft.ops.pointwise.arithmetic import turned
+from weft.ops.pointwise.arithmetic import conjugated
 from weft.ops.shape.broadcast import fit
 from weft.ops.shape.views import reshape, transpose, unsqueeze
 
 
 @op(linear="input other", uniform=True)
 def matmul(input: Tensor, other: Tensor) -> Tensor:
-    """The matrix product, over the last two dimensions; leading ones broadcast; a 1-d operand is a vector.
+    """The matrix product over the last two dimensions; leading dimensions broadcast; a 1-d operand is a vector.
 
     >>> flow.matmul(flow.ones(2, 3), flow.ones(3, 4)).tolist()
     [[3.0, 3.0, 3.0, 3.0], [3.0, 3.0, 3.0, 3.0]]
@@ -45,7 +45,7 @@ def _(y, a, b):
         torch.bmm(a, b, out=y)
     elif a.dim() > 2 == b.dim():
         torch.mm(a.flatten(0, -2), b, out=y.flatten(0, -2))
-    elif a.dim() == 1 or b.dim() == 1:  # torch would resize y on its way
+    elif a.dim() == 1 or b.dim() == 1:  # torch would resize y
         y.copy_(torch.matmul(a, b))
     else:
         torch.matmul(a, b, out=y)
@@ -68,9 +68,9 @@ def _(dy, input, other, input_shape, other_shape, needs):
     if len(input_shape) == 1 or len(other_shape) == 1:
         dy, input, other = _as_matrices(dy, input, other, input_shape, other_shape)
     if needs[0]:
-        da = _to(fit(matmul(dy, transpose(turned(other), -2, -1)), tuple(input.shape)), input_shape)
+        da = _to(fit(matmul(dy, transpose(conjugated(other), -2, -1)), tuple(input.shape)), input_shape)
     if needs[1]:
-        db = _to(fit(matmul(transpose(turned(input), -2, -1), dy), tuple(other.shape)), other_shape)
+        db = _to(fit(matmul(transpose(conjugated(input), -2, -1), dy), tuple(other.shape)), other_shape)
     return da, db
 
 
@@ -158,11 +158,11 @@ def _(y, x, weight, bias):
 @linear.grad
 def _(dy, x, weight, weight_shape, bias_shape, needs):
     out = dy
-    if len(weight_shape) == 1:  # one output, which has no dimension
+    if len(weight_shape) == 1:  # a 0-d output
         out, weight = unsqueeze(dy, -1), unsqueeze(weight, 0)
-    dw = linear_weight_grad(out, turned(x)) if needs[1] else None
+    dw = linear_weight_grad(out, conjugated(x)) if needs[1] else None
     return (
-        matmul(out, turned(weight)) if needs[0] else None,
+        matmul(out, conjugated(weight)) if needs[0] else None,
         dw if dw is None or len(weight_shape) > 1 else reshape(dw, tuple(weight_shape)),
         fit(dy, bias_shape) if needs[2] else None,
     )
@@ -176,13 +176,13 @@ def _(rand):
 
 
 def _rows(x: Tensor) -> Tensor:
-    """Vectors, one under the other; of no elements, too, where a size can't be told from the others."""
+    """The tensor as a matrix of rows; also for empty tensors, where -1 can't be inferred."""
     return x.flatten(0, -2) if x.dim() > 1 else x.unsqueeze(0)
 
 
 @op("... n, ... k -> n k", linear="dy x", returns="dw", uniform=True)
 def linear_weight_grad(dy: Tensor, x: Tensor) -> Tensor:
-    """The gradient of a linear map's weight: dy.T @ x over every leading dimension."""
+    """The gradient of `linear`'s weight: dy.T @ x, summed over leading dimensions."""
     if dy.dim() == 2:
         return torch.mm(dy.t(), x)
     return torch.mm(_rows(dy).t(), _rows(x))
@@ -202,7 +202,7 @@ def _(dw, dy, x):
 
 @linear_weight_grad.grad
 def _(ddw, dy, x, needs):
-    return linear(turned(x), ddw) if needs[0] else None, matmul(turned(dy), ddw) if needs[1] else None
+    return linear(conjugated(x), ddw) if needs[0] else None, matmul(conjugated(dy), ddw) if needs[1] else None
 
 
 @linear_weight_grad.samples

@@ -1,4 +1,4 @@
-"""Matrices taken apart without a complaint where that cannot be: beside the result, how far it went; 0 is all of it."""
+"""Factorizations that return an error code instead of raising; 0 is success."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ from weft.ops.linalg import decompositions, factors
 
 @op("... i! j! -> ... i! j!, ...", returns="y info*")
 def cholesky_ex(x: Tensor) -> Any:
-    """`cholesky`, and which leading part of each matrix is the first that isn't positive definite, or 0.
+    """`cholesky`, and the order of the first leading minor that isn't positive definite, or 0.
 
     >>> flow.linalg.cholesky_ex(flow.tensor([[1., 0.], [0., -1.]])).info.item()
     2
@@ -23,7 +23,7 @@ def cholesky_ex(x: Tensor) -> Any:
 
 @op("... i! j! -> ... j! i!, ...", returns="y info*")
 def inv_ex(x: Tensor) -> Any:
-    """`inv`, and which number of a diagonal was zero, or 0.
+    """`inv`, and the index (from 1) of a zero pivot, or 0.
 
     >>> flow.linalg.inv_ex(flow.zeros(2, 2)).info.item()
     1
@@ -33,7 +33,7 @@ def inv_ex(x: Tensor) -> Any:
 
 @op("... i! j!, ... j! k! -> ... i! k!, ...", returns="y info*")
 def solve_ex(a: Tensor, b: Tensor) -> Any:
-    """`solve`, and which number of a diagonal was zero, or 0.
+    """`solve`, and the index (from 1) of a zero pivot, or 0.
 
     >>> flow.linalg.solve_ex(flow.eye(2), flow.eye(2)).info.item()
     0
@@ -44,7 +44,7 @@ def solve_ex(a: Tensor, b: Tensor) -> Any:
 
 @op("... i! j! -> ... i! j!, ... k!, ...", returns="lu pivots* info*")
 def lu_factor_ex(x: Tensor) -> Any:
-    """`lu_factor`, and which number of the upper triangle's diagonal is zero, or 0.
+    """`lu_factor`, and the index (from 1) of a zero pivot, or 0.
 
     >>> flow.linalg.lu_factor_ex(flow.eye(2)).info.item()
     0
@@ -53,7 +53,7 @@ def lu_factor_ex(x: Tensor) -> Any:
 
 
 def _as(plain: Op, ex: Op) -> None:
-    """The same gradient, on the same samples."""
+    """Give an `_ex` op the gradient and the samples of its plain op."""
     assert plain.vjp is not None and plain.sample_function is not None
     ex.grad(plain.vjp)
     ex.samples(plain.sample_function)

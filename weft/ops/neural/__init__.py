@@ -1,1 +1,1 @@
-"""What layers compute in one kernel."""
+"""Neural network ops: one kernel each."""

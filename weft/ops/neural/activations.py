@@ -1,4 +1,4 @@
-"""Activations whose gradients have kernels of their own. relu, tanh and sigmoid are with the other element-wise ops."""
+"""Activations with gradient kernels of their own. relu, tanh and sigmoid are with the other element-wise ops."""
 
 from __future__ import annotations
 
@@ -14,15 +14,14 @@ from weft.ops.kernels import aten
 from weft.ops.pointwise.arithmetic import add, exp, gt, mul, sigmoid, square, sub, tanh
 from weft.ops.pointwise.copies import where
 
-LATE = 1 << 15  # elements from which oneDNN's gelu makes up for the time in which it begins
+LARGE = 1 << 15  # elements from which oneDNN's gelu is faster in spite of its overhead
 
 
-def _late(x: Tensor, approximate: str) -> bool:
-    """Whether torch, which gives gelu in order of memory to oneDNN, has a quicker kernel of its own for another order:
-    few elements are told to it by their transpose. One that is in order itself would go to oneDNN, which writes
-    nothing where the result isn't."""
-    few = x.is_contiguous() and x.dim() > 1 and x.numel() <= LATE and x.shape[0] > 1 < x.shape[-1]
-    return few and approximate == "none" and x.dtype is torch.float32 and x.device.type == "cpu"
+def _transposed_is_faster(x: Tensor, approximate: str) -> bool:
+    """Whether torch's own gelu is faster than oneDNN's, which torch uses for contiguous memory: small contiguous tensors
+    avoid it by a transpose. Transposed ones would go to oneDNN, which doesn't write to results in another order."""
+    small = x.is_contiguous() and x.dim() > 1 and x.numel() <= LARGE and x.shape[0] > 1 < x.shape[-1]
+    return small and approximate == "none" and x.dtype is torch.float32 and x.device.type == "cpu"
 
 
 # ---- gelu --------------------------------------------------------------------------------------------
@@ -30,12 +29,12 @@ def _late(x: Tensor, approximate: str) -> bool:
 
 @op("... -> ...")
 def gelu(x: Tensor, approximate: str = "none") -> Tensor:
-    """x times the probability that a normal draw is below x; approximate="tanh" for the usual fast formula.
+    """x * Phi(x), Phi being the normal distribution's CDF; approximate="tanh" for the usual fast formula.
 
     >>> flow.gelu(flow.tensor([0., 100.])).tolist()
     [0.0, 100.0]
     """
-    if _late(x, approximate):
+    if _transposed_is_faster(x, approximate):
         return aten.gelu(x.transpose(0, -1)).transpose(0, -1)
     return aten.gelu(x, approximate=approximate)
 
@@ -46,7 +45,7 @@ gelu.inplace(lambda x, approximate: aten.gelu_(x, approximate=approximate))
 
 @gelu.prepared
 def _(y, x, approximate):
-    if _late(x, approximate):
+    if _transposed_is_faster(x, approximate):
         x, y = x.transpose(0, -1), y.transpose(0, -1)
     return aten.gelu, (x,), {"approximate": approximate, "out": y}
 
@@ -65,7 +64,7 @@ def _(rand):
 @op("..., ... -> ...", linear="dy", returns="dx", promotes=True)
 def gelu_grad(dy: Tensor, x: Tensor, approximate: str = "none") -> Tensor:
     """The gradient of gelu."""
-    if _late(x, approximate) and dy.shape == x.shape:
+    if _transposed_is_faster(x, approximate) and dy.shape == x.shape:
         return aten.gelu_backward(dy.transpose(0, -1), x.transpose(0, -1)).transpose(0, -1)
     return aten.gelu_backward(dy, x, approximate=approximate)
 
@@ -77,26 +76,26 @@ gelu_grad.out(
 
 @gelu_grad.prepared
 def _(dx, dy, x, approximate):
-    if _late(x, approximate) and dy.shape == x.shape:
+    if _transposed_is_faster(x, approximate) and dy.shape == x.shape:
         dx, dy, x = (t.transpose(0, -1) for t in (dx, dy, x))
     return aten.gelu_backward.grad_input, (dy, x), {"approximate": approximate, "grad_input": dx}
 
 
 @gelu_grad.grad
 def _(ddx, dy, x, approximate, needs):
-    slope = None
+    dx = None
     if needs[1]:
-        slope = mul(mul(ddx, dy), _gelu_tanh_bend(x) if approximate == "tanh" else _gelu_bend(x))
-    return gelu_grad(ddx, x, approximate) if needs[0] else None, slope
+        dx = mul(mul(ddx, dy), _gelu_tanh_second_derivative(x) if approximate == "tanh" else _gelu_second_derivative(x))
+    return gelu_grad(ddx, x, approximate) if needs[0] else None, dx
 
 
-def _gelu_bend(x: Any) -> Any:
-    """The second derivative: (2 - x^2) times the normal density."""
+def _gelu_second_derivative(x: Any) -> Any:
+    """The second derivative of gelu: (2 - x^2) times the normal density."""
     density = mul(exp(mul(square(x), -0.5)), 1 / math.sqrt(2 * math.pi))
     return mul(sub(2.0, square(x)), density)
 
 
-def _gelu_tanh_bend(x: Any) -> Any:
+def _gelu_tanh_second_derivative(x: Any) -> Any:
     k, c = math.sqrt(2 / math.pi), 0.044715
     x2 = square(x)
     t = tanh(mul(mul(x, k), add(mul(x2, c), 1.0)))
@@ -149,12 +148,12 @@ silu_grad.out(lambda dx, dy, x: aten.silu_backward.grad_input(dy, x, grad_input=
 
 @silu_grad.grad
 def _(ddx, dy, x, needs):
-    slope = None
+    dx = None
     if needs[1]:
         s = sigmoid(x)
         bend = mul(mul(s, sub(1.0, s)), add(mul(x, sub(1.0, mul(s, 2.0))), 2.0))
-        slope = mul(mul(ddx, dy), bend)
-    return silu_grad(ddx, x) if needs[0] else None, slope
+        dx = mul(mul(ddx, dy), bend)
+    return silu_grad(ddx, x) if needs[0] else None, dx
 
 
 @silu_grad.samples
@@ -162,7 +161,7 @@ def _(rand):
     yield rand(4, 6), rand(4, 6)
 
 
-# ---- with a bend or a bound --------------------------------------------------------------------------
+# ---- piecewise --------------------------------------------------------------------------
 
 
 @op("... -> ...")
@@ -210,7 +209,7 @@ def _(rand):
 
 @op("... -> ...")
 def clamp(x: Tensor, min: Scalar | None = None, max: Scalar | None = None) -> Tensor:
-    """x, but at least min and at most max.
+    """x limited to [min, max].
 
     >>> flow.clamp(flow.tensor([-1., 0.5, 2.]), 0., 1.).tolist()
     [0.0, 0.5, 1.0]
@@ -331,7 +330,7 @@ def _(rand):
 
 @op("... -> ...")
 def hardsigmoid(x: Tensor) -> Tensor:
-    """x / 6 + 1/2, kept between 0 and 1.
+    """x / 6 + 1/2, limited to [0, 1].
 
     >>> flow.nn.functional.hardsigmoid(flow.tensor([-4., 0., 4.])).tolist()
     [0.0, 0.5, 1.0]

@@ -1,4 +1,5 @@
-"""Attention in one kernel that never holds the whole table of scores; a composition where its gradient needs one."""
+"""Attention: a fused kernel that never stores the matrix of scores, or a composition where the fused one doesn't
+apply."""
 
 from __future__ import annotations
 
@@ -33,12 +34,12 @@ def _check(q: Tensor, k: Tensor, v: Tensor) -> None:
 
 
 def _flash(q: Tensor, k: Tensor, v: Tensor) -> bool:
-    """Whether the fused kernel takes these: it is the CPU's, and wants keys as wide as values."""
+    """Whether the fused kernel applies: on the CPU, with keys as wide as values."""
     return q.device.type in ("cpu", "meta") and q.shape[-1] == v.shape[-1] and q.numel() > 0 < k.numel()
 
 
 def _in_rows(*tensors: Tensor) -> bool:
-    """Whether each row lies in one piece: the fused kernel takes that for granted."""
+    """Whether rows are contiguous, as the fused kernel assumes."""
     return all(t.stride(-1) == 1 for t in tensors)
 
 
@@ -47,7 +48,7 @@ def _rows(*tensors: Tensor) -> list[Tensor]:
 
 
 def _added(mask: Tensor | None, like: Tensor) -> Tensor | None:
-    """A mask as numbers to add to the scores, of two or four dimensions, as the fused kernel wants them."""
+    """The mask as floats to add to the scores, with two or four dimensions, as the fused kernel needs it."""
     if mask is None:
         return None
     if mask.dim() in (0, 1, 3):
@@ -108,13 +109,14 @@ def _(q, k, v, attn_mask, is_causal, scale):
 
 
 def _blocks(q: Tensor, k: Tensor) -> tuple[int, int]:
-    """How many queries and keys a thread of torch's kernel takes at a time."""
+    """The block sizes of queries and keys in torch's kernel."""
     t = q.shape[2]
     return min(t, 256 if t >= 768 else 64 if t >= 192 else 32), min(k.shape[2], 512)
 
 
 def _terms(mask: tuple[int, ...] | None, is_causal: bool) -> tuple[str, str, str, str]:
-    """The notation of queries, keys, values and mask. Queries may be split along the sequence if each sees all keys."""
+    """The notation of queries, keys, values and mask. Queries may be split along the sequence if each attends to all
+    keys."""
     t = "t!" if is_causal else "t"
     table = ["b", "h", t, "s!"]
     return f"b h {t} d!", "b h s! d!", "b h s! e!", " ".join(table[len(table) - len(mask or ()) :])
@@ -164,7 +166,7 @@ def _composed_gradient(dy, q, k, v, mask, is_causal, scale, needs):
 
 
 def composed_scores(q: Any, k: Any, mask: Any, is_causal: bool, scale: float | None) -> Any:
-    """What the softmax of attention is taken of, in public ops."""
+    """The scores of attention before the softmax, in public ops."""
     scores = matmul(mul(q, _scale(q.shape[-1], scale)), transpose(k, -2, -1))
     if is_causal:
         scores = hide_future(scores)
@@ -188,10 +190,10 @@ def attention_grad(
     dy: Tensor, q: Tensor, k: Tensor, v: Tensor, out: Tensor, logsumexp: Tensor, attn_mask: Tensor | None,
     is_causal: bool, scale: float | None,
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradients of attention's queries, keys and values; probabilities are computed again from logsumexp."""
+    """The gradients of attention's queries, keys and values; probabilities are recomputed from logsumexp."""
     mask = _added(attn_mask, q)
     if dy.shape != out.shape or logsumexp.shape != q.shape[:-1] or out.shape != (*q.shape[:-1], v.shape[-1]):
-        raise ShapeError(  # what the kernel doesn't look at, it reads from memory that isn't there
+        raise ShapeError(  # the kernel doesn't check, and would read out of bounds
             f"attention_grad: dy {list(dy.shape)} and out {list(out.shape)} hold values for each of the queries, "
             f"{list(q.shape)}, and logsumexp, {list(logsumexp.shape)}, a number"
         )

@@ -1,5 +1,5 @@
-"""Differences counted square where they are small and straight where they are large, summed: `smooth_l1_loss` and
-`huber_loss`, one kernel forward and three small ones back."""
+"""`smooth_l1_loss` and `huber_loss`: quadratic for small differences, linear for large ones; one kernel forward and
+three small ones backward."""
 
 from __future__ import annotations
 
@@ -22,8 +22,8 @@ kernels: Any = torch._C._nn  # type: ignore[attr-defined]
 
 @op(uniform=True, promotes=True)
 def bent_error(x: Tensor, target: Tensor, bend: float = 1.0, slope: float = 1.0, mean: bool = True) -> Tensor:
-    """The mean, or sum, over two tensors of one shape: the difference d counts slope / 2 * d^2 / bend up to the bend,
-    and grows by the slope behind it, which is 1 (smooth L1) or the bend (Huber).
+    """The mean, or sum, over two tensors of one shape: slope / 2 * d^2 / bend for a difference |d| below the bend,
+    linear with this slope above it; the slope is 1 (smooth L1) or the bend (Huber).
 
     >>> flow._C.bent_error(flow.tensor([1., 4.]), flow.tensor([0., 0.])).item()
     2.0
@@ -43,7 +43,7 @@ def _(x, target, bend, slope, mean):
 
 @bent_error.ranked
 def _(where, x, target, bend, slope, mean):
-    return _error(x, target, bend, slope, 2) / math.prod(where.input_shapes[0])  # of nothing: 0 / 0
+    return _error(x, target, bend, slope, 2) / math.prod(where.input_shapes[0])  # empty: 0 / 0
 
 
 @bent_error.grad
@@ -63,7 +63,7 @@ def _(rand):
 
 @op(linear="dy", returns="dx", uniform=True, promotes=True)
 def bent_error_grad(dy: Tensor, x: Tensor, target: Tensor, bend: float, factor: float) -> Tensor:
-    """dy * factor * (x - target), the difference held within the bend, for a 0-d dy.
+    """dy * factor * (x - target), with the difference clamped to the bend, for a 0-d dy.
 
     >>> flow._C.bent_error_grad(flow.tensor(1.), flow.tensor([3.]), flow.tensor([1.]), 1.0, 0.5).tolist()
     [0.5]

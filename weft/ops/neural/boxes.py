@@ -1,4 +1,4 @@
-"""Boxes around things in images."""
+"""Bounding boxes: non-maximum suppression."""
 
 from __future__ import annotations
 
@@ -10,7 +10,8 @@ from weft.ops.declaration import op
 
 @op(dynamic=True, returns="kept*")
 def nms(boxes: Tensor, scores: Tensor, iou_threshold: float) -> Tensor:
-    """The boxes (x1, y1, x2, y2) that overlap no better one by more than the threshold, best first.
+    """Non-maximum suppression: the indices of boxes (x1, y1, x2, y2) that overlap no better one by more than the
+    threshold.
 
     >>> boxes = flow.tensor([[0., 0., 2., 2.], [0., 0., 2., 2.1], [3., 3., 4., 4.]])
     >>> flow.nms(boxes, flow.tensor([0.5, 0.9, 0.7]), 0.5).tolist()

@@ -1,4 +1,4 @@
-"""Normalisation per channel (batch_norm, which keeps running statistics) and per group of channels (group_norm)."""
+"""Normalization per channel (batch_norm, which keeps running statistics) and per group of channels (group_norm)."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ from weft.ops.shape.views import axes, reshape
 
 
 def _channels(n: int, ndim: int) -> tuple[int, ...]:
-    """The shape in which something per channel broadcasts against the whole."""
+    """The shape in which a vector per channel broadcasts against x."""
     return (1, n, *(1,) * (ndim - 2))
 
 
@@ -27,7 +27,7 @@ def _others(ndim: int) -> tuple[int, ...]:
 
 
 def _term(ndim: int, whole: bool) -> str:
-    """The notation of x: per channel; over a whole batch, only channels may be split."""
+    """The notation of x; with `whole` batches, only channels may be split."""
     return " ".join("c" if i == 1 else f"{a}!" if whole else a for i, a in enumerate(axes(ndim)))
 
 
@@ -39,8 +39,8 @@ def batch_norm(
     x: Tensor, running_mean: Tensor | None, running_var: Tensor | None, weight: Tensor | None = None,
     bias: Tensor | None = None, training: bool = False, momentum: float = 0.1, eps: float = 1e-5,
 ) -> Tensor:  # fmt: skip
-    """(x - mean) / deviation per channel, times weight, plus bias. Training takes the batch's statistics and blends
-    them into the running ones, which are used otherwise.
+    """(x - mean) / deviation per channel, times weight, plus bias. Training uses the batch's statistics and updates the
+    running ones, which are used otherwise.
 
     >>> x = flow.tensor([[1.0], [3.0]])
     >>> flow._C.batch_norm(x, None, None, None, None, True, 0.1, 0.0).tolist()
@@ -51,13 +51,13 @@ def batch_norm(
     if not training and (running_mean is None or running_var is None):
         raise ArgumentError("batch_norm: expected running_mean and running_var when not training; pass training=True")
     named = ("running_mean", running_mean), ("running_var", running_var), ("weight", weight), ("bias", bias)
-    for name, t in named:  # the kernel doesn't look, and would read and write beyond the end
+    for name, t in named:  # the kernel doesn't check, and would access memory out of bounds
         if t is not None and t.numel() != x.shape[1]:
             raise ShapeError(
                 f"batch_norm: {name} should contain {x.shape[1]} elements not {t.numel()}: one per channel of x "
                 f"{list(x.shape)}"
             )
-    if not x.shape[1]:  # a rank's part, if there are fewer channels than ranks
+    if not x.shape[1]:  # a rank's shard, if there are fewer channels than ranks
         return x.clone(), x.new_empty(0), x.new_empty(0)  # type: ignore[return-value]
     y, save_mean, save_rstd = torch.native_batch_norm(
         x, weight, bias, running_mean, running_var, training, momentum, eps
@@ -89,7 +89,7 @@ def _(x, running_mean, running_var, weight, bias, training, momentum, eps):
 def _(x: Any, running_mean: Any, running_var: Any, weight: Any, bias: Any, training: bool, momentum: float, eps: float):
     if not training or all(s.is_broadcast or s.dim == 1 for s in x.sbp):
         return NotImplemented
-    # the statistics of a batch that is split: sums of parts, made whole
+    # the statistics of a split batch: partial sums, reduced
     ndim, n = len(x.shape), x.shape[1]
     count = x.shape.numel() // max(n, 1)
     centre = mean(x, _others(ndim), True)
@@ -125,7 +125,7 @@ def _(rand):
 
 @op(returns="", writes="running")
 def blend(running: Tensor, value: Tensor, weight: float) -> tuple[()]:
-    """Move a running value towards another: running += weight * (value - running)."""
+    """Update a running average: running += weight * (value - running)."""
     if running.device.type != "meta":
         running.lerp_(value, weight)
     return ()
@@ -141,7 +141,7 @@ def _(rand):
 
 @op(returns="", writes="x")
 def store(x: Tensor, value: Tensor) -> tuple[()]:
-    """Overwrite x with a value of its shape: what a graph's writes in place come down to."""
+    """Overwrite x with a value of its shape: a graph's in-place writes end in this op."""
     if x.device.type != "meta":
         x.copy_(value)
     return ()
@@ -160,11 +160,13 @@ def batch_norm_grad(
     dy: Tensor, x: Tensor, weight: Tensor | None, running_mean: Tensor | None, running_var: Tensor | None,
     save_mean: Tensor, save_rstd: Tensor, training: bool, eps: float, wanted: tuple[bool, ...],
 ) -> tuple[Tensor, Tensor, Tensor]:  # fmt: skip
-    """The gradients of batch_norm's x, weight and bias; those that are not wanted are zero."""
+    """The gradients of batch_norm's x, weight and bias; those that aren't needed are zero."""
     used = (save_mean, save_rstd) if training else (running_mean, running_var)
     of_each = [-1 if t is None else t.numel() for t in used] + [x.shape[1] if weight is None else weight.numel()]
-    if dy.shape != x.shape or of_each != [x.shape[1]] * 3:  # the kernel would read past their ends
-        raise ShapeError(f"batch_norm_grad(): dy of x's shape, and statistics and weight of its {x.shape[1]} channels")
+    if dy.shape != x.shape or of_each != [x.shape[1]] * 3:  # the kernel would read out of bounds
+        raise ShapeError(
+            f"batch_norm_grad(): dy needs x's shape, statistics and weight one for each of its {x.shape[1]} channels"
+        )
     if not x.numel():  # the kernel divides by it
         nothing = torch.empty_like(x), x.new_zeros(x.shape[1]), x.new_zeros(x.shape[1])
         return tuple(absent(x, g if n else None) for g, n in zip(nothing, wanted, strict=True))  # type: ignore[return-value]
@@ -197,12 +199,14 @@ def _(
         d_dy, d_x, d_w = second_gradient(ddx, b, c, dy, hat, rstd, w, _others(ndim), wanted)
     else:
         rstd = rsqrt(add(reshape(running_var, wide), eps))
-        d_dy, d_x, d_w = _second_at_rest(ddx, b, c, dy, mul(sub(x, reshape(running_mean, wide)), rstd), rstd, w, wanted)
+        d_dy, d_x, d_w = _second_in_evaluation(
+            ddx, b, c, dy, mul(sub(x, reshape(running_mean, wide)), rstd), rstd, w, wanted
+        )
     return d_dy, d_x, None if d_w is None else reshape(d_w, (n,)), None, None, None, None
 
 
-def _second_at_rest(a, b, c, dy, hat, rstd, w, wanted):
-    """With fixed statistics: dx = dy * w * rstd, dw = sum(dy * hat), db = sum(dy)."""
+def _second_in_evaluation(a, b, c, dy, hat, rstd, w, wanted):
+    """The second derivative with fixed statistics: dx = dy * w * rstd, dw = sum(dy * hat), db = sum(dy)."""
     dims = _others(len(dy.shape))
     d_dy = d_x = d_w = None
     if wanted[0]:
@@ -233,7 +237,7 @@ def _(rand):
 def group_norm(
     x: Tensor, num_groups: int, weight: Tensor | None = None, bias: Tensor | None = None, eps: float = 1e-5
 ) -> Tensor:
-    """(x - mean) / deviation over each sample's groups of channels, times weight, plus bias, per channel.
+    """(x - mean) / deviation per sample and group of channels, times weight, plus bias, per channel.
 
     >>> flow._C.group_norm(flow.tensor([[1.0, 3.0]]), 1, None, None, 0.0).tolist()
     [[-1.0, 1.0]]
@@ -247,7 +251,7 @@ def group_norm(
 
 
 def _dense(t: Tensor | None) -> Any:
-    """As the kernel reads it: it doesn't look at strides."""
+    """Contiguous memory, as the kernel ignores strides."""
     return None if t is None else t.contiguous()
 
 
@@ -295,7 +299,7 @@ def _(rand):
 def group_norm_grad(
     dy: Tensor, x: Tensor, mean: Tensor, rstd: Tensor, weight: Tensor | None, num_groups: int, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of group_norm's x, weight and bias; those that are not wanted are zero."""
+    """The gradients of group_norm's x, weight and bias; those that aren't needed are zero."""
     grads = aten.native_group_norm_backward(
         dy.contiguous(), x.contiguous(), _dense(mean), _dense(rstd), _dense(weight), *_sizes(x), num_groups,
         [bool(n) for n in wanted],

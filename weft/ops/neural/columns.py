@@ -1,4 +1,4 @@
-"""Images as columns of windows, and back."""
+"""im2col and col2im: sliding windows of images as columns, and back."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ def _(rand):
 
 @op("n k! l! -> n c! h! w!", linear="x")
 def col2im(x: Tensor, output_size: Size, kernel_size: Size, dilation: Size, padding: Size, stride: Size) -> Tensor:
-    """Columns added back to where im2col takes them from.
+    """Columns added back to the positions that im2col reads.
 
     >>> flow._C.col2im(flow.ones(1, 4, 1), (2, 2), (2, 2), (1, 1), (0, 0), (1, 1)).tolist()
     [[[[1.0, 1.0], [1.0, 1.0]]]]

@@ -1,4 +1,4 @@
-"""Convolutions, one op for any number of dimensions; conv1d, conv2d, ... are its public names."""
+"""Convolutions: one implementation for any number of dimensions; conv1d, conv2d, ... are the public names."""
 
 from __future__ import annotations
 
@@ -18,13 +18,14 @@ from weft.ops.reduce.sums import sum
 
 
 def spread(value: Any, dims: int) -> tuple[int, ...]:
-    """One number for every dimension, or the numbers as they are."""
+    """One number repeated for every dimension, or the numbers as given."""
     return (value,) * dims if isinstance(value, int) else tuple(value) * (dims if len(value) == 1 else 1)
 
 
 def _rules(x: Size, weight: Size, bias: bool, groups: int, transposed: bool) -> list[Rule]:
-    """Batches split; so do output channels with the weight's; input channels make partial sums."""
-    ins, outs = (0, 1) if transposed else (1, 0)  # which dimension of the weight holds which channels
+    """Batches may be split; so may output channels together with the weight's; split input channels give partial
+    sums."""
+    ins, outs = (0, 1) if transposed else (1, 0)  # the weight's dimensions of input and output channels
 
     def rule(a: Sbp, b: Sbp, c: Sbp, y: Sbp) -> Rule:
         return Rule((a, b, c) if bias else (a, b), (y,))
@@ -42,16 +43,16 @@ def _run(
     x: Tensor, weight: Tensor, bias: Tensor | None, stride: Size, padding: Size, dilation: Size, transposed: bool,
     output_padding: Size, groups: int,
 ) -> Tensor:  # fmt: skip
-    if x.numel() == 0 or weight.numel() == 0:  # a rank's part may be empty
-        return _of_nothing(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
+    if x.numel() == 0 or weight.numel() == 0:  # a rank's shard may be empty
+        return _of_empty(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
     return torch.convolution(x, weight, bias, stride, padding, dilation, transposed, output_padding, groups)
 
 
-def _of_nothing(
+def _of_empty(
     x: Tensor, weight: Tensor, bias: Tensor | None, stride: Size, padding: Size, dilation: Size, transposed: bool,
     output_padding: Size, groups: int,
 ) -> Tensor:  # fmt: skip
-    """A batch, channels or a sum of no elements: the form of the result, and the bias alone in it."""
+    """The result for an empty batch or no channels: zeros, or the bias."""
     shape = _shape(x, weight, stride, padding, dilation, transposed, output_padding, groups)
     y = x.new_zeros(shape)
     return y if bias is None else y + bias.reshape((1, -1, *(1 for _ in stride)))
@@ -156,7 +157,7 @@ def _transposed(dims: int) -> Op:
 
     body.__name__ = f"conv_transpose{dims}d"
     ones = f"flow.ones(1, 1, {', '.join('2' * dims)})"
-    body.__doc__ = f"""The gradient of a convolution over {dims} dimension{"s" * (dims > 1)}, as an op of its own:
+    body.__doc__ = f"""Transposed convolution over {dims} dimension{"s" * (dims > 1)}, the gradient of a convolution:
     weight is (in, out / groups, ...).
 
     >>> flow.nn.functional.conv_transpose{dims}d({ones}, {ones}).sum().item()
@@ -211,7 +212,7 @@ def again(
     output_padding: Size,
     groups: int,
 ) -> Any:
-    """The convolution with these attributes, as an op."""
+    """The op of a convolution with these attributes."""
     dims = len(stride)
     if transposed:
         return TRANSPOSED[dims - 1](x, weight, None, stride, padding, output_padding, groups, dilation)

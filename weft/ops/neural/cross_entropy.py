@@ -1,5 +1,5 @@
-"""Losses against class labels. On local tensors one kernel does it all; on global ones a mean over a split batch, and
-scores split over their classes, are compositions whose partial sums and maxima boxing makes whole.
+"""Losses against class labels. Local tensors use one kernel; a mean over a split batch, and scores split along their
+classes, are compositions whose partial sums and maxima boxing reduces.
 """
 
 from __future__ import annotations
@@ -45,7 +45,7 @@ def _check(x: Tensor, target: Tensor, reduction: str) -> int:
 def _scored(
     logp: Tensor, target: Tensor, weight: Tensor | None, ignore: int, reduction: str, smoothing: float
 ) -> tuple[Tensor, Tensor]:
-    """The loss, and what a mean divides by, from the logarithms of probabilities."""
+    """The loss, and the divisor of a mean, from log probabilities."""
     d = class_dim(logp.dim())
     if d == 1 and logp.dim() == 2 and not smoothing:
         try:
@@ -81,7 +81,7 @@ def cross_entropy(
     x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean",
     label_smoothing: float = 0.0,
 ) -> Tensor:  # fmt: skip
-    """How far scores are from labels: -log(softmax(x)) at the label. Dimension 1 holds the classes.
+    """The cross entropy of scores and labels: -log(softmax(x)) at the label. Dimension 1 holds the classes.
 
     >>> round(flow._C.cross_entropy(flow.zeros(1, 2), flow.tensor([1])).item(), 4)
     0.6931
@@ -93,7 +93,7 @@ def cross_entropy(
 
 
 def _forms(x: Form, target: Form, weight: Form | None, reduction: str) -> tuple[Form, Form] | None:
-    """Those of the loss and of what a mean divides by."""
+    """The forms of the loss and of the divisor of a mean."""
     if reduction not in REDUCTIONS or not alike(x, weight) or target.dtype is not int64 or not x.shape:
         return None
     d = class_dim(len(x.shape))
@@ -104,8 +104,8 @@ def _forms(x: Form, target: Form, weight: Form | None, reduction: str) -> tuple[
 
 @cross_entropy.form
 def _(x, target, weight, ignore_index, reduction, label_smoothing):
-    told = _forms(x, target, weight, reduction)
-    return (told[0], x, told[1]) if told else None
+    forms = _forms(x, target, weight, reduction)
+    return (forms[0], x, forms[1]) if forms else None
 
 
 @cross_entropy.out
@@ -167,12 +167,13 @@ def _count(target: Any, weight: Any, ignore: int, dtype: Any) -> Any:
 
 
 def _weights(weight: Any, target: Any, keep: Any) -> Any:
-    """The weight of each label's class; of an ignored one, that of class 0."""
+    """The weight of each label's class; class 0's for ignored labels."""
     return squeeze(embedding(reshape(weight, (-1, 1)), where(keep, target, 0)), -1)
 
 
 def _split_over_classes(x: Any, target: Any, d: int, ignore: int, smoothing: float) -> Any:
-    """The losses of scores that are split over their classes: only a maximum, a sum and a pick per row travel."""
+    """The losses of scores that are split along their classes: only a maximum, a sum and a pick per row are
+    communicated."""
     z = sub(x, amax(x.detach(), d, True))
     total = log(sum(exp(z), d))
     keep = ne(target, ignore)
@@ -184,7 +185,7 @@ def _split_over_classes(x: Any, target: Any, d: int, ignore: int, smoothing: flo
 
 @cross_entropy.grad
 def _(dy, x, target, weight, logp, count, ignore_index, reduction, label_smoothing):
-    if here.grad:  # a gradient of this gradient must find the way to x
+    if here.grad:  # for second derivatives, x must be reachable
         logp = log_softmax(x, class_dim(len(x.shape)))
     attributes = ignore_index, reduction, label_smoothing
     return cross_entropy_grad(dy, logp, target, weight, count, *attributes), None, None
@@ -207,7 +208,7 @@ def cross_entropy_grad(
     dy: Tensor, logp: Tensor, target: Tensor, weight: Tensor | None, count: Tensor, ignore_index: int, reduction: str,
     label_smoothing: float,
 ) -> Tensor:  # fmt: skip
-    """The gradient of cross_entropy: (softmax - labels) times what a row counts for."""
+    """The gradient of cross_entropy: (softmax - labels) times each row's weight."""
     d = class_dim(logp.dim())
     if d == 1 and logp.dim() == 2 and not label_smoothing:
         at = REDUCTIONS.index(reduction)
@@ -248,7 +249,7 @@ def _(dx, dy, logp, target, weight, count, ignore_index, reduction, label_smooth
 def _(dy, logp, target, weight, count, ignore_index, reduction, label_smoothing):
     scores, labels = terms(logp, "!")
     rows = labels if reduction == "none" else ""
-    # the count is whole on every rank; for a mean it was made whole before
+    # the count is broadcast: for a mean it was reduced before
     return f"{rows}, {scores}, {labels}{', w!' if weight is not None else ''},  -> {scores}"
 
 
@@ -286,7 +287,7 @@ def _(rand):
 def nll_loss(
     x: Tensor, target: Tensor, weight: Tensor | None = None, ignore_index: int = -100, reduction: str = "mean"
 ) -> Tensor:
-    """-x at the label, x being logarithms of probabilities. Dimension 1 holds the classes.
+    """-x at the label, x being log probabilities. Dimension 1 holds the classes.
 
     >>> flow._C.nll_loss(flow.tensor([[-1., -2.]]), flow.tensor([1])).item()
     2.0

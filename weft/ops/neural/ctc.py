@@ -1,4 +1,4 @@
-"""Connectionist temporal classification: sequences of labels without alignment."""
+"""Connectionist temporal classification (CTC) loss."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def ctc_nll(
     log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int = 0,
     zero_infinity: bool = False,
 ) -> Tensor:  # fmt: skip
-    """Per sequence, minus the logarithm of the probability of all alignments of its labels.
+    """Per sequence, the negative log probability of all alignments of its labels.
 
     >>> one = flow.tensor([1]); x = flow.zeros(1, 1, 2).log_softmax(-1)
     >>> round(flow._C.ctc_nll(x, flow.tensor([[1]]), one, one).item(), 4)
@@ -52,10 +52,10 @@ def ctc_nll_grad(
     dloss: Tensor, log_probs: Tensor, targets: Tensor, input_lengths: Tensor, target_lengths: Tensor, blank: int,
     zero_infinity: bool,
 ) -> Tensor:  # fmt: skip
-    """The gradient of ctc_nll's logarithms."""
+    """The gradient of ctc_nll's log probabilities."""
     if dloss.numel() != target_lengths.numel():
         raise ShapeError(
-            f"ctc_nll_grad: a dloss for each of {target_lengths.numel()} sequences; got {list(dloss.shape)}"
+            f"ctc_nll_grad: takes a dloss for each of {target_lengths.numel()} sequences; got {list(dloss.shape)}"
         )
     if log_probs.device.type == "meta" or not log_probs.numel():
         return torch.empty_like(log_probs)

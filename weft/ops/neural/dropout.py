@@ -1,5 +1,5 @@
-"""Dropout: one kernel that draws its mask on local tensors; a product with a global mask on global ones, so that
-every layout drops the same."""
+"""Dropout: on local tensors one kernel that draws its mask; on global ones a product with a global mask, so that the
+same elements are dropped in every layout."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ def _check(p: float) -> None:
 
 @op(random=True, returns="y | mask")
 def dropout(x: Tensor, p: float = 0.5, train: bool = True) -> Tensor:
-    """x with each element dropped with probability p, and the others scaled by 1 / (1 - p); x itself if not training.
+    """x with each element zeroed with probability p, and the others scaled by 1 / (1 - p); x itself if not training.
 
     >>> flow.nn.functional.dropout(flow.ones(2), 1.).tolist()
     [0.0, 0.0]
@@ -67,7 +67,7 @@ def _(x: Any, p: float, train: bool) -> Any:
     _check(p)
     if not train or p == 0:
         return clone(x)
-    # a mask belongs to the logical tensor: whole on every rank where x is a partial sum
+    # the mask is of the logical tensor: broadcast where x is a partial sum
     where = tuple(broadcast if s.is_partial else s for s in x.sbp)
     return mul(x, keep_mask(tuple(x.shape), p, x.dtype, None, x.placement, where))
 

@@ -1,4 +1,4 @@
-"""Rows of a table by index. A table split over its rows gives partial sums: each rank knows which rows it holds."""
+"""Table lookup by index. A table split along its rows gives partial sums: each rank knows which rows it holds."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ from weft.ops.shape.views import axes, reshape, unsqueeze
 
 
 def out_of_range(what: str, ids: Tensor, rows: int) -> IndexingError | None:
-    """The error for the first index outside of [0, rows), if there is one."""
+    """The error for the first index outside of [0, rows), or None."""
     if ids.numel() == 0 or ids.device.type == "meta":
         return None
     low, high = (int(v) for v in torch.aminmax(ids))
@@ -39,8 +39,8 @@ def out_of_range(what: str, ids: Tensor, rows: int) -> IndexingError | None:
 
 @op(linear="weight")
 def embedding(weight: Tensor, ids: Tensor, padding_idx: int | None = None, by_frequency: bool = False) -> Tensor:
-    """The rows of weight that ids name. The row padding_idx gets no gradient; each gets the mean of those of all
-    its places rather than their sum, if it is to be `by_frequency`.
+    """The rows of weight at the ids. The row padding_idx gets no gradient; `by_frequency` divides each row's gradient
+    by the count of its id.
 
     >>> flow._C.embedding(flow.tensor([[1., 2.], [3., 4.]]), flow.tensor([1, 0])).tolist()
     [[3.0, 4.0], [1.0, 2.0]]
@@ -98,7 +98,7 @@ def _(dy, weight_shape, ids, padding_idx, by_frequency):
 
 
 def _frequencies(ids: Any, rows: int, dtype: Any) -> Any:
-    """How often each of the ids stands among all of them."""
+    """How often each of the ids occurs."""
     flat = cast(reshape(ids, (-1,)), int64)
     counts = scatter_add_zeros(cast(eq(flat, flat), dtype), 0, flat, (rows,))
     return reshape(gather(counts, 0, flat), tuple(ids.shape))
@@ -114,7 +114,7 @@ def _(rand):
 
 @op(returns="dw")
 def embedding_weight_grad(dy: Tensor, ids: Tensor, rows: int, padding_idx: int | None = None) -> Tensor:
-    """The gradient of an embedding's table: rows of dy added up by index.
+    """The gradient of an embedding's table: rows of dy summed by index.
 
     >>> flow._C.embedding_weight_grad(flow.ones(2, 1), flow.tensor([1, 1]), 3).tolist()
     [[0.0], [2.0], [0.0]]
@@ -128,13 +128,13 @@ def embedding_weight_grad(dy: Tensor, ids: Tensor, rows: int, padding_idx: int |
 
 def _into_rows(dw: Tensor, dy: Tensor, ids: Tensor, padding_idx: int | None) -> None:
     flat = dy.reshape(ids.numel(), dy.shape[-1])
-    dw.scatter_add_(0, _wide(ids, flat), flat)  # less than half of what embedding_dense_backward takes on a CPU
+    dw.scatter_add_(0, _wide(ids, flat), flat)  # less than half the time of embedding_dense_backward on a CPU
     if padding_idx is not None:
         dw[padding_idx].zero_()
 
 
 def _wide(ids: Tensor, flat: Tensor) -> Tensor:
-    """The index of each row, seen as one for each of its elements."""
+    """The index of each row, expanded to all of its elements."""
     return ids.reshape(-1, 1).long().expand_as(flat)
 
 
@@ -192,7 +192,7 @@ def _(rand):
 
 @op("... -> ... c!", returns="y*")
 def one_hot(x: Tensor, num_classes: int) -> Tensor:
-    """Ones at the places that labels name, zeros elsewhere, along a new last dimension.
+    """Ones at the labels, zeros elsewhere, along a new last dimension.
 
     >>> flow._C.one_hot(flow.tensor([2, 0]), 3).tolist()
     [[0, 0, 1], [1, 0, 0]]

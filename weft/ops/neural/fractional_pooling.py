@@ -1,4 +1,4 @@
-"""The largest of windows whose steps are now longer, now shorter, as samples say: to a size of one's choice."""
+"""Fractional max pooling: windows of random step sizes, to a given output size."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ def _fractional(dims: int) -> Op:
     kernel = KERNELS[dims]
 
     def body(x: Tensor, samples: Tensor, kernel_size: Size, output_size: Size) -> Any:
-        if not x.shape[:2].numel():  # a rank's part, if there are fewer channels than ranks
+        if not x.shape[:2].numel():  # a rank's shard, if there are fewer channels than ranks
             y = x.new_empty((*x.shape[:2], *output_size))
             return y, y.to(int64)
         return tuple(kernel(x, list(kernel_size), list(output_size), samples.to(x.dtype)))
@@ -25,8 +25,8 @@ def _fractional(dims: int) -> Op:
     body.__name__ = f"fractional_max_pool{dims}d_at"
     wide = ", ".join("3" * dims)
     body.__doc__ = (
-        f"The largest of windows over {dims} dimensions of (batch, channels, ...), and its place, counted through all "
-        "of them. `samples`, (batch, channels, dimension) between 0 and 1, say where the windows fall.\n\n"
+        f"Fractional max pooling over {dims} dimensions of (batch, channels, ...): the maxima, and their flat "
+        "indices. `samples`, (batch, channels, dimension) between 0 and 1, determine the windows.\n\n"
         f">>> x, samples = flow.ones(1, 1, {wide}), flow.zeros(1, 1, {dims})\n"
         f">>> flow._C.{body.__name__}(x, samples, {(2,) * dims}, {(1,) * dims})[0].item()\n1.0"
     )

@@ -1,4 +1,4 @@
-"""Images read at given positions."""
+"""Sampling of images at given positions."""
 
 from __future__ import annotations
 
@@ -17,11 +17,11 @@ MODES, PADDINGS = ("bilinear", "nearest", "bicubic"), ("zeros", "border", "refle
 
 def once(name: str) -> None:
     if here.grad:
-        raise AutogradError(f"{name} has a gradient, and that has none: leave create_graph=True out")
+        raise AutogradError(f"{name} has no second derivative: leave create_graph=True out")
 
 
 def _kernel(x: Tensor, grid: Tensor, mode: str, padding_mode: str) -> tuple[int, int, bool]:
-    """The mode and the padding by number, and whether the image has three dimensions."""
+    """The mode and the padding as numbers, and whether the image has three dimensions."""
     if mode not in MODES or padding_mode not in PADDINGS:
         raise ArgumentError(
             f"grid_sample: mode is one of {', '.join(MODES)} and padding_mode one of {', '.join(PADDINGS)}; "
@@ -45,7 +45,7 @@ def _terms(ndim: int) -> tuple[str, str, str]:
 def grid_sample(
     x: Tensor, grid: Tensor, mode: str = "bilinear", padding_mode: str = "zeros", align_corners: bool = False
 ) -> Tensor:
-    """x read at the places of a grid, which go from -1 to 1, the last dimension's first.
+    """x sampled at the positions of a grid, from -1 to 1, the last dimension's coordinate first.
 
     >>> flow._C.grid_sample(flow.tensor([[[[1., 3.]]]]), flow.zeros(1, 1, 1, 2)).item()
     2.0

@@ -1,4 +1,4 @@
-"""Normalisation over the last dimensions: layer_norm and rms_norm, with gradients of gradients in closed form."""
+"""Normalization over the last dimensions: layer_norm and rms_norm, with second derivatives in closed form."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.ops.shape.views import axes
 
 
 def _terms(shape: tuple[int, ...], normalized: Size) -> tuple[str, str, str]:
-    """The notation of the whole, of the normalised part, and of statistics."""
+    """The notation of x, of the normalized part, and of the statistics."""
     names = axes(len(shape))
     first = len(shape) - len(normalized)
     part = [f"{a}!" for a in names[first:]]
@@ -34,7 +34,7 @@ def _dims(normalized: Size) -> tuple[int, ...]:
 
 
 def _fits(x: Form, normalized: Size, *parts: Form | None) -> bool:
-    """Whether x ends with the normalised dimensions, and what comes per element has them."""
+    """Whether x ends with the normalized dimensions, and weight and bias have them."""
     part = tuple(normalized)
     return (
         x.shape[len(x.shape) - len(part) :] == part != ()
@@ -44,7 +44,7 @@ def _fits(x: Form, normalized: Size, *parts: Form | None) -> bool:
 
 
 def absent(like: Tensor, g: Tensor | None) -> Tensor:
-    """What stands for the gradient of an operand that needs none."""
+    """The gradient of an operand that needs none: an empty tensor."""
     return like.new_zeros(()) if g is None else g
 
 
@@ -107,13 +107,13 @@ def layer_norm_grad(
     normalized_shape: Size,
     wanted: tuple[bool, ...],
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of layer_norm's x, weight and bias; those that are not wanted are zero."""
+    """The gradients of layer_norm's x, weight and bias; those that aren't needed are zero."""
     if dy.shape != x.shape or mean.numel() != rstd.numel():
-        raise ShapeError(  # what the kernel doesn't look at, it reads from memory that isn't there
-            f"layer_norm_grad: dy is of x's shape, {list(x.shape)}, and mean and rstd of one; got {list(dy.shape)}, "
+        raise ShapeError(  # the kernel doesn't check, and would read out of bounds
+            f"layer_norm_grad: dy needs x's shape, {list(x.shape)}, mean and rstd one shape; got {list(dy.shape)}, "
             f"{list(mean.shape)} and {list(rstd.shape)}"
         )
-    # the kernel takes a bias only to know whether there is one
+    # the kernel only checks whether there is a bias
     grads = aten.native_layer_norm_backward(
         dy, x, tuple(normalized_shape), mean.contiguous(), rstd.contiguous(), weight, weight, [bool(n) for n in wanted]
     )
@@ -138,7 +138,7 @@ def _(dy, x, mean, rstd, weight, normalized_shape, wanted):
 @layer_norm_grad.grad
 def _(ddx, ddw, ddb, dy, x, mean, rstd, weight, normalized_shape, wanted):
     hat = mul(sub(x, mean), rstd)
-    # mean and rstd are functions of x: their share of the gradient is x's
+    # mean and rstd are functions of x: their gradient is part of x's
     d_dy, d_x, d_w = second_gradient(ddx, ddw, ddb, dy, hat, rstd, weight, _dims(normalized_shape), wanted)
     return d_dy, d_x, None, None, d_w
 
@@ -152,11 +152,12 @@ def _(rand):
 
 
 def second_gradient(a, b, c, dy, hat, rstd, weight, dims, wanted, centred=True):
-    """The gradients of a normalisation's gradients a = ddx, b = ddw, c = ddb, with respect to dy, x and the weight.
+    """The second derivative of a normalization: the gradients of a = ddx, b = ddw, c = ddb with respect to dy, x and
+    weight.
 
-    With g = dy * weight and E the mean over the normalised dimensions, the first gradient is
+    With g = dy * weight and E the mean over the normalized dimensions, the first gradient is
     dx = rstd * P(g), where P(g) = g - E[g] - hat * E[g * hat]; dw = sum(dy * hat); db = sum(dy). P is symmetric.
-    Everything here broadcasts against dy; the statistics' share of the gradient is in x's.
+    Everything here broadcasts against dy; the gradient through the statistics is part of x's.
     """
 
     def mean(t: Any) -> Any:
@@ -195,7 +196,7 @@ def second_gradient(a, b, c, dy, hat, rstd, weight, dims, wanted, centred=True):
 
 
 def _wide(x: Tensor) -> Tensor:
-    """x with digits enough for sums of squares."""
+    """x in a dtype wide enough for sums of squares."""
     return x.float() if x.dtype in (torch.float16, torch.bfloat16) else x
 
 
@@ -204,14 +205,14 @@ def _rstd(x: Tensor, normalized: Size, eps: float) -> Tensor:
 
 
 def _least(dtype: Any, eps: float | None) -> float:
-    """What is added where nothing is said: next to nothing in the dtype that sums are made in."""
+    """The default eps: the machine epsilon of the dtype that sums are computed in."""
     return eps if eps is not None else 2.0 ** (-52 if dtype in (torch.float64, float64) else -23)
 
 
 @op()
 def rms_norm(x: Tensor, normalized_shape: Size, weight: Tensor | None = None, eps: float | None = None) -> Tensor:
-    """x divided by the root of its mean square over the last dimensions, times weight. Without an eps, next to nothing
-    is added to the mean.
+    """x divided by the root of its mean square over the last dimensions, times weight. The default eps is the machine
+    epsilon.
 
     >>> flow.nn.functional.rms_norm(flow.tensor([[3., -3.]]), (2,), eps=0.).tolist()
     [[1.0, -1.0]]
@@ -251,7 +252,7 @@ def _(rand):
 def rms_norm_grad(
     dy: Tensor, x: Tensor, weight: Tensor | None, normalized_shape: Size, eps: float, wanted: tuple[bool, ...]
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of rms_norm's x and weight; those that are not wanted are zero."""
+    """The gradients of rms_norm's x and weight; those that aren't needed are zero."""
     wide, dy = _wide(x), _wide(dy)
     rstd = _rstd(wide, normalized_shape, eps)
     hat = wide * rstd

@@ -1,4 +1,4 @@
-"""Borders put around tensors."""
+"""Padding: constant, reflect, replicate."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.ops.shape.views import axes
 
 
 def _padded(shape: tuple[int, ...], pad: Size) -> tuple[str, tuple[int, ...]]:
-    """The notation: padded dimensions, the last ones, stay whole; and the shape that comes out."""
+    """The notation, in which padded dimensions aren't split, and the output's shape."""
     out = list(shape)
     names = axes(len(shape))
     before, after = list(names), list(names)
@@ -29,7 +29,7 @@ def _padded(shape: tuple[int, ...], pad: Size) -> tuple[str, tuple[int, ...]]:
 
 @op()
 def pad_with(x: Tensor, pad: Size, value: Scalar = 0.0) -> Tensor:
-    """x with `value` put around: (left, right) of the last dimension, then of the one before it, and so on.
+    """x padded with `value`: (left, right) of the last dimension, then of the one before it, and so on.
 
     >>> flow._C.pad_with(flow.ones(1), (1, 2)).tolist()
     [0.0, 1.0, 0.0, 0.0]
@@ -40,7 +40,7 @@ def pad_with(x: Tensor, pad: Size, value: Scalar = 0.0) -> Tensor:
 @pad_with.layout
 def _(x, pad, value):
     text, out = _padded(x, pad)
-    # of a partial sum, only zeros can be put around every part
+    # a partial sum can be padded with zeros only
     linear = (Rule((partial_sum,), (partial_sum,)),) if value == 0 else ()
     return *rules(text, (x,), (out,)), *linear
 
@@ -56,7 +56,7 @@ def _(rand):
     yield rand(4, 6), (0, -2, 1, 1), 5.0
 
 
-# ---- with what lies at the edge ----------------------------------------------------------------------
+# ---- with the edge's elements ------------------------------------------------------------------------
 
 _EDGES = {
     "reflect": (
@@ -83,7 +83,7 @@ def _edges(pad: Size, mode: str) -> tuple[int, Any, Any]:
 
 @op(linear="x", steady="x")
 def pad_edges(x: Tensor, pad: Size, mode: str) -> Tensor:
-    """x with its own edge put around: mirrored (mode "reflect") or repeated (mode "replicate").
+    """x padded with its own elements: mirrored (mode "reflect") or repeated (mode "replicate").
 
     >>> flow._C.pad_edges(flow.tensor([[1., 2., 3.]]), (1, 1), "reflect").tolist()
     [[2.0, 1.0, 2.0, 3.0, 2.0]]
@@ -112,7 +112,7 @@ def _(rand):
 
 @op(linear="dy", returns="dx", shape_of="shape")
 def pad_edges_grad(dy: Tensor, shape: Size, pad: Size, mode: str) -> Tensor:
-    """The gradient of pad_edges: what lies in the border is added to where it came from."""
+    """The gradient of pad_edges: the padding's gradient is added to the elements that it was copied from."""
     dims, _, kernel = _edges(pad, mode)
     tail = tuple(shape[len(shape) - dims :])
     if dy.numel() == 0:

@@ -1,4 +1,4 @@
-"""The largest or the mean of windows over the last dimensions, one to three; what comes before them may be split."""
+"""Max, average and adaptive pooling over the last one to three dimensions; leading dimensions may be split."""
 
 from __future__ import annotations
 
@@ -18,13 +18,13 @@ from weft.ops.shape.views import axes
 
 
 def _terms(ndim: int, dims: int) -> tuple[str, str]:
-    """The notation before and after pooling: the windows' dimensions stay whole."""
+    """The notation before and after pooling: pooled dimensions aren't split."""
     lead = axes(ndim - dims)
     return " ".join([*lead, *(f"s{i}!" for i in range(dims))]), " ".join([*lead, *(f"o{i}!" for i in range(dims))])
 
 
 def _planes(run: Callable[[Tensor], Any], x: Tensor, dims: int) -> Any:
-    """Run a kernel of (batch, channels, ...) on anything before `dims` dimensions, none or empty included."""
+    """Run a kernel for (batch, channels, ...) with any leading dimensions, none or empty ones included."""
     if x.dim() < dims:
         raise ShapeError(f"pooling over {dims} dimensions takes x of {dims} or more; got {list(x.shape)}")
     lead, tail = x.shape[: x.dim() - dims], x.shape[x.dim() - dims :]
@@ -57,12 +57,12 @@ def _example(name: str, dims: int, size: int, part: str = "", gives: str = "1.0"
 
 
 def _stride(stride: int | Size | None, kernel_size: int | Size) -> int | Size:
-    """As torch does: none, or no numbers, is the window's own size."""
+    """The stride, by default the window's size, as in torch."""
     return kernel_size if stride is None or stride == () or stride == [] else stride
 
 
 def _pooled(x: Form, dims: int, size: Size, stride: Size, padding: Size, dilation: Size) -> Form | None:
-    """What windows of these sizes leave of x."""
+    """The form after pooling with windows of these sizes."""
     if not alike(x) or len(x.shape) < dims or 0 in x.shape:
         return None
     if any(len(s) != dims for s in (size, stride, padding, dilation)) or min(*size, *stride, *dilation) < 1:
@@ -75,7 +75,7 @@ def _pooled(x: Form, dims: int, size: Size, stride: Size, padding: Size, dilatio
     return Form((*lead, *left), x.dtype) if min(left) > 0 else None
 
 
-# ---- the largest -------------------------------------------------------------------------------------
+# ---- max pooling -------------------------------------------------------------------------------------
 
 _LARGEST = (aten.max_pool2d_with_indices, aten.max_pool2d_with_indices, aten.max_pool3d_with_indices)
 
@@ -91,8 +91,8 @@ def _max_pool(dims: int, shown: bool) -> Op:
         return tuple(_planes(lambda t: kernel(t, *sizes, ceil_mode=ceil_mode), x, dims))
 
     body.__name__ = f"max_pool{dims}d_with_indices" if shown else f"max_pool{dims}d"
-    says = ", and its place, counted through all of them." if shown else "."
-    body.__doc__ = f"The largest of each window of {dims} dimension{'s' * (dims > 1)}{says}" + (
+    says = ", and its flat index." if shown else "."
+    body.__doc__ = f"The maximum of each window of {dims} dimension{'s' * (dims > 1)}{says}" + (
         _example(body.__name__, dims, 2, "[1]", "0") if shown else _example(body.__name__, dims, 2)
     )
     declared = op(returns="y indices*" if shown else "y | indices", steady="x")(body)
@@ -119,7 +119,7 @@ def _max_pool(dims: int, shown: bool) -> Op:
 
 
 def _to_places(dims: int) -> Callable[..., Any]:
-    """The gradient of what took the largest: it goes where they stood."""
+    """The gradient of max pooling: it goes to the elements at the indices."""
 
     def gradient(dy, x_shape, indices):
         return scatter_places(dy, indices, tuple(x_shape), dims)
@@ -129,7 +129,7 @@ def _to_places(dims: int) -> Callable[..., Any]:
 
 @op(linear="dy", returns="dx", shape_of="shape")
 def scatter_places(dy: Tensor, indices: Tensor, shape: Size, dims: int) -> Tensor:
-    """Zeros of this shape with dy added at places counted through the last dimensions."""
+    """Zeros of this shape with dy added at flat indices of the last dimensions."""
     flat = dy.new_zeros((*shape[: len(shape) - dims], _product(shape[len(shape) - dims :])))
     flat.scatter_add_(-1, indices.flatten(-dims), dy.flatten(-dims))
     return flat.view(tuple(shape))
@@ -163,7 +163,7 @@ def _(rand):
 
 @op(linear="x")
 def gather_places(x: Tensor, indices: Tensor, dims: int) -> Tensor:
-    """The elements at places counted through the last dimensions."""
+    """The elements at flat indices of the last dimensions."""
     return x.flatten(-dims).gather(-1, indices.flatten(-dims)).view(indices.shape)
 
 
@@ -183,7 +183,7 @@ def _(rand):
     yield rand(3, 4, 3), torch.randint(0, 12, (3, 2, 2)), 2
 
 
-# ---- the mean ----------------------------------------------------------------------------------------
+# ---- average pooling ----------------------------------------------------------------------------------------
 
 _MEAN = (aten.avg_pool2d, aten.avg_pool2d, aten.avg_pool3d)
 _MEAN_BACK = (aten.avg_pool2d_backward, aten.avg_pool2d_backward, aten.avg_pool3d_backward)
@@ -234,7 +234,7 @@ def avg_pool_grad(
     dy: Tensor, shape: Size, kernel_size: Size, stride: Size, padding: Size, ceil_mode: bool, count_include_pad: bool,
     divisor_override: int | None,
 ) -> Tensor:  # fmt: skip
-    """The gradient of a mean over windows: each dy spread over its window."""
+    """The gradient of average pooling: each dy spread over its window."""
     dims = len(kernel_size)
     tail = tuple(shape[len(shape) - dims :])
     wide = [(unit,) * (dims == 1) + tuple(s) for s, unit in ((kernel_size, 1), (stride, 1), (padding, 0))]
@@ -267,7 +267,7 @@ def _(rand):
     yield rand(2, 3, 3, 3), (2, 3, 6, 7), (2, 2), (2, 2), (0, 0), False, True, None
 
 
-# ---- to a given size ---------------------------------------------------------------------------------
+# ---- adaptive pooling ---------------------------------------------------------------------------------
 
 _ADAPTED = (aten._adaptive_avg_pool2d, aten._adaptive_avg_pool2d, aten._adaptive_avg_pool3d)
 _ADAPTED_BACK = (
@@ -288,7 +288,7 @@ def _adaptive_avg(dims: int) -> Op:
         return _planes(lambda t: kernel(t, _target(x, output_size, dims)), x, dims)
 
     body.__name__ = f"adaptive_avg_pool{dims}d"
-    says = f"Means of as many windows as the wanted size has elements, over {dims} dimension{'s' * (dims > 1)}."
+    says = f"Adaptive average pooling to an output size, over {dims} dimension{'s' * (dims > 1)}."
     body.__doc__ = says + _example(body.__name__, dims, 1)
     declared = op(linear="x", steady="x")(body)
 
@@ -316,7 +316,7 @@ def _adaptive_avg(dims: int) -> Op:
 
 @op(linear="dy", returns="dx", shape_of="shape")
 def adaptive_avg_pool_grad(dy: Tensor, shape: Size, dims: int) -> Tensor:
-    """The gradient of adaptive_avg_pool: each dy spread over its window."""
+    """The gradient of adaptive average pooling: each dy spread over its window."""
     tail = tuple(shape[len(shape) - dims :])
     planes = _product(shape[: len(shape) - dims])
     if planes == 0:
@@ -352,7 +352,7 @@ def _adaptive_max(dims: int) -> Op:
         return tuple(_planes(lambda t: kernel(t, _target(x, output_size, dims)), x, dims))
 
     body.__name__ = f"adaptive_max_pool{dims}d"
-    says = f"The largest of as many windows as the wanted size has elements, over {dims} dimension{'s' * (dims > 1)}."
+    says = f"Adaptive max pooling to an output size, over {dims} dimension{'s' * (dims > 1)}."
     body.__doc__ = says + _example(body.__name__, dims, 1, "[1]", "0")
     declared = op(returns="y indices*", steady="x")(body)
 

@@ -1,9 +1,9 @@
-"""Recurrent layers over time: LSTM, GRU and RNN, from the input's part of the gates on, which one `linear` makes for
-all steps at once. A step is a handful of small kernels, so what is left of its cost is how they are called: the loop
-over time is one op, not a tape of dozens for each step.
+"""Recurrent layers over time: LSTM, GRU and RNN, after one `linear` has projected the input of all steps. A step is a
+handful of small kernels, so their call overhead dominates: the loop over time is one op, rather than dozens of tape
+nodes per step.
 
-What goes back from step to step is written once. The gradients' kernels run it on torch's tensors; for gradients of
-gradients it runs on Weft's, with gates computed again from the outputs.
+The backward step is written once. The gradient kernels run it on torch's tensors; for second derivatives it runs on
+Weft's, with gates recomputed from the outputs.
 """
 
 from __future__ import annotations
@@ -25,7 +25,7 @@ from weft.ops.shape.broadcast import fit
 
 
 class Calls(NamedTuple):
-    """What the way back needs besides operators: torch's functions, or ops."""
+    """The functions that the backward step calls: torch's, or ops."""
 
     cat: Any
     stack: Any
@@ -36,7 +36,7 @@ KERNELS, PUBLIC = Calls(torch.cat, torch.stack, torch.matmul), Calls(joining.cat
 
 
 def _fits(gates: Any, states: Sequence[Any], weight: Any, bias: Any, count: int) -> bool:
-    """Whether shapes are those of gates, `count` for each hidden number, states, weight and bias."""
+    """Whether shapes fit: gates, `count` per hidden unit, states, weight and bias."""
     if len(gates.shape) != 3 or len(weight.shape) != 2 or not gates.shape[0]:
         return False
     _, batch, width = gates.shape
@@ -57,7 +57,7 @@ def _check(name: str, gates: Tensor, states: Sequence[Tensor], weight: Tensor, b
 
 
 def _all_fit(over_time: Sequence[Any], gated: Any, weight: Any, gates: int, kept: int, state: Any = None) -> bool:
-    """The same of what a gradient takes: numbers over time, and `kept` of the gates for each of them."""
+    """Likewise for a gradient's operands: tensors over time, and `kept` gates for each step."""
     first = over_time[0]
     if len(first.shape) != 3 or not first.shape[0] or any(x.shape != first.shape for x in over_time):
         return False
@@ -70,7 +70,7 @@ def _all_fit(over_time: Sequence[Any], gated: Any, weight: Any, gates: int, kept
 
 
 def _in_time(rows: Sequence[Iterable[Any]], backwards: bool) -> list[tuple[Any, ...]]:
-    """What each step needs, in the order in which steps go."""
+    """The inputs of each step, in the order of the loop."""
     steps = list(zip(*rows, strict=True))
     return steps[::-1] if backwards else steps
 
@@ -86,7 +86,7 @@ def _before(call: Calls, y: Any, first: Any, backwards: bool) -> Any:
 
 
 def _stacked(call: Calls, parts: list[Any], backwards: bool) -> Any:
-    """What was found on the way back, in the order of time."""
+    """The results of the backward loop, in time order."""
     return call.stack(parts if backwards else parts[::-1], 0)
 
 
@@ -97,7 +97,7 @@ def _stacked(call: Calls, parts: list[Any], backwards: bool) -> Any:
 def lstm_scan(
     gates: Tensor, h: Tensor, c: Tensor, weight: Tensor, bias: Tensor | None = None, backwards: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The states and memories of an LSTM at each step, from its first ones and the input's part of the gates.
+    """An LSTM over time: the hidden and cell states at each step, from the initial ones and the projected input.
 
     >>> y, cells = flow._C.lstm_scan(flow.zeros(2, 1, 4), flow.zeros(1, 1), flow.ones(1, 1), flow.zeros(4, 1))
     >>> cells.flatten().tolist()
@@ -106,14 +106,14 @@ def lstm_scan(
     _check("lstm_scan", gates, (h, c), weight, bias, 4)
     n = weight.shape[1]
     gated = gates.clone() if bias is None else gates + bias
-    y, cells, turned = gates.new_empty((*gates.shape[:2], n)), gates.new_empty((*gates.shape[:2], n)), weight.t()
+    y, cells, transposed = gates.new_empty((*gates.shape[:2], n)), gates.new_empty((*gates.shape[:2], n)), weight.t()
     sums, entering, keeping, new, showing = (
         gated[..., a * n : b * n] for a, b in ((0, 2), (0, 1), (1, 2), (2, 3), (3, 4))
     )
     for z, both, enter, keep, fresh, show, cell, out in _in_time(
         _rows(gated, sums, entering, keeping, new, showing, cells, y), backwards
     ):
-        z.addmm_(h, turned)
+        z.addmm_(h, transposed)
         both.sigmoid_()
         fresh.tanh_()
         show.sigmoid_()
@@ -149,7 +149,7 @@ def _lstm_back(
 ) -> tuple[Any, Any, Any]:
     enter, keep, fresh, show = gated
     seen = cells.tanh()
-    of_memory = call.stack([  # what each gate but the last does to the memory
+    of_memory = call.stack([  # the derivative of the cell state by each gate but the last
         fresh * enter * (1 - enter), _before(call, cells, c, backwards) * keep * (1 - keep), enter * (1 - fresh * fresh)
     ], 2)  # fmt: skip
     over_time = dy, dcells, of_memory, seen * show * (1 - show), show * (1 - seen * seen), keep
@@ -169,7 +169,7 @@ def _lstm_back(
 def lstm_scan_grad(
     dy: Tensor, dcells: Tensor, gated: Tensor, cells: Tensor, c: Tensor, weight: Tensor, backwards: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of lstm_scan's gates and first states."""
+    """The gradients of lstm_scan's gates and initial states."""
     return _lstm_back(KERNELS, dy, dcells, gated.chunk(4, -1), cells, c, weight, backwards)
 
 
@@ -195,21 +195,25 @@ def _(rand):
 
 @op("t! b g!, b h!, g! h!, g! -> t! b h!, t! b k!", returns="y | gated")
 def gru_scan(gates: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None, backwards: bool = False) -> Tensor:
-    """The states of a GRU at each step, from its first one and the input's part of the gates.
+    """A GRU over time: the hidden states at each step, from the initial one and the projected input.
 
     >>> flow._C.gru_scan(flow.zeros(2, 1, 3), flow.ones(1, 1), flow.zeros(3, 1)).flatten().tolist()
     [0.5, 0.25]
     """
     _check("gru_scan", gates, (h,), weight, bias, 3)
     n = weight.shape[1]
-    y, gated, turned = gates.new_empty((*gates.shape[:2], n)), gates.new_empty((*gates.shape[:2], 4 * n)), weight.t()
+    y, gated, transposed = (
+        gates.new_empty((*gates.shape[:2], n)),
+        gates.new_empty((*gates.shape[:2], 4 * n)),
+        weight.t(),
+    )
     both, resetting, updating, fresh, seen = (
         gated[..., a * n : b * n] for a, b in ((0, 2), (0, 1), (1, 2), (2, 3), (3, 4))
     )
     for first, second, ru, r, u, new, memory, out in _in_time(
         _rows(gates[..., : 2 * n], gates[..., 2 * n :], both, resetting, updating, fresh, seen, y), backwards
     ):
-        z = torch.mm(h, turned) if bias is None else torch.addmm(bias, h, turned)
+        z = torch.mm(h, transposed) if bias is None else torch.addmm(bias, h, transposed)
         torch.add(first, z[:, : 2 * n], out=ru).sigmoid_()
         memory.copy_(z[:, 2 * n :])
         torch.addcmul(second, r, memory, out=new).tanh_()
@@ -244,11 +248,11 @@ def _gru_back(
     call: Calls, dy: Any, gated: Sequence[Any], before: Any, weight: Any, backwards: bool
 ) -> tuple[Any, Any, Any]:
     r, u, new, seen = gated
-    slopes = (1 - u) * (1 - new * new), (before - new) * u * (1 - u), seen * r * (1 - r)
+    derivatives = (1 - u) * (1 - new * new), (before - new) * u * (1 - u), seen * r * (1 - r)
     dh = None
     gates: list[Any] = []
     states: list[Any] = []
-    for dy_t, freshens, updates, resets, r_t, u_t in _in_time(_rows(dy, *slopes, r, u), not backwards):
+    for dy_t, freshens, updates, resets, r_t, u_t in _in_time(_rows(dy, *derivatives, r, u), not backwards):
         dh = dy_t if dh is None else dy_t + dh
         dnew = dh * freshens
         both = [dnew * resets, dh * updates]
@@ -262,7 +266,7 @@ def _gru_back(
 def gru_scan_grad(
     dy: Tensor, gated: Tensor, before: Tensor, weight: Tensor, backwards: bool = False
 ) -> tuple[Tensor, Tensor, Tensor]:
-    """The gradients of gru_scan's gates, the input's part and the states', and of its first state."""
+    """The gradients of gru_scan's gates, by input and by state, and of its initial state."""
     return _gru_back(KERNELS, dy, gated.chunk(4, -1), before, weight, backwards)
 
 
@@ -292,15 +296,15 @@ def _(rand):
 def rnn_scan(
     gates: Tensor, h: Tensor, weight: Tensor, bias: Tensor | None = None, relu: bool = False, backwards: bool = False
 ) -> Tensor:
-    """The states of an RNN at each step: tanh, or relu, of the input's part and what the weight makes of the state.
+    """An RNN over time: the hidden states at each step, tanh or relu of the projected input plus the projected state.
 
     >>> flow._C.rnn_scan(flow.ones(3, 1, 1), flow.zeros(1, 1), flow.ones(1, 1), None, True).flatten().tolist()
     [1.0, 2.0, 3.0]
     """
     _check("rnn_scan", gates, (h,), weight, bias, 1)
-    y, turned = gates.clone() if bias is None else gates + bias, weight.t()
+    y, transposed = gates.clone() if bias is None else gates + bias, weight.t()
     for (out,) in _in_time(_rows(y), backwards):
-        out.addmm_(h, turned)
+        out.addmm_(h, transposed)
         h = out.relu_() if relu else out.tanh_()
     return y
 
@@ -324,8 +328,8 @@ def _(dy, h, weight, bias_shape, y, relu, backwards, needs):
 def _rnn_back(call: Calls, dy: Any, y: Any, weight: Any, relu: bool, backwards: bool) -> tuple[Any, Any]:
     dh = None
     parts: list[Any] = []
-    for dy_t, slope in _in_time(_rows(dy, y > 0 if relu else 1 - y * y), not backwards):
-        parts.append((dy_t if dh is None else dy_t + dh) * slope)
+    for dy_t, derivative in _in_time(_rows(dy, y > 0 if relu else 1 - y * y), not backwards):
+        parts.append((dy_t if dh is None else dy_t + dh) * derivative)
         dh = call.matmul(parts[-1], weight)
     return _stacked(call, parts, backwards), dh
 
@@ -334,7 +338,7 @@ def _rnn_back(call: Calls, dy: Any, y: Any, weight: Any, relu: bool, backwards: 
 def rnn_scan_grad(
     dy: Tensor, y: Tensor, weight: Tensor, relu: bool = False, backwards: bool = False
 ) -> tuple[Tensor, Tensor]:
-    """The gradients of rnn_scan's gates and first state."""
+    """The gradients of rnn_scan's gates and initial state."""
     return _rnn_back(KERNELS, dy, y, weight, relu, backwards)
 
 

@@ -1,4 +1,4 @@
-"""Images of other sizes."""
+"""Resizing of images by interpolation."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.ops.kernels import aten
 from weft.ops.neural.convolution import spread
 from weft.ops.shape.views import axes
 
-# ---- other sizes -------------------------------------------------------------------------------------
+# ---- resizing ----------------------------------------------------------------------------------------
 
 # per mode: the number of dimensions, the kernel and its gradient's; whether corners can be aligned
 _RESIZE = {
@@ -42,7 +42,7 @@ def _scales(scales: Sequence[float] | None, dims: int) -> tuple[float | None, ..
 def resize(
     x: Tensor, size: Size, mode: str = "nearest", align_corners: bool = False, scales: Sequence[float] | None = None
 ) -> Tensor:
-    """(batch, channels, ...) at another size, values taken from the nearest or blended between neighbours.
+    """(batch, channels, ...) resized by nearest-neighbor or linear interpolation.
 
     >>> flow._C.resize(flow.tensor([[[1., 2.]]]), (4,)).tolist()
     [[[1.0, 1.0, 2.0, 2.0]]]
@@ -83,7 +83,7 @@ def _(rand):
 def resize_grad(
     dy: Tensor, shape: Size, mode: str = "nearest", align_corners: bool = False, scales: Sequence[float] | None = None
 ) -> Tensor:
-    """The gradient of resize: each dy shared among the elements that it was made of."""
+    """The gradient of resize: each dy distributed among the elements that it was interpolated from."""
     dims = dy.dim() - 2
     _, kernel, cornered = _kernels(mode, dims)
     if dy.numel() == 0:

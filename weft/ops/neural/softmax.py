@@ -1,4 +1,4 @@
-"""Softmax and its logarithm, along one dimension that stays whole."""
+"""Softmax and log_softmax, along one dimension that isn't split."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.ops.shape.views import axes, dim_of
 
 
 def along(shape: tuple[int, ...], dim: int, operands: int = 1) -> str:
-    """The notation of an op that works along one dimension and keeps the shape."""
+    """The notation of an op along one dimension that keeps the shape."""
     d = dim_of(dim, len(shape))
     term = " ".join(f"{a}!" if i == d else a for i, a in enumerate(axes(len(shape))))
     return f"{', '.join([term] * operands)} -> {term}"
@@ -76,7 +76,7 @@ def _(rand):
 
 @op(uniform=True)
 def log_softmax(x: Tensor, dim: int) -> Tensor:
-    """The logarithm of softmax, computed without overflow.
+    """log(softmax(x)), computed without overflow.
 
     >>> flow.exp(flow.log_softmax(flow.zeros(2), 0)).tolist()
     [0.5, 0.5]
@@ -102,7 +102,7 @@ def _(rand):
 @op(linear="dy", returns="dx", uniform=True)
 def log_softmax_grad(dy: Tensor, y: Tensor, dim: int) -> Tensor:
     """The gradient of log_softmax: dy - exp(y) * sum(dy)."""
-    if dy.shape != y.shape:  # the kernel would divide by a size of zero
+    if dy.shape != y.shape:  # the kernel would divide by zero
         raise ShapeError(f"log_softmax_grad(): dy of {list(dy.shape)} and y of {list(y.shape)} must have one shape")
     return aten._log_softmax_backward_data(dy, y, dim, y.dtype)
 

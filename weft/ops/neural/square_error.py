@@ -1,4 +1,4 @@
-"""The sum or mean of squared differences: one kernel forward and one back, since every small step pays per kernel."""
+"""The sum or mean of squared differences, as one kernel forward and one backward."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ def _(x, target, mean):
 
 @square_error.ranked
 def _(where, x, target, mean):
-    return kernels.mse_loss(x, target, 2) / math.prod(where.input_shapes[0])  # of nothing: 0 / 0
+    return kernels.mse_loss(x, target, 2) / math.prod(where.input_shapes[0])  # empty: 0 / 0
 
 
 @square_error.grad

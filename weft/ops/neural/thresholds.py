@@ -1,4 +1,4 @@
-"""Activations that bend at a threshold, and those scaled to keep a network's variance."""
+"""Piecewise activations with thresholds, and self-normalizing ones."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.ops.pointwise.arithmetic import abs, add, div, gt, lt, mul, sigmoid, s
 from weft.ops.pointwise.copies import where
 from weft.ops.shape.broadcast import fit
 
-ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805  # of selu, from the paper that proposes it
+ALPHA, SCALE = 1.6732632423543772, 1.0507009873554805  # of selu, from its paper
 
 
 @op("... -> ...", steady="x")
@@ -60,7 +60,7 @@ def _(rand):
 
 @op("... -> ...", steady="x")
 def softshrink(x: Tensor, alpha: float = 0.5) -> Tensor:
-    """x moved towards zero by alpha, and zero where it is nearer than that.
+    """x shrunk towards zero by alpha, and zero where |x| is at most alpha.
 
     >>> flow.nn.functional.softshrink(flow.tensor([0.1, 2.])).tolist()
     [0.0, 1.5]
@@ -80,7 +80,7 @@ def _(rand):
 
 @op("... -> ...", steady="x")
 def hardtanh(x: Tensor, min_val: float = -1.0, max_val: float = 1.0) -> Tensor:
-    """x, held between two bounds; unlike that of `clamp`, its gradient is zero on them.
+    """x limited to two bounds; unlike `clamp`, its gradient is zero on them.
 
     >>> flow.nn.functional.hardtanh(flow.tensor([-3., 0.5])).tolist()
     [-1.0, 0.5]
@@ -104,7 +104,7 @@ def _(rand):
 
 @op("... -> ...")
 def selu(x: Tensor) -> Tensor:
-    """elu, scaled so that a network's variance stays about one.
+    """elu, scaled to keep a network's variance near one.
 
     >>> flow.nn.functional.selu(flow.zeros(1)).tolist()
     [0.0]
@@ -170,7 +170,7 @@ def _(rand):
 
 @op("... -> ...")
 def quick_gelu(x: Tensor) -> Tensor:
-    """x * sigmoid(1.702 x), which is near gelu.
+    """x * sigmoid(1.702 x), an approximation of gelu.
 
     >>> flow._C.quick_gelu(flow.zeros(1)).tolist()
     [0.0]
@@ -191,7 +191,7 @@ def _(rand):
 
 @op("..., ... -> ...", steady="x", promotes=True)
 def bent(x: Tensor, slope: Tensor) -> Tensor:
-    """x where it is above zero, slope * x below; the slope broadcasts against x.
+    """x where it is positive, slope * x elsewhere; the slope broadcasts against x.
 
     >>> flow._C.bent(flow.tensor([-1., 2.]), flow.tensor([0.5])).tolist()
     [-0.5, 2.0]

@@ -1,1 +1,1 @@
-"""Ops on each element alone."""
+"""Element-wise ops."""

@@ -1,4 +1,4 @@
-"""Element-wise ops: tables, one line where one line says it all."""
+"""Element-wise arithmetic, in tables of one line per op where that suffices."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.ops.shape.broadcast import fit
 
 
 def example(name: str, shows: str) -> str:
-    """A docstring's example from "3.0, 2.0 -> 1.0": a tensor of one element, and numbers."""
+    """A docstring's example from "3.0, 2.0 -> 1.0": a one-element tensor, and numbers."""
     if not shows:
         return ""
     given, _, gives = shows.partition(" -> ")
@@ -29,7 +29,7 @@ def unary(
     name: str, kernel: Callable[..., Any], doc: str, shows: str = "", *, inplace: Callable[..., Any] | None = None,
     linear: bool = False, out: bool = True, positive: bool = False,
 ) -> Op:  # fmt: skip
-    """Declare y = kernel(x), element by element. `positive`: its samples must be above zero. `shows`: "x -> y"."""
+    """Declare y = kernel(x), element-wise. `positive`: its samples are positive. `shows`: "x -> y"."""
 
     def body(x: Tensor) -> Tensor:
         return kernel(x)
@@ -46,7 +46,7 @@ def unary(
 
 
 def of_two(second: str = "other", first: str = "Tensor | Scalar") -> inspect.Signature:
-    """The signature of an op of two operands, of which the second may be a number."""
+    """The signature of an op with two operands, of which the second may be a number."""
     kind = inspect.Parameter.POSITIONAL_OR_KEYWORD
     given = (("input", first), (second, "Tensor | Scalar"))
     return inspect.Signature([inspect.Parameter(name, kind, annotation=text) for name, text in given])
@@ -56,7 +56,7 @@ def binary(
     name: str, kernel: Callable[..., Any], doc: str, shows: str = "", *, linear: str = "",
     inplace: Callable[..., Any] | None = None, positive: bool = False, scalar: bool = True, second: str = "other",
 ) -> Op:  # fmt: skip
-    """Declare y = kernel(a, b) with broadcasting and promotion; b, or a, may be a number. `shows`: "a, b -> y".
+    """Declare y = kernel(a, b) with broadcasting and type promotion; b, or a, may be a number. `shows`: "a, b -> y".
 
     The parameters are named as PyTorch names them: `input`, and `second`.
     """
@@ -91,8 +91,8 @@ conj = unary("conj", torch.conj_physical, "The complex conjugate; x itself, if i
 conj.grad(lambda dy: conj(dy))
 
 
-def turned(x: Any) -> Any:
-    """What the gradient of a product takes of a factor: its conjugate, if it is complex."""
+def conjugated(x: Any) -> Any:
+    """The conjugate of a complex factor, as in the gradient of a product; a real one itself."""
     try:
         data = x.blob.data
     except AttributeError:  # a number
@@ -141,8 +141,8 @@ mul = binary(
 
 @mul.grad
 def _(dy, input, other, input_shape, other_shape, needs):
-    return fit(mul(dy, turned(other)), input_shape) if needs[0] else None, fit(
-        mul(dy, turned(input)), other_shape
+    return fit(mul(dy, conjugated(other)), input_shape) if needs[0] else None, fit(
+        mul(dy, conjugated(input)), other_shape
     ) if needs[1] else None
 
 
@@ -154,9 +154,9 @@ div = binary(
 
 @div.grad
 def _(dy, input, other, input_shape, other_shape, needs):
-    da = div(dy, turned(other))
+    da = div(dy, conjugated(other))
     return fit(da, input_shape) if needs[0] else None, fit(
-        neg(mul(da, turned(div(input, other)))), other_shape
+        neg(mul(da, conjugated(div(input, other)))), other_shape
     ) if needs[1] else None
 
 
@@ -182,10 +182,10 @@ def _(dy, input, exponent, y, input_shape, exponent_shape, needs):
             if exponent == 2
             else pow(input, exponent - 1)
         )
-        da = fit(mul(dy, turned(mul(power, exponent))), input_shape)
+        da = fit(mul(dy, conjugated(mul(power, exponent))), input_shape)
     if needs[1]:
-        slope = mul(y, log(input) if input_shape is not None else _log_number(input))
-        db = fit(mul(dy, turned(slope)), exponent_shape)
+        derivative = mul(y, log(input) if input_shape is not None else _log_number(input))
+        db = fit(mul(dy, conjugated(derivative)), exponent_shape)
     return da, db
 
 
@@ -220,7 +220,7 @@ def _(dy, input, other, input_shape, other_shape):
 
 
 def _share(dy: Any, larger: Any, smaller: Any, a_shape: Any, b_shape: Any) -> Any:
-    """The gradient goes where the value came from; ties share it."""
+    """The gradient goes to the operand that was selected; ties share it."""
     tie = mul(cast(eq(larger, smaller), dy.dtype), 0.5)
     first = add(cast(gt(larger, smaller), dy.dtype), tie)
     return fit(mul(dy, first), a_shape), fit(mul(dy, sub(1.0, first)), b_shape)
@@ -280,7 +280,7 @@ relu_grad.out(lambda dx, dy, y: aten.threshold_backward.grad_input(dy, y, 0, gra
 
 @relu_grad.grad
 def _(ddx, y, needs):
-    # A straight line's slope doesn't change, and zeros say so where optimizers ask whether there is a gradient.
+    # The second derivative is zeros rather than None: optimizers check whether there is a gradient.
     return relu_grad(ddx, y) if needs[0] else None, zeros_like(y) if needs[1] else None
 
 
@@ -294,7 +294,7 @@ exp = unary("exp", torch.exp, "e to the power x.", "0.0 -> 1.0", inplace=torch.e
 
 @exp.grad
 def _(dy, y):
-    return mul(dy, turned(y))
+    return mul(dy, conjugated(y))
 
 
 log = unary("log", torch.log, "The natural logarithm.", "1.0 -> 0.0", positive=True, inplace=torch.log_)
@@ -302,7 +302,7 @@ log = unary("log", torch.log, "The natural logarithm.", "1.0 -> 0.0", positive=T
 
 @log.grad
 def _(dy, x):
-    return div(dy, turned(x))
+    return div(dy, conjugated(x))
 
 
 sqrt = unary("sqrt", torch.sqrt, "The square root.", "4.0 -> 2.0", positive=True, inplace=torch.sqrt_)
@@ -310,7 +310,7 @@ sqrt = unary("sqrt", torch.sqrt, "The square root.", "4.0 -> 2.0", positive=True
 
 @sqrt.grad
 def _(dy, y):
-    return div(mul(dy, 0.5), turned(y))
+    return div(mul(dy, 0.5), conjugated(y))
 
 
 rsqrt = unary("rsqrt", torch.rsqrt, "One over the square root.", "4.0 -> 0.5", positive=True, inplace=torch.rsqrt_)
@@ -318,7 +318,7 @@ rsqrt = unary("rsqrt", torch.rsqrt, "One over the square root.", "4.0 -> 0.5", p
 
 @rsqrt.grad
 def _(dy, y):
-    y = turned(y)
+    y = conjugated(y)
     return mul(mul(dy, -0.5), mul(y, mul(y, y)))
 
 
@@ -327,7 +327,7 @@ square = unary("square", torch.square, "x * x.", "3.0 -> 9.0", inplace=torch.squ
 
 @square.grad
 def _(dy, x):
-    return mul(mul(dy, 2.0), turned(x))
+    return mul(mul(dy, 2.0), conjugated(x))
 
 
 tanh = unary("tanh", torch.tanh, "The hyperbolic tangent.", "0.0 -> 0.0", inplace=torch.tanh_)
@@ -335,7 +335,7 @@ tanh = unary("tanh", torch.tanh, "The hyperbolic tangent.", "0.0 -> 0.0", inplac
 
 @tanh.grad
 def _(dy, y):
-    y = turned(y)
+    y = conjugated(y)
     return mul(dy, sub(1.0, mul(y, y)))
 
 
@@ -344,7 +344,7 @@ sigmoid = unary("sigmoid", torch.sigmoid, "1 / (1 + exp(-x)).", "0.0 -> 0.5", in
 
 @sigmoid.grad
 def _(dy, y):
-    y = turned(y)
+    y = conjugated(y)
     return mul(dy, mul(y, sub(1.0, y)))
 
 
@@ -354,17 +354,17 @@ cos = unary("cos", torch.cos, "The cosine.", "0.0 -> 1.0", inplace=torch.cos_)
 
 @sin.grad
 def _(dy, x):
-    return mul(dy, cos(turned(x)))
+    return mul(dy, cos(conjugated(x)))
 
 
 @cos.grad
 def _(dy, x):
-    return neg(mul(dy, sin(turned(x))))
+    return neg(mul(dy, sin(conjugated(x))))
 
 
 abs = unary("abs", torch.abs, "The absolute value.", "-3.0 -> 3.0", inplace=torch.abs_)
 sgn = unary(
-    "sgn", torch.sgn, "-1, 0 or 1 by the sign of x; of a complex number, its direction.", "-3.0 -> -1.0",
+    "sgn", torch.sgn, "-1, 0 or 1 by the sign of x; of a complex number, x / abs(x).", "-3.0 -> -1.0",
     inplace=Tensor.sgn_,
 )  # fmt: skip
 sign = unary("sign", torch.sign, "-1, 0 or 1, by the sign of x.", "-3.0 -> -1.0", inplace=Tensor.sign_)
@@ -378,7 +378,7 @@ def _(dy, x):
 
 @reciprocal.grad
 def _(dy, y):
-    y = turned(y)
+    y = conjugated(y)
     return neg(mul(dy, mul(y, y)))
 
 

@@ -1,4 +1,4 @@
-"""Complex numbers: made of real ones, seen as such, turned round. Gradients are torch's: of the conjugate."""
+"""Complex numbers: construction, real views, angle. Gradients follow torch's convention: the conjugate."""
 
 from __future__ import annotations
 
@@ -48,7 +48,7 @@ def view_as_real(x: Tensor) -> Tensor:
 
 @view_as_real.grad
 def _(dy):
-    return complex__(select(dy, -1, 0), select(dy, -1, 1))  # a gradient may lie in memory in any way
+    return complex__(select(dy, -1, 0), select(dy, -1, 1))  # a gradient may have any strides
 
 
 @view_as_real.scattered
@@ -98,7 +98,7 @@ def imag(x: Any) -> Any:
 
 @op("... -> ...")
 def angle(x: Tensor) -> Tensor:
-    """The direction of a complex number, from -pi to pi; of a real one, 0 or pi.
+    """The angle of a complex number, from -pi to pi; of a real one, 0 or pi.
 
     >>> flow.angle(flow.complex(flow.tensor([0.0]), flow.tensor([0.0]))).tolist()
     [0.0]
@@ -126,10 +126,10 @@ def _(rand):
 def _(dy, x, y):
     if not x.dtype.is_complex:
         return mul(dy, 0.0)
-    across = sub(dy, mul(y, real(mul(dy, conj(y)))))  # along x, its direction stays
+    across = sub(dy, mul(y, real(mul(dy, conj(y)))))  # the component along x doesn't change the direction
     return where(eq(x, 0), 0.0, div(across, abs(x)))
 
 
-def polar(size: Any, turn: Any) -> Any:
-    """size * (cos(turn) + i * sin(turn))."""
-    return complex__(mul(size, cos(turn)), mul(size, sin(turn)))
+def polar(size: Any, phase: Any) -> Any:
+    """size * (cos(phase) + i * sin(phase))."""
+    return complex__(mul(size, cos(phase)), mul(size, sin(phase)))

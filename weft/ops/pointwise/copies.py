@@ -1,4 +1,4 @@
-"""Copies, casts, and choices between elements."""
+"""Copies, casts, and element-wise selection."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from weft.ops.shape.views import axes
 
 @op(linear="slope", promotes=True)
 def steady(slope: Tensor, x: Tensor) -> Tensor:
-    """The slope itself, which doesn't change with x: its gradient for x is zeros.
+    """The slope itself, as a function of x with a gradient of zeros.
 
     >>> flow._C.steady(flow.tensor([2.]), flow.tensor([7.])).tolist()
     [2.0]
@@ -71,7 +71,7 @@ def _(rand):
 
 @op("... -> ...", linear="x")
 def clone(x: Tensor) -> Tensor:
-    """A copy with memory of its own.
+    """A copy of x.
 
     >>> x = flow.ones(2); y = flow.clone(x); y[0] = 5; x.tolist()
     [1.0, 1.0]
@@ -94,7 +94,7 @@ def _(rand):
 
 @op("..., ... -> ...", linear="x+value")
 def copy(x: Tensor, value: Tensor) -> Tensor:
-    """The value, in x's shape and dtype: what `x.copy_(value)` leaves in x."""
+    """The value with x's shape and dtype: the result of `x.copy_(value)`."""
     return value.to(x.dtype).expand(x.shape).clone()
 
 
@@ -119,7 +119,7 @@ def _(rand):
 
 @op("..., ..., ... -> ...", linear="a+b")
 def where(condition: Tensor, a: Tensor | Scalar, b: Tensor | Scalar) -> Tensor:
-    """a where the condition holds, b elsewhere.
+    """a where the condition is true, b elsewhere.
 
     >>> flow.where(flow.tensor([True, False]), flow.ones(2), 0.).tolist()
     [1.0, 0.0]
@@ -144,7 +144,7 @@ def _(rand):
 
 @op("..., ... -> ...")
 def masked_fill(x: Tensor, mask: Tensor, value: Scalar) -> Tensor:
-    """x with `value` where the mask holds.
+    """x with `value` where the mask is true.
 
     >>> flow.masked_fill(flow.ones(2), flow.tensor([True, False]), 0.).tolist()
     [0.0, 1.0]
@@ -168,7 +168,7 @@ def _(rand):
 
 @op(view=True, returns="y*")
 def reinterpret(x: Tensor, dtype: DType) -> Tensor:
-    """x's memory read as another dtype; of another size, along the last dimension.
+    """x's memory reinterpreted as another dtype; sizes that differ scale the last dimension.
 
     >>> flow.ones(1).view(flow.int32).tolist()
     [1065353216]

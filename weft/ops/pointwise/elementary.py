@@ -1,4 +1,4 @@
-"""The functions of mathematics, element by element."""
+"""Elementary functions, element-wise."""
 
 from __future__ import annotations
 
@@ -14,6 +14,7 @@ from weft.ops.declaration import Op, Scalar, op
 from weft.ops.pointwise.arithmetic import (
     add,
     binary,
+    conjugated,
     cos,
     div,
     eq,
@@ -24,7 +25,6 @@ from weft.ops.pointwise.arithmetic import (
     rsqrt,
     square,
     sub,
-    turned,
     unary,
 )
 from weft.ops.pointwise.copies import where
@@ -32,22 +32,22 @@ from weft.ops.shape.broadcast import fit
 
 
 def _function(
-    name: str, says: str, shows: str, slope: Callable[[Any], Any], sample: Callable[[Any], Any] | None = None
+    name: str, says: str, shows: str, derivative: Callable[[Any], Any], sample: Callable[[Any], Any] | None = None
 ) -> Op:
-    """Declare torch's function of this name. `slope` is its derivative, of x or of the result y, as its parameter is
-    named; only that is kept."""
+    """Declare torch's function of this name. `derivative` is a function of x or of the result y, by the name of its
+    parameter; only that one is saved."""
     declared = unary(name, getattr(torch, name), says, shows, inplace=getattr(torch, f"{name}_"))
 
-    if "y" in inspect.signature(slope).parameters:
+    if "y" in inspect.signature(derivative).parameters:
 
         @declared.grad
         def _(dy, y):
-            return mul(dy, slope(turned(y)))
+            return mul(dy, derivative(conjugated(y)))
     else:
 
         @declared.grad
         def _(dy, x):
-            return mul(dy, slope(turned(x)))
+            return mul(dy, derivative(conjugated(x)))
 
     if sample is not None:
         declared.samples(lambda rand: [(sample(rand(4, 6)),)])
@@ -63,7 +63,7 @@ def _inside_one(x: Tensor) -> Tensor:
 
 
 erf = _function(
-    "erf", "The error function: the probability of a normal draw of variance 1/2 within x of its mean.", "0.0 -> 0.0",
+    "erf", "The error function: 2 / sqrt(pi) times the integral of exp(-t^2) from 0 to x.", "0.0 -> 0.0",
     lambda x: mul(exp(neg(square(x))), 2 / math.sqrt(math.pi)),
 )  # fmt: skip
 erfc = _function("erfc", "1 - erf(x).", "0.0 -> 1.0", lambda x: mul(exp(neg(square(x))), -2 / math.sqrt(math.pi)))
@@ -92,15 +92,15 @@ sinc = unary("sinc", torch.sinc, "sin(pi x) / (pi x), and 1 at zero.", "0.0 -> 1
 
 @sinc.grad
 def _(dy, x):
-    x = turned(x)
-    flat = eq(x, 0.0)  # the peak, where the quotient is 0 / 0
+    x = conjugated(x)
+    flat = eq(x, 0.0)  # the maximum, where the quotient is 0 / 0
     return where(flat, 0.0, mul(dy, div(sub(cos(mul(x, math.pi)), sinc(x)), where(flat, 1.0, x))))
 
 
 atan2 = binary(
     "atan2",
     torch.atan2,
-    "The angle of the point (b, a), in its right quadrant.",
+    "The angle of the point (b, a), in the correct quadrant.",
     "0.0, flow.tensor([1.0]) -> 0.0",
     scalar=False,
 )
@@ -130,11 +130,11 @@ lerp.inplace(lambda a, b, weight: a.lerp_(b, weight))
 
 @lerp.grad
 def _(dy, a, b, weight, a_shape, b_shape, weight_shape, needs):
-    there = mul(dy, turned(weight))
+    there = mul(dy, conjugated(weight))
     return (
         fit(sub(dy, there), a_shape) if needs[0] else None,
         fit(there, b_shape) if needs[1] else None,
-        fit(mul(dy, turned(sub(b, a))), weight_shape) if needs[2] else None,
+        fit(mul(dy, conjugated(sub(b, a))), weight_shape) if needs[2] else None,
     )
 
 

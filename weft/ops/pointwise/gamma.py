@@ -1,4 +1,4 @@
-"""Functions of mathematics that are less common, element by element."""
+"""The gamma function and its relatives, element-wise."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import op
-from weft.ops.pointwise.arithmetic import binary, exp, mul, square, sub, turned, unary
+from weft.ops.pointwise.arithmetic import binary, conjugated, exp, mul, square, sub, unary
 from weft.ops.pointwise.elementary import _above_zero, _inside_one
 from weft.ops.shape.broadcast import fit
 
@@ -25,7 +25,7 @@ def _(dy, x):
 
 @op("... -> ...")
 def polygamma(x: Tensor, n: int) -> Tensor:
-    """The derivative number n of digamma, which is that of lgamma.
+    """The n-th derivative of digamma, which is the derivative of lgamma.
 
     >>> round(flow._C.polygamma(flow.tensor([1.]), 1).item(), 4)
     1.6449
@@ -71,6 +71,6 @@ logaddexp = binary(
 @logaddexp.grad
 def _(dy, input, other, y, input_shape, other_shape, needs):
     return (
-        fit(mul(dy, turned(exp(sub(input, y)))), input_shape) if needs[0] else None,
-        fit(mul(dy, turned(exp(sub(other, y)))), other_shape) if needs[1] else None,
+        fit(mul(dy, conjugated(exp(sub(input, y)))), input_shape) if needs[0] else None,
+        fit(mul(dy, conjugated(exp(sub(other, y)))), other_shape) if needs[1] else None,
     )

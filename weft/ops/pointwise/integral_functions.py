@@ -1,4 +1,4 @@
-"""Functions that integrals define: Bessel's, the incomplete gamma functions, the error function scaled."""
+"""Special functions: Bessel, incomplete gamma, scaled error function."""
 
 from __future__ import annotations
 
@@ -23,8 +23,8 @@ def _(dy, x, y):
 @i1e.grad
 def _(dy, x, y):
     at_zero = eq(x, 0)
-    slope = sub(i0e(x), mul(y, add(sign(x), reciprocal(where(at_zero, 1.0, x)))))
-    return mul(dy, where(at_zero, 0.5, slope))
+    derivative = sub(i0e(x), mul(y, add(sign(x), reciprocal(where(at_zero, 1.0, x)))))
+    return mul(dy, where(at_zero, 0.5, derivative))
 
 
 bessel_j0 = unary("bessel_j0", torch.special.bessel_j0, "Bessel's function of the first kind, of order 0.", out=False)
@@ -59,7 +59,7 @@ def _(dy, x, y):
     return mul(dy, sub(mul(mul(x, y), 2.0), 2 / math.sqrt(math.pi)))
 
 
-log_ndtr = unary("log_ndtr", torch.special.log_ndtr, "The logarithm of a normal draw's probability to be below x.",
+log_ndtr = unary("log_ndtr", torch.special.log_ndtr, "The logarithm of the normal distribution's CDF.",
                  out=False)  # fmt: skip
 
 
@@ -68,13 +68,13 @@ def _(dy, x):
     return div(mul(dy, math.sqrt(2 / math.pi)), erfcx(mul(x, -math.sqrt(0.5))))
 
 
-igamma = binary("igamma", torch.igamma, "The lower incomplete gamma function of order a at b, as a share of the whole.",
+igamma = binary("igamma", torch.igamma, "The lower incomplete gamma function of order a at b, regularized.",
                 positive=True, scalar=False)  # fmt: skip
-igammac = binary("igammac", torch.igammac, "The upper incomplete gamma function of order a at b, likewise.",
+igammac = binary("igammac", torch.igammac, "The upper incomplete gamma function of order a at b, regularized.",
                  positive=True, scalar=False)  # fmt: skip
 
 
-for _share in (igamma, igammac):  # a whole order, as it has no gradient
+for _share in (igamma, igammac):  # an integer order, as the order has no gradient
     _share.samples(lambda rand: [(torch.arange(24).reshape(4, 6) % 3 + 1, rand(4, 6).abs() + 0.5)])
 
 
@@ -83,7 +83,7 @@ def _density(a, x):
 
 
 @igamma.grad
-def _(dy, input, other, other_shape):  # by its order it has none, as in torch
+def _(dy, input, other, other_shape):  # the order has no gradient, as in torch
     return None, fit(mul(dy, _density(input, other)), other_shape)
 
 

@@ -1,4 +1,4 @@
-"""Truth and whole numbers: what has no gradient, or one that is zero almost everywhere."""
+"""Logical, bitwise and rounding ops: without a gradient, or with one that is zero almost everywhere."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ Dims = int | Size | None
 
 
 def _over(x: Tensor, y: Tensor) -> Tensor:
-    """The result in x's memory, if x can hold it."""
+    """The result written to x's memory, if x's dtype can hold it."""
     if not torch.can_cast(y.dtype, x.dtype):
         made, held = (of_torch(t.dtype).scalar for t in (y, x))
         raise DtypeError(
@@ -29,7 +29,7 @@ def _over(x: Tensor, y: Tensor) -> Tensor:
 
 
 def _of_two(name: str, kernel: Callable[..., Any], doc: str, kind: str) -> Op:
-    """Declare y = kernel(a, b) on truths or whole numbers, with broadcasting; b may be a number."""
+    """Declare y = kernel(a, b) on booleans or integers, with broadcasting; b may be a number."""
 
     def body(a: Tensor, b: Tensor | Scalar) -> Tensor:
         if kind == "logical" and not isinstance(b, Tensor):
@@ -64,7 +64,7 @@ logical_xor = _of_two("logical_xor", torch.logical_xor, "Whether one of a and b 
 
 @op("... -> ...", returns="y*")
 def bitwise_not(x: Tensor) -> Tensor:
-    """~x, bit by bit; of truths, whether x is False.
+    """~x, bitwise; logical not of booleans.
 
     >>> (~flow.tensor([True, False])).tolist()
     [False, True]
@@ -88,10 +88,10 @@ def _whole(name: str, kernel: Callable[..., Any], doc: str, overwrite: Callable[
     return declared
 
 
-floor = _whole("floor", torch.floor, "The largest whole number that is at most x.", torch.floor_)
-ceil = _whole("ceil", torch.ceil, "The smallest whole number that is at least x.", torch.ceil_)
-round = _whole("round", torch.round, "The nearest whole number; of two, the even one.", torch.round_)
-trunc = _whole("trunc", torch.trunc, "x without its fraction.", torch.trunc_)
+floor = _whole("floor", torch.floor, "The largest integer that is at most x.", torch.floor_)
+ceil = _whole("ceil", torch.ceil, "The smallest integer that is at least x.", torch.ceil_)
+round = _whole("round", torch.round, "The nearest integer; ties go to the even one.", torch.round_)
+trunc = _whole("trunc", torch.trunc, "x without its fractional part.", torch.trunc_)
 
 
 def _division(name: str, kernel: Callable[..., Any], doc: str) -> Op:
@@ -115,9 +115,9 @@ def _division(name: str, kernel: Callable[..., Any], doc: str) -> Op:
     return declared
 
 
-floor_divide = _division("floor_divide", torch.floor_divide, "The whole number of times that b goes into a.")
-remainder = _division("remainder", torch.remainder, "What is left of a by b, with b's sign, as Python's %.")
-fmod = _division("fmod", torch.fmod, "What is left of a by b, with a's sign, as C's %.")
+floor_divide = _division("floor_divide", torch.floor_divide, "a / b, rounded down.")
+remainder = _division("remainder", torch.remainder, "The remainder of a / b, with b's sign, as Python's %.")
+fmod = _division("fmod", torch.fmod, "The remainder of a / b, with a's sign, as C's fmod.")
 
 
 @floor_divide.grad

@@ -1,4 +1,4 @@
-"""Functions of one or two numbers that programs of physics and statistics use, element by element."""
+"""Less common element-wise functions of one or two operands."""
 
 from __future__ import annotations
 
@@ -37,7 +37,7 @@ rad2deg = unary("rad2deg", torch.rad2deg, "From radians to degrees.", "0.0 -> 0.
 deg2rad.grad(lambda dy: deg2rad(dy))
 rad2deg.grad(lambda dy: rad2deg(dy))
 
-frac = unary("frac", torch.frac, "What is behind the point.", "1.5 -> 0.5", inplace=torch.frac_)
+frac = unary("frac", torch.frac, "The fractional part of x.", "1.5 -> 0.5", inplace=torch.frac_)
 frac.grad(lambda dy: dy)
 
 
@@ -55,8 +55,8 @@ def _(dmantissa, x, exponent):
 frexp.samples(lambda rand: [(rand(4, 6),)])
 
 signbit = unary("signbit", torch.signbit, "Whether x has a minus sign.", "-3.0 -> True", out=False)
-isposinf = unary("isposinf", torch.isposinf, "Whether x is infinite and above zero.", "1.0 -> False", out=False)
-isneginf = unary("isneginf", torch.isneginf, "Whether x is infinite and below zero.", "1.0 -> False", out=False)
+isposinf = unary("isposinf", torch.isposinf, "Whether x is positive infinity.", "1.0 -> False", out=False)
+isneginf = unary("isneginf", torch.isneginf, "Whether x is negative infinity.", "1.0 -> False", out=False)
 
 i0 = unary("i0", torch.i0, "The modified Bessel function of the first kind, of order 0.",
            inplace=torch.i0_)  # fmt: skip
@@ -76,7 +76,7 @@ def _(dy, x, y):
 
 @op("... -> ...")
 def logit(x: Tensor, eps: float | None = None) -> Tensor:
-    """log(x / (1 - x)), the inverse of sigmoid; x is held in [eps, 1 - eps] if that is given.
+    """log(x / (1 - x)), the inverse of sigmoid; x is clamped to [eps, 1 - eps] if eps is given.
 
     >>> flow.logit(flow.tensor([0.5])).tolist()
     [0.0]
@@ -86,11 +86,11 @@ def logit(x: Tensor, eps: float | None = None) -> Tensor:
 
 @logit.grad
 def _(dy, x, eps):
-    slope = reciprocal(mul(x, sub(1.0, x)))
+    derivative = reciprocal(mul(x, sub(1.0, x)))
     if eps is None:
-        return mul(dy, slope)
+        return mul(dy, derivative)
     outside = cast(logical_or(_below(x, eps), _below(sub(1.0, x), eps)), x.dtype)
-    return mul(dy, where(eq(outside, 1.0), 0.0, slope))
+    return mul(dy, where(eq(outside, 1.0), 0.0, derivative))
 
 
 def _below(x: Any, limit: float) -> Any:
@@ -108,7 +108,7 @@ logit.inplace(lambda x, eps: torch.logit_(x, eps))
 
 @op("... -> ...")
 def nan_to_num(x: Tensor, nan: float | None = None, posinf: float | None = None, neginf: float | None = None) -> Tensor:
-    """x with other numbers in the places of those that are none: 0, and the largest and least there are, unless told.
+    """x with NaN replaced by 0, and infinities by the largest and least finite numbers, unless given.
 
     >>> flow.nan_to_num(flow.tensor([float("nan"), 1.0])).tolist()
     [0.0, 1.0]
@@ -137,7 +137,7 @@ nan_to_num.inplace(lambda x, nan, posinf, neginf: torch.nan_to_num_(x, nan, posi
 
 @op("... -> ...")
 def mvlgamma(x: Tensor, p: int) -> Tensor:
-    """The logarithm of the gamma function of p dimensions.
+    """The logarithm of the multivariate gamma function of dimension p.
 
     >>> flow.mvlgamma(flow.tensor([1.0]), 1).tolist()
     [0.0]
@@ -147,10 +147,10 @@ def mvlgamma(x: Tensor, p: int) -> Tensor:
 
 @mvlgamma.grad
 def _(dy, x, p):
-    slope = polygamma(x, 0)
+    derivative = polygamma(x, 0)
     for i in range(1, p):
-        slope = add(slope, polygamma(sub(x, i / 2), 0))
-    return mul(dy, slope)
+        derivative = add(derivative, polygamma(sub(x, i / 2), 0))
+    return mul(dy, derivative)
 
 
 @mvlgamma.samples
@@ -160,9 +160,9 @@ def _(rand):
 
 # ---- two operands ------------------------------------------------------------------------------------
 
-fmax = binary("fmax", torch.fmax, "The larger of a and b; the other, where one is no number.",
+fmax = binary("fmax", torch.fmax, "The larger of a and b; the other one where one is NaN.",
               "3.0, flow.tensor([2.0]) -> 3.0", scalar=False)  # fmt: skip
-fmin = binary("fmin", torch.fmin, "The smaller of a and b; the other, where one is no number.",
+fmin = binary("fmin", torch.fmin, "The smaller of a and b; the other one where one is NaN.",
               "3.0, flow.tensor([2.0]) -> 2.0", scalar=False)  # fmt: skip
 
 
@@ -177,7 +177,7 @@ def _(dy, input, other, input_shape, other_shape):
 
 
 def _taken(dy: Any, first: Any, other: Any, input_shape: Any, other_shape: Any) -> Any:
-    """The gradient goes where the value came from: of ties, and beside what is no number, the first operand."""
+    """The gradient goes to the operand that was selected; for ties and NaN, the first one."""
     first = cast(logical_or(first, isnan(other)), dy.dtype)
     return fit(mul(dy, first), input_shape), fit(mul(dy, sub(1.0, first)), other_shape)
 
@@ -208,9 +208,9 @@ def _(dy, input, y, input_shape, other_shape):
 
 heaviside = binary("heaviside", torch.heaviside, "0 below zero, 1 above, b at zero.",
                    "3.0, flow.tensor([2.0]) -> 1.0", scalar=False)  # fmt: skip
-nextafter = binary("nextafter", torch.nextafter, "The next number from a towards b.",
+nextafter = binary("nextafter", torch.nextafter, "The next floating-point number after a, towards b.",
                    "1.0, flow.tensor([1.0]) -> 1.0", scalar=False)  # fmt: skip
-xlogy = binary("xlogy", torch.xlogy, "a * log(b), and 0 where a is.", "2.0, 1.0 -> 0.0", positive=True)
+xlogy = binary("xlogy", torch.xlogy, "a * log(b), and 0 where a is 0.", "2.0, 1.0 -> 0.0", positive=True)
 
 
 @xlogy.grad
@@ -237,8 +237,8 @@ def _(dy, input, other, y, input_shape, other_shape, needs):
     )
 
 
-gcd = binary("gcd", torch.gcd, "The largest number that divides both.", "flow.tensor([4]), flow.tensor([6]) -> 2")
-lcm = binary("lcm", torch.lcm, "The smallest number that both divide.", "flow.tensor([4]), flow.tensor([6]) -> 12")
+gcd = binary("gcd", torch.gcd, "The greatest common divisor.", "flow.tensor([4]), flow.tensor([6]) -> 2")
+lcm = binary("lcm", torch.lcm, "The least common multiple.", "flow.tensor([4]), flow.tensor([6]) -> 12")
 for _whole in (gcd, lcm):
     _whole.__doc__ = (_whole.__doc__ or "").partition("\n")[0]
     _whole.samples(lambda rand: [(torch.arange(1, 7).expand(4, 6), torch.tensor([4, 6, 9, 10, 12, 15]))])

@@ -1,5 +1,5 @@
-"""Orthogonal polynomials of a degree, and Bessel's and Airy's functions that are asked for rarely. PyTorch knows no
-slope of most of them; where a slope is of the same family, it is given here.
+"""Orthogonal polynomials, and rare Bessel and Airy functions. PyTorch has no derivative of most of them; where a
+derivative is in the same family, it is given here.
 """
 
 from __future__ import annotations
@@ -14,7 +14,7 @@ from weft.ops.pointwise.arithmetic import add, binary, cos, div, eq, mul, neg, s
 from weft.ops.pointwise.copies import where
 from weft.ops.shape.broadcast import fit
 
-POLYNOMIALS: Final = {  # by PyTorch's name: what it is called, an example of the degree 2
+POLYNOMIALS: Final = {  # by PyTorch's name: its description, an example of degree 2
     "chebyshev_polynomial_t": ("Chebyshev's polynomial of the first kind", "3.0, 2 -> 17.0"),
     "chebyshev_polynomial_u": ("Chebyshev's polynomial of the second kind", "3.0, 2 -> 35.0"),
     "chebyshev_polynomial_v": ("Chebyshev's polynomial of the third kind", "3.0, 2 -> 29.0"),
@@ -38,10 +38,7 @@ def _polynomial(name: str, says: str, shows: str) -> Op:
     def run(x: Any, n: Any, **out: Any) -> Tensor:
         return kernel(x, n, **out)
 
-    doc = (
-        f"{says}, of the degree that n tells, at x.\n\n"
-        f">>> flow.special.{name}(flow.tensor([{point}]), {degree}).tolist()\n[{gives}]"
-    )
+    doc = f"{says}, of degree n, at x.\n\n>>> flow.special.{name}(flow.tensor([{point}]), {degree}).tolist()\n[{gives}]"
     made = binary(name, run, doc, second="n")
     made.samples(lambda rand: [(rand(4, 6), torch.arange(6)), (rand(4, 6), 3)])
     return made
@@ -50,16 +47,17 @@ def _polynomial(name: str, says: str, shows: str) -> Op:
 OF: Final = {name: _polynomial(name, *row) for name, row in POLYNOMIALS.items()}
 
 
-def _slope(name: str, by: float) -> None:
-    """The derivative of a polynomial is a number times its degree times the one of the next lower degree."""
+def _derivative(name: str, by: float) -> None:
+    """Set the derivative of a polynomial family: `by` times the degree times the polynomial of the next lower
+    degree."""
 
     @OF[name].grad
     def _(dy, input, n, input_shape):
         return fit(mul(dy, mul(OF[name](input, n - 1), n * by)), input_shape), None  # n may be a number
 
 
-_slope("hermite_polynomial_h", 2.0)
-_slope("hermite_polynomial_he", 1.0)
+_derivative("hermite_polynomial_h", 2.0)
+_derivative("hermite_polynomial_he", 1.0)
 
 
 def _function(name: str, says: str, point: str, gives: str, positive: bool = False) -> Op:
@@ -114,10 +112,10 @@ zeta = binary(
     "zeta", torch.special.zeta, "Hurwitz's zeta function: the sum of 1 / (k + q) ** x over k from 0 on.\n\n"
     ">>> round(flow.special.zeta(flow.tensor(2.0), 1.0).item(), 4)\n1.6449",
 )  # fmt: skip
-# whole powers, as by them it has no gradient
+# integer powers, as the power has no gradient
 zeta.samples(lambda rand: [(torch.arange(24).reshape(4, 6) % 3 + 2, rand(4, 6).abs() + 0.5)])
 
 
 @zeta.grad
-def _(dy, input, other, other_shape):  # by its power it has none, as in torch
+def _(dy, input, other, other_shape):  # the power has no gradient, as in torch
     return None, fit(neg(mul(dy, mul(input, zeta(add(input, 1.0), other)))), other_shape)

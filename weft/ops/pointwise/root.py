@@ -1,6 +1,4 @@
-"""The root that norms end in: where they are zero, they have a gradient of zero, and not the square root's, which no
-number is.
-"""
+"""The root that ends norms: at zero its gradient is zero, where the square root's is NaN."""
 
 from __future__ import annotations
 
@@ -14,7 +12,7 @@ from weft.ops.pointwise.copies import masked_fill
 
 @op("... -> ...")
 def root(x: Tensor, degree: float = 2.0) -> Tensor:
-    """The root of numbers that aren't below zero; its gradient at zero is zero.
+    """The root of nonnegative numbers; its gradient at zero is zero.
 
     >>> flow._C.root(flow.tensor([0., 4., 9.])).tolist()
     [0.0, 2.0, 3.0]
@@ -25,8 +23,8 @@ def root(x: Tensor, degree: float = 2.0) -> Tensor:
 @root.grad
 def _(dy, x, y, degree):
     none = eq(x, 0.0)
-    slope = div(y, mul(masked_fill(x, none, 1.0), float(degree)))
-    return mul(dy, masked_fill(slope, none, 0.0))
+    derivative = div(y, mul(masked_fill(x, none, 1.0), float(degree)))
+    return mul(dy, masked_fill(derivative, none, 0.0))
 
 
 @root.samples

@@ -1,4 +1,4 @@
-"""Draws from laws that attributes or operands tell."""
+"""Random draws from distributions, whose parameters are attributes or operands."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ from weft.ops.neural.grid_sample import once
 from weft.ops.pointwise.arithmetic import mul
 from weft.ops.shape.views import axes
 
-LAWS: Final[dict[str, Callable[..., Any]]] = {  # each into the memory of its first argument
+DISTRIBUTIONS: Final[dict[str, Callable[..., Any]]] = {  # each fills its first argument in place
     "bernoulli": Tensor.bernoulli_,
     "cauchy": Tensor.cauchy_,
     "exponential": Tensor.exponential_,
@@ -36,15 +36,15 @@ LAWS: Final[dict[str, Callable[..., Any]]] = {  # each into the memory of its fi
 
 @op(shape_of="size", random=True)
 def draw(
-    size: Size, law: str, parameters: Sequence[Scalar], dtype: DType, device: Device | None = None,
+    size: Size, distribution: str, parameters: Sequence[Scalar], dtype: DType, device: Device | None = None,
     placement: Placement | None = None, sbp: NdSbp | None = None, strides: Size | None = None,
 ) -> Tensor:  # fmt: skip
-    """Draws from a law of `LAWS` with these parameters. `strides`: how a local tensor lies that they are for."""
+    """Draws from one of `DISTRIBUTIONS` with these parameters. `strides`: those of the local tensor to be filled."""
     on = CPU if device is None else device.torch
     y = torch.empty(tuple(size), dtype=dtype.torch, device=on)
     if strides is not None:
         y = torch.empty_strided(tuple(size), tuple(strides), dtype=dtype.torch, device=on)
-    LAWS[law](y, *parameters, generator=generator(on))
+    DISTRIBUTIONS[distribution](y, *parameters, generator=generator(on))
     return y
 
 
@@ -65,8 +65,8 @@ def _(rand):
 
 @op(random=True, rejection=True, returns="y*")
 def rrelu_slope(x: Tensor, lower: float, upper: float) -> Tensor:
-    """A slope from [lower, upper) where x is not above zero, and 1 where it is."""
-    y = torch.empty_like(x, memory_format=torch.contiguous_format)  # the kernel fills it as if it were
+    """A random slope from [lower, upper) where x is at most zero, and 1 elsewhere."""
+    y = torch.empty_like(x, memory_format=torch.contiguous_format)  # the kernel assumes it
     if x.device.type != "meta":
         torch.ops.aten.rrelu_with_noise(x, y, lower, upper, True, generator(x.device))
     return y
@@ -82,7 +82,7 @@ def _(rand):
 
 @op(random=True, rejection=True, returns="y*")
 def poisson(rate: Tensor) -> Tensor:
-    """Counts of what happens `rate` times on average.
+    """Draws from the Poisson distribution.
 
     >>> flow.poisson(flow.zeros(2)).tolist()
     [0.0, 0.0]
@@ -100,7 +100,7 @@ def _(rand):
 
 @op(random=True, rejection=True, returns="y*")
 def binomial(count: Tensor, prob: Tensor) -> Tensor:
-    """How often something of this probability comes true in so many tries.
+    """Draws from the binomial distribution.
 
     >>> flow.binomial(flow.tensor([3.0, 3.0]), flow.tensor([0.0, 1.0])).tolist()
     [0.0, 3.0]
@@ -120,7 +120,7 @@ def _(rand):
 
 @op(random=True, rejection=True)
 def standard_gamma(concentration: Tensor) -> Tensor:
-    """Draws from the gamma law of rate 1, with a gradient: how a draw would move with its concentration."""
+    """Draws from the gamma distribution of rate 1, differentiable by its concentration (reparameterized)."""
     return torch._standard_gamma(concentration, generator=generator(concentration.device))
 
 
@@ -140,7 +140,7 @@ def _(rand):
 
 @op("..., ... -> ...", returns="slope*")
 def standard_gamma_slope(concentration: Tensor, y: Tensor) -> Tensor:
-    """How a draw of standard_gamma moves with its concentration."""
+    """The derivative of a draw of standard_gamma by its concentration."""
     return torch._standard_gamma_grad(concentration, y)
 
 
@@ -154,7 +154,7 @@ def _(rand):
 
 @op(random=True, returns="y*")
 def bernoulli(x: Tensor) -> Tensor:
-    """1 with probability x, else 0, element by element.
+    """1 with probability x, else 0, element-wise.
 
     >>> flow.bernoulli(flow.tensor([0., 1.])).tolist()
     [0.0, 1.0]
@@ -172,7 +172,7 @@ def _(rand):
 
 @op(random=True, returns="y*")
 def multinomial(x: Tensor, num_samples: int, replacement: bool = False) -> Tensor:
-    """Draws of indices, with probabilities in proportion to x's last dimension.
+    """Draws of indices, with probabilities proportional to x along its last dimension.
 
     >>> flow.multinomial(flow.tensor([0., 3., 0.]), 1).tolist()
     [1]

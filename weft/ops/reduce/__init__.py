@@ -1,1 +1,1 @@
-"""Ops along dimensions: sums, extremes, order, counts."""
+"""Reductions and other ops along dimensions: sums, extremes, sorting, counting."""

@@ -1,4 +1,4 @@
-"""Counting, finding places in order, and middles."""
+"""Median, searchsorted, bincount, unique, and other counting."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.ops.shape.views import axes, dim_of
 
 @op(returns="values indices*")
 def median(x: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
-    """The middle element along a dimension, of two the lower one, and where it stands.
+    """The median along a dimension (the lower of two middle elements), and its index.
 
     >>> flow.median(flow.tensor([3., 1., 2.]), 0)[0].item()
     2.0
@@ -23,15 +23,15 @@ def median(x: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 def without(x: tuple[int, ...], dim: int, keepdim: bool) -> str:
-    """The notation of an op that gives two things for each slice along a dimension."""
+    """The notation of an op with two results for each slice along a dimension."""
     d, names = dim_of(dim, len(x)), axes(len(x))
     left = " ".join(f"{a}!" if i == d else a for i, a in enumerate(names))
     right = " ".join("1" if i == d else a for i, a in enumerate(names) if keepdim or i != d)
     return f"{left} -> {right}, {right}"
 
 
-def back_to_places(dvalues: Any, indices: Any, x_shape: Any, dim: int, keepdim: bool) -> Any:
-    """The gradient of elements that were picked along a dimension."""
+def scatter_back(dvalues: Any, indices: Any, x_shape: Any, dim: int, keepdim: bool) -> Any:
+    """The gradient of elements that were selected along a dimension."""
     d = dim_of(dim, len(x_shape))
     if not keepdim:
         form = (*tuple(x_shape)[:d], 1, *tuple(x_shape)[d + 1 :])
@@ -40,7 +40,7 @@ def back_to_places(dvalues: Any, indices: Any, x_shape: Any, dim: int, keepdim: 
 
 
 median.layout(lambda x, dim, keepdim: without(x, dim, keepdim))
-median.grad(lambda dvalues, indices, x_shape, dim, keepdim: back_to_places(dvalues, indices, x_shape, dim, keepdim))
+median.grad(lambda dvalues, indices, x_shape, dim, keepdim: scatter_back(dvalues, indices, x_shape, dim, keepdim))
 
 
 @median.samples
@@ -51,7 +51,7 @@ def _(rand):
 
 @op("i!, ... -> ...", returns="y*")
 def searchsorted(sorted_sequence: Tensor, values: Tensor, right: bool = False) -> Tensor:
-    """Where values would go in a sequence in rising order: before its equals, or with `right` behind them.
+    """The indices at which values would be inserted in a sorted sequence: before equal elements, or after with `right`.
 
     >>> flow.searchsorted(flow.tensor([1., 3., 5.]), flow.tensor([3., 4.])).tolist()
     [1, 2]
@@ -80,7 +80,7 @@ def bincount(x: Tensor, weights: Tensor | None = None, minlength: int = 0) -> Te
     >>> flow.bincount(flow.tensor([1, 1, 3])).tolist()
     [0, 2, 0, 1]
     """
-    if x.device.type == "meta":  # nobody knows yet what the largest is
+    if x.device.type == "meta":  # the size depends on data
         return torch.empty(minlength, dtype=torch.int64 if weights is None else weights.dtype, device="meta")
     return torch.bincount(x, weights, minlength)
 
@@ -93,7 +93,7 @@ def _(rand):
 
 @op(dynamic=True, returns="values* inverse* counts*")
 def unique_values(x: Tensor, dim: int | None = None) -> Any:
-    """The different elements (or slices along a dimension) in order, which of them each is, and how often each occurs.
+    """The unique elements (or slices along a dimension), sorted; the index of each input in them; and their counts.
 
     >>> [t.tolist() for t in flow._C.unique_values(flow.tensor([3, 1, 3]))]
     [[1, 3], [1, 0, 1], [1, 2]]
@@ -112,7 +112,7 @@ def _(rand):
 
 @op(dynamic=True, returns="places*")
 def repeat_places(repeats: Tensor) -> Tensor:
-    """0 so many times, then 1, and so on.
+    """0 repeated so many times, then 1, and so on.
 
     >>> flow._C.repeat_places(flow.tensor([2, 0, 1])).tolist()
     [0, 0, 2]
@@ -129,7 +129,7 @@ def _(rand):
 
 @op("_, _ -> 1", returns="area*")
 def roc_auc(label: Tensor, pred: Tensor) -> Tensor:
-    """The share of pairs, of a 1 and a 0, in which the 1 is predicted higher; equals count half.
+    """The area under the ROC curve: the share of (1, 0) pairs in which the 1 is predicted higher; ties count half.
 
     >>> flow._C.roc_auc(flow.tensor([0, 1]), flow.tensor([0.2, 0.1])).tolist()
     [0.0]
@@ -139,7 +139,7 @@ def roc_auc(label: Tensor, pred: Tensor) -> Tensor:
         return torch.empty(1, dtype=torch.float32, device="meta")
     _, inverse, counts = torch.unique(pred, return_inverse=True, return_counts=True)
     below = counts.cumsum(0) - counts
-    rank = (below + (counts + 1) / 2).to(torch.float64)[inverse]  # equals share the mean of their ranks
+    rank = (below + (counts + 1) / 2).to(torch.float64)[inverse]  # ties share the mean of their ranks
     ones = yes.sum()
     pairs = ones * (len(label) - ones)
     return ((rank[yes].sum() - ones * (ones + 1) / 2) / pairs).to(torch.float32).reshape(1)

@@ -1,4 +1,4 @@
-"""The largest and the smallest along a dimension, with where they stand."""
+"""Maximum and minimum along a dimension, with indices."""
 
 from __future__ import annotations
 

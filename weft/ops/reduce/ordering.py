@@ -1,4 +1,4 @@
-"""What depends on the order along a dimension: sorting, and the k largest."""
+"""Sorting along a dimension: sort, argsort, topk."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from weft.ops.shape.views import dim_of
 
 @op(returns="values indices*")
 def sort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Any:
-    """The elements in order along a dimension, and where each stood.
+    """The elements sorted along a dimension, and their indices.
 
     >>> flow.sort(flow.tensor([3., 1., 2.]))[1].tolist()
     [1, 2, 0]
@@ -40,7 +40,7 @@ def _(rand):
 
 @op(returns="indices*")
 def argsort(x: Tensor, dim: int = -1, descending: bool = False, stable: bool = False) -> Tensor:
-    """Where the elements in order along a dimension stood.
+    """The indices that sort the elements along a dimension.
 
     >>> flow.argsort(flow.tensor([3., 1., 2.])).tolist()
     [1, 2, 0]
@@ -59,7 +59,7 @@ def _(rand):
 
 @op(returns="values indices*")
 def topk(x: Tensor, k: int, dim: int = -1, largest: bool = True, sorted: bool = True) -> Any:
-    """The k largest (or smallest) elements along a dimension, and where they stand.
+    """The k largest (or smallest) elements along a dimension, and their indices.
 
     >>> flow.topk(flow.tensor([3., 1., 2.]), 2)[0].tolist()
     [3.0, 2.0]

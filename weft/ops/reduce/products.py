@@ -8,7 +8,7 @@ from torch import Tensor
 from weft.core.dispatch import here
 from weft.ops.declaration import op
 from weft.ops.neural.softmax import along
-from weft.ops.pointwise.arithmetic import mul, turned
+from weft.ops.pointwise.arithmetic import conjugated, mul
 from weft.ops.reduce.running import _before
 from weft.ops.reduce.sums import kept, reduced
 from weft.ops.shape.flips import flip
@@ -34,8 +34,8 @@ prod.layout(lambda x, dim, keepdim: reduced(len(x), dim, keepdim, "!"))
 def _(dy, x, dim, keepdim):
     form = kept(tuple(x.shape), dim)
     if not here.grad or 0 in x.shape:
-        return prod_grad(reshape(dy, form), turned(x), dim)
-    rows = reshape(turned(x), (-1,)) if dim is None or not x.ndim else turned(x)
+        return prod_grad(reshape(dy, form), conjugated(x), dim)
+    rows = reshape(conjugated(x), (-1,)) if dim is None or not x.ndim else conjugated(x)
     d = 0 if dim is None else dim
     others = mul(_before(rows, d), flip(_before(flip(rows, (d,)), d), (d,)))
     return mul(reshape(dy, form), reshape(others, tuple(x.shape)))
@@ -50,8 +50,8 @@ def _(rand):
 
 @op(linear="dy", returns="dx")
 def prod_grad(dy: Tensor, x: Tensor, dim: int | None) -> Tensor:
-    """The gradient of prod: for each element dy times the product of the others, right where some are zero too."""
-    if not x.numel():  # nothing stands before or after it
+    """The gradient of prod: dy times the product of the other elements, also correct for zeros."""
+    if not x.numel():  # empty: no products
         return x.new_zeros(x.shape)
     dim = dim if x.dim() else None
     rows = x.reshape(1, -1) if dim is None else x.movedim(dim, -1)

@@ -1,4 +1,4 @@
-"""Elements by their rank along a dimension: the k-th, the most frequent."""
+"""kthvalue and mode along a dimension."""
 
 from __future__ import annotations
 
@@ -8,12 +8,12 @@ import torch
 from torch import Tensor
 
 from weft.ops.declaration import op
-from weft.ops.reduce.counting import back_to_places, without
+from weft.ops.reduce.counting import scatter_back, without
 
 
 @op(returns="values indices*")
 def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
-    """The k-th smallest element along a dimension, and where it stands.
+    """The k-th smallest element along a dimension, and its index.
 
     >>> flow.kthvalue(flow.tensor([3., 1., 2.]), 2)[0].item()
     2.0
@@ -22,13 +22,13 @@ def kthvalue(x: Tensor, k: int, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 kthvalue.layout(lambda x, k, dim, keepdim: without(x, dim, keepdim))
-kthvalue.grad(lambda dvalues, indices, x_shape, dim, keepdim: back_to_places(dvalues, indices, x_shape, dim, keepdim))
+kthvalue.grad(lambda dvalues, indices, x_shape, dim, keepdim: scatter_back(dvalues, indices, x_shape, dim, keepdim))
 kthvalue.samples(lambda rand: [(rand(4, 6), 2), (rand(4, 5), 3, 0, True)])
 
 
 @op(returns="values indices*")
 def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
-    """The most frequent element along a dimension, and where it stands.
+    """The most frequent element along a dimension, and its index.
 
     >>> flow.mode(flow.tensor([3, 1, 3]))[0].item()
     3
@@ -37,5 +37,5 @@ def mode(x: Tensor, dim: int = -1, keepdim: bool = False) -> Any:
 
 
 mode.layout(lambda x, dim, keepdim: without(x, dim, keepdim))
-mode.grad(lambda dvalues, indices, x_shape, dim, keepdim: back_to_places(dvalues, indices, x_shape, dim, keepdim))
+mode.grad(lambda dvalues, indices, x_shape, dim, keepdim: scatter_back(dvalues, indices, x_shape, dim, keepdim))
 mode.samples(lambda rand: [(rand(4, 6), 1), (torch.tensor([[1, 2, 2], [3, 3, 1]]), 1, True)])

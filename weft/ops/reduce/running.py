@@ -1,4 +1,4 @@
-"""Running sums, products and extremes along a dimension."""
+"""Cumulative sums, products and extremes along a dimension."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.ops.declaration import Op, op
 from weft.ops.index.indexing import scatter_add_zeros
 from weft.ops.kernels import aten
 from weft.ops.neural.softmax import along
-from weft.ops.pointwise.arithmetic import add, mul, turned
+from weft.ops.pointwise.arithmetic import add, conjugated, mul
 from weft.ops.shape.flips import flip
 from weft.ops.shape.joining import cat
 from weft.ops.shape.slicing import narrow
@@ -23,7 +23,7 @@ from weft.ops.shape.views import dim_of
 
 @op(linear="x")
 def cumsum(x: Tensor, dim: int) -> Tensor:
-    """The sum of each element and all before it along a dimension.
+    """The cumulative sum along a dimension.
 
     >>> flow.cumsum(flow.tensor([1., 2., 3.]), 0).tolist()
     [1.0, 3.0, 6.0]
@@ -52,7 +52,7 @@ def _(rand):
 
 @op()
 def cumprod(x: Tensor, dim: int) -> Tensor:
-    """The product of each element and all before it along a dimension.
+    """The cumulative product along a dimension.
 
     >>> flow.cumprod(flow.tensor([1., 2., 3.]), 0).tolist()
     [1.0, 2.0, 6.0]
@@ -68,9 +68,9 @@ cumprod.out(lambda y, x, dim: torch.cumprod(x, dim, out=y))
 def _(dy, x, y, dim):
     if not here.grad or not x.ndim or not x.shape[dim]:
         return cumprod_grad(dy, x, y, dim)
-    # By ops that can be differentiated again, also where elements are zero: what stands before each, times the sum of
-    # dy over what comes after, by the products in between: total[k] = dy[k] + x[k + 1] * total[k + 1], by doubling.
-    x, n = turned(x), x.shape[dim]
+    # In differentiable ops, and also correct for zeros: the product of what precedes each element, times a sum of dy
+    # over later ones weighted by the products in between: total[k] = dy[k] + x[k + 1] * total[k + 1], by doubling.
+    x, n = conjugated(x), x.shape[dim]
     total, factor, step = dy, _later(x, dim, 1, 0.0), 1
     while step < n:
         total = add(total, mul(factor, _later(total, dim, step, 0.0)))
@@ -80,14 +80,14 @@ def _(dy, x, y, dim):
 
 
 def _later(x: Any, dim: int, step: int, fill: float) -> Any:
-    """Each place holds what stood so many places later; the last ones the fill."""
+    """x shifted towards the front by `step`; the last elements are the fill."""
     n = x.shape[dim]
     rest = full_like(narrow(x, dim, 0, step), fill, None)
     return cat([narrow(x, dim, step, n - step), rest], dim) if step < n else full_like(x, fill, None)
 
 
 def _before(x: Any, dim: int) -> Any:
-    """The product of all that stands before each place."""
+    """The product of all elements before each one."""
     return cumprod(flip(_later(flip(x, (dim,)), dim, 1, 1.0), (dim,)), dim)
 
 
@@ -98,7 +98,7 @@ def _(rand):
 
 @op(linear="dy", returns="dx")
 def cumprod_grad(dy: Tensor, x: Tensor, y: Tensor, dim: int) -> Tensor:
-    """The gradient of cumprod, right where elements are zero too."""
+    """The gradient of cumprod, also correct for zeros."""
     return aten.cumprod_backward(dy, x, dim, y)
 
 
@@ -117,7 +117,7 @@ def _running(name: str, kernel: Callable[..., Any], which: str, shows: str) -> O
 
     body.__name__ = name
     body.__doc__ = (
-        f"The {which} of each element and all before it along a dimension, and where it stands.\n\n"
+        f"The cumulative {which} element along a dimension, and its index.\n\n"
         f">>> flow.{name}(flow.tensor([2., 3., 1.]), 0)[0].tolist()\n{shows}"
     )
     declared = op(returns="values indices*")(body)

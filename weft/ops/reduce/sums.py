@@ -1,4 +1,4 @@
-"""Reductions: what is summed along a split dimension is a partial sum of the whole."""
+"""Reductions; along a split dimension, a sum is a partial sum."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ def dims_of(dim: Dims, ndim: int) -> tuple[int, ...]:
 
 
 def reduced(ndim: int, dim: Dims, keepdim: bool, mark: str = "") -> str:
-    """The notation of a reduction; `mark` is put behind the axes that go away."""
+    """The notation of a reduction; `mark` is appended to the reduced axes."""
     gone = dims_of(dim, ndim)
     names = [f"{a}{mark}" if i in gone else a for i, a in enumerate(axes(ndim))]
     out = ["1" if i in gone else a for i, a in enumerate(names) if keepdim or i not in gone]
@@ -68,7 +68,7 @@ def _(dy, x_shape, dim, keepdim):
 
 
 def _spread_over(dy: Any, shape: tuple[int, ...], dim: Dims, keepdim: bool) -> Any:
-    """A gradient along the dimensions that a reduction took away."""
+    """A gradient expanded along the reduced dimensions."""
     return expand(dy if keepdim or dim is None or not shape else reshape(dy, kept(shape, dim)), shape)
 
 
@@ -117,7 +117,7 @@ def _(y, x, dim, keepdim):
 def _(dy, x_shape, dim, keepdim):
     shape = tuple(x_shape)
     count = math.prod(shape[d] for d in dims_of(dim, len(shape))) if shape else 1
-    dy = mul(dy, 1.0 / max(count, 1))  # of nothing: no element has a gradient
+    dy = mul(dy, 1.0 / max(count, 1))  # empty: no element has a gradient
     return _spread_over(dy, shape, dim, keepdim)
 
 
@@ -130,7 +130,8 @@ def _(rand):
 
 @op(uniform=True)
 def variance(x: Tensor, dim: Size, less: float, keepdim: bool = False) -> Tensor:
-    """The squared distance from the mean over some dimensions, divided by their number of elements, so many less.
+    """The squared distance from the mean, summed over some dimensions and divided by their number of elements minus
+    `less`.
 
     >>> flow._C.variance(flow.tensor([1., 3.]), (0,), 1).item()
     2.0
@@ -149,7 +150,8 @@ def _(x, dim, less, keepdim):
 
 
 def spread(x: Any, dim: Dims, less: float, keepdim: bool) -> Any:
-    """The same in steps, which ranks can share, and which is defined for complex numbers and for too few of them."""
+    """The variance as a composition, which ranks can share, and which is defined for complex and for too few
+    numbers."""
     off = sub(x, mean(x, dim, True))
     off = abs(off) if off.dtype.is_complex else off
     count = math.prod(x.shape[d] for d in dims_of(dim, x.ndim))
@@ -159,10 +161,10 @@ def spread(x: Any, dim: Dims, less: float, keepdim: bool) -> Any:
 @variance.grad
 def _(dy, x, dim, less, keepdim):
     shape = tuple(x.shape)
-    slope = mul(dy, 2.0 / (math.prod(shape[d] for d in dims_of(dim, len(shape))) - less))
+    factor = mul(dy, 2.0 / (math.prod(shape[d] for d in dims_of(dim, len(shape))) - less))
     if not keepdim:
-        slope = reshape(slope, kept(shape, dim))
-    return mul(sub(x, mean(x, dim, True)), slope)
+        factor = reshape(factor, kept(shape, dim))
+    return mul(sub(x, mean(x, dim, True)), factor)
 
 
 @variance.samples
@@ -198,7 +200,7 @@ def _extreme(name: str, kernel, which: str):
         if x.numel():
             return kernel(x, gone, keepdim)
         shape = [1 if i in gone else n for i, n in enumerate(x.shape) if keepdim or i not in gone]
-        return x.new_full(shape, _least(x.dtype) if name == "amax" else _most(x.dtype))  # no part, no say
+        return x.new_full(shape, _least(x.dtype) if name == "amax" else _most(x.dtype))  # an empty shard: the identity
 
     @declared.out
     def _(y, x, dim, keepdim):

@@ -1,1 +1,1 @@
-"""Ops that move elements around or look at them in another shape."""
+"""Ops that rearrange elements or view them in another shape."""

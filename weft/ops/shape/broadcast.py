@@ -1,4 +1,4 @@
-"""Sums that undo broadcasting: what the gradients of element-wise ops end with."""
+"""expand and its inverse, sum_to, by which the gradients of broadcast operands are summed."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ def _(y, x, shape):
     dims, kept = _lost(x, shape)
     if dims:
         torch.sum(x, dims, True, out=y.view(kept))
-    else:  # to torch, a sum over no dimension is one over all
+    else:  # torch's sum over dim=() is over all
         y.copy_(x)
 
 
@@ -59,7 +59,7 @@ def _(y, x, shape):
     if not dims:
         return None
     if dims == tuple(range(len(dims))) and 0 < len(dims) < x.dim() and _is_plain(x):
-        # a product with ones takes a third of the time of a sum over few rows
+        # over few rows, a product with ones takes a third of a sum's time
         rows = x.shape[: len(dims)].numel()
         return torch.mv, (x.view(rows, -1).t(), x.new_ones(rows)), {"out": y.view(-1)}
     return torch.sum, (x, dims, True), {"out": y.view(kept)}
@@ -70,7 +70,7 @@ def _is_plain(x: Tensor) -> bool:
 
 
 def _lost(x: Tensor, shape: Size) -> tuple[tuple[int, ...], tuple[int, ...]]:
-    """The dimensions that broadcasting made, and the shape with each of them kept as one."""
+    """The broadcast dimensions, and the shape with each of them kept as one."""
     lead = x.dim() - len(shape)
     kept = (1,) * lead + tuple(shape)
     return tuple(i for i, n in enumerate(kept) if i < lead or (n == 1 and x.shape[i] != 1)), kept
@@ -90,7 +90,7 @@ def _(rand):
 
 @op(linear="x", shape_of="shape", view=True)
 def expand(x: Tensor, shape: Size) -> Tensor:
-    """x seen as a larger shape, without copying; -1 keeps a dimension.
+    """x expanded to a larger shape, as a view; -1 keeps a dimension.
 
     >>> flow.expand(flow.tensor([[1.], [2.]]), (2, 3)).tolist()
     [[1.0, 1.0, 1.0], [2.0, 2.0, 2.0]]
@@ -103,7 +103,7 @@ def expand(x: Tensor, shape: Size) -> Tensor:
 
 
 def _refuse(x: Tensor, shape: Size) -> None:
-    """Say which size doesn't fit."""
+    """Raise an error that names the size that doesn't fit."""
     lead = len(shape) - x.dim()
     if lead < 0:
         raise ShapeError(
@@ -148,7 +148,7 @@ def _(rand):
 
 
 def fit(g: Any, shape: Any) -> Any:
-    """A gradient summed to the shape of the operand it belongs to; None for a number."""
+    """A gradient summed to the shape of its operand; None for a number."""
     if shape is None:
         return None
     now = g.blob.now

@@ -1,4 +1,4 @@
-"""Diagonals of two dimensions, as views."""
+"""Diagonals, as views."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ def _without(shape: tuple[int, ...], dim1: int, dim2: int) -> tuple[str, str]:
 
 @op(linear="x", view=True)
 def diagonal(x: Tensor, offset: int = 0, dim1: int = 0, dim2: int = 1) -> Tensor:
-    """A diagonal of two dimensions, as the last one.
+    """A diagonal of two dimensions, as a new last dimension.
 
     >>> flow.diagonal(flow.tensor([[1., 2.], [3., 4.]])).tolist()
     [1.0, 4.0]
@@ -74,7 +74,7 @@ def _(rand):
 
 @op(linear="base+part", promotes=True)
 def diagonal_put(base: Tensor, part: Tensor, offset: int, dim1: int, dim2: int) -> Tensor:
-    """The base with another diagonal."""
+    """The base with its diagonal replaced."""
     y = base.clone()
     y.diagonal(offset, dim1, dim2).copy_(part)
     return y

@@ -1,4 +1,4 @@
-"""Elements in reversed or shifted order."""
+"""flip and roll."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from weft.ops.shape.views import axes
 
 
 def _in_order(shape: tuple[int, ...], dims: Size) -> str:
-    """The notation of an op that needs whole dimensions and keeps the shape."""
+    """The notation of an op along unsplit dimensions that keeps the shape."""
     held = dims_of(dims, len(shape)) if dims else tuple(range(len(shape)))
     term = " ".join(f"{a}!" if i in held else a for i, a in enumerate(axes(len(shape))))
     return f"{term} -> {term}"
@@ -19,7 +19,7 @@ def _in_order(shape: tuple[int, ...], dims: Size) -> str:
 
 @op(linear="x")
 def flip(x: Tensor, dims: Size) -> Tensor:
-    """x with the order turned round along some dimensions.
+    """x with the order of elements reversed along some dimensions.
 
     >>> flow.flip(flow.arange(3), (0,)).tolist()
     [2, 1, 0]
@@ -43,7 +43,7 @@ def _(rand):
 
 @op(linear="x")
 def roll(x: Tensor, shifts: int | Size, dims: int | Size = ()) -> Tensor:
-    """x shifted along some dimensions, what leaves at one end coming in at the other; all as one without dims.
+    """x rotated along some dimensions; without dims, as if it were flat.
 
     >>> flow.roll(flow.arange(4), 1, 0).tolist()
     [3, 0, 1, 2]

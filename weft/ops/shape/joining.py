@@ -1,4 +1,4 @@
-"""Tensors put together: `cat`, `stack`."""
+"""Concatenation: `cat`, `stack`."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from weft.ops.shape.views import axes, dim_of, reshape
 
 @op(linear="tensors")
 def cat(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """The tensors one after another along a dimension.
+    """The tensors concatenated along a dimension.
 
     >>> flow.cat([flow.ones(1, 2), flow.zeros(1, 2)]).tolist()
     [[1.0, 1.0], [0.0, 0.0]]
@@ -57,7 +57,7 @@ def _(y, tensors, dim):
 @cat.grad
 def _(dy, tensors_shapes, dim):
     ndim = max(map(len, tensors_shapes))
-    sizes = [s[dim % ndim] if len(s) == ndim else 0 for s in tensors_shapes]  # a vector of nothing joins anything
+    sizes = [s[dim % ndim] if len(s) == ndim else 0 for s in tensors_shapes]  # empty vectors fit anything
     ends = itertools.accumulate(sizes)
     parts = [narrow(dy, dim % ndim, end - n, n) for n, end in zip(sizes, ends, strict=True)]
     return ([p if len(s) == ndim else reshape(p, s) for s, p in zip(tensors_shapes, parts, strict=True)],)
@@ -65,7 +65,7 @@ def _(dy, tensors_shapes, dim):
 
 @op(linear="tensors")
 def in_a_row(tensors: Sequence[Tensor]) -> Tensor:
-    """All elements of several tensors in one row.
+    """All elements of several tensors, concatenated into a vector.
 
     >>> flow._C.in_a_row([flow.ones(2, 1), flow.zeros(())]).tolist()
     [1.0, 1.0, 0.0]
@@ -95,7 +95,7 @@ def _(rand):
 
 @op(linear="tensors")
 def stack(tensors: Sequence[Tensor], dim: int = 0) -> Tensor:
-    """The tensors side by side along a new dimension.
+    """The tensors stacked along a new dimension.
 
     >>> flow.stack([flow.ones(2), flow.zeros(2)]).tolist()
     [[1.0, 1.0], [0.0, 0.0]]

@@ -1,4 +1,4 @@
-"""Parts of tensors."""
+"""Slicing: narrow, select, and basic indexing."""
 
 from __future__ import annotations
 
@@ -11,12 +11,12 @@ from weft.ops.declaration import Size, op
 from weft.ops.pointwise.arithmetic import sub
 from weft.ops.shape.views import axes, dim_of, unsqueeze
 
-# ---- parts -------------------------------------------------------------------------------------------
+# ---- narrow ------------------------------------------------------------------------------------------
 
 
 @op(linear="x", view=True)
 def narrow(x: Tensor, dim: int, start: int, length: int, step: int = 1) -> Tensor:
-    """The elements start, start + step, ... along a dimension, `length` of them.
+    """`length` elements along a dimension: start, start + step, ...
 
     >>> flow.narrow(flow.arange(5), 0, 1, 3).tolist()
     [1, 2, 3]
@@ -40,7 +40,7 @@ def _(x, dim, start, length, step):
 
 @narrow.ranked
 def _(where, x, dim, start, length, step):
-    return x.narrow(dim, 0, x.shape[dim])  # all of the dimension, so all of each part
+    return x.narrow(dim, 0, x.shape[dim])  # the whole dimension, so all of each shard
 
 
 @narrow.grad
@@ -64,7 +64,7 @@ def _(rand):
 
 @op(linear="x", returns="dx", shape_of="shape")
 def narrow_scatter_zeros(x: Tensor, shape: Size, dim: int, start: int, length: int, step: int = 1) -> Tensor:
-    """Zeros of `shape` that hold x in the place `narrow` would read."""
+    """Zeros of `shape` with x at the elements that `narrow` would read."""
     y = x.new_zeros(tuple(shape))
     narrow.kernel(y, dim, start, length, step).copy_(x)
     return y
@@ -91,7 +91,7 @@ def _(rand):
 
 @op(linear="base+part", promotes=True)
 def narrow_scatter(base: Tensor, part: Tensor, dim: int, start: int, length: int, step: int = 1) -> Tensor:
-    """base with `part` in the place `narrow` would read.
+    """base with `part` at the elements that `narrow` would read.
 
     >>> flow._C.narrow_scatter(flow.zeros(3), flow.ones(1), 0, 1, 1).tolist()
     [0.0, 1.0, 0.0]
@@ -122,7 +122,7 @@ def _(rand):
 
 @op(linear="x", view=True)
 def select(x: Tensor, dim: int, index: int) -> Tensor:
-    """One slice along a dimension, which goes away.
+    """One slice along a dimension, which is removed.
 
     >>> flow.select(flow.arange(6).view(2, 3), 0, 1).tolist()
     [3, 4, 5]
@@ -155,13 +155,13 @@ def _(rand):
     yield rand(4, 6), 1, -1
 
 
-# ---- both, and new dimensions ------------------------------------------------------------------------
+# ---- basic indexing ----------------------------------------------------------------------------------
 
 
 @op(linear="x", view=True)
 def basic_index(x: Tensor, key: Any) -> Tensor:
-    """x[key], for a key of ints, slices, None and one Ellipsis: what an eager program asks for as one view. A graph,
-    and a global tensor, have `narrow`, `select` and `unsqueeze` of it.
+    """x[key], for a key of ints, slices, None and one Ellipsis, as one view in eager programs. Graphs and global
+    tensors use `narrow`, `select` and `unsqueeze` instead.
 
     >>> flow._C.basic_index(flow.arange(6).view(2, 3), (1, slice(0, 2))).tolist()
     [3, 4]
@@ -186,7 +186,7 @@ def _(base, part, key):
 
 @op(linear="x", returns="dx", shape_of="shape")
 def basic_index_zeros(x: Tensor, shape: Size, key: Any) -> Tensor:
-    """Zeros of `shape` that hold x in the place `basic_index` would read."""
+    """Zeros of `shape` with x at the elements that `basic_index` would read."""
     y = x.new_zeros(tuple(shape))
     y[key] = x
     return y
@@ -199,7 +199,7 @@ def _(ddx, key):
 
 @op(linear="base+part", promotes=True)
 def basic_index_scatter(base: Tensor, part: Tensor, key: Any) -> Tensor:
-    """base with `part` in the place `basic_index` would read.
+    """base with `part` at the elements that `basic_index` would read.
 
     >>> flow._C.basic_index_scatter(flow.zeros(3), flow.tensor(1.), 1).tolist()
     [0.0, 1.0, 0.0]

@@ -1,4 +1,4 @@
-"""Views told by strides, and views of every window along a dimension."""
+"""Strided views, and sliding windows along a dimension."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.ops.shape.views import axes, dim_of
 
 @op(linear="x", view=True)
 def unfold_tensor(x: Tensor, dimension: int, size: int, step: int) -> Tensor:
-    """Every window of this size along a dimension, so many steps apart; the windows' elements come last.
+    """The sliding windows of this size and step along a dimension, as a new last dimension.
 
     >>> flow.arange(4).unfold(0, 2, 1).tolist()
     [[0, 1], [1, 2], [2, 3]]
@@ -42,7 +42,7 @@ def _(rand):
 
 @op(linear="y", returns="x", shape_of="shape")
 def fold_tensor(y: Tensor, shape: Size, dimension: int, size: int, step: int) -> Tensor:
-    """Windows added back to where unfold_tensor takes them from."""
+    """Windows added back to the positions that unfold_tensor reads."""
     return aten.unfold_backward(y, tuple(shape), dimension, size, step)
 
 
@@ -87,7 +87,7 @@ def _(rand):
 
 @op(shape_of="shape")
 def as_strided_zeros(part: Tensor, shape: Size, size: Size, stride: Size, storage_offset: int) -> Tensor:
-    """Zeros of this shape with the part added to where as_strided takes it from."""
+    """Zeros of this shape with the part added at the positions that as_strided reads."""
     x = part.new_zeros(tuple(shape))
     places = torch.arange(x.numel(), device=part.device).as_strided(tuple(size), tuple(stride), storage_offset)
     x.view(-1).index_add_(0, places.reshape(-1), part.reshape(-1))

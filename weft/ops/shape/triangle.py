@@ -1,4 +1,4 @@
-"""The triangles of matrices, and the mask that keeps a sequence from looking ahead."""
+"""Triangles of matrices, and the causal mask."""
 
 from __future__ import annotations
 
@@ -49,7 +49,7 @@ triu = _triangle("triu", torch.triu, Tensor.triu_, "upper", "[[1.0, 1.0], [0.0, 
 
 @op()
 def hide_future(scores: Tensor) -> Tensor:
-    """Scores of (..., query, key) with minus infinity where the key comes after the query.
+    """Scores of (..., query, key) with a causal mask: minus infinity where the key comes after the query.
 
     >>> flow._C.hide_future(flow.zeros(2, 2)).tolist()
     [[0.0, -inf], [0.0, 0.0]]

@@ -1,4 +1,4 @@
-"""Ops that only move elements around: most are views, which share memory with their operand."""
+"""Shape ops, most of them views, which share memory with their operand."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.ops.notation import Rule
 
 
 def dim_of(dim: int, ndim: int) -> int:
-    """A dimension counted from the front, or an error that tells the range."""
+    """A nonnegative dimension, or an error with the valid range."""
     if not -max(ndim, 1) <= dim < max(ndim, 1):
         raise IndexingError(
             f"Dimension out of range (expected to be in range of [{-max(ndim, 1)}, {max(ndim, 1) - 1}], but got {dim})"
@@ -23,7 +23,7 @@ def dim_of(dim: int, ndim: int) -> int:
 
 
 def together(*shapes: Sequence[int]) -> tuple[int, ...]:
-    """The shape that tensors of these shapes broadcast to. (torch's function loads sympy at its first call.)"""
+    """The shape that these shapes broadcast to. (torch's function loads sympy at its first call.)"""
     ndim = max(map(len, shapes), default=0)
     full = [1] * ndim
     for shape in shapes:
@@ -47,7 +47,7 @@ def axes(ndim: int, prefix: str = "a") -> list[str]:
 
 @op(linear="x", shape_of="shape", view=True)
 def view(x: Tensor, shape: Size) -> Tensor:
-    """x in another shape, sharing memory; -1 stands for what is left.
+    """x with another shape, sharing memory; -1 is inferred.
 
     >>> flow.arange(6).view(2, 3).tolist()
     [[0, 1, 2], [3, 4, 5]]
@@ -57,7 +57,7 @@ def view(x: Tensor, shape: Size) -> Tensor:
 
 @op(linear="x", shape_of="shape", view=True)
 def reshape(x: Tensor, shape: Size) -> Tensor:
-    """x in another shape, sharing memory where strides allow; -1 stands for what is left.
+    """x with another shape, sharing memory if strides allow; -1 is inferred.
 
     >>> flow.reshape(flow.arange(6), (3, -1)).tolist()
     [[0, 1], [2, 3], [4, 5]]
@@ -66,7 +66,7 @@ def reshape(x: Tensor, shape: Size) -> Tensor:
 
 
 def resolve(x: Size, shape: Size) -> tuple[int, ...]:
-    """The shape with -1 worked out."""
+    """The shape with -1 inferred."""
     total = 1
     for n in x:
         total *= n
@@ -81,7 +81,7 @@ def resolve(x: Size, shape: Size) -> tuple[int, ...]:
 
 
 def _reshape_rules(x: tuple[int, ...], shape: Size) -> list[Rule]:
-    """A dimension that leads its group of merged or divided dimensions may be split, if it divides evenly there."""
+    """The leading dimension of a group of merged or divided dimensions may be split, if it divides evenly there."""
     out = resolve(x, shape)
     found = []
     i = j = 0
@@ -159,7 +159,7 @@ def _(rand):
 
 @op(linear="x", view=True)
 def transpose(x: Tensor, dim0: int, dim1: int) -> Tensor:
-    """x with two dimensions exchanged.
+    """x with two dimensions swapped.
 
     >>> flow.transpose(flow.ones(2, 3), 0, 1).shape
     torch.Size([3, 2])
@@ -195,7 +195,7 @@ def _(rand):
 
 @op(linear="x", view=True)
 def permute(x: Tensor, dims: Size) -> Tensor:
-    """x with its dimensions in another order.
+    """x with its dimensions permuted.
 
     >>> flow.permute(flow.ones(2, 3, 4), (2, 0, 1)).shape
     torch.Size([4, 2, 3])
@@ -232,7 +232,7 @@ def _(rand):
 
 @op(linear="x", view=True)
 def unsqueeze(x: Tensor, dim: int) -> Tensor:
-    """x with a dimension of size one put in.
+    """x with a new dimension of size one.
 
     >>> flow.unsqueeze(flow.ones(3), 0).shape
     torch.Size([1, 3])
@@ -266,7 +266,7 @@ def _(rand):
 
 @op(linear="x", view=True)
 def squeeze(x: Tensor, dim: int | Size | None = None) -> Tensor:
-    """x without its dimensions of size one, or without those of them that are named.
+    """x without its dimensions of size one, or without the given ones of them.
 
     >>> flow.squeeze(flow.ones(1, 3)).shape
     torch.Size([3])
@@ -283,7 +283,7 @@ def _(x, dim):
 
 @squeeze.ranked
 def _(where, x, dim):
-    return x.squeeze(_squeezed(where.input_shapes[0], dim))  # a part may have one element where the whole has more
+    return x.squeeze(_squeezed(where.input_shapes[0], dim))  # a shard may have size one where the whole has more
 
 
 def _squeezed(x: tuple[int, ...], dim: int | Size | None) -> tuple[int, ...]:

@@ -1,4 +1,4 @@
-"""Fourier transforms of complex numbers. Those of real ones are composed of them."""
+"""Complex Fourier transforms. Real ones are compositions of them."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from weft.ops.shape.views import axes, dim_of
 
 @op()
 def fourier(x: Tensor, dims: Size, scale: int, forward: bool) -> Tensor:
-    """The Fourier transform of complex numbers along some dimensions, or its inverse without the division.
+    """The Fourier transform of complex numbers along some dimensions, or its inverse without normalization.
 
-    `scale`: 0 leaves the sums as they are, 1 divides by the root of the number of elements, 2 by their number.
+    `scale`: 0 doesn't normalize, 1 divides by the root of the number of elements, 2 by their number.
 
     >>> flow._C.fourier(flow.complex(flow.ones(2), flow.zeros(2)), (0,), 0, True).tolist()
     [(2+0j), 0j]
     """
-    if not x.numel():  # a part with none of the rows, at which the kernel stumbles
+    if not x.numel():  # an empty shard, at which the kernel fails
         return torch.empty_like(x)
     if forward:
         return torch.fft.fftn(x, dim=tuple(dims), norm=("backward", "ortho", "forward")[scale])

@@ -1,1 +1,1 @@
-"""Optimizers' steps, in place."""
+"""Optimizer updates, in place."""

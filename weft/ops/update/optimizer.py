@@ -1,7 +1,7 @@
-"""Updates of many parameters at once: one call per group of parameters of the same dtype, device and layout.
+"""Optimizer updates of many parameters at once: one call per group of parameters of the same dtype, device and layout.
 
-Each op overwrites its parameters and states in place. `lr` may be a 0-d tensor, so that a graph can be fed another rate
-at every step. `step` counts the updates so far, and the op counts on, unless another call has `counted` this one.
+Each op overwrites its parameters and states. `lr` may be a 0-d tensor, so that a graph can be given another rate at
+every step. `step` counts the updates so far, and the op increments it, unless another call has `counted` this one.
 """
 
 from __future__ import annotations
@@ -41,13 +41,13 @@ def _meta(params: Sequence[Tensor]) -> bool:
 
 
 def _written(*lists: Sequence[Tensor]) -> None:
-    """Fused kernels don't tell that they overwrote something; the tape must be able to notice."""
+    """Bump version counters, which fused kernels don't: the tape must notice the writes."""
     for tensors in lists:
         over._C._increment_version(tensors)
 
 
 def _dense(lists: Sequence[Sequence[Tensor]]) -> list[list[Tensor]]:
-    """Fused kernels walk over memory, whatever the strides: give them plain ones."""
+    """Contiguous copies where needed: fused kernels ignore strides."""
     return [[t if t.is_contiguous() else t.contiguous() for t in tensors] for tensors in lists]
 
 
@@ -72,9 +72,9 @@ def sgd_update(
     momentum: float = 0.0, dampening: float = 0.0, weight_decay: float = 0.0, nesterov: bool = False,
     maximize: bool = False, first: bool = False,
 ) -> tuple[()]:  # fmt: skip
-    """params -= lr * (grads + weight_decay * params), through momenta if there are any.
+    """params -= lr * (grads + weight_decay * params), with momentum if there are momenta.
 
-    `first` says that the momenta begin with this gradient, undampened.
+    `first`: the momenta start as this gradient, undampened.
     """
     if _meta(params):
         return ()

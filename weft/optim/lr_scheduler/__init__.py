@@ -1,4 +1,4 @@
-"""Learning rate schedules: values that follow from the number of steps, put into the optimizer's groups.
+"""Learning rate schedules: rates as functions of the step, set in the optimizer's groups.
 
 Formulas and recursions are torch's; `WarmUpLR`, `CosineDecayLR` and `PolynomialLR`'s long form are OneFlow's.
 """
@@ -18,7 +18,7 @@ from weft.optim.lr_scheduler.decay import (
 )
 from weft.optim.lr_scheduler.scheduler import LRScheduler
 
-_LRScheduler = LRScheduler  # its older name, which subclasses in many programs name
+_LRScheduler = LRScheduler  # deprecated name, used by many programs
 
 __all__ = [
     "ChainedScheduler", "ConstantLR", "CosineAnnealingLR", "CosineAnnealingWarmRestarts", "CosineDecayLR", "CyclicLR",

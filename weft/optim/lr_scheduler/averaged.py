@@ -1,4 +1,4 @@
-"""The rate while weights are averaged."""
+"""SWALR: the rate for averaging weights."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.optim.optimizer import Optimizer
 
 
 class SWALR(LRScheduler):
-    """From whatever the rate is to `swa_lr` over anneal_epochs steps, along half a cosine or a line; there it stays.
+    """Anneals the rate to `swa_lr` over anneal_epochs steps, by half a cosine or linearly, then constant.
 
     >>> optimizer = flow.optim.SGD([flow.zeros(1, requires_grad=True)], lr=1.0)
     >>> schedule = flow.optim.swa_utils.SWALR(optimizer, swa_lr=0.5, anneal_epochs=2, anneal_strategy="linear")
@@ -30,18 +30,18 @@ class SWALR(LRScheduler):
         groups = optimizer.param_groups
         rates = list(swa_lr) if isinstance(swa_lr, Sequence) else [swa_lr] * len(groups)
         if len(rates) != len(groups):
-            raise OptionError(f"swa_lr is one rate, or one per parameter group, of which there are {len(groups)}")
+            raise OptionError(f"swa_lr must be one rate, or one per parameter group, of which there are {len(groups)}")
         if anneal_strategy not in ("cos", "linear"):
-            raise OptionError(f"anneal_strategy is 'cos' or 'linear'; got {anneal_strategy!r}")
+            raise OptionError(f"anneal_strategy must be 'cos' or 'linear'; got {anneal_strategy!r}")
         if not isinstance(anneal_epochs, int) or anneal_epochs < 0:
-            raise OptionError(f"anneal_epochs is a whole number from 0 on; got {anneal_epochs!r}")
+            raise OptionError(f"anneal_epochs must be a nonnegative integer; got {anneal_epochs!r}")
         for group, rate in zip(groups, rates, strict=True):
             group["swa_lr"] = rate
         self.anneal_epochs, self.anneal_strategy = anneal_epochs, anneal_strategy
         super().__init__(optimizer, last_epoch)
 
     def _share(self, step: int) -> float:
-        """How much of the new rate there is after so many steps."""
+        """The weight of the new rate after so many steps."""
         t = max(0.0, min(1.0, step / max(1, self.anneal_epochs)))
         return t if self.anneal_strategy == "linear" else (1 - math.cos(math.pi * t)) / 2
 

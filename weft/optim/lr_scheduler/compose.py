@@ -1,4 +1,4 @@
-"""Schedules of schedules, and one that watches a measure."""
+"""Combinations of schedules, and ReduceLROnPlateau."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ from weft.optim.optimizer import Optimizer
 
 
 class WarmUpLR(LRScheduler):
-    """OneFlow's: up to the rate over warmup_iters steps, then as the schedule it is given, or constant.
+    """OneFlow's warm-up: up to the rate over warmup_iters steps, then the given schedule, or constant.
 
-    `warmup_method` is "linear" or "constant". With `warmup_prefix`, the schedule begins after the warm-up; otherwise it
-    runs along underneath, and the warm-up leads to where it will be.
+    `warmup_method` is "linear" or "constant". With `warmup_prefix`, the schedule starts after the warm-up; otherwise it
+    runs during the warm-up, which ends at its current rate.
     """
 
     def __init__(
@@ -35,7 +35,7 @@ class WarmUpLR(LRScheduler):
         super().__init__(optimizer, last_epoch)
 
     def _inner_at(self, step: int) -> list[float]:
-        """The rates of the schedule underneath at a step; it is walked there, since it may be a recursion."""
+        """The inner schedule's rates at a step; it is stepped there, since it may be recursive."""
         if self.inner is None:
             return list(self.base_lrs)
         if step <= 0:
@@ -75,7 +75,7 @@ WarmupLR = WarmUpLR
 
 
 class _Several(LRScheduler):
-    """Made of other schedules, whose states are part of its own."""
+    """A schedule made of others, whose states are part of its own."""
 
     schedulers: list[LRScheduler]
 
@@ -89,20 +89,20 @@ class _Several(LRScheduler):
 
 
 class SequentialLR(_Several):
-    """One schedule after another; milestones say when the next begins, each at its own step 0: OneFlow's
-    `interval_rescaling=True`, and torch's only way.
+    """One schedule after another; at each milestone the next one starts at its own step 0: OneFlow's
+    `interval_rescaling=True`, and torch's behavior.
     """
 
     def __init__(
         self, optimizer: Optimizer, schedulers: Sequence[LRScheduler], milestones: Sequence[int], last_epoch: int = -1,
         interval_rescaling: Any = True,
     ) -> None:  # fmt: skip
-        if isinstance(last_epoch, (bool, list, tuple)):  # OneFlow's fourth position
+        if isinstance(last_epoch, (bool, list, tuple)):  # OneFlow's fourth argument
             last_epoch, interval_rescaling = -1, last_epoch
         if interval_rescaling is False or (interval_rescaling is not True and not all(interval_rescaling)):
             raise OptionError(
                 f"SequentialLR(interval_rescaling={interval_rescaling!r}): here each schedule begins at its own step 0 "
-                "when its turn comes, as with True. One that should go on from the common step is a "
+                "as with True. One that depends on the common step is a "
                 "LambdaLR(optimizer, lambda step: ...)"
             )
         if len(schedulers) < 1 or len(milestones) != len(schedulers) - 1:
@@ -117,7 +117,7 @@ class SequentialLR(_Several):
         self.last_epoch = last_epoch + 1
         for group in optimizer.param_groups:
             group["lr"] = group["initial_lr"]
-        for s in self.schedulers:  # each took a first step when it was made
+        for s in self.schedulers:  # each made a first step at construction
             s.last_epoch -= 1
             s._step_count -= 1
         self.schedulers[0].step()
@@ -141,7 +141,7 @@ class SequentialLR(_Several):
 
 
 class ChainedScheduler(_Several):
-    """Several schedules at once, each applied to what the ones before made."""
+    """Several schedules at once, each applied to the result of the previous ones."""
 
     def __init__(self, schedulers: Sequence[LRScheduler]) -> None:
         if not schedulers:
@@ -162,7 +162,7 @@ class ChainedScheduler(_Several):
 
 
 class ReduceLROnPlateau(LRScheduler):
-    """Times factor whenever a measure got no better for `patience` steps: `step(loss)`."""
+    """Multiplies the rate by factor if a metric hasn't improved for `patience` steps: `step(loss)`."""
 
     def __init__(
         self, optimizer: Optimizer, mode: str = "min", factor: float = 0.1, patience: int = 10,

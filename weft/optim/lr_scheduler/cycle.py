@@ -1,4 +1,4 @@
-"""Schedules that go up and down: cosines, restarts, one cycle."""
+"""Cyclic schedules: cosine annealing, warm restarts, one cycle."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from weft.optim.optimizer import Optimizer
 
 
 class CosineAnnealingLR(LRScheduler):
-    """Down to eta_min along half a cosine of T_max steps, and up again."""
+    """Cosine annealing down to eta_min over T_max steps, and up again."""
 
     def __init__(self, optimizer: Optimizer, T_max: int, eta_min: float = 0.0, last_epoch: int = -1) -> None:
         self.T_max, self.eta_min = T_max, eta_min
@@ -32,10 +32,10 @@ class CosineAnnealingLR(LRScheduler):
 
 
 class CosineAnnealingWarmRestarts(LRScheduler):
-    """Down to eta_min along half a cosine, then again from the top, each time over T_mult times as many steps.
+    """Cosine annealing down to eta_min with warm restarts, each period T_mult times as long.
 
-    `decay_rate` and `restart_limit` are OneFlow's: each time from decay_rate times the top; after so many times, if not
-    zero, eta_min is left.
+    `decay_rate` and `restart_limit` are OneFlow's: each restart multiplies the maximum by decay_rate; after the limit,
+    if not zero, the rate stays eta_min.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
         if unnamed:
             raise OptionError(
                 f"CosineAnnealingWarmRestarts(optimizer, {T_0!r}, {T_mult!r}, {eta_min!r}, {unnamed[0]!r}): in that "
-                "place PyTorch has last_epoch, and OneFlow decay_rate. Name it"
+                "position PyTorch has last_epoch, and OneFlow decay_rate. Name it"
             )
         if T_0 <= 0 or T_mult < 1:
             raise OptionError(f"T_0 is at least 1 and T_mult at least 1; got {T_0} and {T_mult}")
@@ -78,7 +78,7 @@ class CosineAnnealingWarmRestarts(LRScheduler):
 
 
 class OneCycleLR(LRScheduler):
-    """Up from max_lr / div_factor to max_lr, then down to a small fraction; momentum the other way round."""
+    """One cycle: up from max_lr / div_factor to max_lr, then down to a small fraction; momentum is cycled inversely."""
 
     def __init__(
         self, optimizer: Optimizer, max_lr: float | Sequence[float], total_steps: int | None = None,
@@ -145,10 +145,10 @@ class OneCycleLR(LRScheduler):
 
 
 class CyclicLR(LRScheduler):
-    """From base_lr to max_lr and back, again and again; the way up takes step_size_up steps.
+    """Cycles between base_lr and max_lr; the way up takes step_size_up steps.
 
-    `mode`: "triangular" cycles alike, "triangular2" halves each, "exp_range" shrinks them by gamma each step; or
-    `scale_fn(cycle or step)`, by `scale_mode`. Where there is momentum, it goes the other way.
+    `mode`: "triangular" keeps the amplitude, "triangular2" halves it each cycle, "exp_range" multiplies it by gamma
+    each step; or `scale_fn(cycle or step)`, by `scale_mode`. Momentum, if any, is cycled inversely.
     """
 
     def __init__(
@@ -158,7 +158,7 @@ class CyclicLR(LRScheduler):
         base_momentum: float = 0.8, max_momentum: float = 0.9, last_epoch: int = -1,
     ) -> None:  # fmt: skip
         if mode not in ("triangular", "triangular2", "exp_range") and scale_fn is None:
-            raise OptionError(f"mode is triangular, triangular2 or exp_range, or there is a scale_fn; got {mode!r}")
+            raise OptionError(f"mode is triangular, triangular2 or exp_range, or give a scale_fn; got {mode!r}")
         groups = optimizer.param_groups
         self.low, self.high = _each(base_lr, len(groups)), _each(max_lr, len(groups))
         down = step_size_up if step_size_down is None else step_size_down

@@ -1,4 +1,4 @@
-"""Schedules that follow from the number of steps alone, by one formula."""
+"""Schedules by a closed formula of the step."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from weft.optim.optimizer import Optimizer
 
 
 class StepLR(LRScheduler):
-    """Times gamma every step_size steps."""
+    """Multiplies the rate by gamma every step_size steps."""
 
     def __init__(self, optimizer: Optimizer, step_size: int, gamma: float = 0.1, last_epoch: int = -1) -> None:
         if step_size < 1:
@@ -28,7 +28,7 @@ class StepLR(LRScheduler):
 
 
 class MultiStepLR(LRScheduler):
-    """Times gamma at every milestone."""
+    """Multiplies the rate by gamma at every milestone."""
 
     def __init__(
         self, optimizer: Optimizer, milestones: Iterable[int], gamma: float = 0.1, last_epoch: int = -1
@@ -48,7 +48,7 @@ class MultiStepLR(LRScheduler):
 
 
 class ExponentialLR(LRScheduler):
-    """Times gamma every step."""
+    """Multiplies the rate by gamma every step."""
 
     def __init__(self, optimizer: Optimizer, gamma: float, last_epoch: int = -1) -> None:
         self.gamma = gamma
@@ -59,7 +59,7 @@ class ExponentialLR(LRScheduler):
 
 
 class ConstantLR(LRScheduler):
-    """A fraction of the rate until total_iters, all of it afterwards."""
+    """A fraction of the rate until total_iters, then the whole."""
 
     def __init__(
         self, optimizer: Optimizer, factor: float = 1.0 / 3, total_iters: int = 5, last_epoch: int = -1
@@ -76,14 +76,14 @@ class ConstantLR(LRScheduler):
 
 
 class LinearLR(LRScheduler):
-    """From start_factor to end_factor of the rate, in equal parts over total_iters steps."""
+    """From start_factor to end_factor of the rate, linearly over total_iters steps."""
 
     def __init__(
         self, optimizer: Optimizer, start_factor: float = 1.0 / 3, end_factor: float = 1.0, total_iters: int = 5,
         last_epoch: int = -1,
     ) -> None:  # fmt: skip
         if not 0 < start_factor <= 1 or not 0 <= end_factor <= 1:
-            raise OptionError(f"factors lie between 0 and 1, the first above 0; got {start_factor} and {end_factor}")
+            raise OptionError(f"factors are between 0 and 1, the first above 0; got {start_factor} and {end_factor}")
         self.start_factor, self.end_factor, self.total_iters = start_factor, end_factor, total_iters
         super().__init__(optimizer, last_epoch)
 
@@ -122,7 +122,7 @@ class LambdaLR(LRScheduler):
 
 
 class MultiplicativeLR(LambdaLR):
-    """The rate of the step before times a function of the step."""
+    """The previous rate times a function of the step."""
 
     def get_lr(self) -> list[float]:
         if self.last_epoch == 0:
@@ -138,7 +138,7 @@ def _per_group(optimizer: Optimizer, given: Any) -> list[Any]:
 
 
 class CosineDecayLR(LRScheduler):
-    """Down to alpha times the rate along half a cosine of decay_steps, and there it stays."""
+    """Cosine annealing down to alpha times the rate over decay_steps, then constant."""
 
     def __init__(self, optimizer: Optimizer, decay_steps: int, alpha: float = 0.0, last_epoch: int = -1) -> None:
         if decay_steps < 1:
@@ -152,10 +152,10 @@ class CosineDecayLR(LRScheduler):
 
 
 class PolynomialLR(LRScheduler):
-    """Down to zero along a polynomial over total_iters steps.
+    """Polynomial decay to zero over total_iters steps.
 
-    `decay_batch`, `end_learning_rate` and `cycle` are OneFlow's: down to end_learning_rate over decay_batch steps, and
-    with `cycle`, on over a multiple of them.
+    `decay_batch`, `end_learning_rate` and `cycle` are OneFlow's: to end_learning_rate over decay_batch steps, and with
+    `cycle` over a multiple of them.
     """
 
     def __init__(
@@ -164,8 +164,8 @@ class PolynomialLR(LRScheduler):
     ) -> None:  # fmt: skip
         if unnamed:
             raise OptionError(
-                f"PolynomialLR(optimizer, {total_iters!r}, {unnamed[0]!r}): in that place PyTorch has the power, and "
-                f"OneFlow the rate at the end. Name it: total_iters={total_iters!r}, power={unnamed[0]!r}, or "
+                f"PolynomialLR(optimizer, {total_iters!r}, {unnamed[0]!r}): there PyTorch has the power, and "
+                f"OneFlow the final rate. Name it: total_iters={total_iters!r}, power={unnamed[0]!r}, or "
                 f"decay_batch={total_iters!r}, end_learning_rate={unnamed[0]!r}"
             )
         self.total_iters, self.power = total_iters, power

@@ -1,4 +1,4 @@
-"""What every schedule is."""
+"""The base class of schedules."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ from weft.optim.optimizer import Optimizer
 
 
 class Counted:
-    """A schedule whose steps launches count: a graph was given it, so the rate of step n follows from n alone.
+    """A schedule given to a graph: launches count its steps, so the rate of step n depends on n alone.
 
-    The schedule and the optimizer's groups show it and don't drive it. Who steps the schedule himself, for a log as
-    training loops do, changes nothing; after an eager step of the optimizer, which no launch has counted, he does.
+    The schedule and the optimizer's groups show the state and don't drive it. Stepping the schedule by hand, as
+    training loops do for a log, has no effect; after an eager step of the optimizer, which no launch has counted, it
+    has.
     """
 
     def __init__(self, schedule: LRScheduler) -> None:
         self.schedule, self.groups = schedule, schedule.optimizer.param_groups
-        self.open = False  # a step that counts is being made
+        self.open = False  # whether a counted step is being made
         schedule.optimizer.stepped = False
         self._note()
 
@@ -30,7 +31,7 @@ class Counted:
         return any(schedule is part for part in _parts(self.schedule))
 
     def step(self) -> None:
-        """A launch was made, or an eager step before it."""
+        """Count a launch, or an eager step before it."""
         with self.opened():
             self.schedule.step()
 
@@ -44,7 +45,7 @@ class Counted:
             self._note()
 
     def check(self, graph: str, schedule: LRScheduler) -> None:
-        """Before a launch: the groups have the rates of the schedule's step, also where a state was loaded."""
+        """Check before a launch that the groups have the rates of the schedule's step, also after loading a state."""
         if self.schedule is not schedule:
             raise GraphError(
                 f"{graph} was given {type(schedule).__name__}, and another graph gave its optimizer "
@@ -74,7 +75,7 @@ class Counted:
 
 
 def _parts(schedule: LRScheduler) -> Iterator[LRScheduler]:
-    """It, and the schedules that it is made of."""
+    """The schedule and those that it is made of."""
     yield schedule
     for value in vars(schedule).values():
         for part in value if isinstance(value, (list, tuple)) else (value,):
@@ -83,7 +84,7 @@ def _parts(schedule: LRScheduler) -> Iterator[LRScheduler]:
 
 
 def _guarded(step: Callable[..., None]) -> Callable[..., None]:
-    """A `step` that leaves to launches what they count."""
+    """A `step` that ignores calls for schedules that launches count."""
 
     @functools.wraps(step)
     def call(self: LRScheduler, *args: Any, **options: Any) -> None:
@@ -98,7 +99,7 @@ def _guarded(step: Callable[..., None]) -> Callable[..., None]:
 
 
 class _Made(ABCMeta):
-    """What making any schedule takes: `verbose`, and where it begins under OneFlow's name, too."""
+    """Arguments of every schedule: `verbose`, and OneFlow's name of the first step."""
 
     @property
     def __signature__(cls) -> inspect.Signature:
@@ -120,7 +121,7 @@ class _Made(ABCMeta):
 
 
 class LRScheduler(metaclass=_Made):
-    """Subclasses give the rates of step `last_epoch` from `get_lr`; reading `group["lr"]` in it makes a recursion.
+    """Subclasses return the rates of step `last_epoch` from `get_lr`; reading `group["lr"]` in it makes it recursive.
 
     Every schedule takes `verbose=True`, to print the rates that it sets.
     """
@@ -154,10 +155,10 @@ class LRScheduler(metaclass=_Made):
 
     @abstractmethod
     def get_lr(self) -> list[float]:
-        """The rates, one per group, of step `last_epoch`."""
+        """The rates of step `last_epoch`, one per group."""
 
     def get_last_lr(self) -> list[float]:
-        """The rates, one per group, that the last step set."""
+        """The rates that the last step set, one per group."""
         return self._last_lr
 
     @_guarded
@@ -185,11 +186,11 @@ class LRScheduler(metaclass=_Made):
         return [g["lr"] for g in self.optimizer.param_groups]
 
     def state_dict(self) -> dict[str, Any]:
-        """Everything but the optimizer and functions, which have no form that can be saved."""
+        """The state, without the optimizer and functions, which can't be saved."""
         return {k: v for k, v in self.__dict__.items() if k != "optimizer" and not callable(v)}
 
     def load_state_dict(self, state_dict: Mapping[str, Any]) -> None:
         unknown = [k for k in state_dict if k not in self.__dict__ and k != "verbose"]
         if unknown:
-            raise CheckpointError(f"{type(self).__name__} has no {unknown[0]!r}; is the state another schedule's?")
+            raise CheckpointError(f"{type(self).__name__} has no {unknown[0]!r}; is it the state of another schedule?")
         vars(self).update(state_dict)

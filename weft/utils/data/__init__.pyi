@@ -1,6 +1,6 @@
 # Written by `make stubs` from the tables that bind these names. Whatever is changed here is lost.
 
-"""Datasets, samplers and the loader: torch's, with Weft's tensors in the batches. What `flow.utils.data` names."""
+"""`flow.utils.data`: datasets, samplers and the loader; torch's, with Weft's tensors in the batches."""
 
 
 __all__ = [

@@ -1,4 +1,4 @@
-"""Of the launcher's processes."""
+"""The package of `errors`."""
 
 from weft.distributed.elastic.multiprocessing.errors import record
 

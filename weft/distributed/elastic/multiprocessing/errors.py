@@ -1,4 +1,4 @@
-"""How a rank's failure is told to the launcher."""
+"""`record`, the decorator for a rank's main function."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ F = TypeVar("F", bound=Callable[..., object])
 
 
 def record(function: F, error_handler: object = None) -> F:
-    """The function itself: what a rank raises is told to the others and the launcher, marked so or not.
+    """The function itself: a rank's errors are reported to the launcher and the other ranks with or without it.
 
     >>> from weft.distributed.elastic.multiprocessing.errors import record
     >>> @record

@@ -1,3 +1,3 @@
-"""Weft, where a path says so: `export PYTHONPATH=$(python -m weft.oneflow)`."""
+"""Weft as `oneflow`, by `export PYTHONPATH=$(python -m weft.oneflow)`."""
 
 import weft.oneflow  # noqa: F401
